@@ -31,6 +31,7 @@ from query_api.routes import (
     graph,
     operations,
     redrive,
+    replays,
     retrievals,
     search,
 )
@@ -109,6 +110,7 @@ def create_app(
         dead_letters,
         generations,
         backups,
+        replays,
         operations,
         evaluations,
         retrievals,

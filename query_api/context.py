@@ -306,14 +306,16 @@ class Service:
             refusal = self.log_identity.refusal(parsed, self.manifest)
             if refusal is not None:
                 raise ApiProblem(409, "Token of another log", refusal)
-        positions = parsed.positions
+        self.require_partition(max(parsed.positions))
+        return parsed.positions
+
+    def require_partition(self, number: int) -> None:
+        """Raises ApiProblem 400 for one that the documents topic does not have, as far as that is known."""
         count = self.log_watch.partition_count(self.topics.documents)
-        beyond = max(positions)
-        if count is not None and beyond >= count:
+        if count is not None and number >= count:
             raise ApiProblem(
-                400, "Malformed token", f"There is no partition {beyond}: the documents topic has 0 to {count - 1}."
+                400, "No such partition", f"There is no partition {number}: the documents topic has 0 to {count - 1}."
             )
-        return positions
 
     async def _load_reranker(self) -> None:
         """After the encoder, which searches cannot do without: beside it, each would keep the other waiting."""

@@ -2,9 +2,11 @@
 
 The key is `<collection>/settings/<setting>`; a null value takes the setting back. `<collection>/relink/<id>` is an
 order to link what is stored, under which the worker reports its progress; `*/generation/<name>` an order to build a
-generation, to switch to it or to drop it. Keys of another kind are edits of the graph, and not read here.
+generation, to switch to it or to drop it, `*/replay/<id>` one to apply records again. Keys of another kind are edits of
+the graph, and not read here.
 """
 
+import re
 from typing import Literal, NamedTuple, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -13,6 +15,7 @@ from schemas.errors import MalformedEvent
 from schemas.generations import EVERY_COLLECTION, GENERATION, GENERATION_NAME, GenerationEvent, GenerationOrder
 from schemas.ids import DocumentKey
 from schemas.repairs import REPAIR, REPAIR_ID, Repair, RepairEvent
+from schemas.replays import REPLAY, REPLAY_ID, Replay, ReplayEvent
 
 SETTINGS = "settings"
 CHUNKING = "chunking"
@@ -154,7 +157,7 @@ class RelinkEvent(NamedTuple):
     state: Relinking | None
 
 
-CurationEvent = ChunkingEvent | LinkingEvent | RelinkEvent | GenerationEvent | RepairEvent
+CurationEvent = ChunkingEvent | LinkingEvent | RelinkEvent | GenerationEvent | RepairEvent | ReplayEvent
 
 
 def chunking_key(collection: str) -> bytes:
@@ -187,7 +190,12 @@ def is_generation(key: bytes) -> bool:
     return key.split(b"/")[:2] == [EVERY_COLLECTION.encode(), GENERATION.encode()]
 
 
-def encode_choice(choice: ChunkingChoice | LinkingChoice | Relinking | GenerationOrder | Repair) -> bytes:
+def is_replay(key: bytes) -> bool:
+    """Whether a record of the curation topic is about a replay."""
+    return key.split(b"/")[:2] == [EVERY_COLLECTION.encode(), REPLAY.encode()]
+
+
+def encode_choice(choice: ChunkingChoice | LinkingChoice | Relinking | GenerationOrder | Repair | Replay) -> bytes:
     return choice.model_dump_json(exclude_none=True).encode()
 
 
@@ -200,19 +208,13 @@ def decode_curation(key: bytes | None, value: bytes | None) -> CurationEvent | N
     name = (key or b"").decode("utf-8", "replace")
     collection, _, rest = name.partition("/")
     kind, _, setting = rest.partition("/")
-    if kind not in (SETTINGS, RELINK, GENERATION, REPAIR):
+    if kind not in (SETTINGS, RELINK, GENERATION, REPAIR, REPLAY):
         return None
     if "\N{REPLACEMENT CHARACTER}" in name:
         raise MalformedEvent("bad_key", "The record's key is not UTF-8.")
     DocumentKey.checked(collection, setting)
-    if kind == GENERATION:
-        if GENERATION_NAME.fullmatch(setting) is None:
-            raise MalformedEvent("bad_key", f"{setting[:80]!r} is no name of a generation, such as g0002-5f3a9c.")
-        return GenerationEvent(setting, None if value is None else _read(GenerationOrder, value, "order"))
-    if kind == REPAIR:
-        if REPAIR_ID.fullmatch(setting) is None:
-            raise MalformedEvent("bad_key", f"{setting[:80]!r} is no id of a repair: 12 hex digits.")
-        return RepairEvent(setting, None if value is None else _read(Repair, value, "order"))
+    if kind in (GENERATION, REPAIR, REPLAY):
+        return _order(kind, setting, value)
     if kind == RELINK:
         return RelinkEvent(collection, setting, None if value is None else _read(Relinking, value, "order"))
     if setting == CHUNKING:
@@ -225,6 +227,23 @@ def decode_curation(key: bytes | None, value: bytes | None) -> CurationEvent | N
 
 
 _Choice = TypeVar("_Choice", bound=BaseModel)
+
+
+def _order(kind: str, name: str, value: bytes | None) -> GenerationEvent | RepairEvent | ReplayEvent:
+    """One that is about no collection."""
+    if kind == GENERATION:
+        _require(GENERATION_NAME, name, "name of a generation, such as g0002-5f3a9c")
+        return GenerationEvent(name, None if value is None else _read(GenerationOrder, value, "order"))
+    if kind == REPAIR:
+        _require(REPAIR_ID, name, "id of a repair: 12 hex digits")
+        return RepairEvent(name, None if value is None else _read(Repair, value, "order"))
+    _require(REPLAY_ID, name, "id of a replay: 12 hex digits")
+    return ReplayEvent(name, None if value is None else _read(Replay, value, "order"))
+
+
+def _require(pattern: re.Pattern[str], name: str, described: str) -> None:
+    if pattern.fullmatch(name) is None:
+        raise MalformedEvent("bad_key", f"{name[:80]!r} is no {described}.")
 
 
 def _read(form: type[_Choice], value: bytes, name: str) -> _Choice:

@@ -36,8 +36,10 @@ from streams.indexing.commit import DocumentIndexer
 from streams.indexing.embed import PROBE, DocumentBuilder, EncoderThread, VectorLookup
 from streams.indexing.missed_deletes import AWAY_TOO_LONG, MissedDeletes
 from streams.indexing.prepare import Parsers, Preparer
+from streams.indexing.reapply import Reapplier
 from streams.indexing.relink import GraphTopic, Relinker
 from streams.indexing.repair import Repairer
+from streams.indexing.replay import Replayer
 from streams.kafka.log_identity import reconcile, topics_of_generation
 from streams.kafka.partition_reader import AWAY, PartitionReader, SettingsTopic
 from streams.kafka.producer import ConfirmedProducer
@@ -258,20 +260,10 @@ class WorkerContext:
         if self._role.build is None:  # all that is built is linked by the rules of now
             self._run(self._relinker(graph_topic, stores, producer, collection_settings).run())
             readers = [self._partition_reader(names.documents, at) for at in range(topics[names.documents].partitions)]
-            self._run(
-                Repairer(
-                    generation=generation.name,
-                    orders=collection_settings,
-                    partitions=readers,
-                    indexer=indexer,
-                    begin_graph=partial(order_remake, generation),
-                    graph_is_current=stores.graph_is_current,
-                    make_snapshot=snapshots.make,
-                    producer=producer,
-                    retrier=self._retrier("kafka", *AWAY),
-                    commit_lock=self._commit_lock,
-                ).run()
-            )
+            reapplier = Reapplier(readers, indexer, stores, snapshots.make, self._commit_lock)
+            shared = (generation.name, collection_settings, reapplier, producer, self._retrier("kafka", *AWAY))
+            self._run(Repairer(*shared, partial(order_remake, generation)).run())
+            self._run(Replayer(*shared).run())
 
         pace = CommitPace(worker.gather_seconds)
         documents_agent = DocumentsAgent(

@@ -1,6 +1,6 @@
 """The stores of a generation as the worker has them open, each with its thread."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
 from typing import Self
@@ -9,6 +9,7 @@ from indexer.generations import Generation
 from indexer.schema import StoredPosition
 from indexer.write.kuzu import GraphWriter
 from indexer.write.lance import LanceWriter
+from schemas.ids import DocumentKey
 from streams.runtime.store_thread import StoreThread
 
 
@@ -53,3 +54,11 @@ class OpenStores:
         reached = await self.lance.run(self.vectors.positions)
         newest = max((stored.graph_offset for stored in reached.values()), default=-1)
         return await self.kuzu.run(self.graph.position) >= newest
+
+    async def differ(self, keys: Sequence[DocumentKey]) -> list[DocumentKey]:
+        """The documents that the graph has in another revision than the tables, or with other numbers of chunks. To be
+        asked when the graph is current."""
+        rows = await self.lance.run(self.vectors.stored_documents, keys)
+        in_graph = await self.kuzu.run(self.graph.documents, keys)
+        in_text = {key: (row.revision, row.chunks) for key, row in rows.items() if row.live}
+        return [key for key in keys if in_graph.get(key) != in_text.get(key)]

@@ -29,6 +29,7 @@ from indexer.write.kuzu_compaction import (
     replace_database,
 )
 from indexer.write.kuzu_database import Change, GraphChanges, GraphDatabase
+from schemas.ids import DocumentKey, document_node_id
 
 MIN_BUFFER_BYTES = 1024**3
 BUFFER_DIVISOR = 4  # of the machine's memory; only as much is used as the graph needs
@@ -107,6 +108,13 @@ class GraphWriter:
             self._database.apply(rows, position)
         if self._recorded is not None:
             self._recorded.add(changes, position)
+
+    def documents(self, keys: Sequence[DocumentKey]) -> dict[DocumentKey, tuple[str, int]]:
+        """{key: (revision, number of chunks)} of those that there are."""
+        by_id = {document_node_id(key): key for key in keys}
+        with self._failing_in_doubt("tell its documents"):
+            found = self._database.documents(list(by_id)) if by_id else {}
+        return {by_id[identifier]: stored for identifier, stored in found.items()}
 
     def snapshot(self) -> GraphSnapshot:
         """Publish the graph as the newest snapshot, and compact it where that is due."""

@@ -82,6 +82,16 @@ class GraphDatabase:
         self.set_position(position)  # 3
         self.run("COMMIT")  # 4
 
+    def documents(self, ids: Sequence[str]) -> dict[str, tuple[str, int]]:
+        """{id: (revision, number of chunks)} of those that there are."""
+        found = self.run(
+            "UNWIND $ids AS id MATCH (document:Document {id: id}) "
+            "OPTIONAL MATCH (document)-[:HAS_SECTION]->(:Section)-[:HAS_CHUNK]->(chunk:Chunk) "
+            "RETURN document.id, document.revision, COUNT(chunk)",
+            ids=list(ids),
+        )
+        return {identifier: (revision, chunks) for identifier, revision, chunks in found.get_all()}
+
     def copy_in(self, table: str, rows: pa.Table) -> None:
         if rows.num_rows:
             self.run(f"COPY {table} FROM $rows", rows=rows)

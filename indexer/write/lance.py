@@ -1,6 +1,7 @@
 """The writer of the LanceDB tables: documents, positions, retrievals and feedback."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Self
@@ -49,6 +50,8 @@ from schemas.provenance import Feedback, Retrieval
 __all__ = ["IndexedRows", "LanceWriter", "MaintenanceReport"]
 
 REOPEN_AFTER = 100  # calls of `replace`
+_COMPARED = ["key", "row", "checksum"]
+_NOT_MADE = -1  # no checksum
 
 Revisions = set[tuple[str, str]]  # (key, revision)
 
@@ -215,6 +218,21 @@ class LanceWriter:
                     merge.when_not_matched_by_source_delete(of_these).execute(with_checksums(name, rows))
         self._upsert(DOCUMENTS, with_checksums(DOCUMENTS, documents_table(document.row for document in documents)))
 
+    def alike(self, documents: Sequence[IndexedRows]) -> set[DocumentKey]:
+        """Those whose rows are stored already: by ids and checksums, whatever their vectors, and the document's own row
+        but for what older records left in it, which compaction may have taken from the log."""
+        stored = self.stored_documents([document.row.key for document in documents])
+        alike = {each.row.key for each in documents if _is_alike(each.row, stored.get(each.row.key))}
+        for name, rows in (
+            (PASSAGES, passages_table(documents)),
+            (CHUNKS, chunks_table(documents, self._dimension)),
+        ):
+            keys = [str(document.row.key) for document in documents]
+            found = rows_with(self._newest(name), "key", keys, _COMPARED)
+            differing = _differing_keys(with_checksums(name, rows), found)
+            alike = {key for key in alike if str(key) not in differing}
+        return alike
+
     def store_positions(self, reached: Mapping[int, StoredPosition]) -> None:
         """Store the positions of these partitions; others keep theirs."""
         if not reached:
@@ -294,6 +312,26 @@ class LanceWriter:
         with store_errors(f"write {name}"), self._maintainer.committing(name):
             merge = self._tables[name].merge_insert(PRIMARY_KEYS[name])
             merge.when_matched_update_all().when_not_matched_insert_all().execute(rows)
+
+
+def _is_alike(made: DocumentRow, stored: DocumentRow | None) -> bool:
+    """Whether a stored row says what this one does. It may know a higher version, and more partitions."""
+    if not made.live or stored is None:
+        return not made.live and (stored is None or not stored.live)
+    if made.version is not None and (stored.version is None or stored.version < made.version):
+        return False
+    return replace(made, version=stored.version, other_partitions=stored.other_partitions) == stored
+
+
+def _differing_keys(made: pa.Table, stored: Iterable[pa.Table]) -> set[str]:
+    """The keys of documents of which other rows are stored. Rows of earlier programs have no checksum."""
+    expected = {(each["key"], each["row"]): each["checksum"] for each in made.select(_COMPARED).to_pylist()}
+    differing = set()
+    for each in (row for rows in stored for row in rows.select(_COMPARED).to_pylist()):
+        checksum = expected.pop((each["key"], each["row"]), _NOT_MADE)
+        if checksum == _NOT_MADE or each["checksum"] not in (None, checksum):
+            differing.add(each["key"])
+    return differing | {key for key, _ in expected}
 
 
 def shift_graph_offsets(lance_dir: Path, by: int) -> None:

@@ -364,7 +364,7 @@ def relink(
                 def show(state: dict[str, Any]) -> None:
                     progress.update(task, total=state["of"] or None, completed=state["documents"])
 
-                answer = order | await_relink(lambda: client.get(f"{path}/{order['id']}"), show, patience)
+                answer = order | await_order(lambda: client.get(f"{path}/{order['id']}"), show, patience)
     if as_json:
         print_json(answer)
     elif wait:
@@ -384,7 +384,7 @@ def relink_summary(done: dict[str, Any]) -> str:
     return ", ".join(parts) + "."
 
 
-def await_relink(
+def await_order(
     ask: Callable[[], dict[str, Any]],
     show: Callable[[dict[str, Any]], None],
     timeout_seconds: float,
@@ -402,7 +402,7 @@ def await_relink(
             last, since = state, now_seconds()
         elif now_seconds() - since > timeout_seconds:
             raise Failure(
-                f"Nothing was linked for {timeout_seconds:g} s. The order stays in the log: a worker that runs "
+                f"Nothing was done for {timeout_seconds:g} s. The order stays in the log: a worker that runs "
                 "carries it out. See 'thalweg status'."
             )
         sleep(POLL_SECONDS)

@@ -10,11 +10,20 @@ from aiokafka import TopicPartition
 from kafka_client.async_clients import read_range
 from kafka_client.unreadable_batches import Skip, skip_none
 from query_api.index.follower import FollowedRecord, LocateBroker, Span, TopicFollower, connected, spans_of
-from schemas.curation import CurationEvent, LinkingChoice, LinkingEvent, decode_curation, is_generation, is_setting
+from schemas.curation import (
+    CurationEvent,
+    LinkingChoice,
+    LinkingEvent,
+    decode_curation,
+    is_generation,
+    is_replay,
+    is_setting,
+)
 from schemas.errors import MalformedEvent
 from schemas.generations import GenerationEvent
 from schemas.ids import Position
 from schemas.repairs import RepairEvent
+from schemas.replays import ReplayEvent
 
 ANSWER_SECONDS = 20.0
 FETCH_BYTES = 1024 * 1024
@@ -48,11 +57,17 @@ class SettingsReader:
 
     async def generation_orders(self) -> list[GenerationEvent]:
         """The newest order about each generation, in the order of the log."""
-        found = (await self._newest(is_generation)).values()
-        placed = sorted(
-            ((each.position.offset, each.event) for each in found if each.position is not None), key=itemgetter(0)
-        )
-        return [event for _, event in placed if isinstance(event, GenerationEvent)]
+        return [event for event in await self._in_order(is_generation) if isinstance(event, GenerationEvent)]
+
+    async def replays(self) -> list[ReplayEvent]:
+        """How far each replay is, the one that was told of last at the end."""
+        return [event for event in await self._in_order(is_replay) if isinstance(event, ReplayEvent)]
+
+    async def _in_order(self, wanted: Callable[[bytes], bool]) -> list[CurationEvent | None]:
+        """The newest record of each key, in the order of the log."""
+        found = (await self._newest(wanted)).values()
+        placed = ((each.position.offset, each.event) for each in found if each.position is not None)
+        return [event for _, event in sorted(placed, key=itemgetter(0))]
 
     async def _newest(self, wanted: Callable[[bytes], bool]) -> dict[bytes, NewestRecord]:
         found: dict[bytes, NewestRecord] = {}
@@ -115,9 +130,8 @@ class CurationFollower:
                 event = decode_curation(record.key, record.value)
             except MalformedEvent:
                 continue
-            if isinstance(event, RepairEvent) and event.repair is not None and event.repair.state == "done":
-                if record.offset >= (self._first_end or 0):
-                    self._repaired(event.repair.generation)
+            if (rewritten := _rewritten(event)) is not None and record.offset >= (self._first_end or 0):
+                self._repaired(rewritten)
             elif isinstance(event, LinkingEvent):
                 choices.pop(event.collection, None)
                 if event.choice is not None:
@@ -125,3 +139,12 @@ class CurationFollower:
         if choices != self.by_collection:
             self.by_collection = choices
             self._changed()
+
+
+def _rewritten(event: CurationEvent | None) -> str | None:
+    """The generation of which rows were written again."""
+    if isinstance(event, RepairEvent) and event.repair is not None and event.repair.state == "done":
+        return event.repair.generation
+    if isinstance(event, ReplayEvent) and event.replay is not None and event.replay.state == "done":
+        return event.replay.generation if event.replay.changed and not event.replay.dry_run else None
+    return None

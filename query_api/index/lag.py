@@ -245,9 +245,13 @@ class LagMonitor:
 
     def ends(self, topic: str) -> dict[int, int]:
         """By partition; empty while Kafka does not answer."""
+        return {partition: span.end for partition, span in self.spans(topic).items()}
+
+    def spans(self, topic: str) -> dict[int, Span]:
+        """What each partition holds; empty while Kafka does not answer."""
         if not self.reachable:
             return {}
-        return {partition: seen.span.end for (name, partition), seen in self._partitions.items() if name == topic}
+        return {partition: seen.span for (name, partition), seen in self._partitions.items() if name == topic}
 
     def lag(self, topic: str, reached: Mapping[int, int]) -> dict[int, Lag]:
         """By partition, for a reader that has applied everything up to and including `reached`; empty while Kafka does

@@ -110,12 +110,7 @@ async def post_generation(rebuild: RebuildRequest, service: ServiceOf, response:
     """The worker builds the next generation beside the live one, from the beginning of the log and by its settings of
     now, and switches to it when it is complete. Searches and writes go on. 409 while another is being built."""
     overview = await _overview(service)
-    for other in await asyncio.to_thread(lambda: [overview.show(name) for name in overview.names()]):
-        if other.state in ("ordered", "building") or (other.state == "ready" and other.switches):
-            raise _conflict(
-                f"Generation {other.name} is being built: wait for it, or drop it with "
-                f"'thalweg generations drop {other.name}'."
-            )
+    await _require_no_build(overview)
     try:
         await asyncio.to_thread(require_room, overview.live)
     except Failure as error:
@@ -164,6 +159,20 @@ async def delete_generation(name: NameInPath, service: ServiceOf) -> GenerationA
     if (await asyncio.to_thread(overview.show, name)).state == "live":
         raise _conflict(f"Generation {name} is live: switch to another one first.")
     return GenerationAccepted(name=name, position=await publish(service, generation_key(name), None))
+
+
+async def require_no_build(service: Service) -> None:
+    """Raises ApiProblem 409 while a generation is being built."""
+    await _require_no_build(await _overview(service))
+
+
+async def _require_no_build(overview: _Overview) -> None:
+    for other in await asyncio.to_thread(lambda: [overview.show(name) for name in overview.names()]):
+        if other.state in ("ordered", "building") or (other.state == "ready" and other.switches):
+            raise _conflict(
+                f"Generation {other.name} is being built: wait for it, or drop it with "
+                f"'thalweg generations drop {other.name}'."
+            )
 
 
 async def _accepted(service: Service, response: Response, name: str, order: GenerationOrder) -> GenerationAccepted:

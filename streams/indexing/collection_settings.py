@@ -10,6 +10,7 @@ from indexer.linking import DEFAULT_RULES, LinkingRules
 from schemas.curation import ChunkingEvent, LinkingEvent, RelinkEvent, decode_curation
 from schemas.errors import MalformedEvent
 from schemas.repairs import Repair, RepairEvent
+from schemas.replays import Replay, ReplayEvent
 from streams.kafka.producer import ConfirmedProducer
 from streams.kafka.records import DeadLetter, SourceRecord
 from streams.runtime.retry import Retrier
@@ -75,6 +76,7 @@ class CollectionSettings:
         self._choices = CollectionChoices(defaults)
         self._orders: dict[tuple[str, str], RelinkEvent] = {}
         self._repairs: dict[str, Repair] = {}
+        self._replays: dict[str, Replay] = {}
         self._log = structlog.get_logger("thalweg.worker")
 
     @property
@@ -91,6 +93,11 @@ class CollectionSettings:
     def repairs(self) -> Mapping[str, Repair]:
         """Those that are not done, by id, as of the last call of `current`."""
         return dict(self._repairs)
+
+    @property
+    def replays(self) -> Mapping[str, Replay]:
+        """Those that are not done, by id, as of the last call of `current`."""
+        return dict(self._replays)
 
     def linking_of(self, collection: str) -> LinkingRules:
         """As of the last call of `current`."""
@@ -118,6 +125,10 @@ class CollectionSettings:
             self._repairs.pop(event.id, None)
             if event.repair is not None and event.repair.state != "done":
                 self._repairs[event.id] = event.repair
+        elif isinstance(event, ReplayEvent):
+            self._replays.pop(event.id, None)
+            if event.replay is not None and event.replay.state != "done":
+                self._replays[event.id] = event.replay
         elif isinstance(event, (ChunkingEvent, LinkingEvent)):
             self._choices.take(event)
             what = "chunking" if isinstance(event, ChunkingEvent) else "linking"

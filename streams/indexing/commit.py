@@ -31,10 +31,12 @@ LOGGED_TRACES = 20  # of one batch; the receipts have all
 
 
 class Rewritten(NamedTuple):
-    """How many documents were written again, and how many were left as they are."""
+    """How many documents were written again, and how many were `kept` since the log no longer holds what they came
+    from; those that were left since their rows are what it makes of them."""
 
     documents: int
     kept: int
+    alike: frozenset[DocumentKey] = frozenset()
 
 
 class DocumentWriter(VectorLookup, Protocol):
@@ -43,6 +45,7 @@ class DocumentWriter(VectorLookup, Protocol):
     def stored_documents(self, keys: Sequence[DocumentKey]) -> dict[DocumentKey, DocumentRow]: ...
     def replace(self, documents: Sequence[IndexedRows]) -> None: ...
     def rewrite(self, documents: Sequence[IndexedRows]) -> None: ...
+    def alike(self, documents: Sequence[IndexedRows]) -> set[DocumentKey]: ...
     def store_positions(self, reached: Mapping[int, StoredPosition]) -> None: ...
 
 
@@ -209,12 +212,19 @@ class DocumentIndexer:
     def reached(self) -> Mapping[int, StoredPosition]:
         return self._reached
 
-    async def rewrite(self, records: Mapping[DocumentKey, Sequence[SourceRecord]]) -> Rewritten:
+    async def rewrite(
+        self,
+        records: Mapping[DocumentKey, Sequence[SourceRecord]],
+        *,
+        only_changed: bool = False,
+        dry_run: bool = False,
+    ) -> Rewritten:
         """Write documents again as all of their records have them, up to the stored positions; those without records
         are deleted. Call with the commit lock. May be repeated.
 
-        A document stays as it is where the log no longer holds the record that it came from, and none replaces it. No
-        dead letters or receipts are sent: they were when the records came.
+        A document stays as it is where the log no longer holds the record that it came from, and none replaces it; with
+        `only_changed` also where its rows are these already, and then stored vectors are taken for right. No dead
+        letters or receipts are sent: they were when the records came. With `dry_run` nothing is written.
         """
         every = [record for found in records.values() for record in found]
         chunking = await self._collection_settings.current()
@@ -224,14 +234,17 @@ class DocumentIndexer:
         kept = [row.key for row in stored if records[row.key] and outlives_log(row, batch.events.get(row.key, ()))]
         for key in kept:
             batch.events.pop(key, None)
-        await self._resolve(batch, self._builder.without_lookup())
+        await self._resolve(batch, self._builder if only_changed else self._builder.without_lookup())
         gone = [row.tombstone(self._now_ms()) for row in stored if not records[row.key]]
         rows = [*batch.changed_rows(), *map(IndexedRows, gone)]
-        if rows:
-            await self._thread.run(self._writer.rewrite, rows)
+        alike = frozenset(await self._thread.run(self._writer.alike, rows) if only_changed else ())
+        rows = [each for each in rows if each.row.key not in alike]
+        if dry_run or not rows:
+            return Rewritten(len(rows), len(kept), alike)
+        await self._thread.run(self._writer.rewrite, rows)
         contributions: dict[DocumentKey, bytes | None] = {**batch.contributions(), **{row.key: None for row in gone}}
         offsets = await self._producer.send_contributions(
-            [(str(key).encode(), value) for key, value in contributions.items()]
+            [(str(key).encode(), value) for key, value in contributions.items() if key not in alike]
         )
         newest = max(offsets, default=-1)
         advanced = {
@@ -241,7 +254,7 @@ class DocumentIndexer:
         }
         await self._thread.run(self._writer.store_positions, advanced)
         self._reached |= advanced
-        return Rewritten(len(rows), len(kept))
+        return Rewritten(len(rows), len(kept), alike)
 
     async def _stored_if_intact(self, keys: Sequence[DocumentKey]) -> Sequence[DocumentRow]:
         """The documents' rows; none where one of them is damaged: they are written again whatever they were."""

@@ -1,6 +1,6 @@
 """A partition read to the end it has now, beside the agents: without a group, by consumers of its own."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 
 from aiokafka import TopicPartition
@@ -36,11 +36,15 @@ class PartitionReader:
         self._skip = skip
         self._unreadable = Unreadable() if unreadable is None else unreadable
 
-    async def records(self, start: int = 0) -> AsyncIterator[SourceRecord]:
-        """The records from an offset on, or from the first one there is, to the end the partition has now."""
+    async def records(self, start: int = 0, since_ms: int = 0) -> AsyncGenerator[SourceRecord, None]:
+        """The records from an offset on, or from the first one there is, to the end the partition has now; without
+        those before the first one of that time or later."""
         async with self._consumer() as consumer:
             end = await self._end(consumer)
             beginning = (await consumer.beginning_offsets([self._partition]))[self._partition]
+            if since_ms:
+                found = (await consumer.offsets_for_times({self._partition: since_ms}))[self._partition]
+                start = max(start, end if found is None else found.offset)
             async for record in self._read(consumer, min(max(start, beginning), end), end):
                 yield record
 

@@ -48,6 +48,14 @@ def test_everything_a_document_contributes_is_read_back(writer: GraphWriter, gen
     assert [row["parent"] for row in graph.sections.sort_by("ordinal").to_pylist()] == [-1, 0]
 
 
+def test_documents_are_told_with_their_revisions_and_chunks(writer: GraphWriter) -> None:
+    changes = [document(number) for number in range(40)]
+    writer.apply(changes, 1)
+    expected = {key: (made.revision, len(made.chunks)) for key, made in changes if made is not None}
+    assert writer.documents([*expected, document(99)[0]]) == expected
+    assert writer.documents([]) == {}
+
+
 def test_an_empty_graph_reads_as_empty_tables(writer: GraphWriter, generation: Generation) -> None:
     graph = tables_of(writer, generation)
 

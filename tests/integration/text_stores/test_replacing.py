@@ -7,6 +7,7 @@ import pytest
 
 from indexer.errors import IncompatibleGeneration
 from indexer.generations import Generation
+from indexer.lance_connection import connect
 from indexer.schema import StoredPosition
 from indexer.write.lance import LanceWriter
 from indexer.write.lance_rows import IndexedRows
@@ -54,6 +55,30 @@ def test_a_delete_leaves_nothing_but_the_tombstone(generation: Generation, write
     held = writer.stored_documents([DocumentKey("default", "a"), DocumentKey("default", "never-there")])
     assert {row.offset for row in held.values()} == {7, 8}
     assert not any(row.live for row in held.values())
+
+
+def test_what_is_stored_already_is_told_from_what_differs(generation: Generation, writer: LanceWriter) -> None:
+    made = [document(name, "One. Two", "Three", offset=3) for name in "abcdefg"] + [tombstone("gone", offset=4)]
+    writer.replace(made)
+    keys = {key.document_id for key in writer.alike([*made, tombstone("never-there", offset=5)])}
+    assert keys == {*"abcdefg", "gone", "never-there"}
+    tables = connect(generation.lance_dir)
+    tables.open_table("chunks").delete("document_id = 'a' AND text = 'Two'")
+    tables.open_table("passages").delete("document_id = 'b' AND text = 'Three'")
+    tables.open_table("documents").delete("document_id = 'c'")
+    tables.open_table("chunks").update("document_id = 'd' AND text = 'Two'", {"checksum": 7})
+    tables.open_table("passages").update("document_id = 'e'", {"checksum": None})  # as by an earlier program
+    twice = tables.open_table("chunks").search().where("document_id = 'f' AND text = 'One'").to_arrow()
+    tables.open_table("chunks").add(twice)
+    asked = [*made[:6], document("g", "One. Two", "Three", offset=2), document("gone", "One")]
+    assert {key.document_id for key in writer.alike(asked)} == {"e"}
+
+
+def test_what_compaction_may_have_taken_makes_no_difference(writer: LanceWriter) -> None:
+    made = document("a", "One", offset=3)
+    writer.replace([replace(made, row=replace(made.row, version=5, other_partitions=(2,)))])
+    assert writer.alike([made]) == {made.row.key}
+    assert writer.alike([replace(made, row=replace(made.row, version=6))]) == set()
 
 
 def test_partitions_that_a_tombstone_has_to_reach_are_remembered(generation: Generation, writer: LanceWriter) -> None:

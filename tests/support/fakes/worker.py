@@ -96,6 +96,17 @@ class InMemoryDocuments:
         self.failing("rewrite")
         self.replace(documents)
 
+    def alike(self, documents: Sequence[IndexedRows]) -> set[DocumentKey]:
+        return {document.row.key for document in documents if self._holds(document)}
+
+    def _holds(self, document: IndexedRows) -> bool:
+        stored = self.rows.get(document.row.key)
+        if not document.row.live or stored is None:
+            return not document.row.live and (stored is None or not stored.live)
+        assert document.prepared is not None
+        chunks = tuple(chunk.id for chunk in document.prepared.chunked.chunks)
+        return stored == document.row and self.chunks.get(document.row.key) == chunks
+
     def store_positions(self, reached: Mapping[int, StoredPosition]) -> None:
         self.failing("store_positions")
         self.stored |= reached

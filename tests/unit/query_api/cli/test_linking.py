@@ -8,7 +8,7 @@ import typer
 from typer.testing import CliRunner
 
 from query_api.cli import collections
-from query_api.cli.collections import LINKING_RULES, await_relink
+from query_api.cli.collections import LINKING_RULES, await_order
 from schemas.errors import Exit, Failure
 
 STATES = [
@@ -95,5 +95,5 @@ def test_an_order_that_nobody_carries_out_is_left_in_the_log() -> None:
         clock[0] += 10
 
     with pytest.raises(Failure, match="stays in the log"):
-        await_relink(lambda: STATES[0], lambda _state: None, 60, pass_time, lambda: clock[0])
+        await_order(lambda: STATES[0], lambda _state: None, 60, pass_time, lambda: clock[0])
     assert clock[0] == 70

@@ -186,6 +186,7 @@ async def test_the_description_of_the_interface_is_complete(running: Running) ->
         "/v1/collections/{collection}/relink/{order}", "/v1/collections", "/v1/collections/{collection}/chunking",
         "/v1/evaluations", "/v1/evaluations/{evaluation_id}", "/v1/generations", "/v1/generations/{name}",
         "/v1/generations/{name}/switch", "/v1/backups", "/v1/backups/{name}", "/v1/backups/{name}/verify",
+        "/v1/replays", "/v1/replays/{id}",
     }  # fmt: skip
     answer = described["paths"]["/v1/search"]["get"]["responses"]["200"]["content"]
     assert set(answer) >= {"application/json", "text/event-stream"}

@@ -1,6 +1,6 @@
 """Documents made again from the log as ordered, on stores in memory."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
 
 import pytest
@@ -9,6 +9,7 @@ from schemas.curation import decode_curation
 from schemas.ids import DocumentKey
 from schemas.repairs import Repair, RepairEvent
 from streams.errors import StartAgain
+from streams.indexing.reapply import Reapplier
 from streams.indexing.repair import Repairer
 from streams.kafka.records import SourceRecord
 from streams.runtime.retry import Retrier
@@ -49,24 +50,19 @@ class Story:
     snapshots: int = 0
 
     def __post_init__(self) -> None:
-        self.repairer = Repairer(
-            generation=GENERATION,
-            orders=self,
-            partitions=[self.log],
-            indexer=self.bench.indexer,
-            begin_graph=self.begin_graph,
-            graph_is_current=self.graph_is_current,
-            make_snapshot=self.make_snapshot,
-            producer=self.bench.producer,
-            retrier=Retrier("kafka", (OSError,), self.bench.metrics, self.bench.progress, first_wait_seconds=0.001),
-            commit_lock=self.bench.commit_lock,
-        )
+        bench = self.bench
+        reapplier = Reapplier([self.log], bench.indexer, self, self.make_snapshot, bench.commit_lock)
+        retrier = Retrier("kafka", (OSError,), bench.metrics, bench.progress, first_wait_seconds=0.001)
+        self.repairer = Repairer(GENERATION, self, reapplier, bench.producer, retrier, self.begin_graph)
 
     def begin_graph(self) -> None:
         self.remakes += 1
 
     async def graph_is_current(self) -> bool:
         return True
+
+    async def differ(self, keys: Sequence[DocumentKey]) -> list[DocumentKey]:
+        raise AssertionError(keys)
 
     async def make_snapshot(self) -> None:
         self.snapshots += 1

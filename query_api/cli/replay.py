@@ -1,0 +1,87 @@
+"""`thalweg replay`: a part of the log applied again to the stores."""
+
+import json
+from contextlib import closing
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from query_api.cli.app import DataDir, Json, Url, print_json, service_client
+from query_api.cli.collections import await_order
+from schemas.errors import Exit, WrongSetting, plain_failures
+from schemas.terminal import say
+
+if TYPE_CHECKING:
+    from query_api.client import ServiceClient
+
+app = typer.Typer()
+
+
+@app.command()
+@plain_failures()
+def replay(
+    first: Annotated[str | None, typer.Option("--from", help="From these positions on, such as 0:17,3:1042.")] = None,
+    last: Annotated[str | None, typer.Option("--to", help="Up to these positions, included.")] = None,
+    since: Annotated[
+        str | None, typer.Option(help="Records from then on: 15m, 2h, 7d, or 2026-11-22T04:00:00Z.")
+    ] = None,
+    partition: Annotated[int | None, typer.Option(min=0, help="Only of this partition.")] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Count what would change, and write nothing.")] = False,
+    wait: Annotated[bool, typer.Option(help="Wait until it is done.")] = True,
+    patience: Annotated[float, typer.Option(min=0, help="Give up after so many seconds without progress.")] = 120.0,
+    as_json: Json = False,
+    url: Url = None,
+    data_dir: DataDir = None,
+) -> None:
+    """Apply a part of the documents topic again: every document with a record in it is brought to what the log says.
+
+    Changes nothing where all is well, and mends what was lost. Searches and writes go on.
+    """
+    chosen = {"from": first, "to": last, "since": since, "partition": partition}
+    given: dict[str, Any] = {name: value for name, value in chosen.items() if value is not None}
+    if not given:
+        raise WrongSetting("Say which records: --from, --to, --since or --partition. 'thalweg rebuild' applies all.")
+    with closing(service_client(url, data_dir)) as client:
+        answer: dict[str, Any] = client.post("/v1/replays", json.dumps(given | {"dry_run": dry_run}).encode())
+        if wait:
+            answer |= _followed(client, answer["id"], patience, shown=not as_json)
+    if as_json:
+        print_json(answer)
+    elif wait:
+        say(_summary(answer))
+    else:
+        say(f"Ordered as {answer['id']}, in the log at {answer['position']}.")
+    if wait and answer["failed"]:
+        raise typer.Exit(Exit.FAILED)
+
+
+def _followed(client: "ServiceClient", name: str, patience: float, *, shown: bool) -> dict[str, Any]:
+    """The replay when it is done. Raises Failure where nothing moves."""
+    from rich.progress import Progress
+
+    from query_api.cli.display import PlainConsole
+
+    try:
+        with Progress(console=PlainConsole(stderr=True), disable=not shown) as progress:
+            task = progress.add_task("replay", total=None)
+
+            def show(state: dict[str, Any]) -> None:
+                progress.update(task, total=state["of"] or None, completed=state["documents"])
+
+            return await_order(lambda: client.get(f"/v1/replays/{name}"), show, patience)
+    except KeyboardInterrupt:
+        say(f"It goes on by itself: GET /v1/replays/{name} tells how far it is.", error=True)
+        raise typer.Exit(130) from None
+
+
+def _summary(done: dict[str, Any]) -> str:
+    """What became of the documents, in a sentence."""
+    again, changed = ("would be applied again", "would change") if done["dry_run"] else ("applied again", "changed")
+    same = done["documents"] - done["changed"] - done["kept"] - done["failed"]
+    parts = [f"{done['records']:,} records of {done['of']:,} documents {again}"]
+    parts += [f"{same:,} unchanged", f"{done['changed']:,} {changed}"]
+    if done["kept"]:
+        parts.append(f"{done['kept']:,} left as they are, since the log no longer holds what they came from")
+    if done["failed"]:
+        parts.append(f"{done['failed']:,} could not be made again, and stay: see the worker's log")
+    return ", ".join(parts) + "."

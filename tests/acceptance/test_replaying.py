@@ -1,0 +1,63 @@
+"""`thalweg replay`: a part of the log applied again changes nothing where all is well, and mends what was lost."""
+
+import json
+from pathlib import Path
+
+import httpx
+import lancedb
+
+from indexer.generations import current_generation
+from indexer.verify import verify_when_complete
+from tests.support.processes.installation import HASHING, Installation, installation
+
+DOCUMENTS = 40
+
+
+def lines(first: int, last: int) -> str:
+    made = (
+        {"id": f"d{number}", "collection": "c", "content": f"Gauge {number} stands at the Thur near Andelfingen."}
+        for number in range(first, last)
+    )
+    return "\n".join(map(json.dumps, made))
+
+
+def lose(thalweg: Installation, condition: str) -> None:
+    """Rows that vanish from all tables beside the running worker."""
+    generation = current_generation(thalweg.data_dir)
+    assert generation is not None
+    tables = lancedb.connect(generation.lance_dir)
+    for name in ("chunks", "passages", "documents"):
+        tables.open_table(name).delete(condition)
+
+
+def digest(thalweg: Installation) -> str:
+    report = verify_when_complete(thalweg.data_dir, 60)
+    assert report.ok, report
+    return report.digest
+
+
+def test_a_replay_changes_nothing_where_all_is_well_and_mends_what_was_lost(tmp_path: Path) -> None:
+    with installation(tmp_path / "data", **HASHING) as thalweg:
+        thalweg.run("load", "-", text_in=lines(0, DOCUMENTS))
+        token = httpx.delete(f"{thalweg.url}/v1/documents/d0", params={"collection": "c"}).json()["token"]
+        versions = thalweg.search(q="gauge", after=token, wait_seconds=60)["snapshot"]["table_versions"]
+        before = digest(thalweg)
+
+        done = thalweg.run_json("replay", "--since", "1h")
+        assert (done["state"], done["records"], done["of"]) == ("done", DOCUMENTS + 1, DOCUMENTS)
+        assert (done["changed"], done["kept"], done["failed"]) == (0, 0, 0)
+        assert digest(thalweg) == before
+        assert thalweg.search(q="gauge")["snapshot"]["table_versions"] == versions
+
+        lose(thalweg, "document_id in ('d7', 'd8', 'd9')")
+        assert thalweg.run_json("replay", "--since", "1h", "--dry-run")["changed"] == 3
+        said = thalweg.run("replay", "--since", "1h").stdout
+        assert f"{DOCUMENTS - 3} unchanged, 3 changed." in said
+        assert digest(thalweg) == before
+        hits = thalweg.search(q="gauge 8 stands at the Thur", k=DOCUMENTS, cache=False)["hits"]
+        assert {"d7", "d8", "d9"} <= {hit["document_id"] for hit in hits}
+
+        newest = httpx.get(f"{thalweg.url}/v1/replays").json()["replays"][0]
+        assert (newest["state"], newest["changed"], newest["dry_run"]) == ("done", 3, False)
+        outside = httpx.post(f"{thalweg.url}/v1/replays", json={"from": "0:99999"})
+        assert (outside.status_code, "The log does not reach 0:99999" in outside.json()["detail"]) == (400, True)

@@ -1,0 +1,116 @@
+"""Replays over HTTP: orders on the curation topic, and what is refused before."""
+
+from typing import Any
+
+import pytest
+
+from indexer.generations import Generation, write_build
+from query_api.index.collection_settings import NewestRecord, SettingsReader
+from query_api.index.follower import Span
+from query_api.index.lag import LagMonitor
+from query_api.ingest.producer import OutgoingRecord
+from schemas.generations import Build
+from schemas.ids import Position
+from schemas.replays import Replay, ReplayEvent
+from tests.support.fakes.service import Running, problem
+
+
+@pytest.fixture
+def sent(running: Running, monkeypatch: pytest.MonkeyPatch) -> list[OutgoingRecord]:
+    found: list[OutgoingRecord] = []
+
+    async def publish(_topic: str, records: list[OutgoingRecord]) -> list[Position]:
+        found.extend(records)
+        return [Position(0, len(found))]
+
+    monkeypatch.setattr(running.service.writer, "publish", publish)
+    return found
+
+
+async def test_an_order_names_the_generation_that_is_served(running: Running, sent: list[OutgoingRecord]) -> None:
+    answer = await running.http.post("/v1/replays", json={"from": "0:0", "to": "0:9", "since": "2026-11-22T04:00:00Z"})
+    assert answer.status_code == 202, answer.text
+    name = answer.json()["id"]
+    assert answer.headers["Location"] == f"/v1/replays/{name}"
+    (record,) = sent
+    assert record.key == f"*/replay/{name}".encode()
+    assert Replay.model_validate_json(record.value or b"") == Replay(
+        generation=running.service.snapshot().generation, first="0:0", last="0:9", since_ms=1795320000000
+    )
+
+
+@pytest.mark.parametrize(
+    ("asked", "status", "says"),
+    [
+        ({}, 422, "Say which records"),
+        ({"from": "zero"}, 400, "a token looks like"),
+        ({"since": "yesterday"}, 422, "is no time"),
+        ({"from": "0:123456789"}, 400, "The stores hold nothing of that range: they reach 0:"),
+        ({"partition": 77}, 400, "The stores hold nothing of that range"),
+    ],
+)
+async def test_what_is_no_range_is_refused(
+    asked: dict[str, Any], status: int, says: str, running: Running, sent: list[OutgoingRecord]
+) -> None:
+    answer = await running.http.post("/v1/replays", json=asked)
+    assert answer.status_code == status
+    assert says in problem(answer)["detail"]
+    assert sent == []
+
+
+@pytest.mark.parametrize(
+    ("asked", "says"),
+    [
+        ({"from": "0:2"}, "The log no longer holds 0:2: partition 0 begins at 0:3"),
+        ({"to": "0:2"}, "The log no longer holds 0:2"),
+        ({"from": "0:60"}, "The log does not reach 0:60: partition 0 ends at 0:59"),
+        ({"to": "1:0"}, "The log does not reach 1:0: partition 1 is empty"),
+        ({"from": "0:7", "to": "0:6"}, "The range ends before it begins: 0:7 to 0:6"),
+        ({"from": "2:0"}, "There is no partition 2: the documents topic has 0 to 1"),
+        ({"partition": 2}, "There is no partition 2"),
+        ({"since": "2999-01-01"}, "is not there yet"),
+    ],
+)
+async def test_what_is_not_in_the_log_is_refused(
+    asked: dict[str, Any], says: str, running: Running, sent: list[OutgoingRecord]
+) -> None:
+    documents = running.service.topics.documents
+    running.service.log_watch = LagMonitor(lambda: None, lambda: {documents: {}})
+    running.service.log_watch.see(documents, {0: Span(3, 60), 1: Span(0, 0)})
+    answer = await running.http.post("/v1/replays", json=asked)
+    assert (answer.status_code, sent) == (400, [])
+    assert says in problem(answer)["detail"]
+
+
+async def test_none_while_a_generation_is_being_built(running: Running, sent: list[OutgoingRecord]) -> None:
+    live = running.service.snapshot().generation
+    built = Generation(running.service.settings.storage.data_dir, "g0002-5f3a9c")
+    write_build(built, Build(state="building", base=live))
+    answer = await running.http.post("/v1/replays", json={"from": "0:0"})
+    assert (answer.status_code, sent) == (409, [])
+    assert "g0002-5f3a9c is being built: wait for it" in problem(answer)["detail"]
+
+
+async def test_how_far_it_is(running: Running, monkeypatch: pytest.MonkeyPatch) -> None:
+    replay = Replay(generation="g0001", first="0:0", state="done", records=3, of=2, documents=2, changed=1)
+
+    async def newest(_reader: SettingsReader, key: bytes) -> NewestRecord:
+        return NewestRecord(ReplayEvent("0" * 12, replay) if key.endswith(b"000000000000") else None)
+
+    monkeypatch.setattr(SettingsReader, "newest", newest)
+    shown = (await running.http.get("/v1/replays/000000000000")).json()
+    assert (shown["state"], shown["documents"], shown["changed"]) == ("done", 2, 1)
+    for unknown in ("111111111111", "x"):
+        answer = await running.http.get(f"/v1/replays/{unknown}")
+        assert (answer.status_code, "no replay" in problem(answer)["detail"]) == (404, True)
+
+
+async def test_all_of_them_the_newest_first(running: Running, monkeypatch: pytest.MonkeyPatch) -> None:
+    events = [ReplayEvent(digit * 12, Replay(generation="g0001", first=f"0:{digit}")) for digit in "12"]
+
+    async def replays(_reader: SettingsReader) -> list[ReplayEvent]:
+        return [*events, ReplayEvent("3" * 12, None)]
+
+    monkeypatch.setattr(SettingsReader, "replays", replays)
+    shown = (await running.http.get("/v1/replays")).json()["replays"]
+    assert [(each["id"], each["first"]) for each in shown] == [("2" * 12, "0:2"), ("1" * 12, "0:1")]
