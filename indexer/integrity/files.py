@@ -193,7 +193,8 @@ def damaged_graph(graph: Path) -> list[Damage]:
     try:
         is_intact = file_checksum(graph) == graph.with_name(CLOSED).read_text()
     except FileNotFoundError:
-        return []
+        is_gone = graph.with_name(CLOSED).exists() and not graph.exists()
+        return [Damage(f"graph/{graph.name}", "is gone")] if is_gone else []
     except ValueError:
         is_intact = False
     if is_intact or not graph.with_name(CLOSED).exists():  # opened meanwhile

@@ -69,6 +69,11 @@ def published_snapshots(snapshots_dir: Path) -> list[GraphSnapshot]:
     return sorted(found, key=lambda snapshot: (snapshot.made_at_ms, snapshot.name), reverse=True)
 
 
+def with_damaged_manifests(snapshots_dir: Path) -> set[str]:
+    """The names of snapshots that cannot be read for their manifests."""
+    return {name for name, snapshot in _described(snapshots_dir) if snapshot is None}
+
+
 def latest_snapshot(snapshots_dir: Path) -> GraphSnapshot | None:
     """The newest published snapshot; None before the first. Only its manifest is read."""
     return next(iter(published_snapshots(snapshots_dir)), None)

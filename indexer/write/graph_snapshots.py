@@ -18,6 +18,7 @@ from indexer.read.graph_snapshots import (
     TableFile,
     damaged_snapshots,
     published_snapshots,
+    with_damaged_manifests,
 )
 from indexer.read.graph_tables import TABLES
 from indexer.write.kuzu_export import export_graph
@@ -110,8 +111,10 @@ def _stored(path: Path, rows: int) -> TableFile:
 
 
 def _prune(snapshots_dir: Path, newest: GraphCopy) -> None:
-    """What is left of snapshots before the newest, and what earlier versions made."""
+    """What is left of snapshots before the newest, and what earlier versions made. Those with damaged manifests are
+    left to `set_aside_damaged`, so that they are reported."""
     kept = {snapshot.name for snapshot in published_snapshots(snapshots_dir)[:KEPT_SNAPSHOTS]}
+    kept |= with_damaged_manifests(snapshots_dir)
     for folder in snapshots_dir.glob("[!.]*/"):
         if folder.name not in kept:
             removed = folder.with_name(f".{folder.name}.removed")  # at once for readers
