@@ -9,6 +9,7 @@ import pytest
 
 from indexer.generations import Generation, current_generation
 from indexer.integrity.files import CHECKSUMS
+from indexer.read.graph_snapshots import latest_snapshot
 from indexer.verify import damage_of
 from tests.support.processes.installation import HASHING, Installation, installation
 from tests.support.waiting import wait_until
@@ -62,11 +63,16 @@ def logs(thalweg: Installation) -> str:
     return "".join((thalweg.data_dir / "logs" / name).read_text() for name in ("worker.log", "service.log"))
 
 
+def graph_documents(generation: Generation) -> int:
+    newest = latest_snapshot(generation.snapshots_dir)
+    return newest.tables["documents"].rows if newest else 0
+
+
 def test_what_belongs_to_no_document_is_replaced_and_the_rest_goes_on(thalweg: Installation) -> None:
     found = thalweg.search(q="gauge at the Thur", k=3, cache=False)
     retrieval = f"{thalweg.url}/v1/retrievals/{found['retrieval_id']}"
     generation = generation_of(thalweg)
-    wait_until(lambda: len(list(generation.snapshots_dir.glob("[0-9]*"))) > 0, "the graph has a snapshot")
+    wait_until(lambda: graph_documents(generation) == DOCUMENTS, "the graph has a snapshot of all documents")
     tables = {name: generation.lance_dir / f"{name}.lance" for name in ("retrievals", "chunks")}
     wait_until(lambda: list(tables["retrievals"].glob("data/*")), "the search is recorded")
     damaged = [

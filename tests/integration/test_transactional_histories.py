@@ -26,7 +26,7 @@ from tests.support.kafka import plaintext
 from tests.support.processes.worker import PARTITIONS, WorkerProcess, client, partition_of, running_worker
 from tests.support.waiting import wait_until
 
-HISTORIES = examples(10, 800)
+HISTORIES = examples(20, 800)
 SEED = 20261123
 SECONDS = 30
 COMPACTED = {
