@@ -1,0 +1,299 @@
+"""Pairs of names that may be the same entity, for a person to decide; found by blocking, never by comparing all.
+
+Each entity stands in a few blocks: its rarer words, pairs of words, initials with the family name, the acronym, the
+letters without blanks. Candidates of an entity are the members of its blocks, the smallest blocks first, and at most
+`MOST_COMPARED` of them are compared, so that the cost of an entity does not grow with the graph. Misspelt words are
+found among the known words by their deletion neighbourhoods (Garbe, SymSpell 2012; Mor and Fraenkel 1982).
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import combinations, islice
+from typing import NamedTuple, TypeVar
+
+from rapidfuzz.distance import OSA
+from rapidfuzz.fuzz import ratio
+
+from indexer.extraction.lexicon import HONORIFICS, word_set
+from indexer.resolution.keys import resolution_key, singular, types_agree
+
+MIN_SCORE = 0.5
+MOST_COMPARED = 40
+MOST_IN_BLOCK = 40
+MOST_WORDS = 8
+MAX_NAME_CHARACTERS = 200
+MIN_FUZZY_CHARACTERS = 4
+DELETION_CHARACTERS = 9  # of a word's beginning that deletions are made of
+MOST_SIMILAR_WORDS = 6
+MIN_LETTERS_ALIKE = 0.84
+MIN_LETTERS = 6  # of a name in which one letter may differ, whatever share of it that is
+
+_SMALL_WORDS = word_set("the a an of and for in on at to by with from de la le du des der die das von van & or")
+_CONFUSABLE = str.maketrans(
+    "аеорсухіјѕԁһӏьвкмнтαονρτυκιχ",
+    "aeopcyxijsdhlbbkmhtaovptukix",
+)  # Cyrillic and Greek letters that look like Latin ones: Unicode Technical Standard 39
+
+
+Block = TypeVar("Block")
+
+
+class NamedEntity(NamedTuple):
+    """An entity to resolve: `name` as people write it, `type` "" for unknown, `mentions` how often it is mentioned."""
+
+    id: str
+    collection: str
+    name: str
+    type: str
+    mentions: int
+
+
+class CandidatePair(NamedTuple):
+    """Two entities that may be the same, `first` < `second`; `score` in (0, 1], `reason` a sentence."""
+
+    first: str
+    second: str
+    score: float
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Form:
+    """What of a name is compared. `words` are in the singular, without small words and titles of persons."""
+
+    entity: NamedEntity
+    key: str
+    words: tuple[str, ...]
+    letters: str
+    digits: tuple[str, ...]
+    initials: frozenset[str]
+    acronym: str
+
+
+class CandidateIndex:
+    """The entities of one collection, and which of them may be the same.
+
+    The candidates depend on what is in it, not on the order of additions and removals. Not thread-safe.
+    """
+
+    def __init__(self, entities: Iterable[NamedEntity] = ()) -> None:
+        self._forms: dict[str, _Form] = {}
+        self._blocks: dict[str, set[str] | str] = {}
+        self._words: dict[str, int] = {}
+        self._deletions: dict[str, set[str] | str] = {}
+        for entity in entities:
+            self.add(entity)
+
+    def __len__(self) -> int:
+        return len(self._forms)
+
+    def __contains__(self, identifier: object) -> bool:
+        return identifier in self._forms
+
+    def add(self, entity: NamedEntity) -> None:
+        """Add an entity, or replace it. One whose name has no letter, or over 200 characters, has no candidates."""
+        self.remove(entity.id)
+        form = _form(entity)
+        if form is None:
+            return
+        self._forms[entity.id] = form
+        for block in _blocks(form):
+            _put(self._blocks, block, entity.id)
+        for word in form.words:
+            self._words[word] = self._words.get(word, 0) + 1
+            if self._words[word] == 1:
+                for deletion in _deletions(word):
+                    _put(self._deletions, deletion, word)
+
+    def remove(self, identifier: str) -> None:
+        """Nothing where it is not there."""
+        form = self._forms.pop(identifier, None)
+        if form is None:
+            return
+        for block in _blocks(form):
+            _take(self._blocks, block, identifier)
+        for word in form.words:
+            self._words[word] -= 1
+            if not self._words[word]:
+                del self._words[word]
+                for deletion in _deletions(word):
+                    _take(self._deletions, deletion, word)
+
+    def candidates(self, identifier: str, min_score: float = MIN_SCORE) -> list[CandidatePair]:
+        """The pairs of this entity with others, the best first. None for one that is not here."""
+        form = self._forms.get(identifier)
+        if form is None:
+            return []
+        pairs = (_compared(form, self._forms[other]) for other in self._near(form))
+        return sorted((pair for pair in pairs if pair is not None and pair.score >= min_score), key=_best_first)
+
+    def pairs(self, min_score: float = MIN_SCORE) -> list[CandidatePair]:
+        """All pairs, the best first."""
+        found = {pair[:2]: pair for identifier in self._forms for pair in self.candidates(identifier, min_score)}
+        return sorted(found.values(), key=_best_first)
+
+    def _near(self, form: _Form) -> Iterator[str]:
+        """The others that stand in a block with it, at most MOST_COMPARED: those of small blocks first, then by id."""
+        blocks = [*_blocks(form), *self._blocks_of_misspellings(form)]
+        members = [self._blocks[block] for block in dict.fromkeys(blocks) if block in self._blocks]
+        lists = [[each] if isinstance(each, str) else sorted(each) for each in members if _size(each) <= MOST_IN_BLOCK]
+        lists.sort(key=lambda each: (len(each), each))
+        found = dict.fromkeys(other for each in lists for other in each)
+        found.pop(form.entity.id, None)
+        return islice(found, MOST_COMPARED)
+
+    def _blocks_of_misspellings(self, form: _Form) -> Iterator[str]:
+        """The blocks in which it would stand with one of its words spelt as another word that is known."""
+        for at, word in enumerate(form.words):
+            for other in self._similar_words(word):
+                yield f"w {other}" if len(form.words) > 1 else f"l {other}"
+                for beside in form.words[:at] + form.words[at + 1 :]:
+                    yield _pair_block(beside, other)
+
+    def _similar_words(self, word: str) -> list[str]:
+        """Known words that differ in one letter, or in two neighbours changed: the rarest, then by name."""
+        found: set[str] = set()
+        for deletion in _deletions(word):
+            near = self._deletions.get(deletion, ())
+            if _size(near) <= MOST_IN_BLOCK:
+                found.update([near] if isinstance(near, str) else near)
+        found.discard(word)
+        alike = [other for other in found if OSA.distance(word, other, score_cutoff=1) <= 1]
+        return sorted(alike, key=lambda other: (self._words[other], other))[:MOST_SIMILAR_WORDS]
+
+
+def _best_first(pair: CandidatePair) -> tuple[float, str, str]:
+    return -pair.score, pair.first, pair.second
+
+
+def _size(members: set[str] | str | tuple[str, ...]) -> int:
+    return 1 if isinstance(members, str) else len(members)
+
+
+def _put(blocks: dict[Block, set[str] | str], block: Block, member: str) -> None:
+    """Most blocks have one member, which stands for itself: a set takes 216 bytes."""
+    members = blocks.get(block)
+    if members is None or members == member:
+        blocks[block] = member
+    elif isinstance(members, str):
+        blocks[block] = {members, member}
+    else:
+        members.add(member)
+
+
+def _take(blocks: dict[Block, set[str] | str], block: Block, member: str) -> None:
+    members = blocks.get(block)
+    if members == member:
+        del blocks[block]
+    elif isinstance(members, set):
+        members.discard(member)
+        if len(members) == 1:
+            blocks[block] = members.pop()
+
+
+def _form(entity: NamedEntity) -> _Form | None:
+    key = resolution_key(entity.name, entity.type) if len(entity.name) <= MAX_NAME_CHARACTERS else ""
+    plain = [word.strip(".") for word in key.split() if word.strip(".")]
+    words = [word for word in plain if word not in _SMALL_WORDS][:MOST_WORDS]
+    if entity.type == "person" and len(words) > 2 and words[0] in HONORIFICS:
+        words = words[1:]
+    if not words:
+        return None
+    if entity.type != "person":
+        words = [singular(word) for word in words]
+    letters = "".join(words).translate(_CONFUSABLE)
+    digits = tuple(word for word in plain if any(map(str.isdigit, word)))
+    initials = frozenset("".join(word[0] for word in each) for each in (plain, words) if len(each) > 1)
+    surface = entity.name.replace(".", "").strip()
+    acronym = letters if len(plain) == 1 and 2 <= len(surface) <= 8 and surface.isupper() else ""
+    return _Form(entity, key, tuple(words), letters, digits, initials, acronym)
+
+
+def _blocks(form: _Form) -> Iterator[str]:
+    """Their kinds: letters, words, pairs of words, initials of all words, initial and last word."""
+    yield f"l {form.letters}"
+    for word in form.words:
+        yield f"w {word}"
+    for first, second in combinations(form.words, 2):
+        yield _pair_block(first, second)
+    for acronym in {*form.initials, form.acronym} - {""}:
+        yield f"a {acronym}"
+    for word in form.words[:-1]:
+        yield f"i {word[0]} {form.words[-1]}"
+
+
+def _pair_block(first: str, second: str) -> str:
+    return f"p {min(first, second)} {max(first, second)}"
+
+
+def _deletions(word: str) -> set[str]:
+    """The beginning of a word, and it with one letter left out."""
+    if len(word) < MIN_FUZZY_CHARACTERS or any(map(str.isdigit, word)):
+        return set()
+    beginning = word[:DELETION_CHARACTERS]
+    return {beginning, *(beginning[:at] + beginning[at + 1 :] for at in range(len(beginning)))}
+
+
+def _compared(one: _Form, other: _Form) -> CandidatePair | None:
+    """The pair with the best of its reasons; None where nothing speaks for it, or its types or numbers against it."""
+    if not types_agree(one.entity.type, other.entity.type):
+        return None
+    first, second = sorted((one, other), key=lambda form: form.entity.id)
+    found = max(_reasons(first, second), default=None)
+    return None if found is None else CandidatePair(first.entity.id, second.entity.id, *found)
+
+
+def _reasons(one: _Form, other: _Form) -> Iterator[tuple[float, str]]:
+    shorter, longer = sorted((one, other), key=lambda form: (len(form.words), form.entity.id))
+    names = f"{one.entity.name!r} and {other.entity.name!r}"
+    if shorter.acronym and shorter.acronym in longer.initials:
+        yield 0.8, f"{shorter.entity.name!r} may be short for {longer.entity.name!r}."
+    if one.digits != other.digits:
+        return  # `iPhone 4` and `iPhone 5`
+    if one.letters == other.letters:
+        yield 0.95, f"{names} differ at most in blanks, punctuation, look-alike letters, or singular and plural."
+        return
+    if sorted(one.words) == sorted(other.words):
+        yield 0.9, f"{names} are the same words in another order."
+        return
+    if _initials_fit(shorter.words, longer.words) or _initials_fit(longer.words, shorter.words):
+        yield 0.75, f"In {names}, initials of one may stand for words of the other."
+    alike = ratio(one.letters, other.letters) / 100
+    one_letter = len(longer.letters) >= MIN_LETTERS and OSA.distance(one.letters, other.letters, score_cutoff=1) <= 1
+    if (alike >= MIN_LETTERS_ALIKE or one_letter) and _differ_in_spelling(shorter.words, longer.words):
+        yield alike - 0.05, f"{names} differ in a letter or two."
+    shared = len(set(one.words) & set(other.words))
+    overlap = shared / len(set(one.words) | set(other.words))
+    if shared == len(set(shorter.words)) and overlap >= MIN_SCORE:
+        yield 0.5 + 0.3 * overlap, f"{shorter.entity.name!r} is a part of {longer.entity.name!r}."
+    elif overlap > MIN_SCORE:
+        yield 0.75 * overlap, f"{names} share {shared} words."
+
+
+def _differ_in_spelling(shorter: tuple[str, ...], longer: tuple[str, ...]) -> bool:
+    """Whether at most one word of each has no equal in the other, and those are spelt alike, or only the blanks and
+    endings differ; two names of persons that share a family name are not a misspelling of each other."""
+    left = [word for word in shorter if word not in longer]
+    right = [word for word in longer if word not in shorter]
+    if len(left) == len(right) == 1:
+        length = max(len(left[0]), len(right[0]))
+        return length >= MIN_FUZZY_CHARACTERS and OSA.distance(left[0], right[0]) <= (1 if length < 9 else 2)
+    return OSA.distance("".join(sorted(left)), "".join(sorted(right))) <= 1
+
+
+def _initials_fit(initialled: tuple[str, ...], full: tuple[str, ...]) -> bool:
+    """Whether the names differ in the words before the last alone, and each of `initialled` there is an initial, or a
+    word, of `full`, in order: `j okafor` in `maria j okafor`, `jrr tolkien` in `john ronald reuel tolkien`."""
+    if len(initialled) < 2 or len(full) < 2 or initialled[-1] != full[-1]:
+        return False
+    given = iter(full[:-1])
+    used_initial = False
+    for part in initialled[:-1]:
+        pieces = [part] if len(part) == 1 or part in full else list(part)
+        if len(pieces) > 3:
+            return False
+        for piece in pieces:
+            if not any(word == piece or (len(piece) == 1 and word.startswith(piece)) for word in given):
+                return False
+            used_initial |= len(piece) == 1
+    return used_initial

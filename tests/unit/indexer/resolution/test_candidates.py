@@ -1,0 +1,87 @@
+"""Which names are shown as possible duplicates, and that this depends on the names alone."""
+
+import random
+
+import pytest
+
+from indexer.resolution.candidates import MOST_COMPARED, CandidateIndex, NamedEntity
+
+
+def named(identifier: str, name: str, entity_type: str = "person") -> NamedEntity:
+    return NamedEntity(identifier, "notes", name, entity_type, 1)
+
+
+@pytest.mark.parametrize(
+    ("entity_type", "first", "second", "reason"),
+    [
+        ("person", "J. Okafor", "Maria J. Okafor", "initials"),
+        ("person", "Okafor Maria", "Maria Okafor", "another order"),
+        ("person", "Maria Okafro", "Maria Okafor", "a letter or two"),
+        ("person", "Prof. Maria Okafor", "Maria Okafor", "at most in blanks"),
+        ("organisation", "CDC", "Centers for Disease Control", "may be short for"),
+        ("organisation", "Université de Lyon", "Lyon Université", "another order"),
+        ("organisation", "Harbour Research Institute", "Harbour Research", "is a part of"),
+        ("organisation", "Аcme", "Acme", "look-alike letters"),
+        ("product", "LanceDB", "Lance DB", "blanks"),
+        ("thing", "Wild Things", "Wild Thing", "singular and plural"),
+        ("concept", "nearest neighbour search", "nearest neighbor search", "a letter or two"),
+    ],
+)
+def test_what_may_be_the_same_is_found_with_a_reason(entity_type: str, first: str, second: str, reason: str) -> None:
+    index = CandidateIndex([named("a", first, entity_type), named("b", second, entity_type)])
+    (pair,) = index.candidates("b")
+    assert pair[:2] == ("a", "b")
+    assert reason in pair.reason
+    assert 0.5 <= pair.score <= 1
+    assert index.candidates("a") == [pair] == index.pairs()
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        (named("a", "iPhone 4", "product"), named("b", "iPhone 5", "product")),
+        (named("a", "Maria Okafor"), named("b", "Peter Okafor")),
+        (named("a", "Mercury", "place"), named("b", "Mercury", "person")),
+        (named("a", "M. Okafor"), named("b", "Peter Okafor")),
+        (named("a", "Rome", "place"), named("b", "Roma", "place")),
+    ],
+)
+def test_what_is_something_else_is_no_candidate(first: NamedEntity, second: NamedEntity) -> None:
+    assert CandidateIndex([first, second]).pairs() == []
+
+
+@pytest.mark.parametrize("name", ["", "...", "a", "x" * 10_000, "word " * 2_000, "!?" * 5_000, "日本 Токио Roma"])
+def test_odd_names_pass(name: str) -> None:
+    index = CandidateIndex([named("a", name), named("b", name), named("c", "Maria Okafor")])
+    assert all(pair[:2] == ("a", "b") for pair in index.pairs())
+
+
+def test_the_order_of_additions_and_removals_does_not_show() -> None:
+    chance = random.Random(1)
+    first, last = ["Maria", "Mario", "Peter", "Petra", "M."], ["Okafor", "Okafro", "Lindqvist", "Lindquist", "Rey"]
+    everyone = [named(f"{at:03}", f"{chance.choice(first)} {chance.choice(last)}") for at in range(120)]
+    kept, gone = everyone[:80], everyone[80:]
+    expected = CandidateIndex(kept).pairs()
+    assert expected
+    for _ in range(10):
+        chance.shuffle(everyone)
+        index = CandidateIndex(everyone)
+        for each in chance.sample(gone, len(gone)):
+            index.remove(each.id)
+        assert index.pairs() == expected
+        assert len(index) == len(kept)
+    for each in kept:
+        index.remove(each.id)
+    assert (index._blocks, index._words, index._deletions) == ({}, {}, {})
+
+
+def test_an_entity_that_is_added_again_is_replaced() -> None:
+    index = CandidateIndex([named("a", "Maria Okafor"), named("b", "Okafor Maria")])
+    index.add(named("b", "Peter Lindqvist"))
+    assert index.pairs() == []
+
+
+def test_a_name_in_large_blocks_is_compared_with_few() -> None:
+    index = CandidateIndex(named(f"{at:05}", f"Okafor {at:05} Bridge", "place") for at in range(3_000))
+    index.add(named("new", "Okafor Bridge", "place"))
+    assert len(list(index._near(index._forms["new"]))) <= MOST_COMPARED
