@@ -7,10 +7,10 @@ keep that: none pads a text to the length of another. An endpoint keeps it as fa
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,8 @@ from schemas.settings import EmbeddingProvider, EmbeddingSettings
 
 MAX_CHARACTERS_PER_TEXT = 8_000
 PROMPTS_FILE = "config_sentence_transformers.json"
+
+Result = TypeVar("Result")
 _PASSAGE_PROMPTS = ("document", "passage", "corpus")  # in sentence-transformers' order
 
 
@@ -42,6 +44,34 @@ class Encoder(Protocol):
         """(n_texts, dimension) float32, each row of L2 norm 1, depending on its own text only.
 
         Raises EncoderFailure for what can be foreseen, such as an endpoint that is away, and whatever the model raises.
+        """
+        ...
+
+
+class TokenStates(NamedTuple):
+    """What an encoder computes of each token of a text.
+
+    `layers` are the states after some of its layers, (n_tokens, width) float32 each. `offsets` are (start, end) of each
+    token in characters of the text; those of a token that stands for no character are equal.
+    """
+
+    layers: Sequence[NDArray[np.float32]]
+    offsets: Sequence[tuple[int, int]]
+
+
+@runtime_checkable
+class TokenEncoder(Encoder, Protocol):
+    """An encoder that can give its token states too."""
+
+    has_token_states: bool
+
+    def encode_tokens(
+        self, texts: Sequence[str], read: Callable[[str, TokenStates], Result]
+    ) -> tuple[NDArray[np.float32], list[Result]]:
+        """The vectors of `encode`, bit for bit, and what `read` makes of each text and its token states.
+
+        `read` is called in the encoder's threads, once a text, in any order; so no more states are in memory than there
+        are threads. What it raises is raised.
         """
         ...
 
@@ -110,6 +140,7 @@ class PromptedEncoder:
         if not self.is_plain:
             self.digest += f"-{text_hash(json.dumps([*prompts, self.dimension]))[:12]}"
         self._model = model
+        self._token_model = model if isinstance(model, TokenEncoder) and model.has_token_states else None
         self._prompts = prompts
 
     def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
@@ -120,8 +151,31 @@ class PromptedEncoder:
         """The vectors of queries, likewise."""
         return self._encode(self._prompts.query, texts)
 
+    @property
+    def has_token_states(self) -> bool:
+        return self._token_model is not None
+
+    def encode_tokens(
+        self, texts: Sequence[str], read: Callable[[str, TokenStates], Result]
+    ) -> tuple[NDArray[np.float32], list[Result]]:
+        """See `TokenEncoder.encode_tokens`; the prompt's tokens are among the others, before the text's first
+        character. Raises ValueError without token states."""
+        if self._token_model is None:
+            raise ValueError(f"{self.provider} gives no token states.")
+        prompt = self._prompts.passage
+
+        def read_unprompted(text: str, states: TokenStates) -> Result:
+            offsets = [(start - len(prompt), end - len(prompt)) for start, end in states.offsets]
+            return read(text[len(prompt) :], TokenStates(states.layers, offsets))
+
+        prompted = [prompt + text for text in texts]
+        vectors, results = self._token_model.encode_tokens(prompted, read_unprompted if prompt else read)
+        return self._cut(vectors), results
+
     def _encode(self, prompt: str, texts: Sequence[str]) -> NDArray[np.float32]:
-        vectors = self._model.encode([prompt + text for text in texts] if prompt else texts)
+        return self._cut(self._model.encode([prompt + text for text in texts] if prompt else texts))
+
+    def _cut(self, vectors: NDArray[np.float32]) -> NDArray[np.float32]:
         if self.dimension == vectors.shape[1]:
             return vectors
         cut = vectors[:, : self.dimension].copy()

@@ -24,6 +24,7 @@ Precision = Literal["float32", "int8"]
 Weights = Mapping[str, NDArray[np.float32]]
 
 INPUT, OUTPUT = "tokens", "vector"
+_STATE_THIRDS = 3  # token states are read after each third of the layers
 _WORDS = "embeddings.word_embeddings.weight"
 _OPSETS = (("", 20), ("com.microsoft", 1))
 _IR_VERSION = 9
@@ -75,9 +76,17 @@ class BertShape:
             pooling=_pooling(_json(folder / "1_Pooling" / "config.json")),
         )
 
+    @property
+    def state_outputs(self) -> tuple[str, ...]:
+        """The graph's outputs with the states of all tokens, (n_tokens, width) float32 each: those after a third of the
+        layers, after two thirds, and after the last."""
+        layers = sorted({max(1, self.layers * part // _STATE_THIRDS) for part in range(1, _STATE_THIRDS + 1)})
+        return tuple(f"states.{layer}" for layer in layers)
+
 
 def bert_graph(shape: BertShape, weights: Weights, precision: Precision) -> onnx.ModelProto:
-    """A model from `tokens`, (n_tokens,) int64, to `vector`, (width,) float32 of L2 norm 1.
+    """A model from `tokens`, (n_tokens,) int64, to `vector`, (width,) float32 of L2 norm 1, and to the token states of
+    `shape.state_outputs`, which cost nothing unless they are asked for.
 
     With int8, the dense layers multiply bytes: weights are quantised symmetrically by output column, activations
     when the graph runs, by the range of the whole text. Embeddings, attention and norms stay float32.
@@ -85,13 +94,13 @@ def bert_graph(shape: BertShape, weights: Weights, precision: Precision) -> onnx
     graph = _Graph(weights, precision)
     hidden = _embed(graph, shape)
     for layer in range(shape.layers):
-        hidden = _layer(graph, shape, hidden, f"encoder.layer.{layer}")
+        hidden = _layer(graph, shape, hidden, f"encoder.layer.{layer}", f"states.{layer + 1}")
     if shape.pooling == "mean":
         pooled = graph.node("ReduceMean", hidden, graph.integers(0), keepdims=0)
     else:
         pooled = graph.node("Gather", hidden, graph.constant(np.array(0)))
     graph.node("LpNormalization", pooled, output=OUTPUT, axis=0, p=2)
-    return graph.model(shape.width)
+    return graph.model(shape)
 
 
 def _embed(graph: "_Graph", shape: BertShape) -> str:
@@ -103,12 +112,12 @@ def _embed(graph: "_Graph", shape: BertShape) -> str:
     return graph.norm(graph.node("Add", words, embedded_positions), "embeddings.LayerNorm", shape.norm_epsilon)
 
 
-def _layer(graph: "_Graph", shape: BertShape, hidden: str, name: str) -> str:
+def _layer(graph: "_Graph", shape: BertShape, hidden: str, name: str, output: str) -> str:
     attended = _attention(graph, shape, hidden, f"{name}.attention")
     hidden = graph.norm(graph.node("Add", hidden, attended), f"{name}.attention.output.LayerNorm", shape.norm_epsilon)
     inner = graph.node("Gelu", graph.named_dense(hidden, f"{name}.intermediate.dense"))
     outer = graph.named_dense(inner, f"{name}.output.dense")
-    return graph.norm(graph.node("Add", hidden, outer), f"{name}.output.LayerNorm", shape.norm_epsilon)
+    return graph.norm(graph.node("Add", hidden, outer), f"{name}.output.LayerNorm", shape.norm_epsilon, output)
 
 
 def _attention(graph: "_Graph", shape: BertShape, hidden: str, name: str) -> str:
@@ -158,9 +167,9 @@ class _Graph:
     def weight(self, name: str) -> str:
         return self.constant(self.weights[name])
 
-    def norm(self, value: str, name: str, epsilon: float) -> str:
+    def norm(self, value: str, name: str, epsilon: float, output: str = "") -> str:
         scale, bias = self.weight(f"{name}.weight"), self.weight(f"{name}.bias")
-        return self.node("LayerNormalization", value, scale, bias, axis=-1, epsilon=epsilon)
+        return self.node("LayerNormalization", value, scale, bias, output=output, axis=-1, epsilon=epsilon)
 
     def named_dense(self, value: str, name: str) -> str:
         return self.dense(value, self.weights[f"{name}.weight"].T, self.weights[f"{name}.bias"])
@@ -181,10 +190,14 @@ class _Graph:
             domain="com.microsoft",
         )
 
-    def model(self, width: int) -> onnx.ModelProto:
+    def model(self, shape: BertShape) -> onnx.ModelProto:
         taken = helper.make_tensor_value_info(INPUT, TensorProto.INT64, ["n_tokens"])
-        given = helper.make_tensor_value_info(OUTPUT, TensorProto.FLOAT, [width])
-        graph = helper.make_graph(self._nodes, "sentence encoder", [taken], [given], self._constants)
+        given = [helper.make_tensor_value_info(OUTPUT, TensorProto.FLOAT, [shape.width])]
+        given += [
+            helper.make_tensor_value_info(name, TensorProto.FLOAT, ["n_tokens", shape.width])
+            for name in shape.state_outputs
+        ]
+        graph = helper.make_graph(self._nodes, "sentence encoder", [taken], given, self._constants)
         opsets = [helper.make_opsetid(domain, version) for domain, version in _OPSETS]
         return helper.make_model(graph, opset_imports=opsets, ir_version=_IR_VERSION)
 

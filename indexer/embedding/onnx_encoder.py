@@ -5,7 +5,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 import onnxruntime
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from safetensors.numpy import load_file
 from tokenizers import Tokenizer
 
-from indexer.embedding.encoder import encodable
+from indexer.embedding.encoder import TokenStates, encodable
 from indexer.embedding.model_files import TOKENIZER, model_digest, model_folder
 from indexer.embedding.onnx_bert import INPUT, OUTPUT, BertShape, UnsupportedModel, bert_graph
 from indexer.embedding.onnx_file import OnnxFile, onnx_file_in
@@ -24,8 +24,11 @@ from schemas.settings import EmbeddingProvider
 _GRAPH_VERSION = 1  # another arithmetic makes other vectors
 _DOT_PRODUCTS = frozenset({"avx512_vnni", "avx_vnni", "asimddp"})  # as Linux names the instructions
 
+Result = TypeVar("Result")
 Forward = Callable[[NDArray[np.int64]], NDArray[np.float32]]
 """From the tokens of one text, (n_tokens,) and n_tokens > 0, to its vector, (dimension,) of L2 norm 1."""
+ForwardStates = Callable[[NDArray[np.int64]], Sequence[NDArray[np.float32]]]
+"""Likewise to its vector and the states of its tokens after some layers, (n_tokens, width) each."""
 
 
 class OnnxEncoder:
@@ -47,9 +50,11 @@ class OnnxEncoder:
         digest: str,
         dimension: int,
         threads: int = 0,
+        forward_states: ForwardStates | None = None,
     ) -> None:
         """`tokenizer` truncates to the model's window. `threads` 0 means one for each core this process may use."""
         self._forward = forward
+        self._forward_states = forward_states
         self._tokenizer: Any = tokenizer
         self._thread_count = threads or usable_processors()
         self._threads = ThreadPoolExecutor(self._thread_count, thread_name_prefix="encoder")
@@ -58,22 +63,58 @@ class OnnxEncoder:
         self.digest = digest
         self.dimension = dimension
 
+    @property
+    def has_token_states(self) -> bool:
+        return self._forward_states is not None
+
     def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """(n_texts, dimension) float32, each row of L2 norm 1."""
         if len(texts) == 1:
             return self._vector(texts[0])[np.newaxis]
         vectors = np.empty((len(texts), self.dimension), dtype=np.float32)
-        # each thread takes the next text itself; long ones first, so that all end at about the same time
-        rows = iter(sorted(range(len(texts)), key=lambda row: len(texts[row]), reverse=True))
-        for share in [self._threads.submit(self._fill, vectors, texts, rows) for _ in range(self._thread_count)]:
-            share.result()
+
+        def encode_row(row: int) -> None:
+            vectors[row] = self._vector(texts[row])
+
+        self._for_each(texts, encode_row)
         return vectors
 
-    def _fill(self, vectors: NDArray[np.float32], texts: Sequence[str], rows: Iterator[int]) -> None:
-        """Make the vectors of rows that no other thread has taken, until none is left. One that fails ends it."""
+    def encode_tokens(
+        self, texts: Sequence[str], read: Callable[[str, TokenStates], Result]
+    ) -> tuple[NDArray[np.float32], list[Result]]:
+        """See `TokenEncoder.encode_tokens`. Raises ValueError without token states."""
+        if self._forward_states is None:
+            raise ValueError(f"{self.provider} gives no token states.")
+        vectors = np.empty((len(texts), self.dimension), dtype=np.float32)
+        results: dict[int, Result] = {}
+        forward = self._forward_states
+
+        def encode_row(row: int) -> None:
+            encoding = self._tokenizer.encode(encodable(texts[row]))
+            tokens = np.array(encoding.ids, dtype=np.int64)
+            if not tokens.size:
+                vectors[row] = self._vector(texts[row])
+                results[row] = read(texts[row], TokenStates((), ()))
+                return
+            vectors[row], *layers = forward(tokens)
+            results[row] = read(texts[row], TokenStates(layers, encoding.offsets))
+
+        self._for_each(texts, encode_row)
+        return vectors, [results[row] for row in range(len(texts))]
+
+    def _for_each(self, texts: Sequence[str], work: Callable[[int], None]) -> None:
+        """Do the work of each row. Each thread takes the next text itself, long ones first, so that all end at about
+        the same time."""
+        rows = iter(sorted(range(len(texts)), key=lambda row: len(texts[row]), reverse=True))
+        for share in [self._threads.submit(self._work_through, rows, work) for _ in range(self._thread_count)]:
+            share.result()
+
+    @staticmethod
+    def _work_through(rows: Iterator[int], work: Callable[[int], None]) -> None:
+        """Do the work of rows that no other thread has taken, until none is left. One that fails ends it."""
         try:
             for row in rows:
-                vectors[row] = self._vector(texts[row])
+                work(row)
         finally:
             for _ in rows:
                 pass
@@ -104,6 +145,12 @@ def open_bert(model: str, provider: Literal["onnx", "onnx-int8"], threads: int =
         vector: NDArray[np.float32] = session.run([OUTPUT], {INPUT: tokens})[0]
         return vector
 
+    outputs = [OUTPUT, *shape.state_outputs]
+
+    def forward_states(tokens: NDArray[np.int64]) -> Sequence[NDArray[np.float32]]:
+        arrays: Sequence[NDArray[np.float32]] = session.run(outputs, {INPUT: tokens})
+        return arrays
+
     return OnnxEncoder(
         forward,
         _tokenizer(folder, shape.max_tokens),
@@ -112,6 +159,7 @@ def open_bert(model: str, provider: Literal["onnx", "onnx-int8"], threads: int =
         digest=f"{model_digest(folder)}-{precision}-{_GRAPH_VERSION}",
         dimension=shape.width,
         threads=threads,
+        forward_states=forward_states,
     )
 
 

@@ -8,7 +8,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from indexer.embedding.encoder import PROMPTS_FILE, Encoder, HashingEncoder, load_encoder, names_model_of, text_hash
+from indexer.embedding.encoder import (
+    PROMPTS_FILE,
+    Encoder,
+    HashingEncoder,
+    TokenStates,
+    load_encoder,
+    names_model_of,
+    text_hash,
+)
 from indexer.embedding.model_files import model_folder
 from indexer.embedding.onnx_encoder import open_bert
 from indexer.errors import IncompatibleGeneration
@@ -137,3 +145,23 @@ def test_torch_makes_of_prompts_what_their_own_library_does(tmp_path: Path) -> N
     np.testing.assert_allclose(ours.encode_queries(["a weir"]), expected, atol=1e-6)
     expected = theirs.encode_document(["a weir"], truncate_dim=64, normalize_embeddings=True)
     np.testing.assert_allclose(ours.encode(["a weir"]), expected, atol=1e-6)
+
+
+def test_token_states_come_with_the_same_vectors() -> None:
+    encoder = load_encoder(EmbeddingSettings(provider="onnx-int8"))
+    assert encoder.has_token_states
+
+    def read(text: str, states: TokenStates) -> tuple[str, list[tuple[int, ...]], list[str]]:
+        return text, [layer.shape for layer in states.layers], [text[start:end] for start, end in states.offsets]
+
+    vectors, results = encoder.encode_tokens(TEXTS, read)
+    np.testing.assert_array_equal(vectors, encoder.encode(TEXTS))
+    assert [text for text, _, _ in results] == TEXTS
+    assert results[0] == (TEXTS[0], [(6, 384)] * 3, ["", "A", "short", "text", ".", ""])
+
+
+def test_an_encoder_without_token_states_says_so() -> None:
+    encoder = load_encoder(EmbeddingSettings(provider="hashing"))
+    assert not encoder.has_token_states
+    with pytest.raises(ValueError, match="no token states"):
+        encoder.encode_tokens(["a"], lambda _text, _states: None)

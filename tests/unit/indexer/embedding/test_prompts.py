@@ -7,7 +7,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from indexer.embedding.encoder import PROMPTS_FILE, HashingEncoder, PromptedEncoder, Prompts, load_encoder, prompts_in
+from indexer.embedding.encoder import (
+    PROMPTS_FILE,
+    HashingEncoder,
+    PromptedEncoder,
+    Prompts,
+    TokenStates,
+    load_encoder,
+    prompts_in,
+)
 from indexer.embedding.onnx_encoder import open_bert
 from indexer.errors import IncompatibleGeneration
 from schemas.settings import EmbeddingSettings
@@ -110,3 +118,15 @@ def test_whatever_makes_other_vectors_has_another_digest(tmp_path: Path) -> None
     assert len({plain, *(digest(**settings) for settings in different)}) == 6
     assert not PromptedEncoder(HashingEncoder(), Prompts("a")).is_plain
     assert PromptedEncoder(HashingEncoder()).is_plain
+
+
+def test_token_offsets_are_those_of_the_text_without_its_prompt(tmp_path: Path) -> None:
+    model = open_bert(str(write_model(tmp_path)), "onnx")
+    encoder = PromptedEncoder(model, Prompts(passage="sea "))
+
+    def read(text: str, states: TokenStates) -> tuple[str, list[tuple[int, int]]]:
+        return text, [(start, end) for start, end in states.offsets if end > 0]
+
+    vectors, results = encoder.encode_tokens(["river stone"], read)
+    assert results == [("river stone", [(0, 5), (6, 11)])]
+    np.testing.assert_array_equal(vectors, encoder.encode(["river stone"]))
