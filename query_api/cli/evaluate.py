@@ -1,4 +1,4 @@
-"""The commands `thalweg evaluate` and `thalweg questions`.
+"""The commands `thalweg evaluate`, `thalweg evaluate graph` and `thalweg questions`.
 
 What they need to run is imported when they run, so that `--help` answers at once.
 """
@@ -8,9 +8,11 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, cast, get_args
+from typing import TYPE_CHECKING, Annotated, Any, cast, get_args
 
 import typer
+from typer.core import TyperCommand
+from typer.main import get_command
 
 from query_api.cli.app import DataDir, Json, Url, service_client
 from query_api.evaluation.approaches import APPROACHES
@@ -22,9 +24,19 @@ if TYPE_CHECKING:
     from query_api.evaluation.runner import Progress
 
 app = typer.Typer()
+graph_app = typer.Typer()
 
 
-@app.command()
+class EvaluateCommand(TyperCommand):
+    """`evaluate FOLDER...`, and `evaluate graph FOLDER...`; a folder of the name `graph` is `./graph`."""
+
+    def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> Any:
+        if args[:1] == ["graph"]:
+            return get_command(graph_app).make_context(f"{info_name} graph", args[1:], parent, **extra)
+        return super().make_context(info_name, args, parent, **extra)
+
+
+@app.command(cls=EvaluateCommand)
 @plain_failures()
 def evaluate(
     folders: Annotated[
@@ -65,7 +77,8 @@ def evaluate(
     """Measure how well the running service answers labelled questions, approach beside approach.
 
     The documents are published into a collection of their own, named after the folder and a hash of its corpus, and
-    kept: a second evaluation of the same corpus finds them there.
+    kept: a second evaluation of the same corpus finds them there. `thalweg evaluate graph FOLDER` measures the
+    extracted graph instead.
     """
     from query_api.cli.display import PlainConsole
     from query_api.evaluation.approaches import approaches_named
@@ -99,6 +112,41 @@ def evaluate(
         show_summary(PlainConsole(soft_wrap=True, width=None if sys.stdout.isatty() else NO_TERMINAL_WIDTH), found, out)
         if within is None:
             say(_kept(dict.fromkeys(each.loaded.collection for each in found.collections)))
+
+
+@graph_app.command()
+@plain_failures()
+def graph(
+    folders: Annotated[
+        list[Path], typer.Argument(help="Folders with <split>.jsonl[.gz] in Re-DocRED's form or in CrossNER's.")
+    ],
+    split: Annotated[
+        str | None, typer.Option(help="Which documents, <split>.jsonl[.gz].", show_default="dev, else test")
+    ] = None,
+    limit: Annotated[
+        int | None, typer.Option(min=1, help="The first documents of each folder alone.", show_default="all")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Measure the graph that is extracted from labelled documents: mentions, entities, relations.
+
+    Everything runs in this process; no service is asked and nothing is stored.
+    """
+    from query_api.cli.display import PlainConsole
+    from query_api.evaluation.graph_runner import measure, rule_mentions, show_figures
+    from query_api.evaluation.labelled_graphs import read_graphs
+
+    read = [(folder, *read_graphs(folder, split)) for folder in folders]
+    with _progress(quiet=as_json) as begin:
+        measured = {
+            folder.resolve().name: measure(chosen, graphs[:limit], rule_mentions, begin).report()
+            for folder, chosen, graphs in read
+        }
+    if as_json:
+        print(json.dumps(next(iter(measured.values())) if len(measured) == 1 else measured))
+        return
+    for name, figures in measured.items():
+        show_figures(PlainConsole(soft_wrap=True), name, figures)
 
 
 @app.command()

@@ -12,6 +12,7 @@ from query_api.cli import evaluate
 from query_api.evaluation.approaches import APPROACHES
 from schemas.errors import Exit
 from tests.unit.query_api.evaluation.folders import write_folder
+from tests.unit.query_api.evaluation.labelled import DOCUMENT, SENTENCE, write_lines
 from tests.unit.query_api.evaluation.pretend_service import PretendService
 
 
@@ -83,3 +84,22 @@ def test_figures_go_to_the_terminal_or_as_json_and_into_files(
     loaded = json.loads((tmp_path / "new" / "out" / "report.json").read_text())["collections"][0]["loaded"]
     assert f"`thalweg collections delete {loaded['collection']}`" in shown.output
     assert "collections delete" not in run(folder, "--within", loaded["collection"]).output
+
+
+def test_a_graph_is_measured_without_a_service(tmp_path: Path) -> None:
+    labelled = write_lines(tmp_path / "redocred" / "dev.jsonl", DOCUMENT, DOCUMENT | {"_id": "d2"})
+    result = run("graph", labelled, "--json", "--limit", 1)
+    assert result.exit_code == Exit.OK, result.output
+    figures = json.loads(result.stdout)
+    assert {"mention_typed_f1", "mention_span_f1", "entity_b3_f1", "relation_recall"} <= figures.keys()
+    assert figures["documents"] == 1
+    assert "B-cubed" in run("graph", labelled).output
+    assert run("graph", labelled, "--split", "test").exit_code == Exit.USAGE
+
+
+def test_several_graphs_are_told_apart_by_their_folders(tmp_path: Path) -> None:
+    first = write_lines(tmp_path / "first" / "dev.jsonl", DOCUMENT)
+    second = write_lines(tmp_path / "second" / "birds.dev.jsonl", SENTENCE)
+    figures = json.loads(run("graph", first, second, "--json").stdout)
+    assert list(figures) == ["first", "second"]
+    assert "birds" in figures["second"]["by_domain"]
