@@ -2,8 +2,8 @@
 
 The key is `<collection>/settings/<setting>`; a null value takes the setting back. `<collection>/relink/<id>` is an
 order to link what is stored, under which the worker reports its progress; `*/generation/<name>` an order to build a
-generation, to switch to it or to drop it, `*/replay/<id>` one to apply records again. Keys of another kind are edits of
-the graph, and not read here.
+generation, to switch to it or to drop it, `*/replay/<id>` one to apply records again. `<collection>/node/<id>` and
+the like are edits of the graph (`schemas.graph_edits`). Keys of other kinds are not read.
 """
 
 import re
@@ -13,6 +13,17 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from schemas.errors import MalformedEvent
 from schemas.generations import EVERY_COLLECTION, GENERATION, GENERATION_NAME, GenerationEvent, GenerationOrder
+from schemas.graph_edits import (
+    EDITS,
+    AnyEdit,
+    DecisionEdit,
+    EditKind,
+    GraphChoice,
+    GraphEdit,
+    GraphSettingsEvent,
+    decision_id,
+    is_id_of,
+)
 from schemas.ids import DocumentKey
 from schemas.repairs import REPAIR, REPAIR_ID, Repair, RepairEvent
 from schemas.replays import REPLAY, REPLAY_ID, Replay, ReplayEvent
@@ -20,6 +31,7 @@ from schemas.replays import REPLAY, REPLAY_ID, Replay, ReplayEvent
 SETTINGS = "settings"
 CHUNKING = "chunking"
 LINKING = "linking"
+GRAPH = "graph"
 RELINK = "relink"
 
 Method = Literal["sentences", "semantic"]
@@ -157,7 +169,16 @@ class RelinkEvent(NamedTuple):
     state: Relinking | None
 
 
-CurationEvent = ChunkingEvent | LinkingEvent | RelinkEvent | GenerationEvent | RepairEvent | ReplayEvent
+CurationEvent = (
+    ChunkingEvent
+    | LinkingEvent
+    | GraphSettingsEvent
+    | GraphEdit
+    | RelinkEvent
+    | GenerationEvent
+    | RepairEvent
+    | ReplayEvent
+)
 
 
 def chunking_key(collection: str) -> bytes:
@@ -168,6 +189,11 @@ def chunking_key(collection: str) -> bytes:
 def linking_key(collection: str) -> bytes:
     """The record key of a collection's linking. Raises MalformedEvent for what is no collection."""
     return _key(collection, SETTINGS, LINKING)
+
+
+def graph_settings_key(collection: str) -> bytes:
+    """The record key of what a collection's graph may hold. Raises MalformedEvent for what is no collection."""
+    return _key(collection, SETTINGS, GRAPH)
 
 
 def relink_key(collection: str, order: str) -> bytes:
@@ -195,7 +221,9 @@ def is_replay(key: bytes) -> bool:
     return key.split(b"/")[:2] == [EVERY_COLLECTION.encode(), REPLAY.encode()]
 
 
-def encode_choice(choice: ChunkingChoice | LinkingChoice | Relinking | GenerationOrder | Repair | Replay) -> bytes:
+def encode_choice(
+    choice: ChunkingChoice | LinkingChoice | GraphChoice | AnyEdit | Relinking | GenerationOrder | Repair | Replay,
+) -> bytes:
     return choice.model_dump_json(exclude_none=True).encode()
 
 
@@ -208,25 +236,42 @@ def decode_curation(key: bytes | None, value: bytes | None) -> CurationEvent | N
     name = (key or b"").decode("utf-8", "replace")
     collection, _, rest = name.partition("/")
     kind, _, setting = rest.partition("/")
-    if kind not in (SETTINGS, RELINK, GENERATION, REPAIR, REPLAY):
+    if kind not in (SETTINGS, RELINK, GENERATION, REPAIR, REPLAY, *EDITS):
         return None
     if "\N{REPLACEMENT CHARACTER}" in name:
         raise MalformedEvent("bad_key", "The record's key is not UTF-8.")
     DocumentKey.checked(collection, setting)
     if kind in (GENERATION, REPAIR, REPLAY):
         return _order(kind, setting, value)
+    if kind in EDITS:
+        return _edit(collection, kind, setting, value)
     if kind == RELINK:
         return RelinkEvent(collection, setting, None if value is None else _read(Relinking, value, "order"))
+    return _setting(collection, setting, value)
+
+
+_Choice = TypeVar("_Choice", bound=BaseModel)
+
+
+def _setting(collection: str, setting: str, value: bytes | None) -> ChunkingEvent | LinkingEvent | GraphSettingsEvent:
     if setting == CHUNKING:
         return ChunkingEvent(collection, None if value is None else _read(ChunkingChoice, value, CHUNKING))
     if setting == LINKING:
         return LinkingEvent(collection, None if value is None else _read(LinkingChoice, value, LINKING))
+    if setting == GRAPH:
+        return GraphSettingsEvent(collection, None if value is None else _read(GraphChoice, value, GRAPH))
     raise MalformedEvent(
-        "unknown_setting", f"There is no setting {setting[:80]!r} of a collection; known: chunking, linking."
+        "unknown_setting", f"There is no setting {setting[:80]!r} of a collection; known: chunking, linking, graph."
     )
 
 
-_Choice = TypeVar("_Choice", bound=BaseModel)
+def _edit(collection: str, kind: EditKind, identifier: str, value: bytes | None) -> GraphEdit:
+    if not is_id_of(kind, identifier):
+        raise MalformedEvent("bad_key", f"{identifier[:80]!r} is no id of a {kind}.")
+    edit = None if value is None else _read(EDITS[kind], value, kind)
+    if isinstance(edit, DecisionEdit) and decision_id(edit.entities) != identifier:
+        raise MalformedEvent("key_mismatch", "The decision is not about the entities that its key is computed from.")
+    return GraphEdit(collection, kind, identifier, edit)
 
 
 def _order(kind: str, name: str, value: bytes | None) -> GenerationEvent | RepairEvent | ReplayEvent:

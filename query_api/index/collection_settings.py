@@ -1,7 +1,7 @@
-"""Collections' own settings: the newest record of each key on the curation topic, read on demand or followed."""
+"""Collections' own settings: the newest record of each key on the curation topic, read on demand."""
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from operator import itemgetter
 from typing import NamedTuple
 
@@ -9,11 +9,9 @@ from aiokafka import TopicPartition
 
 from kafka_client.async_clients import read_range
 from kafka_client.unreadable_batches import Skip, skip_none
-from query_api.index.follower import FollowedRecord, LocateBroker, Span, TopicFollower, connected, spans_of
+from query_api.index.follower import LocateBroker, connected, spans_of
 from schemas.curation import (
     CurationEvent,
-    LinkingChoice,
-    LinkingEvent,
     decode_curation,
     is_generation,
     is_replay,
@@ -22,7 +20,6 @@ from schemas.curation import (
 from schemas.errors import MalformedEvent
 from schemas.generations import GenerationEvent
 from schemas.ids import Position
-from schemas.repairs import RepairEvent
 from schemas.replays import ReplayEvent
 
 ANSWER_SECONDS = 20.0
@@ -88,63 +85,3 @@ def _newer(before: NewestRecord, key: bytes, value: bytes | None, position: Posi
         return NewestRecord(decode_curation(key, value), position)
     except MalformedEvent:
         return before
-
-
-class CurationFollower:
-    """Follows the topic, so that searches need not ask it.
-
-    `by_collection` is how the newest record of each collection has it linked, as far as it was read: empty until the
-    log is reached, kept while it is away. `changed` is called when it is another, and `repaired` with the name of a
-    generation that was repaired since the topic was first reached.
-    """
-
-    def __init__(
-        self,
-        topic: str,
-        locate_broker: LocateBroker,
-        changed: Callable[[], None],
-        repaired: Callable[[str], None],
-        skip: Skip,
-    ) -> None:
-        self.by_collection: Mapping[str, LinkingChoice] = {}
-        self._changed = changed
-        self._repaired = repaired
-        self._first_end: int | None = None
-        self._follower = TopicFollower(
-            topic, locate_broker, self._begin, self._take, record_bytes=FETCH_BYTES, skip=skip
-        )
-
-    async def run(self) -> None:
-        await self._follower.run()
-
-    def _begin(self, spans: Mapping[int, Span]) -> Mapping[int, int]:
-        if self._first_end is None:
-            self._first_end = spans[0].end
-        return {partition: span.beginning for partition, span in spans.items()}
-
-    async def _take(self, records: Sequence[FollowedRecord]) -> None:
-        """What the worker refuses as malformed is skipped, as there."""
-        choices = dict(self.by_collection)
-        for record in records:
-            try:
-                event = decode_curation(record.key, record.value)
-            except MalformedEvent:
-                continue
-            if (rewritten := _rewritten(event)) is not None and record.offset >= (self._first_end or 0):
-                self._repaired(rewritten)
-            elif isinstance(event, LinkingEvent):
-                choices.pop(event.collection, None)
-                if event.choice is not None:
-                    choices[event.collection] = event.choice
-        if choices != self.by_collection:
-            self.by_collection = choices
-            self._changed()
-
-
-def _rewritten(event: CurationEvent | None) -> str | None:
-    """The generation of which rows were written again."""
-    if isinstance(event, RepairEvent) and event.repair is not None and event.repair.state == "done":
-        return event.repair.generation
-    if isinstance(event, ReplayEvent) and event.replay is not None and event.replay.state == "done":
-        return event.replay.generation if event.replay.changed and not event.replay.dry_run else None
-    return None

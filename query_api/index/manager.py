@@ -18,7 +18,7 @@ import structlog
 from indexer.errors import DamagedStore, NewerGeneration
 from indexer.generations import Generation, Manifest, current_generation
 from kafka_client.unreadable_batches import Skip, skip_all, skip_none
-from query_api.index.collection_settings import CurationFollower
+from query_api.index.curation import CurationFollower
 from query_api.index.document_status import IndexFreshness, RecentReceipts
 from query_api.index.follower import FollowedRecord, LocateBroker, Span, TopicFollower
 from query_api.index.generation import OpenedGeneration, ServedGeneration
@@ -95,7 +95,7 @@ class SnapshotManager:
         self._receipt_at = 0.0
         self._news = asyncio.Event()
         self._swapped = asyncio.Event()
-        self._curation = CurationFollower(
+        self.curation = CurationFollower(
             self._topics.curation, locate_broker, self._publish_again, self._on_repaired, skip
         )
         self._reopens = False
@@ -129,7 +129,7 @@ class SnapshotManager:
         """Open what there is, refresh it, follow `CURRENT`. A failure is in `problem` for as long as it lasts."""
         tailing = asyncio.create_task(self.receipts_tail.run(), name="tail of receipts")
         watching = asyncio.create_task(self.damage.run(), name="damage watch")
-        curating = asyncio.create_task(self._curation.run(), name="tail of curation")
+        curating = asyncio.create_task(self.curation.run(), name="tail of curation")
         try:
             while True:
                 try:
@@ -267,7 +267,7 @@ class SnapshotManager:
         """Make the newest text and graph the current snapshot, and wake those who wait."""
         if served is not self.served:
             return
-        self.current = replace(served.snapshot(), linking=self._curation.by_collection)
+        self.current = replace(served.snapshot(), linking=self.curation.linking, curation=self.curation.state)
         self.freshness.add_snapshot(self.current.reached)
         self._wake()
 

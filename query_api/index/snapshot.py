@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from indexer.read.rows import PassageRow
+from query_api.index.curation import Curation
 from query_api.index.graph.view import GraphView
 from query_api.index.text.snapshot import TextSnapshot
 from schemas.curation import LinkingChoice
@@ -28,7 +29,8 @@ class QueryEncoder(Protocol):
 class Snapshot:
     """Both stores at one moment. A passage that is newer in `text` than in `graph` is found by its text only.
 
-    `in_memory` where no search that shows passages reads a table. `linking` is what collections chose, by name.
+    `in_memory` where no search that shows passages reads a table. `linking` is what collections chose, by name, and
+    `curation` what people say about their graphs.
     """
 
     generation: str
@@ -37,6 +39,7 @@ class Snapshot:
     documents_topic: str
     in_memory: bool = False
     linking: Mapping[str, LinkingChoice] = field(default_factory=dict)
+    curation: Curation = field(default_factory=Curation)
 
     @property
     def reached(self) -> dict[int, int]:

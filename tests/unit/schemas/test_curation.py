@@ -37,7 +37,7 @@ def test_a_null_value_takes_the_choice_back() -> None:
 
 
 @pytest.mark.parametrize("key", [b"notes/nodes/rhine", b"notes/edges/a/settings/chunking", b"", None])
-def test_edits_of_other_kinds_are_not_read_here(key: bytes | None) -> None:
+def test_keys_of_other_kinds_are_not_read(key: bytes | None) -> None:
     assert decode_curation(key, b"anything") is None
 
 

@@ -1,0 +1,264 @@
+"""What people say about the graph and chose for collections: the curation topic, folded and followed.
+
+The state is a function of the newest record of each key, and of nothing else. The fold takes records in any order,
+some of them twice, and what compaction removed changes nothing.
+"""
+
+import asyncio
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Generic, NamedTuple, TypeVar
+
+from indexer.resolution.groups import Decision, Groups, Verdict, resolve_groups
+from kafka_client.unreadable_batches import Skip
+from query_api.index.follower import FollowedRecord, LocateBroker, Span, TopicFollower
+from schemas.curation import CurationEvent, LinkingChoice, LinkingEvent, decode_curation
+from schemas.errors import MalformedEvent
+from schemas.graph_edits import (
+    AnyEdit,
+    DecisionEdit,
+    EdgeEdit,
+    EditKind,
+    EntityEdit,
+    GraphChoice,
+    GraphEdit,
+    GraphSettingsEvent,
+    MergeEdit,
+    NodeEdit,
+)
+from schemas.repairs import RepairEvent
+from schemas.replays import ReplayEvent
+
+FETCH_BYTES = 1024 * 1024
+CATCH_UP_SECONDS = 2.0
+
+Said_co = TypeVar("Said_co", bound=AnyEdit, covariant=True)
+
+
+class Placed(NamedTuple, Generic[Said_co]):
+    """What was said, and the offset of its record on the curation topic."""
+
+    edit: Said_co
+    offset: int
+
+
+@dataclass(frozen=True)
+class CollectionEdits:
+    """What stands in one collection, by id, ascending."""
+
+    nodes: Mapping[str, Placed[NodeEdit]] = field(default_factory=dict)
+    edges: Mapping[str, Placed[EdgeEdit]] = field(default_factory=dict)
+    merges: Mapping[str, Placed[MergeEdit]] = field(default_factory=dict)
+    decisions: Mapping[str, Placed[DecisionEdit]] = field(default_factory=dict)
+    entities: Mapping[str, Placed[EntityEdit]] = field(default_factory=dict)
+
+    @cached_property
+    def edges_at(self) -> Mapping[str, Sequence[str]]:
+        """The ids of the edges that leave or enter each end."""
+        found: dict[str, list[str]] = defaultdict(list)
+        for identifier, (edge, _) in self.edges.items():
+            for end in dict.fromkeys((edge.source, edge.target)):
+                found[end].append(identifier)
+        return dict(found)
+
+    def groups(self, equal: Iterable[Sequence[str]] = ()) -> Groups:
+        """Which entities are one: by equal keys, and as people decided (`indexer.resolution.groups`)."""
+        merged = (Decision(at, "same", tuple(merge.entities)) for merge, at in self.merges.values())
+        decided = (Decision(at, _VERDICTS[edit.decision], tuple(edit.entities)) for edit, at in self.decisions.values())
+        return resolve_groups(equal, [*merged, *decided])
+
+    def name_of(self, members: Iterable[str]) -> str | None:
+        """How people call the one that these entities are: by the newest renaming of one of them, or merge of some;
+        None where nobody said."""
+        together = set(members)
+        said = [(at, edit.name) for edit, at in self._of_entities(together) if edit.name]
+        merges = (merge for merge in self.merges.values() if together.issuperset(merge.edit.entities))
+        said += [(at, edit.name) for edit, at in merges if edit.name]
+        return max(said)[1] if said else None
+
+    def type_of(self, members: Iterable[str]) -> str | None:
+        """The type people gave one of these entities last; None where nobody did."""
+        said = [(at, edit.type) for edit, at in self._of_entities(members) if edit.type]
+        return max(said)[1] if said else None
+
+    def _of_entities(self, members: Iterable[str]) -> list[Placed[EntityEdit]]:
+        return [self.entities[each] for each in members if each in self.entities]
+
+
+_VERDICTS: dict[str, Verdict] = {"accept": "same", "reject": "different", "split": "apart"}
+NOTHING_SAID = CollectionEdits()
+
+
+@dataclass(frozen=True)
+class Curation:
+    """What people say about the graph of each collection, and what they let stand in it."""
+
+    by_collection: Mapping[str, CollectionEdits] = field(default_factory=dict)
+    allowed: Mapping[str, GraphChoice] = field(default_factory=dict)
+
+    def of(self, collection: str) -> CollectionEdits:
+        return self.by_collection.get(collection, NOTHING_SAID)
+
+
+class PlacedEvent(NamedTuple):
+    """An event about a graph and the offset of its record."""
+
+    offset: int
+    event: GraphEdit | GraphSettingsEvent
+
+
+def fold(events: Iterable[PlacedEvent]) -> Curation:
+    """The state after these events: the newest of each key counts."""
+    newest: dict[tuple[str, ...], PlacedEvent] = {}
+    for placed in events:
+        key = _key(placed.event)
+        if key not in newest or newest[key].offset < placed.offset:
+            newest[key] = placed
+    edits: dict[str, dict[EditKind, dict[str, Placed[AnyEdit]]]] = {}
+    allowed: dict[str, GraphChoice] = {}
+    for key in sorted(newest):
+        offset, event = newest[key]
+        if isinstance(event, GraphSettingsEvent):
+            if event.choice is not None:
+                allowed[event.collection] = event.choice
+        elif event.edit is not None:
+            kinds = edits.setdefault(event.collection, {})
+            kinds.setdefault(event.kind, {})[event.id] = Placed(event.edit, offset)
+    return Curation({name: _collection(kinds) for name, kinds in edits.items()}, allowed)
+
+
+def _key(event: GraphEdit | GraphSettingsEvent) -> tuple[str, ...]:
+    return (event.collection, event.kind, event.id) if isinstance(event, GraphEdit) else (event.collection,)
+
+
+def _collection(kinds: Mapping[EditKind, Mapping[str, Placed[AnyEdit]]]) -> CollectionEdits:
+    of_kind = {f"{kind}s" if kind != "entity" else "entities": said for kind, said in kinds.items()}
+    return CollectionEdits(**of_kind)  # type: ignore[arg-type]  # `decode_curation` has read each kind in its own form
+
+
+class CurationFollower:
+    """Follows the topic, so that searches and edits need not ask it.
+
+    `linking` is how the newest record of each collection has it linked, as far as it was read: empty until the log is
+    reached, kept while it is away. `changed` is called when that or what is said about a graph is another, and
+    `repaired` with the name of a generation that was repaired since the topic was first reached.
+    """
+
+    def __init__(
+        self,
+        topic: str,
+        locate_broker: LocateBroker,
+        changed: Callable[[], None],
+        repaired: Callable[[str], None],
+        skip: Skip,
+    ) -> None:
+        self.linking: Mapping[str, LinkingChoice] = {}
+        self.reached = -1
+        """The offset of the last record that was read."""
+        self._newest: dict[tuple[str, ...], PlacedEvent] = {}
+        self._state: Curation | None = Curation()
+        self._changed = changed
+        self._repaired = repaired
+        self._first_end: int | None = None
+        self._moved = asyncio.Event()
+        self._heard_at = 0.0
+        self._follower = TopicFollower(
+            topic, locate_broker, self._begin, self._take, record_bytes=FETCH_BYTES, skip=skip
+        )
+
+    async def run(self) -> None:
+        await self._follower.run()
+
+    @property
+    def state(self) -> Curation:
+        """What was read so far, folded where it is another than before."""
+        if self._state is None:
+            self._state = fold(self._newest.values())
+        return self._state
+
+    @property
+    def was_reached(self) -> bool:
+        """Whether the topic was read to where it ended when it was first reached. A last offset that holds no record,
+        such as the end of a transaction, is waited for only for a moment."""
+        if self._first_end is None:
+            return False
+        return self.reached >= self._first_end - 1 or time.monotonic() - self._heard_at > CATCH_UP_SECONDS
+
+    @property
+    def problem(self) -> str | None:
+        """Why the topic cannot be followed just now."""
+        return self._follower.problem
+
+    async def wait_for(self, offset: int, seconds: float) -> bool:
+        """Until the record at `offset` was read; False where it was not in time."""
+        try:
+            async with asyncio.timeout(seconds):
+                while self.reached < offset:
+                    await self._moved.wait()
+        except TimeoutError:
+            return False
+        return True
+
+    async def wait_until_reached(self) -> bool:
+        """`was_reached`, after a moment where the service has just begun."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(CATCH_UP_SECONDS):
+                while not self.was_reached:
+                    await self._moved.wait()
+        return self.was_reached
+
+    def _begin(self, spans: Mapping[int, Span]) -> Mapping[int, int]:
+        if self._first_end is None:
+            self._first_end = spans[0].end
+            self._notify()
+        return {partition: span.beginning for partition, span in spans.items()}
+
+    async def _take(self, records: Sequence[FollowedRecord]) -> None:
+        """What the worker refuses as malformed is skipped, as there."""
+        choices, edited = dict(self.linking), False
+        for record in records:
+            try:
+                event = decode_curation(record.key, record.value)
+            except MalformedEvent:
+                continue
+            if (rewritten := _rewritten(event)) is not None and record.offset >= (self._first_end or 0):
+                self._repaired(rewritten)
+            elif isinstance(event, LinkingEvent):
+                choices.pop(event.collection, None)
+                if event.choice is not None:
+                    choices[event.collection] = event.choice
+            elif isinstance(event, GraphEdit | GraphSettingsEvent):
+                edited |= self._add(PlacedEvent(record.offset, event))
+        self.reached = max(self.reached, records[-1].offset)
+        if edited:
+            self._state = None
+        if choices != self.linking or (edited and self.was_reached):
+            self.linking = choices
+            self._changed()
+        self._notify()
+
+    def _notify(self) -> None:
+        self._heard_at = time.monotonic()
+        moved, self._moved = self._moved, asyncio.Event()
+        moved.set()
+
+    def _add(self, placed: PlacedEvent) -> bool:
+        """False for a record that was read before: after a reconnection some come again."""
+        key = _key(placed.event)
+        if key in self._newest and self._newest[key].offset >= placed.offset:
+            return False
+        self._newest[key] = placed
+        return True
+
+
+def _rewritten(event: CurationEvent | None) -> str | None:
+    """The generation of which rows were written again."""
+    if isinstance(event, RepairEvent) and event.repair is not None and event.repair.state == "done":
+        return event.repair.generation
+    if isinstance(event, ReplayEvent) and event.replay is not None and event.replay.state == "done":
+        return event.replay.generation if event.replay.changed and not event.replay.dry_run else None
+    return None

@@ -1,0 +1,199 @@
+"""What people say about the graph, as records of `curation.v1`: hand-made nodes and edges, merges, decisions.
+
+The key of a record is `<collection>/<kind>/<id>`, and a null value undoes what the key said. The newest record of a key
+counts, so applying the records in any order, or some of them twice, gives the same state.
+
+- `node`, `edge`: the whole of a hand-made node or edge; the id is that which people gave it.
+- `merge`: entities that are one; the id names the merge.
+- `decision`: that a pair of entities is one (`accept`) or is not (`reject`), or that an entity stands apart from all it
+  was put together with before (`split`); the id is computed from the entities.
+- `entity`: an entity's name and type as people want them; the id is the entity's.
+"""
+
+import re
+from typing import Annotated, Literal, NamedTuple, Self
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+
+from schemas.ids import DocumentKey, digest
+
+EditKind = Literal["node", "edge", "merge", "decision", "entity"]
+NODE: EditKind = "node"
+EDGE: EditKind = "edge"
+MERGE: EditKind = "merge"
+DECISION: EditKind = "decision"
+ENTITY: EditKind = "entity"
+
+MAX_NODE_TEXT = 200_000
+MAX_MERGED = 100
+NODE_DOCUMENT_PREFIX = "node:"
+EDIT_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:@-]{0,127}")
+COMPUTED_ID = re.compile(r"[0-9a-f]{32}")
+
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+
+
+def _require_readable(name: str) -> str:
+    if not any(map(str.isalnum, name)) or _CONTROL.search(name):
+        raise ValueError("a name has a letter or a digit, and no control character")
+    return name
+
+
+EntityId = Annotated[str, Field(pattern=r"^[0-9a-f]{32}$")]
+Name = Annotated[str, Field(min_length=1, max_length=300), AfterValidator(_require_readable)]
+TypeName = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_ -]{0,63}$", examples=["organisation"])]
+Predicate = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_ -]{0,63}$", examples=["depends_on"])]
+End = Annotated[str, Field(min_length=1, max_length=2_200)]
+Property = (
+    Annotated[str, Field(max_length=10_000)]
+    | bool
+    | Annotated[int, Field(ge=-(2**63), lt=2**63)]
+    | Annotated[float, Field(allow_inf_nan=False)]
+)
+By = Annotated[
+    str | None, Field(max_length=128, description="Who says so, as the caller names them; not checked by the service.")
+]
+
+
+class Edit(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    by: By = None
+
+
+class Properties(BaseModel):
+    """Mixed into what may carry further facts."""
+
+    properties: dict[Annotated[str, Field(min_length=1, max_length=64)], Property] = Field(
+        default_factory=dict, max_length=50, description="Further facts, by name."
+    )
+
+
+class NodeEdit(Edit, Properties):
+    """A hand-made node, whole."""
+
+    label: Name
+    type: TypeName = "thing"
+    text: str = Field(
+        "",
+        max_length=MAX_NODE_TEXT,
+        description="Indexed as the document `node:<id>` of the collection, so that searches find it.",
+    )
+    aliases: list[Name] = Field(default_factory=list, max_length=50)
+
+
+class EdgeEdit(Edit, Properties):
+    """A hand-made edge, whole. An end is the id of a node, chunk or entity, or the key of a document."""
+
+    source: End
+    target: End
+    predicate: Predicate
+    weight: float = Field(1.0, gt=0, le=1)
+    note: str = Field("", max_length=10_000, description="Why it holds, for people.")
+
+
+class MergeEdit(Edit):
+    """Entities that are one; `name` is how the one is called, by its commonest surface where it is null."""
+
+    entities: list[EntityId] = Field(min_length=2, max_length=MAX_MERGED)
+    name: Name | None = None
+
+    @model_validator(mode="after")
+    def _distinct(self) -> Self:
+        if len(set(self.entities)) < len(self.entities):
+            raise ValueError("an entity is merged with others, not with itself: name each once")
+        return self
+
+
+class DecisionEdit(Edit):
+    """`accept` and `reject` are about two entities, `split` about one."""
+
+    decision: Literal["accept", "reject", "split"]
+    entities: list[EntityId] = Field(min_length=1, max_length=2)
+
+    @model_validator(mode="after")
+    def _fits(self) -> Self:
+        if len(set(self.entities)) != (1 if self.decision == "split" else 2):
+            raise ValueError("a split names one entity, the other decisions two different ones")
+        return self
+
+
+class EntityEdit(Edit):
+    """What is null is as the documents have it."""
+
+    name: Name | None = None
+    type: TypeName | None = None
+
+
+AnyEdit = NodeEdit | EdgeEdit | MergeEdit | DecisionEdit | EntityEdit
+EDITS: dict[EditKind, type[AnyEdit]] = {
+    NODE: NodeEdit,
+    EDGE: EdgeEdit,
+    MERGE: MergeEdit,
+    DECISION: DecisionEdit,
+    ENTITY: EntityEdit,
+}
+
+
+class GraphEdit(NamedTuple):
+    """What a record says; `edit` is None where it undoes what the key said."""
+
+    collection: str
+    kind: EditKind
+    id: str
+    edit: AnyEdit | None
+
+
+def edit_key(collection: str, kind: EditKind, identifier: str) -> bytes:
+    """The record key of an edit. Raises MalformedEvent for what is no collection."""
+    DocumentKey.checked(collection, identifier)
+    return f"{collection}/{kind}/{identifier}".encode("utf-8", "surrogatepass")
+
+
+def decision_id(entities: list[str]) -> str:
+    """The id of a decision about a pair, in either order, or about one entity: the same however it is decided."""
+    return digest("decision", *sorted(entities))
+
+
+def merge_id(entities: list[str]) -> str:
+    """The id of a merge that is given none: the same for the same entities in any order."""
+    return digest("merge", *sorted(entities))
+
+
+def is_id_of(kind: EditKind, identifier: str) -> bool:
+    """Whether an edit of this kind may have this id. People name nodes, edges and merges; a name of 32 hex digits is
+    left to what is computed."""
+    computed = COMPUTED_ID.fullmatch(identifier) is not None
+    if kind in {DECISION, ENTITY}:
+        return computed
+    return EDIT_ID.fullmatch(identifier) is not None and (kind == MERGE or not computed)
+
+
+def node_document(collection: str, identifier: str) -> DocumentKey:
+    """The document that carries a node's text."""
+    return DocumentKey.checked(collection, f"{NODE_DOCUMENT_PREFIX}{identifier}")
+
+
+class PredicateEnds(BaseModel):
+    """Types of nodes between which a predicate may stand; null for any."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    source: list[TypeName] | None = Field(None, min_length=1, max_length=100)
+    target: list[TypeName] | None = Field(None, min_length=1, max_length=100)
+
+
+class GraphChoice(BaseModel):
+    """What hand-made nodes and edges of a collection may be; null for anything. What was made before stays."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    node_types: list[TypeName] | None = Field(None, min_length=1, max_length=100)
+    predicates: dict[Predicate, PredicateEnds] | None = Field(None, min_length=1, max_length=200)
+
+
+class GraphSettingsEvent(NamedTuple):
+    """`choice` is None where the collection goes back to allowing anything."""
+
+    collection: str
+    choice: GraphChoice | None
