@@ -32,7 +32,7 @@ def refusal(content: bytes, content_type: str) -> tuple[str, str]:
             "text/markdown",
             "The content is a ZIP archive (such as DOCX, XLSX or EPUB), not Markdown",
         ),
-        (gzip.compress(b"words"), "text/plain", "The content is gzip-compressed data, not plain text"),
+        (gzip.compress(b"words", mtime=0), "text/plain", "The content is gzip-compressed data, not plain text"),
         (b"\x89PNG\r\n\x1a\n....", "application/json", "The content is a PNG image, not JSON"),
         (b"Some words.", "application/pdf", "The content is not PDF, as its media type says. Correct its media type."),
         (archive({"xl/workbook.xml": "<x/>"}), DOCX, "no Word document is in it"),
