@@ -8,7 +8,7 @@ A few tables with a `kind` or a `role` instead of one for each, as a commit pays
 Sentence numbers are a string, `3,17`: with Kùzu's lists a commit slows down with each element already stored.
 """
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 
 NODE_TABLES = {
     "Document": "id STRING PRIMARY KEY, collection STRING, document_id STRING, revision STRING, title STRING",
@@ -25,7 +25,10 @@ RELATIONSHIP_TABLES = {
     "HAS_CHUNK": "FROM Section TO Chunk",
     "CHUNK_EDGE": "FROM Chunk TO Chunk, kind STRING, weight DOUBLE",
     "LINKS_TO": "FROM Chunk TO DocumentName, weight DOUBLE",
-    "MENTIONS": "FROM Chunk TO Entity, kind STRING, surface STRING, count INT32, sentences STRING",
+    "MENTIONS": (
+        "FROM Chunk TO Entity, kind STRING, surface STRING, count INT32, sentences STRING, entity_type STRING, "
+        "confidence DOUBLE"
+    ),
     "ABOUT": "FROM Document TO Entity, surface STRING, weight DOUBLE",
     "STATES": "FROM Chunk TO Statement",
     "ROLE": "FROM Statement TO Entity, role STRING, surface STRING",

@@ -10,7 +10,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from indexer.documents import PreparedDocument, Section, Statement
+from indexer.documents import EntityMention, PreparedDocument, Section, Statement
+from indexer.extraction.entities import entities_by_rules
 from schemas.curation import LinkingChoice
 from schemas.graph_delta import (
     AboutEdge,
@@ -78,9 +79,15 @@ def chunk_edges(
 
 
 def contribution(
-    prepared: PreparedDocument, vectors: NDArray[np.float32], rules: LinkingRules = DEFAULT_RULES
+    prepared: PreparedDocument,
+    vectors: NDArray[np.float32],
+    rules: LinkingRules = DEFAULT_RULES,
+    entities: Sequence[EntityMention] | None = None,
 ) -> Contribution:
-    """Everything that one revision of a document adds to the graph, in a fixed order. `vectors` as in `chunk_edges`."""
+    """Everything that one revision of a document adds to the graph, in a fixed order. `vectors` as in `chunk_edges`.
+
+    `entities` are those that a model found, at most one of a name in each chunk; without one, the rules' are taken.
+    """
     chunked = prepared.chunked
     latest_first = sorted(prepared.statements, key=lambda statement: statement.sentence, reverse=True)
     nodes = (_statement_node(prepared, statement) for statement in latest_first)
@@ -97,13 +104,7 @@ def contribution(
         about=sorted(
             (AboutEdge(about.name, about.surface, about.weight) for about in prepared.about), key=lambda edge: edge.name
         ),
-        mentions=sorted(
-            (
-                MentionEdge(one.chunk, one.name, one.surface, one.kind, one.count, list(one.sentences))
-                for one in prepared.mentions
-            ),
-            key=lambda edge: (edge.chunk, edge.name),
-        ),
+        mentions=_mentions(prepared, entities_by_rules(prepared.mentions) if entities is None else entities),
         statements=sorted(statements.values(), key=lambda node: (node.chunk, node.predicate, node.id)),
         edges=chunk_edges(chunked.chunks, vectors, rules),
         links=sorted(
@@ -111,6 +112,27 @@ def contribution(
             key=lambda edge: (edge.chunk, edge.target_collection, edge.target_id),
         ),
     )
+
+
+def _mentions(prepared: PreparedDocument, entities: Sequence[EntityMention]) -> list[MentionEdge]:
+    """An edge for each name in each chunk: a term, an entity, or both."""
+    edges = {
+        (one.chunk, one.name): MentionEdge(one.chunk, one.name, one.surface, one.kind, one.count, list(one.sentences))
+        for one in prepared.mentions
+    }
+    for entity in entities:
+        term = edges.get((entity.chunk, entity.name))
+        edges[entity.chunk, entity.name] = MentionEdge(
+            entity.chunk,
+            entity.name,
+            entity.surface,
+            term.kind if term else "",
+            term.count if term else entity.count,
+            term.sentences if term else list(entity.sentences),
+            entity.type,
+            round(entity.confidence, 3),
+        )
+    return [edges[key] for key in sorted(edges)]
 
 
 def _related(vectors: NDArray[np.float32], rules: LinkingRules) -> Iterator[tuple[int, int, float]]:

@@ -49,8 +49,18 @@ class AboutEdge(msgspec.Struct, frozen=True, array_like=True):
     weight: float
 
 
+ENTITY_TYPES = (
+    "person", "organisation", "place", "time", "work", "product", "event", "identifier", "concept", "thing",
+)  # fmt: skip
+
+
 class MentionEdge(msgspec.Struct, frozen=True, array_like=True):
-    """Chunk → entity. `sentences` are document-wide sentence numbers, ascending; `count` is the number of mentions."""
+    """Chunk → entity. `sentences` are document-wide sentence numbers, ascending; `count` is the number of mentions.
+
+    `kind` is what the rules take the name for: a term, by which searches join passages; empty where they found none.
+    `entity_type`, of ENTITY_TYPES, makes it a mention of an entity as people see it, with a confidence in (0, 1]; empty
+    for what is only a term.
+    """
 
     chunk: int
     name: str
@@ -58,6 +68,8 @@ class MentionEdge(msgspec.Struct, frozen=True, array_like=True):
     kind: str
     count: int
     sentences: list[int]
+    entity_type: str = ""
+    confidence: float = 0.0
 
 
 class RoleEdge(msgspec.Struct, frozen=True, array_like=True):

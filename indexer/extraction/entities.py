@@ -1,9 +1,9 @@
 """Entity mentions: which entities each chunk names, how often, and in which sentences."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from operator import itemgetter
 
-from indexer.documents import ChunkedDocument, Mention, ParsedDocument
+from indexer.documents import ChunkedDocument, EntityMention, Mention, ParsedDocument
 from indexer.extraction.keyphrases import emphasised_phrases, occurrences, repeated_phrases, tokens_of, topic_headings
 from indexer.extraction.names import Name, code_in, dates_in, name_of, names_in, quoted_in
 from indexer.extraction.offsets import OffsetIndex
@@ -13,6 +13,8 @@ MAX_MENTIONS_PER_CHUNK = 64
 MIN_CHARACTERS_TO_REPEAT = 500
 # The most specific type wins where rules disagree.
 _TYPES = ("person", "organisation", "place", "work", "identifier", "time", "concept", "thing")
+_TYPED_BY_RULES = frozenset(("person", "organisation", "place", "work", "identifier", "time"))
+RULE_CONFIDENCE = 0.5
 _RANK = {kind: rank for rank, kind in enumerate(_TYPES)}
 
 
@@ -36,6 +38,15 @@ def extract_mentions(parsed: ParsedDocument, chunked: ChunkedDocument, offsets: 
     for start, heading in topic_headings(chunked.sections):
         _count(by_chunk, Name(start, start, name_of(heading), heading, "concept"), offsets.chunk_from(start))
     return tuple(mention for chunk in sorted(by_chunk) for mention in _mentions(chunk, by_chunk[chunk], offsets))
+
+
+def entities_by_rules(mentions: Iterable[Mention]) -> list[EntityMention]:
+    """The terms whose words show what they are the name of: the entities, where no model finds them."""
+    return [
+        EntityMention(one.chunk, one.name, one.surface, one.kind, RULE_CONFIDENCE, one.count, one.sentences)
+        for one in mentions
+        if one.kind in _TYPED_BY_RULES
+    ]
 
 
 class _Entity:

@@ -14,9 +14,10 @@ import structlog
 
 from indexer.errors import DamagedStore
 from indexer.integrity.files import Damage, file_checksum
-from indexer.read.graph_tables import TABLES, GraphTables, require_known_rows
+from indexer.read.graph_tables import TABLES, GraphTables, require_known_rows, with_missing_columns
 
-FORMAT = 1
+FORMAT = 2
+READABLE_FORMATS = (1, 2)
 MANIFEST = "manifest.json"
 
 log = structlog.get_logger(__name__)
@@ -142,6 +143,8 @@ def _read_table(snapshots_dir: Path, snapshot: GraphSnapshot, name: str) -> pa.T
     if hashlib.sha256(content).hexdigest() != stored.checksum:
         raise _damaged(snapshot.name, stored.file, "does not match its checksum")
     table = pa.ipc.open_file(content).read_all()
+    if snapshot.format == 1:
+        table = with_missing_columns(name, table)
     if table.schema != TABLES[name]:
         raise _damaged(snapshot.name, stored.file, "has other columns than this version reads")
     require_known_rows(name, table, {each: stored.rows for each, stored in snapshot.tables.items()})
@@ -158,7 +161,7 @@ def _described(snapshots_dir: Path) -> Iterator[tuple[str, GraphSnapshot | None]
                 yield folder.name, None
             continue
         try:
-            if msgspec.json.decode(content, type=_Format).format != FORMAT:
+            if msgspec.json.decode(content, type=_Format).format not in READABLE_FORMATS:
                 continue
             snapshot = msgspec.json.decode(content, type=GraphSnapshot)
         except ValueError:

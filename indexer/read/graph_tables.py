@@ -58,6 +58,8 @@ TABLES: dict[str, pa.Schema] = {
             "surface": pa.string(),
             "count": pa.int32(),
             "sentences": pa.list_(pa.int32()),
+            "entity_type": _RECURRING,
+            "confidence": pa.float64(),
         },
         "roles": {"source": _ROW, "target": _ROW, "role": _RECURRING, "surface": pa.string()},
         "chunk_edges": {"source": _ROW, "target": _ROW, "kind": _RECURRING, "weight": pa.float64()},
@@ -143,6 +145,20 @@ class GraphTables:
                 if table == name:
                     part = part.append_column(column, self.table(of)[column].take(part[by]))
             yield pa.table({column: _spelled_column(part[column], ids.get(column)) for column in part.column_names})
+
+
+def with_missing_columns(name: str, table: pa.Table) -> pa.Table:
+    """A table of an earlier program, with the columns of TABLES that it had not: empty strings, or 0."""
+    for field in TABLES[name]:
+        if field.name not in table.column_names:
+            empty: object = "" if pa.types.is_dictionary(field.type) or pa.types.is_string(field.type) else 0
+            values = pa.repeat(pa.scalar(empty, _plain_type(field.type)), table.num_rows)
+            table = table.append_column(field, values.cast(field.type))
+    return table.select(TABLES[name].names)
+
+
+def _plain_type(kind: pa.DataType) -> pa.DataType:
+    return kind.value_type if pa.types.is_dictionary(kind) else kind
 
 
 def require_known_rows(name: str, table: pa.Table, rows: Mapping[str, int]) -> None:

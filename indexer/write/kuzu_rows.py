@@ -50,7 +50,8 @@ class GraphRows:
             entity = self._entity(collection, mention.name)
             sentences = ",".join(map(str, mention.sentences))
             properties = (mention.kind, mention.surface, mention.count, sentences)
-            self._edge("MENTIONS", chunks[mention.chunk], entity, *properties)
+            typed = (mention.entity_type, mention.confidence)
+            self._edge("MENTIONS", chunks[mention.chunk], entity, *properties, *typed)
         for statement in contribution.statements:
             self._statement(collection, chunks[statement.chunk], statement)
         for edge in contribution.edges:

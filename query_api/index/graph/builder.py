@@ -1,6 +1,6 @@
 """The columns that graph segments are built from: nodes and edges of documents' contributions, or of a snapshot."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from indexer.read.graph_tables import GraphTables
 from query_api.index.graph.identifiers import Keys, document_key_of, entity_key_of, halves, key_of, link_name_of
-from schemas.graph_delta import Contribution
+from schemas.graph_delta import ENTITY_TYPES, Contribution
 from schemas.ids import DocumentKey
 
 CHUNK_EDGE_KINDS = ("next_chunk", "similar_to", "related_to")
@@ -22,8 +22,9 @@ class GraphColumns:
     """Nodes and edges as columns of equal length by prefix; strings are Arrow arrays.
 
     `chunk_ids` and `passage_ids` are (n, 2) uint64: the two halves of the 128-bit id; the first half is the key.
-    `document_names` and `link_names` are keys too, of the names by which links find documents. `mention_sentences`
-    are the first sentence numbers of the mentions, -1 for none. Chunk edges' kinds index CHUNK_EDGE_KINDS.
+    `document_names` and `link_names` are keys too, of the names by which links find documents. `mention_*` are terms,
+    `typed_*` mentions of entities, whose types index ENTITY_TYPES; their sentences are the first ones' numbers, -1 for
+    none. Chunk edges' kinds index CHUNK_EDGE_KINDS.
     """
 
     document_keys: Keys
@@ -47,6 +48,14 @@ class GraphColumns:
     mention_counts: NDArray[np.int32]
     mention_sentences: NDArray[np.int32]
 
+    typed_chunks: Keys
+    typed_entities: Keys
+    typed_types: NDArray[np.uint8]
+    typed_confidences: NDArray[np.float32]
+    typed_counts: NDArray[np.int32]
+    typed_sentences: NDArray[np.int32]
+    typed_surfaces: pa.Array
+
     about_documents: Keys
     about_entities: Keys
     about_weights: NDArray[np.float32]
@@ -57,10 +66,12 @@ class GraphColumns:
     statement_predicates: pa.Array
     statement_confidences: NDArray[np.float32]
     statement_sentences: NDArray[np.int32]
+    statement_extractors: pa.Array
 
     role_statements: Keys
     role_entities: Keys
     role_names: pa.Array
+    role_surfaces: pa.Array
 
     edge_sources: Keys
     edge_targets: Keys
@@ -144,14 +155,7 @@ class _ColumnBuilder:
                 weights=about.weight,
                 surfaces=about.surface,
             )
-        for mention in contribution.mentions:
-            self._put(
-                "mention",
-                chunks=chunk_keys[mention.chunk],
-                entities=entity(mention.name),
-                counts=mention.count,
-                sentences=mention.sentences[0] if mention.sentences else -1,
-            )
+        self._add_mentions(contribution, chunk_keys, entity)
         for statement in contribution.statements:
             statement_key = key_of(statement.id)
             self._put(
@@ -161,9 +165,16 @@ class _ColumnBuilder:
                 predicates=statement.predicate,
                 confidences=statement.confidence,
                 sentences=statement.sentence,
+                extractors=statement.extractor,
             )
             for role in statement.roles:
-                self._put("role", statements=statement_key, entities=entity(role.name), names=role.role)
+                self._put(
+                    "role",
+                    statements=statement_key,
+                    entities=entity(role.name),
+                    names=role.role,
+                    surfaces=role.surface,
+                )
         for edge in contribution.edges:
             self._put(
                 "edge",
@@ -182,12 +193,37 @@ class _ColumnBuilder:
                 weights=link.weight,
             )
 
+    def _add_mentions(
+        self, contribution: Contribution, chunk_keys: Sequence[int], entity: Callable[[str], int]
+    ) -> None:
+        for mention in contribution.mentions:
+            columns = {
+                "chunks": chunk_keys[mention.chunk],
+                "entities": entity(mention.name),
+                "counts": mention.count,
+                "sentences": mention.sentences[0] if mention.sentences else -1,
+            }
+            if mention.kind:
+                self._put("mention", **columns)
+            if mention.entity_type in ENTITY_TYPES:
+                self._put(
+                    "typed",
+                    **columns,
+                    types=ENTITY_TYPES.index(mention.entity_type),
+                    confidences=mention.confidence,
+                    surfaces=mention.surface,
+                )
+
 
 _DTYPES: dict[str, type] = {
     "chunk_passages": np.int32,
     "chunk_ordinals": np.int32,
     "mention_counts": np.int32,
     "mention_sentences": np.int32,
+    "typed_types": np.uint8,
+    "typed_confidences": np.float32,
+    "typed_counts": np.int32,
+    "typed_sentences": np.int32,
     "statement_sentences": np.int32,
     "edge_kinds": np.uint8,
     "about_weights": np.float32,
@@ -212,6 +248,8 @@ def columns_of_tables(tables: GraphTables) -> GraphColumns:
     document_keys, chunk_keys = documents[:, 0].copy(), chunks[:, 0].copy()
     entity_keys, statement_keys = _keys(tables.entities["id"]), _keys(tables.statements["id"])
     link_names = _link_names(tables.document_names)
+    mentions = tables.mentions.filter(pc.not_equal(tables.mentions["kind"], ""))
+    typed, types = _typed_mentions(tables.mentions)
     return GraphColumns(
         document_keys=document_keys,
         document_collections=_texts(tables.documents["collection"]),
@@ -226,10 +264,17 @@ def columns_of_tables(tables: GraphTables) -> GraphColumns:
         entity_keys=entity_keys,
         entity_collections=_texts(tables.entities["collection"]),
         entity_names=_texts(tables.entities["name"]),
-        mention_chunks=chunk_keys[tables.rows_named("mentions", "source")],
-        mention_entities=entity_keys[tables.rows_named("mentions", "target")],
-        mention_counts=tables.mentions["count"].to_numpy(),
-        mention_sentences=_first_values(tables.mentions["sentences"]),
+        mention_chunks=chunk_keys[mentions["source"].to_numpy()],
+        mention_entities=entity_keys[mentions["target"].to_numpy()],
+        mention_counts=mentions["count"].to_numpy(),
+        mention_sentences=_first_values(mentions["sentences"]),
+        typed_chunks=chunk_keys[typed["source"].to_numpy()],
+        typed_entities=entity_keys[typed["target"].to_numpy()],
+        typed_types=types,
+        typed_confidences=_floats(typed["confidence"]),
+        typed_counts=typed["count"].to_numpy(),
+        typed_sentences=_first_values(typed["sentences"]),
+        typed_surfaces=_texts(typed["surface"]),
         about_documents=document_keys[tables.rows_named("about", "source")],
         about_entities=entity_keys[tables.rows_named("about", "target")],
         about_weights=_floats(tables.about["weight"]),
@@ -239,9 +284,11 @@ def columns_of_tables(tables: GraphTables) -> GraphColumns:
         statement_predicates=_texts(tables.statements["predicate"]),
         statement_confidences=_floats(tables.statements["confidence"]),
         statement_sentences=tables.statements["sentence"].to_numpy(),
+        statement_extractors=_texts(tables.statements["extractor"]),
         role_statements=statement_keys[tables.rows_named("roles", "source")],
         role_entities=entity_keys[tables.rows_named("roles", "target")],
         role_names=_texts(tables.roles["role"]),
+        role_surfaces=_texts(tables.roles["surface"]),
         edge_sources=chunk_keys[tables.rows_named("chunk_edges", "source")],
         edge_targets=chunk_keys[tables.rows_named("chunk_edges", "target")],
         edge_kinds=_kinds(tables.chunk_edges["kind"]),
@@ -251,6 +298,14 @@ def columns_of_tables(tables: GraphTables) -> GraphColumns:
         link_names=link_names[tables.rows_named("links", "target")],
         link_weights=_floats(tables.links["weight"]),
     )
+
+
+def _typed_mentions(mentions: pa.Table) -> tuple[pa.Table, NDArray[np.uint8]]:
+    """Those of entities, and the index of each one's type in ENTITY_TYPES; types of newer programs are left out."""
+    types = pc.index_in(mentions["entity_type"].cast(pa.string()), value_set=pa.array(ENTITY_TYPES))
+    is_typed = pc.is_valid(types)
+    numbers = _one_array(pc.filter(types, is_typed)).to_numpy(zero_copy_only=False)
+    return mentions.filter(is_typed), numbers.astype(np.uint8)
 
 
 def _link_names(table: pa.Table) -> Keys:

@@ -123,13 +123,14 @@ class Edges:
 
 
 SmallIntegers = NDArray[np.unsignedinteger[Any]]
+MAX_PYTHON_STRINGS = 1_000  # of a column; more are read from an Arrow array
 
 
 @dataclass(frozen=True, slots=True)
 class EncodedStrings:
-    """A column of few distinct strings: each once, and a code for each row."""
+    """A column of strings that recur: each once, and a code for each row."""
 
-    values: tuple[str, ...]
+    values: tuple[str, ...] | Strings
     codes: SmallIntegers
 
     @classmethod
@@ -137,11 +138,17 @@ class EncodedStrings:
         """The texts of these rows, in this order."""
         encoded = pc.dictionary_encode(texts)
         codes = encoded.indices.to_numpy(zero_copy_only=False)
-        return cls(tuple(encoded.dictionary.to_pylist()), smallest_integers(codes[order]))
+        values = encoded.dictionary
+        is_small = len(values) <= MAX_PYTHON_STRINGS
+        return cls(tuple(values.to_pylist()) if is_small else Strings(values), smallest_integers(codes[order]))
 
     @property
     def nbytes(self) -> int:
-        return self.codes.nbytes
+        return self.codes.nbytes + (self.values.nbytes if isinstance(self.values, Strings) else 0)
+
+    def distinct(self) -> pa.Array:
+        """The strings of all rows, each once, and of rows that there were."""
+        return self.values.array if isinstance(self.values, Strings) else pa.array(self.values, pa.string())
 
     def __getitem__(self, row: int) -> str:
         return self.values[int(self.codes[row])]
@@ -150,7 +157,7 @@ class EncodedStrings:
         return [self.values[code] for code in self.codes[rows].tolist()]
 
     def texts(self, rows: NDArray[np.integer[Any]]) -> pa.Array:
-        return pa.array(self.values, pa.string()).take(pa.array(self.codes[rows]))
+        return self.distinct().take(pa.array(self.codes[rows]))
 
 
 @dataclass(frozen=True, slots=True)

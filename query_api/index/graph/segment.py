@@ -59,6 +59,13 @@ class Segment:
     mention_counts: SmallIntegers
     mention_sentences: SmallIntegers  # one more than the number of the first of each; 0 where it is unknown
 
+    typed: Edges  # entity → chunk: mentions of entities as people see them; the others are terms
+    typed_types: NDArray[np.uint8]
+    typed_confidences: NDArray[np.float16]
+    typed_counts: SmallIntegers
+    typed_sentences: SmallIntegers
+    typed_surfaces: EncodedStrings
+
     about: Edges  # document → entity
     about_weights: NDArray[np.float32]
     about_surfaces: Strings  # empty where it is the document's title
@@ -68,8 +75,10 @@ class Segment:
     predicates: EncodedStrings
     confidences: NDArray[np.float16]
     statement_sentences: SmallIntegers  # one more than the number; 0 where it is in none
+    extractors: EncodedStrings
     roles: Edges  # statement → entity
     role_names: EncodedStrings
+    role_surfaces: EncodedStrings
 
     edges: Edges  # chunk → chunk
     edge_kinds: NDArray[np.uint8]
@@ -101,7 +110,7 @@ class Segment:
         """Each once: a chunk's to its passage, a passage's to its document, mentions, about, states, roles, links and
         those between chunks."""
         structure = self.n_chunks + self.n_passages + len(self.statement_keys)
-        evidence = len(self.mentions) + len(self.about) + len(self.roles) + len(self.links)
+        evidence = len(self.mentions) + len(self.typed) + len(self.about) + len(self.roles) + len(self.links)
         return structure + evidence + len(self.edges)
 
     @property
@@ -130,6 +139,9 @@ class Segment:
         mention_chunks = chunk(columns.mention_chunks)
         mentioned = np.argsort(named.of_mentions * n_chunks + mention_chunks)
         mentions = Edges.build(named.of_mentions[mentioned], mention_chunks[mentioned], n_entities, n_chunks)
+
+        typed_chunks = chunk(columns.typed_chunks)
+        by_entity = np.argsort(named.of_typed * n_chunks + typed_chunks)
 
         about_documents = _found(document_keys, columns.about_documents, "document")
         about = np.lexsort((named.of_documents, about_documents))
@@ -170,6 +182,12 @@ class Segment:
             mentions=mentions,
             mention_counts=smallest_integers(columns.mention_counts[mentioned]),
             mention_sentences=smallest_integers(columns.mention_sentences[mentioned] + 1),
+            typed=Edges.build(named.of_typed[by_entity], typed_chunks[by_entity], n_entities, n_chunks),
+            typed_types=columns.typed_types[by_entity],
+            typed_confidences=columns.typed_confidences[by_entity].astype(np.float16),
+            typed_counts=smallest_integers(columns.typed_counts[by_entity]),
+            typed_sentences=smallest_integers(columns.typed_sentences[by_entity] + 1),
+            typed_surfaces=EncodedStrings.build(columns.typed_surfaces, by_entity),
             about=Edges.build(about_documents[about], named.of_documents[about], len(documents), n_entities),
             about_weights=columns.about_weights[about],
             about_surfaces=Strings(surfaces),
@@ -178,8 +196,10 @@ class Segment:
             predicates=EncodedStrings.build(columns.statement_predicates, stated),
             confidences=columns.statement_confidences[stated].astype(np.float16),
             statement_sentences=smallest_integers(columns.statement_sentences[stated] + 1),
+            extractors=EncodedStrings.build(columns.statement_extractors, stated),
             roles=Edges.build(role_statements[roles], named.of_roles[roles], len(stated), n_entities),
             role_names=EncodedStrings.build(columns.role_names, roles),
+            role_surfaces=EncodedStrings.build(columns.role_surfaces, roles),
             edges=Edges.build(sources[edges], targets[edges], n_chunks, n_chunks),
             edge_kinds=columns.edge_kinds[edges],
             edge_weights=columns.edge_weights[edges].astype(np.float16),
@@ -232,6 +252,8 @@ def columns_of_segment(segment: Segment, deleted: Deleted) -> GraphColumns:
 
     mention_entities, mention_chunks = segment.mentions.ends()
     mentions = np.flatnonzero(live[mention_chunks])
+    typed_entities, typed_chunks = segment.typed.ends()
+    typed = np.flatnonzero(live[typed_chunks])
     about_sources, about_targets = segment.about.ends()
     about = np.flatnonzero(~deleted[about_sources])
     statement_sources = segment.statements.of_entries(np.arange(len(segment.statement_keys)))
@@ -243,7 +265,8 @@ def columns_of_segment(segment: Segment, deleted: Deleted) -> GraphColumns:
     link_sources, link_targets = segment.links.ends()
     links = np.flatnonzero(live[link_sources])
 
-    entities = np.unique(np.concatenate((mention_entities[mentions], about_targets[about], role_targets[roles])))
+    naming = (mention_entities[mentions], typed_entities[typed], about_targets[about], role_targets[roles])
+    entities = np.unique(np.concatenate(naming))
     passage_rows = chunk_passages[chunks]
     passage_ordinals = passage_rows - segment.document_passages[chunk_documents[chunks]]
     return GraphColumns(
@@ -266,6 +289,13 @@ def columns_of_segment(segment: Segment, deleted: Deleted) -> GraphColumns:
         mention_entities=segment.entity_keys[mention_entities[mentions]],
         mention_counts=segment.mention_counts[mentions].astype(np.int32),
         mention_sentences=segment.first_sentences(mentions).astype(np.int32),
+        typed_chunks=firsts[typed_chunks[typed]],
+        typed_entities=segment.entity_keys[typed_entities[typed]],
+        typed_types=segment.typed_types[typed],
+        typed_confidences=segment.typed_confidences[typed].astype(np.float32),
+        typed_counts=segment.typed_counts[typed].astype(np.int32),
+        typed_sentences=segment.typed_sentences[typed].astype(np.int32) - 1,
+        typed_surfaces=segment.typed_surfaces.texts(typed),
         about_documents=segment.document_keys[about_sources[about]],
         about_entities=segment.entity_keys[about_targets[about]],
         about_weights=segment.about_weights[about],
@@ -275,9 +305,11 @@ def columns_of_segment(segment: Segment, deleted: Deleted) -> GraphColumns:
         statement_predicates=segment.predicates.texts(statements),
         statement_confidences=segment.confidences[statements].astype(np.float32),
         statement_sentences=segment.statement_sentences[statements].astype(np.int32) - 1,
+        statement_extractors=segment.extractors.texts(statements),
         role_statements=segment.statement_keys[role_sources[roles]],
         role_entities=segment.entity_keys[role_targets[roles]],
         role_names=segment.role_names.texts(roles),
+        role_surfaces=segment.role_surfaces.texts(roles),
         edge_sources=firsts[edge_sources[edges]],
         edge_targets=firsts[edge_targets[edges]],
         edge_kinds=segment.edge_kinds[edges],
@@ -317,17 +349,18 @@ def _ordered_chunks(columns: GraphColumns, chunk_documents: Positions) -> _Order
 
 class _NamedEntities(NamedTuple):
     """The keys of the entities that an edge names, ascending; for each a row that holds its name; which of them the
-    mentions, the documents and the roles name."""
+    terms, the mentions of entities, the documents and the roles name."""
 
     keys: Keys
     rows: Positions
     of_mentions: Positions
+    of_typed: Positions
     of_documents: Positions
     of_roles: Positions
 
 
 def _named_entities(columns: GraphColumns) -> _NamedEntities:
-    naming = (columns.mention_entities, columns.about_entities, columns.role_entities)
+    naming = (columns.mention_entities, columns.typed_entities, columns.about_entities, columns.role_entities)
     keys, numbers = np.unique(np.concatenate(naming), return_inverse=True)
     rows = _known(find_all(columns.entity_keys, keys), "entity")
     return _NamedEntities(keys, rows, *np.split(numbers, np.cumsum([len(each) for each in naming])[:-1]))

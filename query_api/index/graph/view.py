@@ -204,7 +204,7 @@ class GraphView:
 
     def collections(self) -> list[str]:
         """The names of the collections that have or had documents here, ascending."""
-        return sorted({name for part in self._segments for name in part.segment.collections.values})
+        return sorted({name for part in self._segments for name in part.segment.collections.distinct().to_pylist()})
 
     def entity_names(self, entities: Sequence[int]) -> dict[int, tuple[str, str]]:
         """{key: (collection, normalised name)} of those entities that a live document names."""
@@ -354,7 +354,9 @@ class GraphView:
 
     def predicates(self) -> list[str]:
         """Those of all statements, in alphabetical order."""
-        return sorted({predicate for part in self._segments for predicate in part.segment.predicates.values})
+        return sorted(
+            {predicate for part in self._segments for predicate in part.segment.predicates.distinct().to_pylist()}
+        )
 
     def statements_in(self, passages: Numbers) -> list[Statement]:
         """What these passages state."""

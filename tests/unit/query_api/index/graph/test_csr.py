@@ -68,7 +68,7 @@ def test_a_column_of_few_strings_takes_few_bytes_a_row(kinds: int, width: int) -
     rows = np.array([0, 1, len(texts) - 1])
     assert codes.of(rows) == codes.texts(rows).to_pylist() == [texts[-1], texts[-2], texts[0]]
     assert codes[0] == texts[-1]
-    assert codes.nbytes == width * len(texts)
+    assert codes.codes.nbytes == width * len(texts)
 
 
 @pytest.mark.parametrize("names", [["", "a", " a  b ", "李 \x00 émile", "a"], []])
