@@ -155,7 +155,8 @@ class EarlierOutcomes:
             self._documents = connection.open_table(DOCUMENTS)
 
     def refused(self, partition: int, offset: int, key: bytes | None) -> bool:
-        """Whether it has read the record and holds no document from it: it was refused there too, or superseded.
+        """Whether it has read the record, and holds no document from it or from a later record: it was refused there
+        too. A later one may have replaced it before it was looked at.
 
         Raises TransientStoreError.
         """
@@ -166,4 +167,4 @@ class EarlierOutcomes:
         checkout_latest(self._documents)
         name = (key or b"").decode("utf-8", "replace")
         rows = [row for table in rows_with(self._documents, "key", [name], None) for row in document_rows(table)]
-        return not any((row.partition, row.offset) == (partition, offset) for row in rows)
+        return not any(row.partition == partition and row.offset >= offset for row in rows)

@@ -118,6 +118,9 @@ class Batch:
             events = [event for event in self.events[key] if event.position not in self.refused]
             resolution = self.resolutions[key] = fold(_state_of(row), events, watermarks)
             self.unchanged.discard(key)
+            refused_before = _passed_over(row, events, watermarks)
+            if refused_before is not None:
+                wanted.append(refused_before)
             if resolution.winner is None:
                 continue
             if not _independent_of_losers(row, events, resolution.winner):
@@ -331,6 +334,20 @@ def _state_of(row: DocumentRow | None) -> DocumentState | None:
     if row is None:
         return None
     return DocumentState(Position(row.partition, row.offset), row.timestamp_ms, row.version, deleted=not row.live)
+
+
+def _passed_over(
+    row: DocumentRow | None, events: Sequence[DecodedEvent], watermarks: Mapping[int, int]
+) -> DecodedEvent | None:
+    """The upsert that was read before and ought to have won, and did not: it was refused, and is refused again so that
+    its receipt says so."""
+    due = fold(_state_of(row), [event for event in events if _is_read(event, watermarks)], {}).winner
+    is_stored = due is None or (row is not None and (row.partition, row.offset) == due.position)
+    return None if due is None or is_stored or due.deletes else due
+
+
+def _is_read(event: DecodedEvent, watermarks: Mapping[int, int]) -> bool:
+    return event.position.offset <= watermarks.get(event.position.partition, -1)
 
 
 def _independent_of_losers(row: DocumentRow | None, events: Sequence[DecodedEvent], winner: DecodedEvent) -> bool:

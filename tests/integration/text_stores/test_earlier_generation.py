@@ -119,6 +119,8 @@ def test_what_the_live_generation_refused_too_is_no_news(live: Filled) -> None:
     assert outcomes.refused(0, 4, b"default/b")
     assert outcomes.refused(0, 2, b"\xff")
     assert not outcomes.refused(0, 3, b"default/a")  # it could index it
+    assert not outcomes.refused(0, 1, b"default/a")  # perhaps the later one came in the same batch
+    assert outcomes.refused(0, 4, b"default/a")
     assert not outcomes.refused(0, 6, b"default/b")  # it has not read it
     live.fill([], 6)
     assert outcomes.refused(0, 6, b"default/b")

@@ -225,9 +225,7 @@ async def test_a_log_read_again_from_its_start_writes_no_dead_letter_twice(bench
     await bench.indexer.index(records)
     assert [one["thalweg.reason"] for one in bench.broker.letters()] == ["not_json", "unparsable"]
     assert bench.broker.outcomes()[:3] == ["indexed", "dead_lettered", "dead_lettered"]
-    assert len(bench.broker.outcomes()) == 6, "each record gets its receipt again"
-    passed_over = bench.broker.receipts()[-1]
-    assert (passed_over.outcome, passed_over.superseded_by) == ("superseded", None), "nothing is held of the document"
+    assert bench.broker.outcomes()[3:] == ["indexed", "dead_lettered", "dead_lettered"], "each gets its receipt again"
 
 
 TEXTS = ("one", "two", "unparsable", None)
