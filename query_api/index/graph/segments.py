@@ -57,8 +57,9 @@ class ViewSegment:
         documents = segment.about.entering(local).others
         if len(documents) and not self.deleted[documents].all():
             return True
-        if self.live(self.mentions_of(local)[2]).any():
-            return True
+        for mentions in (segment.mentions, segment.typed):
+            if self.live(segment.passages_of(mentions.leaving(local).others)).any():
+                return True
         chunks = segment.statements.of_entries(segment.roles.entering(local).others)
         return bool(self.live(segment.passages_of(chunks)).any())
 

@@ -44,7 +44,10 @@ def contributions(draw: st.DrawFn, key: DocumentKey) -> Contribution:
     if chunks:
         for chunk, name in draw(st.lists(st.tuples(numbers, names), max_size=6)):
             sentences = sorted(draw(st.sets(st.integers(0, 300), min_size=1, max_size=3)))
-            mentions[chunk, name] = MentionEdge(chunk, name, name.title(), "thing", len(sentences), sentences)
+            kind, entity_type = draw(st.sampled_from([("thing", ""), ("", "person"), ("thing", "place")]))
+            mentions[chunk, name] = MentionEdge(
+                chunk, name, name.title(), kind, len(sentences), sentences, entity_type, 0.5 if entity_type else 0.0
+            )
         for chunk, predicate, subject, target in draw(
             st.lists(st.tuples(numbers, st.sampled_from(PREDICATES), names, names), max_size=3)
         ):

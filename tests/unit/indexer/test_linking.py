@@ -9,6 +9,7 @@ from indexer.documents import (
     Chunk,
     ChunkedDocument,
     DocumentLink,
+    EntityMention,
     Mention,
     Passage,
     PreparedDocument,
@@ -145,6 +146,15 @@ def test_a_contribution_holds_everything_in_order() -> None:
     assert decode_contribution(encode_contribution(made)) == made
     reordered = msgspec.structs.replace(prepared, about=prepared.about[::-1], mentions=prepared.mentions[::-1])
     assert contribution(reordered, at_angles(0, 90)) == made
+    found = [
+        EntityMention(1, "b", "B Ltd", "organisation", 0.91234, 1, (3,)),
+        EntityMention(0, "q", "Q", "place", 1.0, 2, (0, 1)),
+    ]
+    assert contribution(prepared, at_angles(0, 90), entities=found).mentions == [
+        MentionEdge(0, "q", "Q", "", 2, [0, 1], "place", 1.0),
+        MentionEdge(0, "z", "Z", "thing", 1, [0]),
+        MentionEdge(1, "b", "B Ltd", "thing", 2, [3, 4], "organisation", 0.912),
+    ]
 
 
 def test_a_collection_may_choose_other_rules() -> None:

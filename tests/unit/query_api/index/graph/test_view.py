@@ -197,3 +197,11 @@ def linked(view: GraphView) -> set[tuple[str, str]]:
     ]
     assert both[0] == both[1]
     return both[0]
+
+
+def test_what_is_only_an_entity_joins_no_passages() -> None:
+    typed = [MentionEdge(0, "ann", "Ann", "", 1, [0], "person", 0.9), MentionEdge(0, "x", "x", "thing", 1, [0])]
+    view = GraphView.from_contributions([msgspec.structs.replace(document("one"), mentions=typed)], 0)
+    entities = np.array([entity_key_of("a", "ann"), entity_key_of("a", "x")], dtype=np.uint64)
+    assert view.passage_frequencies(entities).tolist() == [0, 1]
+    assert view.entity("a", "ann") is not None
