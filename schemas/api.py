@@ -6,6 +6,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from schemas.curation import ChunkingChoice, LinkingChoice
+from schemas.edits_api import HandMadeNode
 
 
 class Problem(BaseModel):
@@ -164,25 +165,30 @@ class CollectionList(BaseModel):
     notes: list[str] = Field(default_factory=list, description="What is unknown, in sentences.")
 
 
-NodeKind = Literal["document", "chunk", "entity"]
+NodeKind = Literal["document", "chunk", "entity", "hand_made"]
 
 
-EdgeKind = Literal["has_chunk", "next_chunk", "similar_to", "related_to", "links_to", "mentions", "about", "states"]
+EdgeKind = Literal[
+    "has_chunk", "next_chunk", "similar_to", "related_to", "links_to", "mentions", "about", "states", "hand_made"
+]
 
 
 class GraphNode(BaseModel):
-    """`id` is the record key of a document, the computed id of a chunk or an entity; `label` is for people."""
+    """`id` is the record key of a document, the computed id of a chunk or an entity, that which people gave a hand-made
+    node; `label` is for people."""
 
     id: str
     kind: NodeKind
     label: str
     collection: str | None = None
     document_id: str | None = None
+    type: str | None = Field(None, description="Of a hand-made node.")
 
 
 class GraphEdge(BaseModel):
     """Directed, from node id to node id. A `states` edge stands for a statement: `label` is its predicate and the role
-    of the far end, `weight` its confidence."""
+    of the far end, `weight` its confidence. Of a `hand_made` edge `label` is the predicate; one labelled `text` leads
+    from a hand-made node to the document that carries its text."""
 
     model_config = ConfigDict(populate_by_name=True)
 
@@ -204,6 +210,7 @@ class NodeDetail(BaseModel):
     """A node of the graph with what stands around it; `truncated` says that there is more than `limit`."""
 
     node: GraphNode
+    hand_made: HandMadeNode | None = Field(None, description="All of a hand-made node.")
     neighbours: list[Neighbour]
     truncated: bool = False
     graph_position: int

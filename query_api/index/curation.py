@@ -159,6 +159,8 @@ class CurationFollower:
         self.linking: Mapping[str, LinkingChoice] = {}
         self.reached = -1
         """The offset of the last record that was read."""
+        self.written = -1
+        """The offset of the last record that this service wrote itself."""
         self._newest: dict[tuple[str, ...], PlacedEvent] = {}
         self._state: Curation | None = Curation()
         self._changed = changed

@@ -1,4 +1,4 @@
-"""`/v1/collections`: a list; `…/{collection}/chunking` and `…/linking`, events on the log; `…/relink`."""
+"""`/v1/collections`: a list; `…/{collection}/chunking`, `…/linking` and `…/graph`, events on the log; `…/relink`."""
 
 from collections.abc import Callable
 from dataclasses import asdict
@@ -32,10 +32,13 @@ from schemas.curation import (
     SettingAccepted,
     chunking_key,
     encode_choice,
+    graph_settings_key,
     linking_key,
     relink_key,
 )
+from schemas.edits_api import CollectionGraph
 from schemas.errors import MalformedEvent
+from schemas.graph_edits import GraphChoice, GraphSettingsEvent
 
 router = APIRouter(tags=["collections"], route_class=ModelRoute)
 
@@ -43,6 +46,7 @@ router = APIRouter(tags=["collections"], route_class=ModelRoute)
 UNREADABLE = (KafkaError, LogUnavailable, TimeoutError, OSError)  # what SettingsReader raises
 CHUNKING_PATH = "/v1/collections/{collection}/chunking"
 LINKING_PATH = "/v1/collections/{collection}/linking"
+GRAPH_PATH = "/v1/collections/{collection}/graph"
 RELINK_PATH = "/v1/collections/{collection}/relink"
 
 
@@ -76,7 +80,7 @@ async def list_collections(service: ServiceOf) -> CollectionList:
 @router.get(CHUNKING_PATH, summary="How a collection is cut")
 async def get_chunking(collection: CollectionInPath, service: ServiceOf) -> CollectionChunking:
     """What applies to documents that are sent now. Those indexed before keep their chunks until they are sent again."""
-    found = await newest_setting(service, _checked_key(chunking_key, collection))
+    found = await newest_setting(service, checked_key(chunking_key, collection))
     return _chunking(collection, _defaults(service), found, documents_in(service, collection))
 
 
@@ -88,14 +92,14 @@ async def put_chunking(collection: CollectionInPath, choice: ChunkingChoice, ser
         _defaults(service).with_choice(choice)
     except ValueError as error:
         raise ApiProblem(422, "Invalid request", str(error), members={"reason": "bad_setting"}) from error
-    position = await publish(service, _checked_key(chunking_key, collection), encode_choice(choice))
+    position = await publish(service, checked_key(chunking_key, collection), encode_choice(choice))
     return SettingAccepted(position=position, documents=documents_in(service, collection))
 
 
 @router.delete(CHUNKING_PATH, status_code=202, summary="Cut a collection by the defaults again")
 async def delete_chunking(collection: CollectionInPath, service: ServiceOf) -> SettingAccepted:
     """No error where nothing was chosen."""
-    position = await publish(service, _checked_key(chunking_key, collection), None)
+    position = await publish(service, checked_key(chunking_key, collection), None)
     return SettingAccepted(position=position, documents=documents_in(service, collection))
 
 
@@ -139,10 +143,11 @@ async def publish(service: Service, key: bytes, value: bytes | None) -> str:
         (position,) = await service.writer.publish(service.topics.curation, [OutgoingRecord(key, value)])
     except BrokerUnavailable as error:
         raise log_unavailable(f"{error}. Send it again in a while: twice does no harm.") from error
+    service.snapshots.curation.written = max(service.snapshots.curation.written, position.offset)
     return str(position)
 
 
-def _checked_key(make: Callable[..., bytes], *names: str) -> bytes:
+def checked_key(make: Callable[..., bytes], *names: str) -> bytes:
     """A record key of the curation topic. Raises ApiProblem for names that cannot stand in one."""
     try:
         return make(*names)
@@ -189,7 +194,7 @@ def _chunking(
 @router.get(LINKING_PATH, summary="How a collection is linked")
 async def get_linking(collection: CollectionInPath, service: ServiceOf) -> CollectionLinking:
     """What applies to documents that are indexed now. Those indexed before keep their edges until `relink`."""
-    found = await newest_setting(service, _checked_key(linking_key, collection))
+    found = await newest_setting(service, checked_key(linking_key, collection))
     chosen = found.event.choice if isinstance(found.event, LinkingEvent) else None
     rules = DEFAULT_RULES.with_choice(chosen) if chosen else DEFAULT_RULES
     position = None if chosen is None or found.position is None else str(found.position)
@@ -206,14 +211,37 @@ async def get_linking(collection: CollectionInPath, service: ServiceOf) -> Colle
 async def put_linking(collection: CollectionInPath, choice: LinkingChoice, service: ServiceOf) -> SettingAccepted:
     """Replaces an earlier choice; what is left out is the default. It applies to documents that are indexed after this
     answer; `relink` applies it to the others."""
-    position = await publish(service, _checked_key(linking_key, collection), encode_choice(choice))
+    position = await publish(service, checked_key(linking_key, collection), encode_choice(choice))
     return SettingAccepted(position=position, documents=documents_in(service, collection))
 
 
 @router.delete(LINKING_PATH, status_code=202, summary="Link a collection by the defaults again")
 async def delete_linking(collection: CollectionInPath, service: ServiceOf) -> SettingAccepted:
     """No error where nothing was chosen."""
-    position = await publish(service, _checked_key(linking_key, collection), None)
+    position = await publish(service, checked_key(linking_key, collection), None)
+    return SettingAccepted(position=position, documents=documents_in(service, collection))
+
+
+@router.get(GRAPH_PATH, summary="What people may add to a collection's graph")
+async def get_graph_choice(collection: CollectionInPath, service: ServiceOf) -> CollectionGraph:
+    """Types of nodes, and predicates with the types of their ends. Nodes and edges made before stay."""
+    found = await newest_setting(service, checked_key(graph_settings_key, collection))
+    chosen = found.event.choice if isinstance(found.event, GraphSettingsEvent) else None
+    position = None if chosen is None or found.position is None else str(found.position)
+    return CollectionGraph(collection=collection, chosen=chosen or GraphChoice(), position=position)
+
+
+@router.put(GRAPH_PATH, status_code=202, summary="Choose what people may add to a collection's graph")
+async def put_graph_choice(collection: CollectionInPath, choice: GraphChoice, service: ServiceOf) -> SettingAccepted:
+    """Replaces an earlier choice. An edit that does not fit is refused with 422 from then on."""
+    position = await publish(service, checked_key(graph_settings_key, collection), encode_choice(choice))
+    return SettingAccepted(position=position, documents=documents_in(service, collection))
+
+
+@router.delete(GRAPH_PATH, status_code=202, summary="Let people add anything to a collection's graph")
+async def delete_graph_choice(collection: CollectionInPath, service: ServiceOf) -> SettingAccepted:
+    """No error where nothing was chosen."""
+    position = await publish(service, checked_key(graph_settings_key, collection), None)
     return SettingAccepted(position=position, documents=documents_in(service, collection))
 
 
@@ -226,7 +254,7 @@ async def delete_linking(collection: CollectionInPath, service: ServiceOf) -> Se
 async def post_relink(collection: CollectionInPath, service: ServiceOf) -> RelinkAccepted:
     """Nothing is embedded again. Where the rules are those the documents were linked by, nothing changes. 404 for a
     collection without documents."""
-    key = _checked_key(relink_key, collection, order := uuid4().hex[:16])
+    key = checked_key(relink_key, collection, order := uuid4().hex[:16])
     require_documents(service, collection)
     position = await publish(service, key, encode_choice(Relinking()))
     return RelinkAccepted(id=order, position=position)
@@ -236,7 +264,7 @@ async def post_relink(collection: CollectionInPath, service: ServiceOf) -> Relin
 async def get_relink(
     collection: CollectionInPath, order: Annotated[str, Path(json_schema_extra=DOCUMENT_ID)], service: ServiceOf
 ) -> Relinking:
-    found = await newest_setting(service, _checked_key(relink_key, collection, order))
+    found = await newest_setting(service, checked_key(relink_key, collection, order))
     if not isinstance(found.event, RelinkEvent) or found.event.state is None:
         raise ApiProblem(404, "Not found", f"There is no order {order[:80]!r} to link this collection.")
     return found.event.state

@@ -167,12 +167,17 @@ def _from_json(settings: ServiceSettings, body: bytearray, traceparent: str | No
 
 
 async def _publish_one(service: Service, record: OutgoingRecord) -> Response:
+    return _accepted(WriteAccepted(token=await publish_document(service, record)))
+
+
+async def publish_document(service: Service, record: OutgoingRecord) -> str:
+    """The token of a document's record, once the log has confirmed it. Raises ApiProblem."""
     positions = [await _publish(service, record)]
     if record.value is None and record.key is not None:
         key = DocumentKey.parse(record.key.decode("utf-8", "surrogatepass"))
         others = await _other_partitions(service, key, positions[0].partition)
         positions += [await _publish(service, record._replace(partition=partition)) for partition in others]
-    return _accepted(WriteAccepted(token=_token(service, positions)))
+    return _token(service, positions)
 
 
 async def _other_partitions(service: Service, key: DocumentKey, reached: int) -> list[int]:

@@ -9,6 +9,8 @@ from pydantic import BeforeValidator
 from query_api.context import Service
 from query_api.errors import ApiProblem, problem_responses
 from query_api.index.graph.explorer import Explorer, NodeRef
+from query_api.index.snapshot import Snapshot
+from query_api.routes.edits import After, WaitSeconds, current_curation, hand_made_node
 from query_api.routes.parameters import ServiceOf
 from schemas.api import ChunkDetail, EdgeKind, NodeDetail, Subgraph
 from schemas.search import split_list
@@ -17,7 +19,7 @@ router = APIRouter()
 
 LABEL_CHARACTERS = 80
 NODE_IS = (
-    "a chunk's or entity's id, a document's key `<collection>/<id>`, "
+    "a hand-made node's id in `collection`, a chunk's or entity's id, a document's key `<collection>/<id>`, "
     "or in `collection` a document's id or an entity's name"
 )
 
@@ -71,8 +73,12 @@ async def get_node(
     collection: Collection = "default",
     kinds: Kinds = None,
     limit: Annotated[int, Query(ge=1, le=1_000)] = 100,
+    after: After = None,
+    wait_seconds: WaitSeconds = 10.0,
 ) -> NodeDetail:
-    """The heaviest edges first."""
+    """The heaviest edges first. A hand-made node is found by its id in `collection`, before all others."""
+    if after is not None:
+        await current_curation(service, after, wait_seconds)
     return await service.read(lambda: _look(service, node_id, collection, kinds, limit))
 
 
@@ -92,7 +98,11 @@ async def get_subgraph(
 
 def _look(service: Service, node_id: str, collection: str, kinds: list[EdgeKind] | None, limit: int) -> NodeDetail:
     explorer, place = _found(service, node_id, collection)
-    return explorer.around(place, frozenset(kinds) if kinds else None, limit)
+    detail = explorer.around(place, frozenset(kinds) if kinds else None, limit)
+    if place.kind == "hand_made":
+        made = service.snapshot().curation.of(collection).nodes.get(node_id)
+        detail.hand_made = None if made is None else hand_made_node(collection, node_id, made)
+    return detail
 
 
 def _draw(
@@ -110,15 +120,19 @@ def _draw(
 
 
 def _found(service: Service, node_id: str, collection: str) -> tuple[Explorer, NodeRef]:
-    snapshot = service.snapshot()
+    explorer = explorer_of(service.snapshot())
+    place = explorer.find(node_id, collection)
+    if place is None:
+        raise ApiProblem(404, "No such node", f"The graph holds nothing named {node_id[:80]!r}. Give {NODE_IS}.")
+    return explorer, place
+
+
+def explorer_of(snapshot: Snapshot) -> Explorer:
+    """Of the graph and what people added to it; it labels chunks by how they begin."""
     tables = snapshot.text
 
     def labels(chunk_ids: Sequence[str]) -> dict[str, str]:
         chunks = tables.chunks(chunk_ids)
         return {chunk_id: " ".join(chunk.text.split())[:LABEL_CHARACTERS] for chunk_id, chunk in chunks.items()}
 
-    explorer = Explorer(snapshot.graph, labels)
-    place = explorer.find(node_id, collection)
-    if place is None:
-        raise ApiProblem(404, "No such node", f"The graph holds nothing named {node_id[:80]!r}. Give {NODE_IS}.")
-    return explorer, place
+    return Explorer(snapshot.graph, labels, snapshot.curation)

@@ -1,7 +1,7 @@
 """Exploring the graph: the neighbours of a node, and a subgraph small enough to draw.
 
-A document goes by its record key, a chunk and an entity by their computed ids of 32 hex digits. Statements are shown as
-edges between the entities that have a part in them.
+A document goes by its record key, a chunk and an entity by their computed ids of 32 hex digits, a hand-made node by the
+id that people gave it. Statements are shown as edges between the entities that have a part in them.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -11,12 +11,14 @@ from itertools import islice
 
 import numpy as np
 
+from query_api.index.curation import Curation
 from query_api.index.graph.builder import CHUNK_EDGE_KINDS
 from query_api.index.graph.edges import Statement
 from query_api.index.graph.identifiers import MISSING, key_of
 from query_api.index.graph.view import GraphView
 from schemas.api import EdgeKind, GraphEdge, GraphNode, Neighbour, NodeDetail, NodeKind, Subgraph
 from schemas.errors import MalformedEvent
+from schemas.graph_edits import NODE_DOCUMENT_PREFIX, node_document
 from schemas.ids import DocumentKey, entity_id, normalise_name
 
 ID_DIGITS = 32
@@ -26,7 +28,8 @@ MAX_MENTIONS = 2_000
 
 @dataclass(frozen=True)
 class NodeRef:
-    """A node of a view: its kind, and the number (document, chunk) or key (entity) it has there."""
+    """A node of a view: its kind, and the number (document, chunk) or key (entity) it has there; of a hand-made one the
+    number under which an explorer knows it."""
 
     kind: NodeKind
     at: int
@@ -37,17 +40,23 @@ Labels = Callable[[Sequence[str]], dict[str, str]]
 
 
 class Explorer:
-    """Explores one graph view. `chunk_labels` reads the beginnings of chunks; it may block."""
+    """Explores one graph view, and what people added to it. `chunk_labels` reads the beginnings of chunks; it may
+    block."""
 
-    def __init__(self, view: GraphView, chunk_labels: Labels) -> None:
+    def __init__(self, view: GraphView, chunk_labels: Labels, curation: Curation | None = None) -> None:
         self._view = view
         self._chunk_labels = chunk_labels
+        self._curation = curation or Curation()
         self._entity_ids: dict[int, str] = {}
+        self._hand_made: dict[tuple[str, str], NodeRef] = {}
+        self._hand_made_names: list[tuple[str, str]] = []
 
     def find(self, identifier: str, collection: str) -> NodeRef | None:
-        """The node of a chunk's or entity's id, of a document's key, of a document's id in `collection`, or the entity
-        of that name there; tried in this order."""
+        """The hand-made node of this id in `collection`, the node of a chunk's or entity's id, of a document's key, of
+        a document's id in `collection`, or the entity of that name there; tried in this order."""
         view = self._view
+        if identifier in self._curation.of(collection).nodes:
+            return self._hand_made_ref(collection, identifier)
         if len(identifier) == ID_DIGITS and all(digit in "0123456789abcdef" for digit in identifier):
             chunk = int(view.chunks([identifier])[0])
             if chunk != MISSING:
@@ -119,8 +128,9 @@ class Explorer:
                 yield from self._of_document(ref)
             case "chunk":
                 yield from self._of_chunk(ref)
-            case _:
+            case "entity":
                 yield from self._of_entity(ref)
+        yield from self._by_hand(ref)
 
     def _of_document(self, ref: NodeRef) -> Iterator[tuple[NodeRef, GraphEdge]]:
         view, here = self._view, self.node_id(ref)
@@ -195,7 +205,51 @@ class Explorer:
                         ),
                     )
 
+    def _by_hand(self, ref: NodeRef) -> Iterator[tuple[NodeRef, GraphEdge]]:
+        """Edges that people made, as far as their other ends are there; and between a node and its text."""
+        collection, here = self.collection_of(ref), self.node_id(ref)
+        edits = self._curation.of(collection)
+        for identifier in edits.edges_at.get(here, ()):
+            edge = edits.edges[identifier].edit
+            other = self.find(edge.target if edge.source == here else edge.source, collection)
+            if other is not None:
+                yield other, _edge(edge.source, edge.target, "hand_made", edge.weight, edge.predicate)
+        text = None
+        if ref.kind == "hand_made":
+            key = node_document(collection, here)
+            document = self._view.document(key)
+            text = None if document is None else (NodeRef("document", document), here, str(key))
+        elif ref.kind == "document" and (node := self._node_of_text(ref)) is not None:
+            text = node, self.node_id(node), here
+        if text is not None:
+            yield text[0], _edge(*text[1:], "hand_made", label="text")
+
+    def _node_of_text(self, ref: NodeRef) -> NodeRef | None:
+        key = self._view.document_key(ref.at)
+        if not key.document_id.startswith(NODE_DOCUMENT_PREFIX):
+            return None
+        found = self.find(key.document_id.removeprefix(NODE_DOCUMENT_PREFIX), key.collection)
+        return found if found is not None and found.kind == "hand_made" else None
+
+    def collection_of(self, ref: NodeRef) -> str:
+        """ "" for an entity that no live document names."""
+        if ref.kind == "hand_made":
+            return self._hand_made_names[ref.at][0]
+        if ref.kind == "entity":
+            return self._view.entity_names([ref.at]).get(ref.at, ("", ""))[0]
+        document = ref.at if ref.kind == "document" else self._document_of_chunk(ref.at)
+        return self._view.document_key(document).collection
+
+    def _hand_made_ref(self, collection: str, identifier: str) -> NodeRef:
+        name = (collection, identifier)
+        if name not in self._hand_made:
+            self._hand_made[name] = NodeRef("hand_made", len(self._hand_made_names))
+            self._hand_made_names.append(name)
+        return self._hand_made[name]
+
     def node_id(self, ref: NodeRef) -> str:
+        if ref.kind == "hand_made":
+            return self._hand_made_names[ref.at][1]
         if ref.kind == "document":
             return str(self._view.document_key(ref.at))
         if ref.kind == "chunk":
@@ -214,7 +268,11 @@ class Explorer:
         labels = self._view.labels({entity: name for entity, (_, name) in names.items()})
         nodes = {}
         for ref in wanted:
-            if ref.kind == "entity":
+            if ref.kind == "hand_made":
+                where, identifier = self._hand_made_names[ref.at]
+                made = self._curation.of(where).nodes[identifier].edit
+                node = GraphNode(id=identifier, kind="hand_made", label=made.label, collection=where, type=made.type)
+            elif ref.kind == "entity":
                 collection, name = names.get(ref.at, (None, ""))
                 node = GraphNode(
                     id=self.node_id(ref), kind="entity", label=labels.get(ref.at, name), collection=collection

@@ -1,0 +1,135 @@
+"""What routes for people's edits share: the state they are checked against, the record they become, pages by id."""
+
+import base64
+import binascii
+from collections.abc import Iterable, Mapping
+from typing import Annotated, NamedTuple, TypeVar
+
+from fastapi import Query
+
+from query_api.context import Service
+from query_api.errors import ApiProblem, log_unavailable
+from query_api.index.curation import CollectionEdits, Curation, Placed
+from query_api.routes.collections import checked_key, publish
+from query_api.routes.parameters import COLLECTION
+from schemas.curation import encode_choice
+from schemas.edits_api import HandMadeNode
+from schemas.errors import MalformedToken
+from schemas.graph_edits import AnyEdit, EditKind, NodeEdit, edit_key
+from schemas.ids import Position, parse_positions
+from schemas.receipts import TOKEN_PATTERN
+
+OWN_WRITE_SECONDS = 5.0
+
+T = TypeVar("T")
+
+EditsCollection = Annotated[
+    str, Query(max_length=128, description="The collection of the graph.", json_schema_extra=COLLECTION)
+]
+After = Annotated[
+    str | None,
+    Query(
+        max_length=64,
+        description="The `position` of an edit: show at least that.",
+        json_schema_extra={"pattern": TOKEN_PATTERN},
+    ),
+]
+WaitSeconds = Annotated[float, Query(ge=0, le=60, description="How long to wait for `after`.")]
+Cursor = Annotated[str | None, Query(max_length=1024, description="The `next_cursor` of the page before.")]
+Limit = Annotated[int, Query(ge=1, le=1_000)]
+
+
+async def current_edits(
+    service: Service, collection: str, after: str | None = None, wait_seconds: float | None = None
+) -> CollectionEdits:
+    """What people say about a collection's graph: `current_curation` of one."""
+    return (await current_curation(service, after, wait_seconds)).of(collection)
+
+
+async def current_curation(service: Service, after: str | None = None, wait_seconds: float | None = None) -> Curation:
+    """What people say, at least as new as the position `after`; without `wait_seconds`, as for a write that is checked
+    against it, as this service's own last write.
+
+    Raises ApiProblem: 400 for a malformed position, 503 where the topic was never reached, or not so far in time.
+    """
+    follower = service.snapshots.curation
+    wanted = -1
+    if wait_seconds is None:
+        wanted, wait_seconds = follower.written, OWN_WRITE_SECONDS
+    if after is not None:
+        try:
+            wanted = max(wanted, *parse_positions(after).values())
+        except MalformedToken as error:
+            raise ApiProblem(400, "Malformed token", str(error)) from error
+    if not await follower.wait_until_reached():
+        raise log_unavailable(f"The curation topic was not read yet: {follower.problem or 'it is being read'}.")
+    if not await follower.wait_for(wanted, wait_seconds):
+        raise ApiProblem(
+            503,
+            "Not yet indexed",
+            f"After {wait_seconds:g} s the service has not read position 0:{wanted} of the curation topic; it has read "
+            f"up to 0:{follower.reached}.",
+            retry_after_seconds=1,
+            members={"reached": str(Position(0, max(0, follower.reached)))},
+        )
+    return follower.state
+
+
+async def write(service: Service, collection: str, kind: EditKind, identifier: str, edit: AnyEdit | None) -> str:
+    """The position of the record that says so. Raises ApiProblem."""
+    key = checked_key(edit_key, collection, kind, identifier)
+    return await publish(service, key, None if edit is None else encode_choice(edit))
+
+
+def hand_made_node(collection: str, identifier: str, placed: Placed[NodeEdit]) -> HandMadeNode:
+    position = str(Position(0, placed.offset))
+    return HandMadeNode(id=identifier, collection=collection, position=position, **dict(placed.edit))
+
+
+class Page(NamedTuple):
+    """The ids of a page, and the cursor of the next."""
+
+    ids: list[str]
+    next_cursor: str | None
+
+
+def page_of(ids: Iterable[str], cursor: str | None, limit: int) -> Page:
+    """The ids after the cursor's, ascending. Raises ApiProblem 400."""
+    after = "" if cursor is None else _decode(cursor)
+    following = sorted(each for each in ids if each > after)
+    more = len(following) > limit
+    return Page(following[:limit], _encode(following[limit - 1]) if more else None)
+
+
+def _encode(identifier: str) -> str:
+    return base64.urlsafe_b64encode(identifier.encode()).decode().rstrip("=")
+
+
+def _decode(cursor: str) -> str:
+    try:
+        return base64.b64decode(cursor + "=" * (-len(cursor) % 4), altchars=b"-_", validate=True).decode()
+    except (binascii.Error, UnicodeDecodeError, ValueError) as error:
+        raise ApiProblem(
+            400, "Malformed cursor", "Not a cursor of this list: omit it to start from the first page."
+        ) from error
+
+
+def require(found: Mapping[str, T], identifier: str, what: str, collection: str) -> T:
+    """Raises ApiProblem 404."""
+    if identifier not in found:
+        raise ApiProblem(
+            404, "Not found", f"There is no {what} {identifier[:80]!r} in the collection {collection[:128]!r}."
+        )
+    return found[identifier]
+
+
+def check_id(identifier: str, kind: EditKind, *, fits: bool) -> None:
+    """Raises ApiProblem 422."""
+    if not fits:
+        raise ApiProblem(
+            422,
+            "Invalid request",
+            f"{identifier[:80]!r} is no id of a hand-made {kind}: it has 1 to 128 letters, digits and `._:@-`, begins "
+            "with a letter or digit, and is not 32 hex digits.",
+            members={"reason": "bad_key"},
+        )

@@ -1,0 +1,145 @@
+"""The models of the HTTP interface for people's edits of the graph: nodes, edges, reviews, merges, renamings."""
+
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from schemas.graph_edits import By, EdgeEdit, GraphChoice, Name, NodeEdit, TypeName
+
+COLLECTION_PATTERN = r"^[^/\x00-\x1f\x7f]+$"
+
+
+class InCollection(BaseModel):
+    """A body that names its collection."""
+
+    collection: str = Field("default", min_length=1, max_length=128, pattern=COLLECTION_PATTERN)
+
+
+class NodeCreation(NodeEdit, InCollection):
+    """A node to make; without an `id` it gets one."""
+
+    id: str | None = Field(
+        None,
+        min_length=1,
+        max_length=128,
+        description="Letters, digits and `._:@-`, beginning with a letter or digit; not 32 hex digits.",
+        examples=["team-petrel"],
+    )
+
+
+class EdgeCreation(EdgeEdit, InCollection):
+    """An edge to make; without an `id` it gets one. An end may also be a document's id or an entity's name in the
+    collection."""
+
+    id: str | None = Field(None, min_length=1, max_length=128, description="As of a node.", examples=["petrel-owns"])
+
+
+class HandMadeNode(NodeEdit):
+    """A node that people made. `position` is that of its record on the curation topic."""
+
+    id: str
+    collection: str
+    position: str
+
+
+class HandMadeEdge(EdgeEdit):
+    """An edge that people made."""
+
+    id: str
+    collection: str
+    position: str
+    missing: list[Literal["source", "target"]] = Field(
+        default_factory=list, description="Ends that are not there (yet, or any more); the edge is not drawn meanwhile."
+    )
+
+
+class NodePage(BaseModel):
+    """In the order of their ids."""
+
+    nodes: list[HandMadeNode]
+    next_cursor: str | None = None
+
+
+class EdgePage(BaseModel):
+    """In the order of their ids."""
+
+    edges: list[HandMadeEdge]
+    next_cursor: str | None = None
+
+
+class EditAccepted(BaseModel):
+    """The edit is in the log."""
+
+    id: str
+    collection: str
+    position: str = Field(description="On the curation topic: give it as `after` to read.", examples=["0:3"])
+    token: str | None = Field(None, description="Where the text of a node changed: search with `after` set to it.")
+
+
+class CollectionGraph(BaseModel):
+    """What hand-made nodes and edges of a collection may be from now on."""
+
+    collection: str
+    chosen: GraphChoice = Field(description="What was chosen for this collection; null for anything.")
+    position: str | None = Field(None, description="Where the choice stands on the curation topic; null for none.")
+
+
+class ReviewedEntity(BaseModel):
+    id: str
+    name: str
+    type: str
+    mentions: int
+
+
+ReviewState = Literal["open", "accepted", "rejected", "split", "merged"]
+
+
+class Review(BaseModel):
+    """Entities that may be one, and what people decided. `score` is in (0, 1], for those found by their names."""
+
+    id: str
+    state: ReviewState
+    entities: list[ReviewedEntity]
+    score: float | None = None
+    reason: str | None = None
+    name: str | None = Field(None, description="Of a merge: how the one is called.")
+    by: By = None
+    position: str | None = Field(None, description="Of the decision, on the curation topic.")
+    overruled: bool = Field(False, description="Whether newer decisions leave it without effect, in part at least.")
+
+
+class ReviewPage(BaseModel):
+    """Open ones first, the best score first; then decided ones, the newest first."""
+
+    reviews: list[Review]
+    next_cursor: str | None = None
+
+
+class ReviewDecision(InCollection):
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    decision: Literal["accept", "reject", "undo"] = Field(description="`undo` takes back a decision, merge or split.")
+    by: By = None
+
+
+class MergeOrder(InCollection):
+    """Entities that are one, by id or by name in the collection."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    entities: list[str] = Field(min_length=2, max_length=100)
+    name: Name | None = Field(None, description="How the one is called; its commonest surface where it is left out.")
+    by: By = None
+
+
+class EntityChange(InCollection):
+    """All that people want of an entity: what is left out is as the documents have it."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    name: Name | None = None
+    type: TypeName | None = None
+    split: bool = Field(
+        False, description="Whether it stands apart from all it was put together with before, by its name or by people."
+    )
+    by: By = None

@@ -1,0 +1,187 @@
+"""Nodes and edges that people make: written as events, checked before, shown with what documents say."""
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from query_api.index.curation import PlacedEvent, fold
+from query_api.index.graph.explorer import Explorer
+from query_api.index.graph.view import GraphView
+from schemas.graph_edits import GraphEdit, NodeEdit
+from schemas.ids import entity_id
+from tests.support.fakes.curation import CurationLog, curation_log
+from tests.support.fakes.service import Running, problem
+from tests.support.fakes.text_stores import Page
+
+ADA = entity_id("a", "ada")
+PETREL = {"collection": "a", "id": "petrel", "label": "Team Petrel", "type": "team", "text": "Petrel owns the boats."}
+
+
+@pytest.fixture
+def log(running: Running, monkeypatch: pytest.MonkeyPatch) -> CurationLog:
+    return curation_log(running, monkeypatch)
+
+
+async def post(running: Running, path: str, body: dict[str, Any]) -> dict[str, Any]:
+    answer = await running.http.post(path, json=body)
+    assert answer.status_code == 202, answer.text
+    accepted: dict[str, Any] = answer.json()
+    return accepted
+
+
+async def test_a_node_is_made_read_changed_and_deleted(running: Running, log: CurationLog) -> None:
+    made = await post(running, "/v1/nodes", PETREL | {"properties": {"size": 4}, "by": "ada"})
+    assert (made["id"], made["position"], made["token"].split("@")[0]) == ("petrel", "0:0", "0:0")
+    (document,) = log.documents
+    assert document.key == b"a/node:petrel"
+    envelope = msgspec.json.decode(document.value or b"")
+    assert (envelope["title"], envelope["content"]) == ("Team Petrel", "Petrel owns the boats.")
+    assert (envelope["version"], envelope["metadata"]) == (0, {"node": "petrel", "node_type": "team"})
+
+    found = (await running.get("/v1/nodes/petrel", collection="a", after=made["position"])).json()
+    assert (found["node"]["kind"], found["node"]["label"], found["node"]["type"]) == (
+        "hand_made",
+        "Team Petrel",
+        "team",
+    )
+    assert found["hand_made"]["properties"] == {"size": 4}
+
+    changed = NodeEdit(label="Petrels", type="team").model_dump(mode="json")
+    answer = await running.http.put("/v1/nodes/petrel?collection=a", json=changed)
+    assert answer.status_code == 202
+    assert [(each.key, each.value) for each in log.documents[1:]] == [(b"a/node:petrel", None)]
+    (listed,) = (await running.get("/v1/nodes", collection="a")).json()["nodes"]
+    assert (listed["label"], listed["properties"], listed["position"]) == ("Petrels", {}, "0:1")
+
+    assert (await running.http.delete("/v1/nodes/petrel?collection=a")).status_code == 202
+    assert log.records[-1].value is None
+    assert problem(await running.get("/v1/nodes/petrel", collection="a"))["status"] == 404
+    assert problem(await running.http.delete("/v1/nodes/petrel?collection=a"))["status"] == 404
+
+
+async def test_an_edge_joins_what_people_made_to_what_documents_say(running: Running, log: CurationLog) -> None:
+    await post(running, "/v1/nodes", PETREL)
+    await post(
+        running,
+        "/v1/edges",
+        {"collection": "a", "id": "e1", "source": "petrel", "target": "Ada", "predicate": "led_by", "weight": 0.5},
+    )
+    await post(
+        running,
+        "/v1/edges",
+        {"collection": "a", "id": "e2", "source": "notes/river.md", "target": "petrel", "predicate": "names"},
+    )
+    petrel = (await running.get("/v1/nodes/petrel", collection="a")).json()
+    around = {(each["node"]["kind"], each["edge"]["label"], each["edge"]["weight"]) for each in petrel["neighbours"]}
+    assert around == {("entity", "led_by", 0.5), ("document", "names", 1.0)}
+    ada = (await running.get(f"/v1/nodes/{ADA}", kinds="hand_made")).json()
+    assert [each["node"]["id"] for each in ada["neighbours"]] == ["petrel"]
+    graph = (await running.get("/v1/graph", node="petrel", collection="a", depth=2)).json()
+    assert {"petrel", ADA, "a/notes/river.md"} <= {each["id"] for each in graph["nodes"]}
+    edges = (await running.get("/v1/edges", collection="a", node=ADA)).json()["edges"]
+    assert [(each["id"], each["target"], each["missing"]) for each in edges] == [("e1", ADA, [])]
+
+    await running.http.delete("/v1/nodes/petrel?collection=a")
+    (edge,) = (await running.get("/v1/edges", collection="a", predicate="led_by")).json()["edges"]
+    assert edge["missing"] == ["source"]
+    assert (await running.get(f"/v1/nodes/{ADA}", kinds="hand_made")).json()["neighbours"] == []
+    assert (await running.http.delete("/v1/edges/e1?collection=a")).status_code == 202
+    assert problem(await running.get("/v1/edges/e1", collection="a"))["status"] == 404
+
+
+def test_the_text_of_a_node_is_joined_to_it() -> None:
+    page = Page("node:petrel", "Team Petrel", [["Petrel owns the boats."]], collection="a")
+    view = GraphView.from_contributions([page.contribution()], 0)
+    node = PlacedEvent(
+        0, GraphEdit("a", "node", "petrel", NodeEdit(label="Team Petrel", text="Petrel owns the boats."))
+    )
+    explorer = Explorer(view, lambda _: {}, fold([node]))
+    for name, other in (("petrel", "a/node:petrel"), ("a/node:petrel", "petrel")):
+        ref = explorer.find(name, "a")
+        assert ref is not None
+        around = explorer.around(ref, frozenset({"hand_made"}), 10)
+        assert [(each.node.id, each.edge.label) for each in around.neighbours] == [(other, "text")]
+
+
+async def test_lists_come_in_pages(running: Running, log: CurationLog) -> None:
+    for name in "cabed":
+        await post(running, "/v1/nodes", {"id": name, "label": name, "type": "x" if name in "ab" else "y"})
+    seen: list[str] = []
+    cursor: dict[str, str] = {}
+    while True:
+        page = (await running.get("/v1/nodes", limit=2, **cursor)).json()
+        seen += [each["id"] for each in page["nodes"]]
+        if page["next_cursor"] is None:
+            break
+        cursor = {"cursor": page["next_cursor"]}
+    assert seen == list("abcde")
+    assert [each["id"] for each in (await running.get("/v1/nodes", type="x")).json()["nodes"]] == ["a", "b"]
+    assert problem(await running.get("/v1/nodes", cursor="é"))["title"] == "Malformed cursor"
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "says"),
+    [
+        ("/v1/nodes", {"label": "…"}, "a letter or a digit"),
+        ("/v1/nodes", {"label": "x" * 10_000}, "300"),
+        ("/v1/nodes", {"label": "x", "id": "f" * 32}, "no id of a hand-made node"),
+        ("/v1/nodes", {"label": "x", "id": "a/b"}, "no id of a hand-made node"),
+        ("/v1/nodes", {"label": "x", "text": "x" * 200_001}, "200000"),
+        ("/v1/edges", {"source": "a/ada", "target": "nobody", "predicate": "owns"}, "There is nothing 'nobody'"),
+        ("/v1/edges", {"source": "other/ada", "target": "ada", "predicate": "owns"}, "There is nothing 'other/ada'"),
+        ("/v1/edges", {"source": "ada", "target": "a/ada", "predicate": "owns"}, "two different nodes"),
+        ("/v1/edges", {"source": "ada", "target": "notes/river.md", "predicate": "!"}, "`predicate`"),
+    ],
+)
+async def test_what_cannot_stand_is_refused(
+    running: Running, log: CurationLog, path: str, body: dict[str, Any], says: str
+) -> None:
+    body = problem(await running.http.post(path, json={"collection": "a", **body}))
+    assert body["status"] == 422
+    assert says in body["detail"]
+    assert log.records == []
+
+
+async def test_a_second_node_of_an_id_is_refused(running: Running, log: CurationLog) -> None:
+    await post(running, "/v1/nodes", PETREL)
+    assert problem(await running.http.post("/v1/nodes", json=PETREL))["status"] == 409
+    await post(running, "/v1/nodes", PETREL | {"collection": "b"})
+    first, second = [(await post(running, "/v1/nodes", {"label": "x"}))["id"] for _ in range(2)]
+    assert first != second
+
+
+async def test_what_a_collection_does_not_allow_is_refused(running: Running, log: CurationLog) -> None:
+    chosen = {
+        "node_types": ["team", "boat"],
+        "predicates": {"owns": {"source": ["team"], "target": ["boat"]}, "names": {}},
+    }
+    answer = await running.http.put("/v1/collections/a/graph", json=chosen)
+    assert answer.status_code == 202
+    refused = problem(await running.http.post("/v1/nodes", json=PETREL | {"type": "person"}))
+    assert (refused["status"], "team, boat" in refused["detail"]) == (422, True)
+    await post(running, "/v1/nodes", PETREL)
+    await post(running, "/v1/nodes", {"collection": "a", "id": "beacon", "label": "Beacon", "type": "boat"})
+    edge = {"collection": "a", "source": "petrel", "target": "beacon", "predicate": "owns"}
+    await post(running, "/v1/edges", edge)
+    for wrong in ({"predicate": "likes"}, {"source": "beacon", "target": "petrel"}, {"target": "a/ada"}):
+        refused = problem(await running.http.post("/v1/edges", json=edge | wrong))
+        assert (refused["status"], "not among those chosen" in refused["detail"]) == (422, True)
+    assert (await running.http.delete("/v1/collections/a/graph")).status_code == 202
+    await post(running, "/v1/edges", edge | {"predicate": "likes"})
+
+
+async def test_a_read_waits_for_what_was_written(running: Running, log: CurationLog) -> None:
+    log.follows = False
+    made = await post(running, "/v1/nodes", PETREL)
+    late = problem(await running.get("/v1/nodes", collection="a", after=made["position"], wait_seconds=0))
+    assert (late["status"], late["title"]) == (503, "Not yet indexed")
+    await log.follow()
+    assert (await running.get("/v1/nodes", collection="a", after=made["position"])).json()["nodes"]
+    assert problem(await running.get("/v1/nodes", after="soon"))["title"] == "Malformed token"
+
+
+async def test_without_a_log_extracted_nodes_are_still_shown(running: Running) -> None:
+    assert (await running.get(f"/v1/nodes/{ADA}")).status_code == 200
+    away = problem(await running.get("/v1/nodes"))
+    assert (away["status"], away["title"]) == (503, "Kafka unavailable")
