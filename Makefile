@@ -10,10 +10,10 @@ UPGRADE ?= --upgrade
 BYTECODE := env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -c 'import query_api.app, streams.app'
 
 .DEFAULT_GOAL := help
-.PHONY: help install setup demo up test test-all torture lint format bench lock clean
+.PHONY: help install setup demo up test test-all torture lint format bench train-mentions lock clean
 
 help: ## Say what each target does.
-	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 install: .venv/installed ## Make .venv with what Thalweg runs on (demo and up call this).
 
@@ -78,6 +78,9 @@ format: setup ## Format and mend what can be mended.
 
 bench: setup ## Measure; the last line is one JSON object. CORPUS=DIR takes a BEIR-style folder instead of the sample.
 	@$(BIN)/python -m tests.bench.bench $(if $(CORPUS),--corpus $(CORPUS))
+
+train-mentions: setup ## Train the mention tagger on the labelled folders DATA and write the weights that are shipped.
+	@$(BIN)/python -m training.train_mentions $(DATA) --out $(if $(TRAINED_ON),--trained-on "$(TRAINED_ON)")
 
 lock: ## Renew both lock files from pyproject.toml; UPGRADE= keeps the versions that still fit.
 	$(BIN)/uv pip compile $(UPGRADE) $(LOCK) --group checkout -o requirements.txt

@@ -154,7 +154,10 @@ class DocumentLink(msgspec.Struct, frozen=True):
 
 
 class PreparedDocument(msgspec.Struct, frozen=True):
-    """Everything about a document but its vectors; `embedding_texts[i]` is the text that chunk i is embedded as."""
+    """Everything about a document but its vectors; `embedding_texts[i]` is the text that chunk i is embedded as.
+
+    `sentence_starts` are the offsets of its sentences, by their document-wide numbers.
+    """
 
     key: DocumentKey
     revision: str
@@ -169,3 +172,8 @@ class PreparedDocument(msgspec.Struct, frozen=True):
     statements: tuple[Statement, ...]
     links: tuple[DocumentLink, ...]
     notes: tuple[str, ...] = ()
+    sentence_starts: tuple[int, ...] = ()
+
+    def sentence_at(self, offset: int) -> int:
+        """The number of the sentence that contains the offset or precedes it."""
+        return max(0, bisect_right(self.sentence_starts, offset) - 1)

@@ -90,6 +90,7 @@ def prepare(
         statements=extract_statements(title, parsed, chunked, upsert.key, upsert.metadata, offsets),
         links=resolve_links(upsert, parsed, chunked, offsets),
         notes=parsed.notes,
+        sentence_starts=tuple(offsets.sentence_starts),
     )
 
 

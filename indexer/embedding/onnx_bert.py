@@ -7,28 +7,20 @@ into the positions.
 """
 
 import json
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 import onnx
-from numpy.typing import NDArray
-from onnx import TensorProto, helper, numpy_helper
 from safetensors import safe_open
 
 from indexer.embedding.model_files import pooling_mode
-
-Precision = Literal["float32", "int8"]
-Weights = Mapping[str, NDArray[np.float32]]
+from indexer.embedding.onnx_graph import GraphBuilder, Precision, Shape, Weights
 
 INPUT, OUTPUT = "tokens", "vector"
 _STATE_THIRDS = 3  # token states are read after each third of the layers
 _WORDS = "embeddings.word_embeddings.weight"
-_OPSETS = (("", 20), ("com.microsoft", 1))
-_IR_VERSION = 9
-_INT8_LARGEST = 127
 
 
 class UnsupportedModel(Exception):
@@ -91,7 +83,7 @@ def bert_graph(shape: BertShape, weights: Weights, precision: Precision) -> onnx
     With int8, the dense layers multiply bytes: weights are quantised symmetrically by output column, activations
     when the graph runs, by the range of the whole text. Embeddings, attention and norms stay float32.
     """
-    graph = _Graph(weights, precision)
+    graph = GraphBuilder(weights, precision)
     hidden = _embed(graph, shape)
     for layer in range(shape.layers):
         hidden = _layer(graph, shape, hidden, f"encoder.layer.{layer}", f"states.{layer + 1}")
@@ -100,10 +92,12 @@ def bert_graph(shape: BertShape, weights: Weights, precision: Precision) -> onnx
     else:
         pooled = graph.node("Gather", hidden, graph.constant(np.array(0)))
     graph.node("LpNormalization", pooled, output=OUTPUT, axis=0, p=2)
-    return graph.model(shape)
+    outputs: dict[str, Shape] = {OUTPUT: (shape.width,)}
+    outputs |= dict.fromkeys(shape.state_outputs, ("n_tokens", shape.width))
+    return graph.model("sentence encoder", {INPUT: (np.int64, ("n_tokens",))}, outputs)
 
 
-def _embed(graph: "_Graph", shape: BertShape) -> str:
+def _embed(graph: GraphBuilder, shape: BertShape) -> str:
     positions = graph.weights["embeddings.position_embeddings.weight"][: shape.max_tokens]
     typed = positions + graph.weights["embeddings.token_type_embeddings.weight"][0]
     words = graph.node("Gather", graph.weight(_WORDS), INPUT)
@@ -112,7 +106,7 @@ def _embed(graph: "_Graph", shape: BertShape) -> str:
     return graph.norm(graph.node("Add", words, embedded_positions), "embeddings.LayerNorm", shape.norm_epsilon)
 
 
-def _layer(graph: "_Graph", shape: BertShape, hidden: str, name: str, output: str) -> str:
+def _layer(graph: GraphBuilder, shape: BertShape, hidden: str, name: str, output: str) -> str:
     attended = _attention(graph, shape, hidden, f"{name}.attention")
     hidden = graph.norm(graph.node("Add", hidden, attended), f"{name}.attention.output.LayerNorm", shape.norm_epsilon)
     inner = graph.node("Gelu", graph.named_dense(hidden, f"{name}.intermediate.dense"))
@@ -120,7 +114,7 @@ def _layer(graph: "_Graph", shape: BertShape, hidden: str, name: str, output: st
     return graph.norm(graph.node("Add", hidden, outer), f"{name}.output.LayerNorm", shape.norm_epsilon, output)
 
 
-def _attention(graph: "_Graph", shape: BertShape, hidden: str, name: str) -> str:
+def _attention(graph: GraphBuilder, shape: BertShape, hidden: str, name: str) -> str:
     """Scaled dot-product attention by head (Vaswani et al. 2017, section 3.2)."""
     size = shape.width // shape.heads
     scales = {"query": size**-0.5, "key": 1.0, "value": 1.0}
@@ -135,71 +129,6 @@ def _attention(graph: "_Graph", shape: BertShape, hidden: str, name: str) -> str
     mixed = graph.node("MatMul", graph.node("Softmax", scores, axis=-1), value)
     flat = graph.node("Reshape", graph.node("Transpose", mixed, perm=[0, 2, 1, 3]), graph.integers(-1, shape.width))
     return graph.named_dense(flat, f"{name}.output.dense")
-
-
-class _Graph:
-    """Nodes and constants in the making; every method that adds a node returns the name of its output."""
-
-    def __init__(self, weights: Weights, precision: Precision) -> None:
-        self.weights = weights
-        self._int8 = precision == "int8"
-        self._nodes: list[onnx.NodeProto] = []
-        self._constants: list[onnx.TensorProto] = []
-
-    def node(self, kind: str, *inputs: str, output: str = "", domain: str = "", **attributes: Any) -> str:
-        output = output or f"n{len(self._nodes)}"
-        self._nodes.append(helper.make_node(kind, inputs, [output], domain=domain, **attributes))
-        return output
-
-    def split(self, value: str, parts: int) -> list[str]:
-        outputs = [f"n{len(self._nodes)}.{part}" for part in range(parts)]
-        self._nodes.append(helper.make_node("Split", [value], outputs, axis=0, num_outputs=parts))
-        return outputs
-
-    def constant(self, value: NDArray[Any]) -> str:
-        name = f"c{len(self._constants)}"
-        self._constants.append(numpy_helper.from_array(np.asarray(value, order="C"), name))
-        return name
-
-    def integers(self, *values: int) -> str:
-        return self.constant(np.array(values, dtype=np.int64))
-
-    def weight(self, name: str) -> str:
-        return self.constant(self.weights[name])
-
-    def norm(self, value: str, name: str, epsilon: float, output: str = "") -> str:
-        scale, bias = self.weight(f"{name}.weight"), self.weight(f"{name}.bias")
-        return self.node("LayerNormalization", value, scale, bias, output=output, axis=-1, epsilon=epsilon)
-
-    def named_dense(self, value: str, name: str) -> str:
-        return self.dense(value, self.weights[f"{name}.weight"].T, self.weights[f"{name}.bias"])
-
-    def dense(self, value: str, matrix: NDArray[np.float32], bias: NDArray[np.float32]) -> str:
-        """value @ matrix + bias, with matrix (n_in, n_out)."""
-        if not self._int8:
-            product = self.node("MatMul", value, self.constant(matrix.astype(np.float32)))
-            return self.node("Add", product, self.constant(bias.astype(np.float32)))
-        steps = (np.abs(matrix).max(axis=0) / _INT8_LARGEST).clip(min=np.finfo(np.float32).tiny)
-        return self.node(
-            "DynamicQuantizeMatMul",
-            value,
-            self.constant(np.rint(matrix / steps).astype(np.int8)),
-            self.constant(steps.astype(np.float32)),
-            "",  # no zero point: the weights are symmetric
-            self.constant(bias.astype(np.float32)),
-            domain="com.microsoft",
-        )
-
-    def model(self, shape: BertShape) -> onnx.ModelProto:
-        taken = helper.make_tensor_value_info(INPUT, TensorProto.INT64, ["n_tokens"])
-        given = [helper.make_tensor_value_info(OUTPUT, TensorProto.FLOAT, [shape.width])]
-        given += [
-            helper.make_tensor_value_info(name, TensorProto.FLOAT, ["n_tokens", shape.width])
-            for name in shape.state_outputs
-        ]
-        graph = helper.make_graph(self._nodes, "sentence encoder", [taken], given, self._constants)
-        opsets = [helper.make_opsetid(domain, version) for domain, version in _OPSETS]
-        return helper.make_model(graph, opset_imports=opsets, ir_version=_IR_VERSION)
 
 
 def _pooling(config: dict[str, Any]) -> Literal["mean", "first"]:

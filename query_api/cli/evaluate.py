@@ -126,20 +126,26 @@ def graph(
     limit: Annotated[
         int | None, typer.Option(min=1, help="The first documents of each folder alone.", show_default="all")
     ] = None,
+    by_rules: Annotated[
+        bool, typer.Option("--rules", help="By rules alone, also where the embedding model has a tagger of mentions.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Measure the graph that is extracted from labelled documents: mentions, entities, relations.
 
-    Everything runs in this process; no service is asked and nothing is stored.
+    Everything runs in this process, by the embedding model of the settings; no service is asked and nothing is stored.
     """
+    from indexer.embedding.encoder import load_encoder
     from query_api.cli.display import PlainConsole
-    from query_api.evaluation.graph_runner import measure, rule_mentions, show_figures
+    from query_api.evaluation.graph_runner import extraction_of, measure, rule_mentions, show_figures
     from query_api.evaluation.labelled_graphs import read_graphs
+    from query_api.settings import ServiceSettings
 
     read = [(folder, *read_graphs(folder, split)) for folder in folders]
+    extract = rule_mentions if by_rules else extraction_of(load_encoder(ServiceSettings.load().embedding))
     with _progress(quiet=as_json) as begin:
         measured = {
-            folder.resolve().name: measure(chosen, graphs[:limit], rule_mentions, begin).report()
+            folder.resolve().name: measure(chosen, graphs[:limit], extract, begin).report()
             for folder, chosen, graphs in read
         }
     if as_json:

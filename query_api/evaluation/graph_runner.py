@@ -15,6 +15,9 @@ from rich.table import Table
 from indexer.chunking.sentences import sentence_spans
 from indexer.chunking.splitter import ChunkingParameters
 from indexer.documents import PreparedDocument
+from indexer.embedding.encoder import PromptedEncoder
+from indexer.extraction.entity_mentions import entity_occurrences
+from indexer.extraction.mention_tagger import MentionTagger, tagger_for
 from indexer.extraction.offsets import OffsetIndex
 from indexer.pipeline import prepare
 from query_api.evaluation.graph_metrics import (
@@ -124,6 +127,28 @@ def rule_mentions(graph: LabelledGraph, prepared: PreparedDocument) -> list[Foun
                     found[span] = FoundMention(*span, LABELS.get(one.kind, OTHER_LABEL), one.name)
             at = chunk.text.find(one.surface, at + len(one.surface))
     return sorted(found.values())
+
+
+def extraction_of(encoder: PromptedEncoder) -> Extract:
+    """By the tagger of the encoder where it has one, else by rules."""
+    tagger = tagger_for(encoder)
+    return rule_mentions if tagger is None else tagged_mentions(encoder, tagger)
+
+
+def tagged_mentions(encoder: PromptedEncoder, tagger: MentionTagger) -> Extract:
+    """What the tagger finds, through the document's own vote."""
+
+    def extract(graph: LabelledGraph, prepared: PreparedDocument) -> list[FoundMention]:
+        offsets = labelled_offsets(graph.text, prepared)
+        _, spans = tagger.encode(encoder, prepared.embedding_texts)
+        return [
+            FoundMention(
+                offsets[one.start], offsets[one.end - 1] + 1, LABELS.get(one.entity_type, OTHER_LABEL), one.name
+            )
+            for one in entity_occurrences(prepared, spans)
+        ]
+
+    return extract
 
 
 def labelled_offsets(text: str, prepared: PreparedDocument) -> dict[int, int]:

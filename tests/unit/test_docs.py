@@ -32,7 +32,7 @@ MAX_BYTES = {"README.md": 10_240, "ARCHITECTURE.md": 14_336}
 
 SHELL_COMMAND = re.compile(r"\.venv/bin/thalweg ([^\n#]*)")
 INLINE_COMMAND = re.compile(r"`thalweg ([^`\n]+)`")
-MAKE_TARGET = re.compile(r"(?:^|`)make ([a-z]+)", re.MULTILINE)
+MAKE_TARGET = re.compile(r"(?:^|`)make ([a-z-]+)", re.MULTILINE)
 BENCH_MODULE = re.compile(r"python -m (tests\.[a-z_.]+[a-z_])")
 SETTING = re.compile(r"THALWEG_[A-Z0-9_]+\*?")
 METRIC = re.compile(r"`(thalweg_[a-z_]+)`")

@@ -1,0 +1,134 @@
+"""Entity mentions of a document: the tagger's spans of all chunks, each once, with types by vote."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from indexer.documents import PreparedDocument
+from indexer.extraction.lexicon import STOP_WORDS
+from indexer.extraction.mention_tagger import TaggedSpan
+from schemas.ids import normalise_name
+
+MAX_NAME_CHARACTERS = 120
+MAX_MENTIONS_PER_CHUNK = 64
+NUMBER = "number"
+
+
+class EntityOccurrence(NamedTuple):
+    """An entity named at `start` to `end` of the document's canonical text, in a chunk. `name` is normalised.
+
+    `entity_type` and `confidence` are those of the vote, so equal for equal names of a document.
+    """
+
+    chunk: int
+    start: int
+    end: int
+    name: str
+    surface: str
+    entity_type: str
+    confidence: float
+
+
+class EntityMention(msgspec.Struct, frozen=True):
+    """An entity that a chunk names `count` times. `sentences` are document-wide numbers, ascending."""
+
+    chunk: int
+    name: str
+    surface: str
+    count: int
+    sentences: tuple[int, ...]
+    entity_type: str
+    confidence: float
+
+
+def entity_occurrences(prepared: PreparedDocument, spans: Sequence[Sequence[TaggedSpan]]) -> list[EntityOccurrence]:
+    """All mentions of one document, by their start.
+
+    `spans[i]` are those of `prepared.embedding_texts[i]`, in its offsets; those in the title and heading before the
+    chunk's text are left out. Where chunks overlap, of spans that share characters the surest one counts; those at the
+    ends of their chunks, which may be cut, come last. Equal names have one type, that with the greatest sum of
+    confidences (ties: by the alphabet); their confidence is that sum over the number of mentions.
+    """
+    kept = _without_overlaps(list(_candidates(prepared, spans)))
+    votes: dict[str, dict[str, float]] = defaultdict(lambda: defaultdict(float))
+    counts: dict[str, int] = defaultdict(int)
+    for one in kept:
+        votes[one.name][one.entity_type] += one.confidence
+        counts[one.name] += 1
+    elected = {
+        name: min(by_type.items(), key=lambda vote: (-round(vote[1], 6), vote[0])) for name, by_type in votes.items()
+    }
+    return [
+        one._replace(entity_type=elected[one.name][0], confidence=round(elected[one.name][1] / counts[one.name], 3))
+        for one in kept
+    ]
+
+
+def entity_mentions(prepared: PreparedDocument, spans: Sequence[Sequence[TaggedSpan]]) -> list[EntityMention]:
+    """The entities that each chunk names, by chunk and name, without numbers; at most MAX_MENTIONS_PER_CHUNK a chunk,
+    the first ones. The surface is the commonest one of the chunk (ties: the first). `spans` as in `entity_occurrences`.
+    """
+    found: dict[tuple[int, str], list[EntityOccurrence]] = defaultdict(list)
+    names_of_chunk: dict[int, int] = defaultdict(int)
+    for one in entity_occurrences(prepared, spans):
+        key = one.chunk, one.name
+        if one.entity_type == NUMBER or (key not in found and names_of_chunk[one.chunk] >= MAX_MENTIONS_PER_CHUNK):
+            continue
+        names_of_chunk[one.chunk] += key not in found
+        found[key].append(one)
+    return [_mention(prepared, found[key]) for key in sorted(found)]
+
+
+def _mention(prepared: PreparedDocument, occurrences: Sequence[EntityOccurrence]) -> EntityMention:
+    first = occurrences[0]
+    surfaces = [one.surface for one in occurrences]
+    return EntityMention(
+        first.chunk,
+        first.name,
+        max(surfaces, key=surfaces.count),
+        len(occurrences),
+        tuple(sorted({prepared.sentence_at(one.start) for one in occurrences})),
+        first.entity_type,
+        first.confidence,
+    )
+
+
+def _candidates(
+    prepared: PreparedDocument, spans: Sequence[Sequence[TaggedSpan]]
+) -> Iterable[tuple[bool, EntityOccurrence]]:
+    """(whether the chunk cuts the text there, mention), of names that are no names left out."""
+    for chunk, text, of_chunk in zip(prepared.chunked.chunks, prepared.embedding_texts, spans, strict=True):
+        before = len(text) - len(chunk.text)
+        for span in of_chunk:
+            start, end = span.start - before, span.end - before
+            if start < 0:
+                continue
+            surface = chunk.text[start:end]
+            name = normalise_name(surface) if len(surface) <= MAX_NAME_CHARACTERS else ""
+            if not name or (name in STOP_WORDS and span.entity_type != NUMBER):
+                continue
+            occurrence = EntityOccurrence(
+                chunk.ordinal,
+                chunk.start + start,
+                chunk.start + end,
+                name,
+                " ".join(surface.split()),
+                span.entity_type,
+                span.confidence,
+            )
+            yield start == 0 or end == len(chunk.text), occurrence
+
+
+def _without_overlaps(candidates: Sequence[tuple[bool, EntityOccurrence]]) -> list[EntityOccurrence]:
+    """The surest ones that share no character, by their start. Ties: the first chunk's."""
+    ranked = sorted(candidates, key=lambda each: (each[0], -each[1].confidence, each[1].chunk, each[1].start))
+    taken: set[int] = set()
+    kept = []
+    for _, one in ranked:
+        characters = range(one.start, one.end)
+        if taken.isdisjoint(characters):
+            taken.update(characters)
+            kept.append(one)
+    return sorted(kept, key=lambda one: (one.start, one.chunk))

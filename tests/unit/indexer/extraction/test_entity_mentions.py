@@ -1,0 +1,115 @@
+"""From the spans of chunks that overlap to the entity mentions of a document."""
+
+from typing import NamedTuple
+
+from indexer.chunking.splitter import ChunkingParameters
+from indexer.documents import PreparedDocument
+from indexer.extraction.entity_mentions import MAX_MENTIONS_PER_CHUNK, entity_mentions, entity_occurrences
+from indexer.extraction.mention_tagger import TaggedSpan
+from indexer.pipeline import prepare
+from schemas.events import DocumentUpsert
+from schemas.ids import DocumentKey
+
+
+class Marked(NamedTuple):
+    """The n-th place of a name in a chunk, as a tagger would find it."""
+
+    chunk: int
+    name: str
+    entity_type: str
+    confidence: float
+    place: int = 0
+
+
+def prepared_from(text: str, title: str = "Birds") -> PreparedDocument:
+    key = DocumentKey("birds", "one")
+    chunking = ChunkingParameters(chunk_characters=120, chunk_overlap=60)
+    return prepare(DocumentUpsert(key=key, content=text.encode(), content_type="text/plain", title=title), chunking)
+
+
+def spans_of(prepared: PreparedDocument, *marked: Marked) -> list[list[TaggedSpan]]:
+    spans: list[list[TaggedSpan]] = [[] for _ in prepared.embedding_texts]
+    for mark in marked:
+        text = prepared.embedding_texts[mark.chunk]
+        start = text.index(mark.name)
+        for _ in range(mark.place):
+            start = text.index(mark.name, start + 1)
+        spans[mark.chunk].append(TaggedSpan(start, start + len(mark.name), mark.entity_type, mark.confidence))
+    return spans
+
+
+SENTENCES = "Peter Holt lives in the old town of Omsk. He founded the Heron Club there, which Holt still leads."
+
+
+def test_offsets_are_those_of_the_document_and_the_title_in_front_does_not_count() -> None:
+    prepared = prepared_from(SENTENCES)
+    spans = spans_of(prepared, Marked(0, "Birds", "thing", 0.9), Marked(0, "Heron Club", "organisation", 0.8))
+    (one,) = entity_occurrences(prepared, spans)
+    assert SENTENCES[one.start : one.end] == one.surface == "Heron Club"
+    assert (one.chunk, one.name, one.entity_type, one.confidence) == (0, "heron club", "organisation", 0.8)
+
+
+def test_equal_names_have_one_type_by_vote() -> None:
+    """.9 for a person against .6 + .5 for an organisation: organisation, with 1.1 over three mentions."""
+    prepared = prepared_from("Holt came. HOLT went. Then Holt's dog came back, and the day was over at last.")
+    spans = spans_of(
+        prepared,
+        Marked(0, "Holt", "person", 0.9),
+        Marked(0, "HOLT", "organisation", 0.6),
+        Marked(0, "Holt", "organisation", 0.5, place=1),
+    )
+    occurrences = entity_occurrences(prepared, spans)
+    assert {(one.name, one.entity_type, one.confidence) for one in occurrences} == {("holt", "organisation", 0.367)}
+    (mention,) = entity_mentions(prepared, spans)
+    assert (mention.surface, mention.count, mention.sentences) == ("Holt", 3, (0, 1, 2))
+
+
+def test_a_tie_goes_by_the_alphabet_whatever_comes_first() -> None:
+    prepared = prepared_from("Omsk and Omsk are two towns of the same name, or so people say who came from there.")
+    for first, second in (("place", "organisation"), ("organisation", "place")):
+        spans = spans_of(prepared, Marked(0, "Omsk", first, 0.5), Marked(0, "Omsk", second, 0.5, place=1))
+        assert {one.entity_type for one in entity_occurrences(prepared, spans)} == {"organisation"}
+
+
+def test_what_two_chunks_share_counts_once_and_a_cut_name_gives_way() -> None:
+    text = (
+        "The river is long, and many birds live on it in spring. "
+        "In the old town of Omsk there is a club for all who watch them. "
+        "Peter Holt founded it. It has many members, who meet on Sundays in the town hall, and some of them draw."
+    )
+    prepared = prepared_from(text)
+    chunks = prepared.chunked.chunks
+    shared = next(number for number in range(1, len(chunks)) if chunks[number].start < chunks[number - 1].end)
+    begin = chunks[shared].text.split()[0]
+    name = " ".join(chunks[shared].text.split()[:2])
+    whole = f"{text[: chunks[shared].start].rsplit(maxsplit=1)[-1]} {name}"
+    assert whole in chunks[shared - 1].text
+    spans = spans_of(prepared, Marked(shared - 1, whole, "place", 0.6), Marked(shared, name, "person", 0.9))
+    (one,) = entity_occurrences(prepared, spans)
+    assert (one.surface, one.chunk) == (whole, shared - 1)
+    spans = spans_of(prepared, Marked(shared - 1, begin, "place", 0.6), Marked(shared, begin, "place", 0.9))
+    assert len(entity_occurrences(prepared, spans)) == 1
+
+
+def test_numbers_stop_words_and_punctuation_are_no_entities() -> None:
+    prepared = prepared_from("The three of them met at Omsk -- and left.")
+    spans = spans_of(
+        prepared, Marked(0, "three", "number", 1.0), Marked(0, "The", "thing", 0.5), Marked(0, "--", "thing", 0.5)
+    )
+    assert [one.name for one in entity_occurrences(prepared, spans)] == ["three"]
+    assert entity_mentions(prepared, spans) == []
+
+
+def test_a_chunk_names_a_bounded_number_of_entities() -> None:
+    names = [f"{chr(97 + first)}{chr(97 + second)}" for first in range(10) for second in range(10)]
+    prepared = prepare(
+        DocumentUpsert(
+            key=DocumentKey("birds", "one"), content=" ".join(names).encode(), content_type="text/plain", title="Birds"
+        ),
+        ChunkingParameters(chunk_characters=600),
+    )
+    spans = spans_of(
+        prepared, *(Marked(0, name, "thing", 0.5) for name in names if name in prepared.embedding_texts[0])
+    )
+    assert len(spans[0]) > MAX_MENTIONS_PER_CHUNK
+    assert len(entity_mentions(prepared, spans)) == MAX_MENTIONS_PER_CHUNK
