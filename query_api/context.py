@@ -21,6 +21,7 @@ from query_api.circuit_breaker import RESET_SECONDS
 from query_api.dead_letters.reader import DeadLetterReader
 from query_api.dead_letters.recent import RecentDeadLetters
 from query_api.encoder import LoadEncoder, ServedModel, load_encoder
+from query_api.entities.catalogue import EntityCatalogues
 from query_api.errors import ApiProblem
 from query_api.index.lag import LagMonitor, UnreadableBatchMonitor
 from query_api.index.log_identity import LogIdentity
@@ -67,6 +68,7 @@ class Service:
     metrics: ServiceMetrics
     skipped: SkippedBatches
     snapshots: SnapshotManager
+    catalogues: EntityCatalogues
     model: ServedModel
     reranker: ServedReranker | None
     engine: SearchEngine
@@ -152,6 +154,7 @@ class Service:
             metrics=metrics,
             skipped=skipped,
             snapshots=snapshots,
+            catalogues=EntityCatalogues(),
             model=model,
             reranker=reranker,
             engine=engine,

@@ -4,6 +4,8 @@ One record on the graph topic replaces everything the document contributed befor
 contribution, sections and chunks are referred to by their index in its own lists.
 """
 
+from typing import Literal, get_args
+
 import msgspec
 
 UNLISTED_STRENGTH = 0.3
@@ -49,9 +51,10 @@ class AboutEdge(msgspec.Struct, frozen=True, array_like=True):
     weight: float
 
 
-ENTITY_TYPES = (
-    "person", "organisation", "place", "time", "work", "product", "event", "identifier", "concept", "thing",
-)  # fmt: skip
+EntityType = Literal[
+    "person", "organisation", "place", "time", "work", "product", "event", "identifier", "concept", "thing"
+]
+ENTITY_TYPES: tuple[EntityType, ...] = get_args(EntityType)
 
 
 class MentionEdge(msgspec.Struct, frozen=True, array_like=True):

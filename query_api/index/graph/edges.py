@@ -62,10 +62,11 @@ class ChunkEdges(NamedTuple):
 
 
 class Role(NamedTuple):
-    """An entity in a statement."""
+    """An entity in a statement, as its document writes it."""
 
     name: str
     entity: int
+    surface: str
 
 
 class Statement(NamedTuple):
@@ -78,6 +79,7 @@ class Statement(NamedTuple):
     predicate: str
     confidence: float
     sentence: int
+    extractor: str
     roles: tuple[Role, ...]
 
 

@@ -70,8 +70,9 @@ class ViewSegment:
         which, edges, entities = segment.roles.leaving(statements)
         roles: list[list[Role]] = [[] for _ in statements]
         keys = segment.entity_keys[entities].tolist()
-        for at, name, key in zip(which.tolist(), segment.role_names.of(edges), keys, strict=True):
-            roles[at].append(Role(name, key))
+        written = zip(segment.role_names.of(edges), keys, segment.role_surfaces.of(edges), strict=True)
+        for at, role in zip(which.tolist(), written, strict=True):
+            roles[at].append(Role(*role))
         columns = (
             query_index,
             segment.statement_keys[statements],
@@ -80,11 +81,11 @@ class ViewSegment:
             segment.confidences[statements],
             segment.statement_sentences[statements].astype(np.int64) - 1,
         )
-        predicates = segment.predicates.of(statements)
-        for (at, key, chunk, passage, confidence, sentence), predicate, of_one in zip(
-            rows_of(*columns), predicates, roles, strict=True
+        predicates, extractors = segment.predicates.of(statements), segment.extractors.of(statements)
+        for (at, key, chunk, passage, confidence, sentence), predicate, extractor, of_one in zip(
+            rows_of(*columns), predicates, extractors, roles, strict=True
         ):
-            yield Statement(at, key, chunk, passage, predicate, confidence, sentence, tuple(of_one))
+            yield Statement(at, key, chunk, passage, predicate, confidence, sentence, extractor, tuple(of_one))
 
 
 class ViewSegments(tuple[ViewSegment, ...]):

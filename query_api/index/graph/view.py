@@ -84,6 +84,10 @@ class GraphView:
         return type(self)(self._segments.compacted(), self.position)
 
     @property
+    def segments(self) -> ViewSegments:
+        return self._segments
+
+    @property
     def n_documents(self) -> int:
         return sum(part.segment.n_documents - part.n_deleted for part in self._segments)
 

@@ -4,14 +4,12 @@ It ends at the hit's document, comes by no document or entity twice but for step
 goes by another document only where the question names that one, or it fits the question better than the hit does.
 """
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import lru_cache
 
-from indexer.chunking.sentences import sentence_spans
 from query_api.index.graph.view import GraphView
 from query_api.query.analysis import Question, analysed_question, normalise_text
 from query_api.query.entity_linking import QueryLink
+from query_api.query.sentences import sentence_naming, sentence_stating, sentences_of, written_in
 from query_api.retrieval.retrievers.graph_edges import Reason, Seed
 from query_api.retrieval.retrievers.graph_scoring import GraphResults
 from query_api.retrieval.retrievers.graph_seeds import residual_query
@@ -19,8 +17,6 @@ from schemas.hits import PathEdge, StepBy
 
 QUESTION = "question"
 MAX_EVIDENCE_CHARACTERS = 500
-MAX_CACHED_CHUNKS = 2_048
-_LETTERS = re.compile(r"\w+")
 WITHIN_DOCUMENT = {"next_chunk": "next_to", "similar_to": "similar_text", "related_to": "similar_text"}
 SHOWN_AS = {**WITHIN_DOCUMENT, "similar_across": "similar_text"}
 
@@ -216,46 +212,9 @@ def without_loops(edges: Sequence[PathEdge], title: str) -> list[PathEdge]:
     return kept
 
 
-def written_in(text: str, name: str) -> str | None:
-    """A normalised name as the text writes it, with other case and other signs between its words."""
-    words, lower = name.split(), text.lower()
-    if not words or not all(word in lower for word in words):
-        return None
-    at = lower.find(name)
-    if at >= 0 and len(lower) == len(text):
-        return text[at : at + len(name)]
-    written = re.search(r"\W+".join(map(re.escape, words)), text, re.IGNORECASE)
-    return None if written is None else written.group()
-
-
 def _best_sentence(text: str, question: Question) -> str | None:
     """The sentence that holds most of the question's words; the first of equal ones."""
-    return max(_sentences(text), key=lambda sentence: len(question.stems_in(sentence)), default=None)
-
-
-def sentence_naming(text: str, name: str) -> str | None:
-    """The first sentence of the text that holds the normalised name as whole words."""
-    sentences = _sentences(text) if name else ()
-    letters = max(_LETTERS.findall(name), key=len, default="")
-    for sentence in sentences:
-        plain = sentence.isascii() and "&" not in sentence  # then normalising makes no letters that were not there
-        if plain and letters not in sentence.lower():
-            continue
-        if f" {name} " in f" {normalise_text(sentence)} ":
-            return sentence
-    return None
-
-
-def sentence_stating(text: str, predicate: str) -> str | None:
-    """The first sentence of the text that holds the predicate's words, as `Superseded-By: 435` does."""
-    words = predicate.replace("_", " ").casefold()
-    return next((sentence for sentence in _sentences(text) if words in sentence.casefold().replace("-", " ")), None)
-
-
-@lru_cache(MAX_CACHED_CHUNKS)
-def _sentences(text: str) -> tuple[str, ...]:
-    """The sentences of a chunk, which many hits' paths may begin with."""
-    return tuple(text[start:end] for start, end in sentence_spans(text))
+    return max(sentences_of(text), key=lambda sentence: len(question.stems_in(sentence)), default=None)
 
 
 def _named(link: QueryLink, title: str) -> PathEdge:

@@ -18,9 +18,22 @@ from tests.support.waiting import eventually
 
 PAGES = [
     Page(
-        "notes/river.md", "River", [["The river is high.", "Ada measured it."], ["It fell."]], ["Ada"], collection="a"
+        "notes/river.md",
+        "River",
+        [["The river is high.", "Ada measured it."], ["It fell."]],
+        ["Ada"],
+        collection="a",
+        types={"Ada": "person"},
     ),
-    Page("ada", "Ada", [["Ada lives by the river."]], ["Ada"], links=["a/notes/river.md"], collection="a"),
+    Page(
+        "ada",
+        "Ada",
+        [["Ada lives by the river."]],
+        ["Ada"],
+        links=["a/notes/river.md"],
+        collection="a",
+        types={"Ada": "person"},
+    ),
     Page("reports/status", "Report", [["All is well."]], collection="a"),
 ]
 

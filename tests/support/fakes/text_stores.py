@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -39,7 +40,7 @@ PATIENT = SearchBudgets(60, 60, 60, 60, 60, 60)  # for what is judged by its ans
 @dataclass(frozen=True)
 class Page:
     """A document in plain words. `passages` are lists of chunk texts, `names` are looked for in them, `links`
-    are document keys, `edges` go by the numbers of chunks."""
+    are document keys, `edges` go by the numbers of chunks; `types` make names those of entities."""
 
     id: str
     title: str
@@ -51,6 +52,7 @@ class Page:
     revision: str = "1"
     metadata: Mapping[str, Any] = field(default_factory=lambda: {"lang": "en"})
     edges: Sequence[ChunkEdge] = ()
+    types: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def key(self) -> DocumentKey:
@@ -73,7 +75,9 @@ class Page:
             for name in self.names:
                 count = text.count(name)
                 if count:
-                    mentions.append(MentionEdge(number, normalise_name(name), name, "thing", count, [number]))
+                    edge = MentionEdge(number, normalise_name(name), name, "thing", count, [number])
+                    typed = {"entity_type": self.types.get(name, ""), "confidence": 0.9 if name in self.types else 0.0}
+                    mentions.append(msgspec.structs.replace(edge, **typed))
         nodes = [ChunkNode(chunk, passages[at], at, -1) for chunk, at, _ in chunks]
         statements = [
             statement(

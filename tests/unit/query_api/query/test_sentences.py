@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from indexer.chunking.sentences import sentence_spans
 from query_api.query.analysis import normalise_text
-from query_api.retrieval.results.paths import sentence_naming, written_in
+from query_api.query.sentences import sentence_naming, written_in
 from schemas.ids import normalise_name
 
 WORDS = st.sampled_from(

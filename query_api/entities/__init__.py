@@ -1,0 +1,1 @@
+"""Entities as people see them: listed, found, described, and the paths between them."""

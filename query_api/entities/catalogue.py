@@ -1,0 +1,306 @@
+"""The entities of a graph as people see them: names that are one are one entity, with a type by vote and a label.
+
+A catalogue is a function of one view of the graph and of what people decided: two views of equal content have equal
+ones. Names with equal resolution keys and agreeing types are one (`indexer.resolution.keys`), and what people merged.
+"""
+
+import threading
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from indexer.resolution.candidates import NamedEntity
+from indexer.resolution.keys import KINDS_OF_THING, UNTYPED, resolution_key
+from query_api.index.curation import Curation
+from query_api.index.graph.identifiers import MISSING, Keys, find, key_of
+from query_api.index.graph.segments import ViewSegment
+from query_api.index.graph.typed_mentions import TypedEntities, typed_entities
+from query_api.index.graph.view import GraphView
+from schemas.graph_delta import ENTITY_TYPES
+from schemas.ids import entity_id, normalise_name
+
+
+class Entity(NamedTuple):
+    """`id` and `name` are those of the member that is mentioned most; `members` are the keys of all, it first."""
+
+    id: str
+    collection: str
+    name: str
+    label: str
+    type: str
+    confidence: float
+    mentions: int
+    members: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class EntityCatalogue:
+    """Entities in columns, those that are mentioned most first, then by name and id.
+
+    `members` are the keys of the names that each is made of; `groups` has the row of every such key, which `keys` holds
+    in ascending order.
+    """
+
+    collections: pa.Array
+    names: pa.Array
+    labels: pa.Array
+    types: NDArray[np.uint8]
+    confidences: NDArray[np.float64]
+    mentions: NDArray[np.int64]
+    members: Sequence[tuple[int, ...]]
+    keys: Keys
+    groups: NDArray[np.int64]
+    chosen_types: Mapping[int, str] = field(default_factory=dict)  # that people gave, by row
+
+    def __len__(self) -> int:
+        return len(self.members)
+
+    def __getitem__(self, row: int) -> Entity:
+        collection, name = self.collections[row].as_py(), self.names[row].as_py()
+        return Entity(
+            entity_id(collection, name),
+            collection,
+            name,
+            self.labels[row].as_py(),
+            self.chosen_types.get(row) or ENTITY_TYPES[self.types[row]],
+            round(float(self.confidences[row]), 3),
+            int(self.mentions[row]),
+            self.members[row],
+        )
+
+    def row_of(self, key: int) -> int | None:
+        """The row of the entity that the name with this key belongs to."""
+        found = int(find(self.keys, np.array([key], dtype=np.uint64))[0])
+        return None if found == MISSING else int(self.groups[found])
+
+    def find(self, identifier: str, collection: str) -> Entity | None:
+        """By the id of one of its names, or by a name in the collection."""
+        keys = [key_of(entity_id(collection, normalise_name(identifier)))]
+        if len(identifier) == 32 and all(digit in "0123456789abcdef" for digit in identifier):
+            keys.insert(0, key_of(identifier))
+        for key in keys:
+            row = self.row_of(key)
+            if row is not None:
+                return self[row]
+        return None
+
+    def rows(self, *, collection: str | None, prefix: str, entity_type: str | None) -> NDArray[np.int64]:
+        """The rows of entities with a word of the name or of the label that begins with `prefix`."""
+        keep = np.ones(len(self), dtype=bool)
+        if collection is not None:
+            keep &= pc.equal(self.collections, collection).to_numpy(zero_copy_only=False)
+        if entity_type is not None:
+            keep &= self._has_type(entity_type)
+        wanted = normalise_name(prefix)
+        if wanted:
+            keep &= _has_word_beginning(self.names, wanted) | _has_word_beginning(pc.utf8_lower(self.labels), wanted)
+        elif prefix.strip():
+            keep[:] = False
+        return np.flatnonzero(keep)
+
+    def after(self, rows: NDArray[np.int64], mentions: int, name: str, key: int) -> NDArray[np.int64]:
+        """Those of the rows that follow where an entity with these would stand."""
+        of_rows = self.mentions[rows]
+        first = int(np.searchsorted(-of_rows, -mentions, "left"))
+        for at in range(first, len(rows)):
+            row = int(rows[at])
+            if (-int(self.mentions[row]), self.names[row].as_py(), self.members[row][0]) > (-mentions, name, key):
+                return rows[at:]
+        return rows[len(rows) :]
+
+    def _has_type(self, entity_type: str) -> NDArray[np.bool_]:
+        has = np.zeros(len(self), dtype=bool)
+        if entity_type in ENTITY_TYPES:
+            has = self.types == ENTITY_TYPES.index(entity_type)
+        for row, chosen in self.chosen_types.items():
+            has[row] = chosen == entity_type
+        return has
+
+    def named(self) -> Iterator[NamedEntity]:
+        """Each as one to resolve."""
+        for row in range(len(self)):
+            entity = self[row]
+            yield NamedEntity(entity.id, entity.collection, entity.label, entity.type, entity.mentions)
+
+
+def _has_word_beginning(texts: pa.Array, wanted: str) -> NDArray[np.bool_]:
+    begins = pc.or_(pc.starts_with(texts, wanted), pc.match_substring(texts, f" {wanted}"))
+    found: NDArray[np.bool_] = begins.to_numpy(zero_copy_only=False)
+    return found
+
+
+class EntityCatalogues:
+    """The catalogue of the newest view that was asked for. Thread-safe.
+
+    What a segment holds is counted once, and again when documents of it are deleted.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._of: tuple[GraphView, Curation] | None = None
+        self._catalogue: EntityCatalogue | None = None
+        self._parts: list[tuple[ViewSegment, TypedEntities]] = []
+
+    def of(self, view: GraphView, curation: Curation) -> EntityCatalogue:
+        with self._lock:
+            if self._catalogue is None or self._of is None or self._of[0] is not view or self._of[1] is not curation:
+                self._catalogue = build_catalogue(self._counted(view), curation)
+                self._of = view, curation
+            return self._catalogue
+
+    def _counted(self, view: GraphView) -> list[TypedEntities]:
+        counted = []
+        for part in view.segments:
+            known = (found for each, found in self._parts if _is_same(each, part))
+            counted.append((part, next(known, None) or typed_entities(part)))
+        self._parts = counted
+        return [found for _, found in counted]
+
+
+def _is_same(one: ViewSegment, other: ViewSegment) -> bool:
+    return one.segment is other.segment and one.deleted is other.deleted
+
+
+def build_catalogue(parts: Sequence[TypedEntities], curation: Curation) -> EntityCatalogue:
+    """The catalogue of what the segments of a view hold."""
+    keys, where = np.unique(np.concatenate([part.keys for part in parts]), return_inverse=True)
+    count = len(keys)
+    votes = np.zeros((count, len(ENTITY_TYPES)))
+    np.add.at(votes, where, np.concatenate([part.votes for part in parts]))
+    mentions = np.zeros(count, dtype=np.int64)
+    np.add.at(mentions, where, np.concatenate([part.mentions for part in parts]))
+    first = np.full(count, -1, dtype=np.int64)
+    first[where[::-1]] = np.arange(len(where))[::-1]
+    rows = pa.array(first)
+    collections = _joined([part.collections for part in parts]).take(rows)
+    names = _joined([part.names for part in parts]).take(rows)
+    labels = _labels(parts, where)
+    types = votes.argmax(axis=1).astype(np.uint8)
+    groups = _groups(keys, collections, names, labels, types, curation)
+    return _catalogue(keys, collections, names, labels, votes, mentions, groups, curation)
+
+
+def _joined(arrays: Sequence[pa.Array]) -> pa.Array:
+    return pa.concat_arrays(arrays)
+
+
+def _labels(parts: Sequence[TypedEntities], where: NDArray[np.int64]) -> pa.Array:
+    """The commonest surface of each name over all segments; the first in the alphabet of equally common ones."""
+    surfaces = _joined([part.surfaces for part in parts])
+    table = pa.table(
+        {"entity": where, "surface": surfaces, "times": np.concatenate([part.surface_counts for part in parts])}
+    )
+    totals = table.group_by(["entity", "surface"]).aggregate([("times", "sum")])
+    ordered = totals.sort_by([("entity", "ascending"), ("times_sum", "descending"), ("surface", "ascending")])
+    first = np.unique(ordered["entity"].to_numpy(), return_index=True)[1]
+    return ordered["surface"].take(pa.array(first)).combine_chunks()
+
+
+def _groups(
+    keys: Keys,
+    collections: pa.Array,
+    names: pa.Array,
+    labels: pa.Array,
+    types: NDArray[np.uint8],
+    curation: Curation,
+) -> NDArray[np.int64]:
+    """For each name the lowest number of a name that is the same entity."""
+    equal: dict[tuple[str, str, str], list[int]] = defaultdict(list)
+    collection_of, name_of, label_of = collections.to_pylist(), names.to_pylist(), labels.to_pylist()
+    for row, number in enumerate(types.tolist()):
+        kind = ENTITY_TYPES[number]
+        key = resolution_key(label_of[row], kind)
+        if key:
+            equal[collection_of[row], "thing" if kind in KINDS_OF_THING | UNTYPED else kind, key].append(row)
+    ids_of: dict[str, list[list[str]]] = defaultdict(list)
+    for (collection, _, _), rows in equal.items():
+        if len(rows) > 1:
+            ids_of[collection].append([entity_id(collection, name_of[row]) for row in rows])
+    groups = np.arange(len(keys))
+    for collection in sorted({*ids_of, *curation.by_collection}):
+        for members in set(curation.of(collection).groups(ids_of.get(collection, ())).members.values()):
+            found = find(keys, np.array([key_of(each) for each in members], dtype=np.uint64))
+            known = found[found != MISSING]
+            if len(known):
+                groups[known] = known.min()
+    return groups
+
+
+def _catalogue(
+    keys: Keys,
+    collections: pa.Array,
+    names: pa.Array,
+    labels: pa.Array,
+    votes: NDArray[np.float64],
+    mentions: NDArray[np.int64],
+    groups: NDArray[np.int64],
+    curation: Curation,
+) -> EntityCatalogue:
+    """Sum up the names of each entity; the one that is mentioned most speaks for it."""
+    order = np.lexsort((keys, -mentions, groups))
+    heads = np.flatnonzero(np.r_[True, groups[order][1:] != groups[order][:-1]]) if len(order) else order
+    head_rows = order[heads]
+    numbers = np.cumsum(np.r_[0, groups[order][1:] != groups[order][:-1]]) if len(order) else order
+    of_entity = np.empty(len(keys), dtype=np.int64)
+    of_entity[order] = numbers
+    total_votes = np.zeros((len(heads), votes.shape[1]))
+    np.add.at(total_votes, of_entity, votes)
+    total_mentions = np.bincount(of_entity, mentions, len(heads)).astype(np.int64)
+    members = [tuple(keys[part].tolist()) for part in np.split(order, heads[1:])] if len(heads) else []
+    by_name = names.take(pa.array(head_rows))
+    ranked = pa.table(
+        {"mentions": total_mentions, "name": by_name, "key": keys[head_rows], "row": np.arange(len(heads))}
+    ).sort_by([("mentions", "descending"), ("name", "ascending"), ("key", "ascending")])
+    shown = ranked["row"].to_numpy()
+    place = np.empty(len(heads), dtype=np.int64)
+    place[shown] = np.arange(len(heads))
+    best = total_votes[shown].max(axis=1, initial=0.0)
+    catalogue = EntityCatalogue(
+        collections=collections.take(pa.array(head_rows[shown])),
+        names=by_name.take(pa.array(shown)),
+        labels=labels.take(pa.array(head_rows[shown])),
+        types=total_votes[shown].argmax(axis=1).astype(np.uint8),
+        confidences=best / np.maximum(total_mentions[shown], 1),
+        mentions=total_mentions[shown],
+        members=[members[row] for row in shown.tolist()],
+        keys=keys,
+        groups=place[of_entity],
+    )
+    return _as_people_say(catalogue, curation)
+
+
+def _as_people_say(catalogue: EntityCatalogue, curation: Curation) -> EntityCatalogue:
+    """With the names and types that people gave."""
+    labels: dict[int, str] = {}
+    types: dict[int, str] = {}
+    for collection, edits in curation.by_collection.items():
+        named = {*edits.entities, *(each for merge, _ in edits.merges.values() for each in merge.entities)}
+        rows = {row for each in named if (row := catalogue.row_of(key_of(each))) is not None}
+        for row in rows:
+            if catalogue.collections[row].as_py() != collection:
+                continue
+            ids = _ids_of(catalogue.members[row], named)
+            if label := edits.name_of(ids):
+                labels[row] = label
+            if entity_type := edits.type_of(ids):
+                types[row] = entity_type
+    if not labels and not types:
+        return catalogue
+    shown = catalogue.labels.to_pylist()
+    for row, label in labels.items():
+        shown[row] = label
+    return EntityCatalogue(
+        **{**vars(catalogue), "labels": pa.array(shown, pa.string()), "chosen_types": types},
+    )
+
+
+def _ids_of(members: Sequence[int], named: set[str]) -> list[str]:
+    """The ids among those named that belong to these keys."""
+    keys = set(members)
+    return [each for each in named if key_of(each) in keys]

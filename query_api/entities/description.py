@@ -1,0 +1,293 @@
+"""What the graph tells of an entity: definition, statements with their sentences, documents, neighbours."""
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from indexer.read.rows import ChunkRow
+from query_api.entities.catalogue import Entity, EntityCatalogue
+from query_api.index.graph.edges import Numbers, Role, Statement
+from query_api.index.graph.identifiers import Keys
+from query_api.index.graph.typed_mentions import TypedMention, labels_of, typed_mentions_in, typed_mentions_of
+from query_api.index.graph.view import GraphView
+from query_api.query.sentences import sentence_holding, sentence_stating, sentences_of
+from schemas.entities import (
+    Alias,
+    EntityDefinition,
+    EntityDetail,
+    EntityDocument,
+    EntityNeighbour,
+    EntityRef,
+    EntitySummary,
+    Evidence,
+    StatementDetail,
+    StatementPart,
+)
+from schemas.graph_delta import predicate_strength
+from schemas.ids import normalise_name
+
+EVIDENCE_EACH = 3
+STRENGTH_STEP = 0.1
+MAX_CHUNKS = 1_000  # of an entity's mentions, in which its neighbours are looked for
+MAX_COMPARED = 20
+LITERAL_TYPES = frozenset(("time",))
+DEFINING = "is_a"
+
+ChunkReader = Callable[[Iterable[str]], Mapping[str, ChunkRow]]
+
+
+@dataclass(frozen=True)
+class Fact:
+    """One thing that statements say, and all that say it. Ends are rows of the catalogue, or names."""
+
+    subject: "End"
+    predicate: str
+    object: "End"
+    statements: tuple[Statement, ...]
+
+    @property
+    def strength(self) -> float:
+        """The predicate's, and more for each further statement (as many documents repeat what holds)."""
+        further = STRENGTH_STEP * (len(self.statements) - 1)
+        return round(min(1.0, predicate_strength(self.predicate) + further), 3)
+
+
+@dataclass(frozen=True)
+class End:
+    """A part of a statement: `row` in the catalogue, None for a name that is no entity; `key` of the name."""
+
+    row: int | None
+    key: int
+    surface: str
+
+    @property
+    def identity(self) -> tuple[str, int]:
+        return ("name", self.key) if self.row is None else ("entity", self.row)
+
+
+class EntityDescriber:
+    """Describes entities of one view and its catalogue. `chunks` reads texts; it may block."""
+
+    def __init__(self, view: GraphView, catalogue: EntityCatalogue, chunks: ChunkReader) -> None:
+        self._view = view
+        self._catalogue = catalogue
+        self._chunks = chunks
+
+    def describe(self, entity: Entity, limit: int) -> EntityDetail:
+        """With at most `limit` of each kind, the strongest and most frequent first."""
+        keys = np.array(entity.members, dtype=np.uint64)
+        mentions = list(typed_mentions_of(self._view.segments, keys))
+        facts = self.facts_of(keys)
+        documents = self._documents(keys, mentions)
+        neighbours = self._neighbours(entity, mentions, facts)
+        names = labels_of(mentions)
+        shown = facts[:limit]
+        texts = self._texts_of(shown)
+        return EntityDetail(
+            **summary(entity).model_dump(),
+            definition=self._definition(entity, facts, documents),
+            aliases=[Alias(surface=surface, mentions=times) for surface, times in list(names.items())[:limit]],
+            statements=[self._statement(fact, texts) for fact in shown],
+            documents=documents[:limit],
+            document_count=len(documents),
+            neighbours=neighbours[:limit],
+            truncated=max(map(len, (names, facts, documents, neighbours))) > limit,
+            graph_position=self._view.position,
+        )
+
+    def facts_of(self, keys: Keys) -> list[Fact]:
+        """What is stated with these entities as subject or object, the strongest first."""
+        found: dict[tuple[object, ...], list[tuple[Statement, End, End]]] = defaultdict(list)
+        for statement in {each.key: each for each in self._view.statements_with(keys)}.values():
+            subject, target = self._end(statement, "subject"), self._end(statement, "object")
+            if subject is not None and target is not None:
+                identity = subject.identity, statement.predicate, target.identity
+                found[identity].append((statement, subject, target))
+        facts = [
+            Fact(of_one[0][1], predicate, of_one[0][2], tuple(each for each, *_ in of_one))
+            for (_, predicate, _), of_one in found.items()
+            if isinstance(predicate, str)
+        ]
+        return sorted(facts, key=lambda fact: (-fact.strength, -len(fact.statements), fact.predicate, _order(fact)))
+
+    def _end(self, statement: Statement, role: str) -> End | None:
+        part = next((each for each in statement.roles if each.name == role), None)
+        return None if part is None else self._end_of(part)
+
+    def _end_of(self, part: Role) -> End:
+        return End(self._catalogue.row_of(part.entity), part.entity, part.surface)
+
+    def reference(self, end: End) -> EntityRef:
+        if end.row is None:
+            return EntityRef(label=end.surface)
+        entity = self._catalogue[end.row]
+        return EntityRef(id=entity.id, label=entity.label, type=entity.type)
+
+    def _statement(self, fact: Fact, texts: Mapping[str, ChunkRow]) -> StatementDetail:
+        first = fact.statements[0]
+        return StatementDetail(
+            subject=self.reference(fact.subject),
+            predicate=fact.predicate,
+            object=self.reference(fact.object),
+            further=[
+                StatementPart(role=part.name, entity=self.reference(self._end_of(part)))
+                for part in first.roles
+                if part.name not in ("subject", "object")
+            ],
+            strength=fact.strength,
+            stated=len(fact.statements),
+            evidence=list(self.evidence(fact, texts)),
+        )
+
+    def _texts_of(self, facts: Sequence[Fact]) -> Mapping[str, ChunkRow]:
+        return self._chunks(
+            dict.fromkeys(
+                self._view.chunk_id(statement.chunk) for fact in facts for statement in fact.statements[:EVIDENCE_EACH]
+            )
+        )
+
+    def evidence(self, fact: Fact, texts: Mapping[str, ChunkRow] | None = None) -> Iterator[Evidence]:
+        """A few places that state it, with the sentence that names both ends."""
+        texts = self._texts_of([fact]) if texts is None else texts
+        for statement in fact.statements[:EVIDENCE_EACH]:
+            names = [normalise_name(part.surface) for part in statement.roles]
+            yield self._at(statement.chunk, statement.passage, texts, names, statement.predicate)
+
+    def evidence_of_mentions(self, pairs: Sequence[tuple[TypedMention, TypedMention]]) -> Evidence | None:
+        """Of pairs of mentions in the same chunk, the first in one sentence, else the first."""
+        pairs = pairs[:MAX_COMPARED]
+        texts = self._chunks([self._view.chunk_id(one.chunk) for one, _ in pairs])
+        found: list[tuple[bool, Evidence]] = []
+        for one, other in pairs:
+            names = [normalise_name(one.surface), normalise_name(other.surface)]
+            evidence = self._at(one.chunk, one.passage, texts, names)
+            both = all(evidence.sentence and sentence_holding(evidence.sentence, [name]) for name in names)
+            found.append((not both, evidence))
+        return min(found, key=lambda each: each[0])[1] if found else None
+
+    def _at(
+        self, chunk: int, passage: int, texts: Mapping[str, ChunkRow], names: Sequence[str], predicate: str = ""
+    ) -> Evidence:
+        identifier, document = self._view.chunk_id(chunk), self._view.document_of_passage(passage)
+        row = texts.get(identifier)
+        sentence = None
+        if row is not None:
+            stating = sentence_stating(row.text, predicate) if predicate else None
+            sentence = sentence_holding(row.text, names) or stating
+        return Evidence(
+            sentence=sentence,
+            chunk_id=identifier,
+            document_id=self._view.document_key(document).document_id,
+            title=self._view.title(document),
+        )
+
+    def _definition(
+        self, entity: Entity, facts: Sequence[Fact], documents: Sequence[EntityDocument]
+    ) -> EntityDefinition | None:
+        """The surest sentence that says what it is; else the beginning of a document that is about it."""
+        members = set(entity.members)
+        defining = [fact for fact in facts if fact.predicate == DEFINING and fact.subject.key in members]
+        for fact in sorted(defining, key=lambda each: -max(one.confidence for one in each.statements)):
+            for evidence in self.evidence(fact):
+                if evidence.sentence:
+                    return EntityDefinition(text=evidence.sentence, source=evidence)
+        return self._beginning(entity) if any(each.about for each in documents) else None
+
+    def _beginning(self, entity: Entity) -> EntityDefinition | None:
+        about = self._view.about(np.array(entity.members, dtype=np.uint64))
+        rows = sorted(zip((-about.weight).tolist(), about.document.tolist(), strict=True))
+        for _, document in rows[:1]:
+            passages = self._view.passages_of_document(document)
+            chunks = [chunk for passage in passages[:1] for chunk in self._view.chunks_of_passage(passage)]
+            texts = self._chunks([self._view.chunk_id(chunk) for chunk in chunks])
+            for chunk in chunks:
+                row = texts.get(self._view.chunk_id(chunk))
+                for sentence in sentences_of(row.text) if row is not None else ():
+                    if _names(sentence, entity) and len(sentence.split()) > len(entity.label.split()) + 2:
+                        return EntityDefinition(
+                            text=sentence,
+                            source=self._at(chunk, passages[0], texts, [entity.name]),
+                        )
+        return None
+
+    def _documents(self, keys: Keys, mentions: Sequence[TypedMention]) -> list[EntityDocument]:
+        counts: Counter[int] = Counter()
+        for mention in mentions:
+            counts[mention.document] += mention.times
+        about = set(self._view.about(keys).document.tolist())
+        found = []
+        for document in {*counts, *about}:
+            key = self._view.document_key(document)
+            found.append(
+                EntityDocument(
+                    collection=key.collection,
+                    document_id=key.document_id,
+                    title=self._view.title(document),
+                    mentions=counts[document],
+                    about=document in about,
+                )
+            )
+        return sorted(found, key=lambda each: (not each.about, -each.mentions, each.document_id))
+
+    def _neighbours(
+        self, entity: Entity, mentions: Sequence[TypedMention], facts: Sequence[Fact]
+    ) -> list[EntityNeighbour]:
+        """By statements, then by the chunks that mention both, those of frequent entities counting less (the square
+        root of their mentions)."""
+        own = self._catalogue.row_of(entity.members[0])
+        shared = self.co_mentioned(own, np.unique([each.chunk for each in mentions])[:MAX_CHUNKS])
+        strengths: dict[int, float] = {}
+        predicates: dict[int, dict[str, None]] = defaultdict(dict)
+        for fact in facts:
+            for end in (fact.subject, fact.object):
+                if end.row is not None and end.row != own:
+                    strengths[end.row] = max(strengths.get(end.row, 0.0), fact.strength)
+                    predicates[end.row][fact.predicate] = None
+        rows = {*strengths, *shared}
+
+        def weight(row: int) -> tuple[float, float, int]:
+            return -strengths.get(row, 0.0), -shared[row] / float(np.sqrt(self._catalogue.mentions[row])), row
+
+        return [
+            EntityNeighbour(
+                entity=self.reference(End(row, 0, "")),
+                strength=strengths.get(row, 0.0),
+                predicates=list(predicates[row]),
+                shared_chunks=shared[row],
+            )
+            for row in sorted(rows, key=weight)
+        ]
+
+    def co_mentioned(self, own: int | None, chunks: Numbers) -> Counter[int]:
+        """In how many of the chunks each other entity is mentioned; what is a literal, such as a date, is left out."""
+        found: Counter[int] = Counter()
+        seen: set[tuple[int, int]] = set()
+        for mention in typed_mentions_in(self._view.segments, chunks.astype(np.int64)):
+            row = self._catalogue.row_of(mention.entity)
+            if row is None or row == own or mention.type in LITERAL_TYPES or (mention.chunk, row) in seen:
+                continue
+            seen.add((mention.chunk, row))
+            found[row] += 1
+        return found
+
+
+def summary(entity: Entity) -> EntitySummary:
+    return EntitySummary(
+        id=entity.id,
+        collection=entity.collection,
+        label=entity.label,
+        type=entity.type,
+        confidence=entity.confidence,
+        mentions=entity.mentions,
+        names=len(entity.members),
+    )
+
+
+def _order(fact: Fact) -> tuple[str, str]:
+    return fact.subject.surface, fact.object.surface
+
+
+def _names(sentence: str, entity: Entity) -> bool:
+    return sentence_holding(sentence, [entity.name]) is not None

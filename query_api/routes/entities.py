@@ -1,0 +1,198 @@
+"""`/v1/entities`, `/v1/entities/{id}` and `/v1/paths`: the graph as people see it."""
+
+import base64
+import binascii
+from typing import Annotated
+
+import msgspec
+import numpy as np
+from fastapi import APIRouter, Query
+
+from query_api.context import Service, not_ready
+from query_api.entities.catalogue import Entity, EntityCatalogue
+from query_api.entities.description import EntityDescriber, summary
+from query_api.entities.meaning import NEAREST_CHUNKS, entities_by_meaning
+from query_api.entities.paths import PathFinder
+from query_api.errors import ApiProblem, problem_responses
+from query_api.index.graph.identifiers import key_of
+from query_api.index.snapshot import Snapshot
+from query_api.index.text.segments import Scope
+from query_api.routes.edits import Cursor, current_curation
+from query_api.routes.parameters import COLLECTION, ServiceOf
+from schemas.entities import EntityDetail, EntityPage, EntityPaths
+from schemas.receipts import TOKEN_PATTERN
+
+router = APIRouter(tags=["entities"])
+
+ENTITY_IS = "An entity's id, or in `collection` one of its names."
+
+InCollection = Annotated[
+    str, Query(max_length=128, description="Where a name is looked up.", json_schema_extra=COLLECTION)
+]
+AfterToken = Annotated[
+    str | None,
+    Query(
+        max_length=1024,
+        description="Show at least these positions of the documents topic, as writes return them.",
+        json_schema_extra={"pattern": TOKEN_PATTERN},
+    ),
+]
+AfterEdit = Annotated[
+    str | None,
+    Query(
+        max_length=64,
+        description="Show at least this `position` of an edit.",
+        json_schema_extra={"pattern": TOKEN_PATTERN},
+    ),
+]
+WaitSeconds = Annotated[float, Query(ge=0, le=60, description="How long to wait for `after` and `after_edit`.")]
+
+
+class _Place(msgspec.Struct, array_like=True):
+    """After which entity a page begins."""
+
+    mentions: int
+    name: str
+    key: int
+
+
+@router.get("/v1/entities", summary="Entities", responses=problem_responses(400, 503))
+async def list_entities(
+    service: ServiceOf,
+    prefix: Annotated[str, Query(max_length=300, description="A word of the name begins so.")] = "",
+    q: Annotated[
+        str, Query(max_length=2_000, description="Entities that passages near to this in meaning speak of.")
+    ] = "",
+    entity_type: Annotated[str | None, Query(alias="type", max_length=64, examples=["person"])] = None,
+    collection: Annotated[
+        str | None, Query(max_length=128, description="All collections when left out.", json_schema_extra=COLLECTION)
+    ] = None,
+    cursor: Cursor = None,
+    limit: Annotated[int, Query(ge=1, le=1_000)] = 50,
+    after: AfterToken = None,
+    after_edit: AfterEdit = None,
+    wait_seconds: WaitSeconds = 10.0,
+) -> EntityPage:
+    """Those that are mentioned most first; for `q` the nearest first, on one page."""
+    snapshot, catalogue = await _catalogue(service, after, after_edit, wait_seconds)
+
+    def read() -> EntityPage:
+        rows = catalogue.rows(collection=collection, prefix=prefix, entity_type=entity_type)
+        if q.strip():
+            ranked = _by_meaning(service, snapshot, catalogue, q, collection)
+            allowed = set(rows.tolist())
+            rows = np.array([row for row in ranked if row in allowed][:limit], dtype=np.int64)
+        elif cursor is not None:
+            rows = catalogue.after(rows, *msgspec.structs.astuple(_decode(cursor)))
+        found = [catalogue[row] for row in rows[:limit].tolist()]
+        following = _encode(found[-1]) if len(rows) > limit else None
+        return EntityPage(entities=[summary(each) for each in found], next_cursor=following)
+
+    return await service.read(read)
+
+
+@router.get("/v1/entities/{entity_id:path}", summary="An entity", responses=problem_responses(400, 404, 503))
+async def get_entity(
+    entity_id: str,
+    service: ServiceOf,
+    collection: InCollection = "default",
+    limit: Annotated[int, Query(ge=1, le=500, description="Of each kind of thing that is told of it.")] = 25,
+    after: AfterToken = None,
+    after_edit: AfterEdit = None,
+    wait_seconds: WaitSeconds = 10.0,
+) -> EntityDetail:
+    """Its definition, aliases, statements with their sentences, documents and neighbours. The id of any of its names
+    finds it."""
+    snapshot, catalogue = await _catalogue(service, after, after_edit, wait_seconds)
+
+    def read() -> EntityDetail:
+        entity = _require(catalogue, entity_id, collection)
+        return _describer(snapshot, catalogue).describe(entity, limit)
+
+    return await service.read(read)
+
+
+@router.get("/v1/paths", summary="Paths between two entities", responses=problem_responses(400, 404, 503))
+async def get_paths(
+    service: ServiceOf,
+    source: Annotated[str, Query(alias="from", min_length=1, max_length=2_200, description=ENTITY_IS)],
+    target: Annotated[str, Query(alias="to", min_length=1, max_length=2_200, description=ENTITY_IS)],
+    collection: InCollection = "default",
+    max_steps: Annotated[int, Query(ge=1, le=6)] = 4,
+    limit: Annotated[int, Query(ge=1, le=20, description="Paths, at most.")] = 3,
+    after: AfterToken = None,
+    after_edit: AfterEdit = None,
+    wait_seconds: WaitSeconds = 10.0,
+) -> EntityPaths:
+    """The strongest first: each step is a statement, or a chunk that mentions both ends, with its sentence."""
+    snapshot, catalogue = await _catalogue(service, after, after_edit, wait_seconds)
+
+    def read() -> EntityPaths:
+        start, end = (_require(catalogue, each, collection) for each in (source, target))
+        describer = _describer(snapshot, catalogue)
+        found = PathFinder(snapshot.graph, catalogue, describer).paths(start, end, max_steps, limit)
+        return EntityPaths(
+            source=summary(start),
+            target=summary(end),
+            paths=found.paths,
+            truncated=found.truncated,
+            graph_position=snapshot.graph.position,
+        )
+
+    return await service.read(read)
+
+
+async def _catalogue(
+    service: Service, after: str | None, after_edit: str | None, wait_seconds: float
+) -> tuple[Snapshot, EntityCatalogue]:
+    """Raises ApiProblem: 400 for a malformed position, 503 where it is not reached in time."""
+    if after is None:
+        snapshot = service.snapshot()
+    else:
+        snapshot = await service.reach(service.positions_of(after), wait_seconds, graph=True)
+    curation = snapshot.curation
+    if after_edit is not None:
+        curation = await current_curation(service, after_edit, wait_seconds)
+    return snapshot, await service.read(lambda: service.catalogues.of(snapshot.graph, curation))
+
+
+def _describer(snapshot: Snapshot, catalogue: EntityCatalogue) -> EntityDescriber:
+    return EntityDescriber(snapshot.graph, catalogue, snapshot.text.chunks)
+
+
+def _require(catalogue: EntityCatalogue, identifier: str, collection: str) -> Entity:
+    found = catalogue.find(identifier, collection)
+    if found is None:
+        raise ApiProblem(
+            404,
+            "No such entity",
+            f"No live document of the collection {collection[:128]!r} mentions an entity {identifier[:80]!r}. "
+            "GET /v1/entities?prefix= finds them by name.",
+        )
+    return found
+
+
+def _by_meaning(
+    service: Service, snapshot: Snapshot, catalogue: EntityCatalogue, question: str, collection: str | None
+) -> list[int]:
+    encoder, problem = service.model.of(snapshot.generation), service.model.problem(service.manifest)
+    if encoder is None or problem:
+        raise not_ready(problem or "The model is being loaded.")
+    vector = encoder.encode_queries([question])[0]
+    nearest = snapshot.text.vector_search(vector, NEAREST_CHUNKS, Scope(collection=collection))
+    return entities_by_meaning(snapshot.graph, catalogue, nearest)
+
+
+def _encode(last: Entity) -> str:
+    place = msgspec.json.encode(_Place(last.mentions, last.name, key_of(last.id)))
+    return base64.urlsafe_b64encode(place).decode().rstrip("=")
+
+
+def _decode(cursor: str) -> _Place:
+    try:
+        content = base64.b64decode(cursor + "=" * (-len(cursor) % 4), altchars=b"-_", validate=True)
+        return msgspec.json.decode(content, type=_Place)
+    except (binascii.Error, ValueError) as error:
+        raise ApiProblem(
+            400, "Malformed cursor", "Not a cursor of this list: omit it to start from the first page."
+        ) from error

@@ -1,0 +1,128 @@
+"""Entities and the paths between them, as `/v1/entities` and `/v1/paths` show them."""
+
+from pydantic import BaseModel, Field
+
+
+class EntityRef(BaseModel):
+    """An entity, by its id, with the name it is shown by. `id` is null for a name that is no entity of its own, such as
+    a status."""
+
+    id: str | None = Field(None, examples=["0e3f6a7d4f1c2b5a9d8e7c6b5a493827"])
+    label: str = Field(examples=["Harbor"])
+    type: str | None = Field(None, examples=["product"])
+
+
+class EntitySummary(BaseModel):
+    """Names that are one, in a collection: its commonest name, and the type that most of its mentions have."""
+
+    id: str
+    collection: str
+    label: str = Field(description="As it is written most often, or as people named it.")
+    type: str
+    confidence: float = Field(description="Of the type: the mean over its mentions, from 0 to 1.")
+    mentions: int
+    names: int = Field(description="How many different names are this entity.")
+
+
+class EntityPage(BaseModel):
+    """Entities, those that are mentioned most first; by relevance for `q`."""
+
+    entities: list[EntitySummary]
+    next_cursor: str | None = None
+
+
+class Evidence(BaseModel):
+    """A sentence that says so, and where it stands. `sentence` is null where the fact is of a header or a table."""
+
+    sentence: str | None
+    chunk_id: str
+    document_id: str
+    title: str
+
+
+class EntityDefinition(BaseModel):
+    text: str
+    source: Evidence
+
+
+class Alias(BaseModel):
+    surface: str
+    mentions: int
+
+
+class StatementPart(BaseModel):
+    """What stands in a statement in a role other than subject and object, such as a time."""
+
+    role: str
+    entity: EntityRef
+
+
+class StatementDetail(BaseModel):
+    """A fact and its evidence. `strength` is that of the predicate, .1 more for each further place that states it, at
+    most 1."""
+
+    subject: EntityRef
+    predicate: str
+    object: EntityRef
+    further: list[StatementPart] = Field(default_factory=list)
+    strength: float
+    stated: int = Field(description="In how many places.")
+    evidence: list[Evidence] = Field(description="A few of them.")
+
+
+class EntityDocument(BaseModel):
+    """A document that mentions the entity; `about` where it is the document's subject."""
+
+    collection: str
+    document_id: str
+    title: str
+    mentions: int
+    about: bool = False
+
+
+class EntityNeighbour(BaseModel):
+    """Another entity that statements or chunks join with this one."""
+
+    entity: EntityRef
+    strength: float = Field(description="Of the strongest statement between them; 0 where none is.")
+    predicates: list[str] = Field(default_factory=list)
+    shared_chunks: int = Field(description="Chunks that mention both.")
+
+
+class EntityDetail(EntitySummary):
+    """All that the graph tells of an entity, as far as the limits allow."""
+
+    definition: EntityDefinition | None
+    aliases: list[Alias]
+    statements: list[StatementDetail]
+    documents: list[EntityDocument]
+    document_count: int
+    neighbours: list[EntityNeighbour]
+    truncated: bool = Field(False, description="There is more of something than is shown.")
+    graph_position: int
+
+
+class PathStep(BaseModel):
+    """From one entity to the next: by a statement, or as one chunk mentions both (`mentioned_with`)."""
+
+    source: EntityRef
+    predicate: str
+    target: EntityRef
+    inverse: bool = Field(False, description="The statement leads the other way: its subject is the target.")
+    strength: float
+    evidence: Evidence | None
+
+
+class EntityPath(BaseModel):
+    """`strength` is the product of the steps'."""
+
+    strength: float
+    steps: list[PathStep]
+
+
+class EntityPaths(BaseModel):
+    source: EntitySummary
+    target: EntitySummary
+    paths: list[EntityPath] = Field(description="The strongest first; empty where there is none of `max_steps`.")
+    truncated: bool = Field(False, description="The search ended at its bound: there may be further paths.")
+    graph_position: int
