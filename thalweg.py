@@ -12,6 +12,7 @@ from query_api.cli.dead_letters import app as dead_letter_commands
 from query_api.cli.evaluate import app as evaluation_commands
 from query_api.cli.generations import app as generation_commands
 from query_api.cli.replay import app as replay_commands
+from query_api.cli.reviews import app as review_commands
 from streams.cli.app import app as stream_commands
 from streams.cli.backup import app as backup_commands
 from streams.cli.load import app as document_commands
@@ -36,6 +37,7 @@ for commands in (
     evaluation_commands,
     generation_commands,
     replay_commands,
+    review_commands,
     backup_commands,
 ):
     app.add_typer(commands)

@@ -19,6 +19,7 @@ from query_api.health import gauges
 from query_api.index.stores import Stores
 from query_api.middleware import OPEN_PATHS, SAFE_METHODS, AuthMiddleware, BodySizeMiddleware
 from query_api.retrieval.pipeline import SearchEngine
+from query_api.reviews import Reviews
 from query_api.routes import (
     analytics,
     backups,
@@ -35,6 +36,7 @@ from query_api.routes import (
     redrive,
     replays,
     retrievals,
+    reviews,
     search,
 )
 from query_api.routes.parameters import refuse_unknown_parameters
@@ -72,12 +74,14 @@ def create_app(
         app.state.service = service
         app.state.evaluations = evaluations.create_evaluations(service)
         app.state.redrives = redrive.create_redrives(service)
+        app.state.reviews = Reviews(lambda snapshot: service.catalogues.of(snapshot.graph, snapshot.curation))
         app.state.backups = Backups(settings.storage.data_dir)
         try:
             yield
         finally:
             await app.state.evaluations.stop()
             await app.state.redrives.stop()
+            await app.state.reviews.stop()
             await app.state.backups.stop()
             await service.aclose()
 
@@ -118,6 +122,7 @@ def create_app(
         operations,
         evaluations,
         retrievals,
+        reviews,
         analytics,
     ):
         app.include_router(routes.router, dependencies=[Depends(refuse_unknown_parameters)])

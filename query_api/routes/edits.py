@@ -17,7 +17,6 @@ from schemas.edits_api import HandMadeNode
 from schemas.errors import MalformedToken
 from schemas.graph_edits import AnyEdit, EditKind, NodeEdit, edit_key
 from schemas.ids import Position, parse_positions
-from schemas.receipts import TOKEN_PATTERN
 
 OWN_WRITE_SECONDS = 5.0
 
@@ -31,7 +30,7 @@ After = Annotated[
     Query(
         max_length=64,
         description="The `position` of an edit: show at least that.",
-        json_schema_extra={"pattern": TOKEN_PATTERN},
+        json_schema_extra={"pattern": r"^0:[0-9]{1,18}$"},
     ),
 ]
 WaitSeconds = Annotated[float, Query(ge=0, le=60, description="How long to wait for `after`.")]
@@ -95,17 +94,17 @@ class Page(NamedTuple):
 
 def page_of(ids: Iterable[str], cursor: str | None, limit: int) -> Page:
     """The ids after the cursor's, ascending. Raises ApiProblem 400."""
-    after = "" if cursor is None else _decode(cursor)
+    after = "" if cursor is None else decode_cursor(cursor)
     following = sorted(each for each in ids if each > after)
     more = len(following) > limit
-    return Page(following[:limit], _encode(following[limit - 1]) if more else None)
+    return Page(following[:limit], encode_cursor(following[limit - 1]) if more else None)
 
 
-def _encode(identifier: str) -> str:
+def encode_cursor(identifier: str) -> str:
     return base64.urlsafe_b64encode(identifier.encode()).decode().rstrip("=")
 
 
-def _decode(cursor: str) -> str:
+def decode_cursor(cursor: str) -> str:
     try:
         return base64.b64decode(cursor + "=" * (-len(cursor) % 4), altchars=b"-_", validate=True).decode()
     except (binascii.Error, UnicodeDecodeError, ValueError) as error:

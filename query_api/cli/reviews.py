@@ -1,0 +1,100 @@
+"""The commands `thalweg reviews …`: entities that may be one, and what people decided."""
+
+import json
+from contextlib import closing
+from typing import Annotated, Any
+from urllib.parse import quote
+
+import typer
+
+from query_api.cli.app import DataDir, Json, Url, print_json, service_client, show_answer
+from schemas.errors import plain_failures
+from schemas.terminal import say
+
+app = typer.Typer()
+reviews_app = typer.Typer(no_args_is_help=True, help="See entities that may be one, and decide.")
+app.add_typer(reviews_app, name="reviews")
+
+Collection = Annotated[str, typer.Option(help="The collection.")]
+Id = Annotated[str, typer.Argument(help="The review, as 'thalweg reviews list' names it.")]
+By = Annotated[str | None, typer.Option(help="Who decides, as the list is to show it.")]
+
+
+@reviews_app.callback()
+def reviews() -> None:
+    """See entities that may be one, and decide."""
+
+
+@reviews_app.command("list")
+@plain_failures()
+def list_reviews(
+    collection: Collection = "default",
+    state: Annotated[str, typer.Option(help="open, accepted, rejected, merged, split, decided or all.")] = "open",
+    min_score: Annotated[float, typer.Option(min=0, max=1, help="Leave out open ones with a lower score.")] = 0.0,
+    limit: Annotated[int, typer.Option(min=1, max=1000, help="Reviews, at most.")] = 50,
+    cursor: Annotated[str | None, typer.Option(help="What the list before named for more.")] = None,
+    as_json: Json = False,
+    url: Url = None,
+    data_dir: DataDir = None,
+) -> None:
+    """List pairs of entities that may be one, the likeliest first, or what was decided."""
+    from query_api.cli.graph_display import show_reviews
+
+    params = {"collection": collection, "state": state, "min_score": min_score, "limit": limit, "cursor": cursor}
+    show_answer("/v1/reviews", params, show_reviews, as_json=as_json, url=url, data_dir=data_dir)
+
+
+@reviews_app.command("accept")
+@plain_failures()
+def accept_review(
+    review: Id,
+    collection: Collection = "default",
+    by: By = None,
+    as_json: Json = False,
+    url: Url = None,
+    data_dir: DataDir = None,
+) -> None:
+    """Say that the two are one entity."""
+    _decide("accept", review, collection, by, as_json=as_json, url=url, data_dir=data_dir)
+
+
+@reviews_app.command("reject")
+@plain_failures()
+def reject_review(
+    review: Id,
+    collection: Collection = "default",
+    by: By = None,
+    as_json: Json = False,
+    url: Url = None,
+    data_dir: DataDir = None,
+) -> None:
+    """Say that the two are different."""
+    _decide("reject", review, collection, by, as_json=as_json, url=url, data_dir=data_dir)
+
+
+@reviews_app.command("undo")
+@plain_failures()
+def undo_review(
+    review: Id,
+    collection: Collection = "default",
+    by: By = None,
+    as_json: Json = False,
+    url: Url = None,
+    data_dir: DataDir = None,
+) -> None:
+    """Take back a decision, a merge or a split."""
+    _decide("undo", review, collection, by, as_json=as_json, url=url, data_dir=data_dir)
+
+
+def _decide(
+    decision: str, review: str, collection: str, by: str | None, *, as_json: bool, url: Url, data_dir: DataDir
+) -> None:
+    body: dict[str, Any] = {"collection": collection, "decision": decision}
+    if by is not None:
+        body["by"] = by
+    with closing(service_client(url, data_dir)) as client:
+        answer = client.post(f"/v1/reviews/{quote(review, safe='')}", json.dumps(body).encode())
+    if as_json:
+        print_json(answer)
+    else:
+        say(f"In the log at {answer['position']}.")

@@ -1,0 +1,192 @@
+"""Entities that may be one, for people to decide: candidate pairs kept up to date, and what was decided.
+
+Candidates are looked for when they are asked for, and then only for entities that came or changed since: a pair is
+found when either of its two is looked at.
+"""
+
+import asyncio
+import threading
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator
+from typing import NamedTuple, Protocol
+
+from cachetools import LRUCache
+
+from indexer.resolution.candidates import CandidateIndex, CandidatePair, NamedEntity
+from query_api.index.curation import CollectionEdits
+from query_api.index.snapshot import Snapshot
+from schemas.edits_api import Review, ReviewedEntity, ReviewState
+from schemas.graph_edits import decision_id
+from schemas.ids import Position
+
+ANSWER_SECONDS = 10.0
+KNOWN_PAIRS = 20_000
+STATES: dict[str, ReviewState] = {"accept": "accepted", "reject": "rejected", "split": "split"}
+
+
+class NamedThing(Protocol):
+    """An entity; `id` is that of the name that speaks for it."""
+
+    @property
+    def id(self) -> str: ...
+    @property
+    def collection(self) -> str: ...
+
+
+class Catalogue(Protocol):
+    """The entities of a snapshot as people see them: names that are one are one entity."""
+
+    def named(self) -> Iterator[NamedEntity]:
+        """All of them, of all collections, each once."""
+        ...
+
+    def find(self, identifier: str, collection: str) -> NamedThing | None:
+        """The entity of the id of one of its names, or of a name in the collection."""
+        ...
+
+
+class NotComputed(Exception):
+    """The candidates of a large collection are still being looked for; asked again, there will be more of them."""
+
+
+class ReviewKey(NamedTuple):
+    """The order of reviews: open ones by score and by how often the rarer is mentioned, then decided ones, newest
+    first."""
+
+    decided: int
+    rank: float
+    mentions: int
+    id: str
+
+
+class CandidatePairs:
+    """The pairs of one collection's entities that may be one. Not thread-safe."""
+
+    def __init__(self) -> None:
+        self.entities: dict[str, NamedEntity] = {}
+        self.pairs: dict[str, CandidatePair] = {}
+        """By the id that a decision about the pair has."""
+        self.known: LRUCache[str, list[str]] = LRUCache(KNOWN_PAIRS)
+        """The entities of pairs found before, too: another decision may have changed which names speak for them."""
+        self._index = CandidateIndex()
+        self._of: dict[str, set[str]] = defaultdict(set)
+
+    def update(self, entities: Iterable[NamedEntity], stopped: threading.Event) -> None:
+        """Look for pairs of the entities that are new or have another name or type; returns early once `stopped`."""
+        before, self.entities = self.entities, {each.id: each for each in entities}
+        for gone in before.keys() - self.entities.keys():
+            self._remove(gone)
+        changed = [
+            each
+            for each in self.entities.values()
+            if (known := before.get(each.id)) is None or (known.name, known.type) != (each.name, each.type)
+        ]
+        for each in changed:
+            self._remove(each.id)
+            self._index.add(each)
+        for each in changed:
+            if stopped.is_set():
+                return
+            for pair in self._index.candidates(each.id):
+                self._add(pair)
+
+    def _add(self, pair: CandidatePair) -> None:
+        identifier = decision_id([pair.first, pair.second])
+        self.pairs[identifier] = pair
+        self.known[identifier] = [pair.first, pair.second]
+        self._of[pair.first].add(identifier)
+        self._of[pair.second].add(identifier)
+
+    def _remove(self, entity: str) -> None:
+        self._index.remove(entity)
+        for identifier in self._of.pop(entity, set()):
+            pair = self.pairs.pop(identifier)
+            self._of[pair.second if pair.first == entity else pair.first].discard(identifier)
+
+
+class Reviews:
+    """The candidate pairs of each collection that somebody asked about. Used on the event loop; looks for pairs in a
+    thread, one collection at a time."""
+
+    def __init__(self, catalogue_of: Callable[[Snapshot], Catalogue]) -> None:
+        """`catalogue_of` may take a while, and runs in a thread; of the same snapshot it gives the same one."""
+        self.catalogue_of = catalogue_of
+        self._pairs: dict[str, CandidatePairs] = {}
+        self._seen: dict[str, Catalogue] = {}
+        self._running: dict[str, asyncio.Task[None]] = {}
+        self._one_at_a_time = threading.Lock()
+        self._stopped = threading.Event()
+
+    async def candidates(self, catalogue: Catalogue, collection: str) -> CandidatePairs:
+        """The pairs of a collection as of the catalogue. Raises NotComputed where looking for them takes long."""
+        if collection not in self._running and self._seen.get(collection) is not catalogue:
+            self._running[collection] = asyncio.create_task(self._update(catalogue, collection))
+        running = self._running.get(collection)
+        if running is not None:
+            done, _ = await asyncio.wait({running}, timeout=ANSWER_SECONDS)
+            if not done:
+                raise NotComputed(f"Candidates of {len(self._pairs[collection].entities):,} entities are looked for.")
+            running.result()
+        return self._pairs[collection]
+
+    async def stop(self) -> None:
+        self._stopped.set()
+        await asyncio.gather(*self._running.values(), return_exceptions=True)
+
+    async def _update(self, catalogue: Catalogue, collection: str) -> None:
+        pairs = self._pairs.setdefault(collection, CandidatePairs())
+
+        def update() -> None:
+            with self._one_at_a_time:
+                pairs.update((each for each in catalogue.named() if each.collection == collection), self._stopped)
+
+        try:
+            await asyncio.to_thread(update)
+            self._seen[collection] = catalogue
+        finally:
+            del self._running[collection]
+
+
+def open_reviews(
+    found: CandidatePairs, catalogue: Catalogue, collection: str, edits: CollectionEdits
+) -> Iterator[tuple[ReviewKey, Review]]:
+    """The pairs about which nobody decided: neither by themselves, nor by other names of the same entities."""
+    rejected = set()
+    for decision, _ in edits.decisions.values():
+        if decision.decision == "reject":
+            ends = [catalogue.find(each, collection) for each in decision.entities]
+            rejected.add(decision_id([each.id for each in ends if each is not None]))
+    for identifier, pair in found.pairs.items():
+        if identifier in edits.decisions or identifier in rejected:
+            continue
+        entities = [found.entities[each] for each in (pair.first, pair.second)]
+        shown = [
+            ReviewedEntity(id=each.id, name=each.name, type=each.type, mentions=each.mentions) for each in entities
+        ]
+        key = ReviewKey(0, -pair.score, -min(each.mentions for each in entities), identifier)
+        yield (
+            key,
+            Review(id=identifier, state="open", entities=shown, score=round(pair.score, 3), reason=pair.reason),
+        )
+
+
+def decided_reviews(edits: CollectionEdits, names: dict[str, ReviewedEntity]) -> Iterator[tuple[ReviewKey, Review]]:
+    """Decisions and merges; `names` has the entities that are there."""
+    overruled = edits.groups().overruled
+
+    def review(identifier: str, state: ReviewState, entities: list[str], offset: int, by: str | None) -> Review:
+        return Review(
+            id=identifier,
+            state=state,
+            entities=[names.get(each) or ReviewedEntity(id=each, name="", type="", mentions=0) for each in entities],
+            by=by,
+            position=str(Position(0, offset)),
+            overruled=offset in overruled,
+        )
+
+    for identifier, (decision, at) in edits.decisions.items():
+        made = review(identifier, STATES[decision.decision], decision.entities, at, decision.by)
+        yield ReviewKey(1, -at, 0, identifier), made
+    for identifier, (merge, at) in edits.merges.items():
+        made = review(identifier, "merged", merge.entities, at, merge.by)
+        yield ReviewKey(1, -at, 0, identifier), made.model_copy(update={"name": merge.name})

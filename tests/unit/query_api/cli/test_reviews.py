@@ -1,0 +1,62 @@
+"""The commands `thalweg reviews …`, at a service that is a double."""
+
+import json
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from query_api.cli import app as base_commands
+from query_api.cli import reviews
+
+REVIEW = {
+    "id": "5" * 32, "state": "open", "score": 0.75, "reason": "Initials may stand for words.", "name": None,
+    "by": None, "position": None, "overruled": False,
+    "entities": [
+        {"id": "a" * 32, "name": "M. [bold]Okafor", "type": "person", "mentions": 1},
+        {"id": "b" * 32, "name": "", "type": "", "mentions": 0},
+    ],
+}  # fmt: skip
+
+
+class ReviewsClient:
+    def __init__(self) -> None:
+        self.asked: list[tuple[str, Any]] = []
+
+    def get(self, path: str, params: dict[str, Any] | None = None) -> dict[str, Any]:
+        self.asked.append((path, params))
+        return {"reviews": [REVIEW], "next_cursor": "c1"}
+
+    def post(self, path: str, body: bytes) -> dict[str, Any]:
+        self.asked.append((path, json.loads(body)))
+        return {"id": "5" * 32, "collection": "a", "position": "0:3"}
+
+    def close(self) -> None:
+        return
+
+
+def run(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> tuple[str, ReviewsClient]:
+    client = ReviewsClient()
+    for module in (base_commands, reviews):
+        monkeypatch.setattr(module, "service_client", lambda url, data_dir: client)
+    result = CliRunner().invoke(reviews.app, ["reviews", *arguments])
+    assert result.exit_code == 0, result.output
+    return result.output, client
+
+
+def test_reviews_are_listed_with_their_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+    told, client = run(monkeypatch, "list", "--collection", "a", "--limit", "5")
+    assert client.asked == [("/v1/reviews", {"collection": "a", "state": "open", "min_score": 0.0, "limit": 5})]
+    assert "M. [bold]Okafor (person)" in told
+    assert "b" * 32 in told
+    assert "Initials may stand for words." in told
+    assert "--cursor c1" in told
+    told, _ = run(monkeypatch, "list", "--json")
+    assert json.loads(told)["reviews"] == [REVIEW]
+
+
+@pytest.mark.parametrize("decision", ["accept", "reject", "undo"])
+def test_a_decision_is_sent(monkeypatch: pytest.MonkeyPatch, decision: str) -> None:
+    told, client = run(monkeypatch, decision, "a/b", "--collection", "a", "--by", "ada")
+    assert client.asked == [("/v1/reviews/a%2Fb", {"collection": "a", "decision": decision, "by": "ada"})]
+    assert "0:3" in told
