@@ -11,6 +11,7 @@ from query_api.cli.collections import app as collection_commands
 from query_api.cli.dead_letters import app as dead_letter_commands
 from query_api.cli.evaluate import app as evaluation_commands
 from query_api.cli.generations import app as generation_commands
+from query_api.cli.graph import app as graph_commands
 from query_api.cli.replay import app as replay_commands
 from query_api.cli.reviews import app as review_commands
 from streams.cli.app import app as stream_commands
@@ -38,6 +39,7 @@ for commands in (
     generation_commands,
     replay_commands,
     review_commands,
+    graph_commands,
     backup_commands,
 ):
     app.add_typer(commands)

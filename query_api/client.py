@@ -107,6 +107,12 @@ class ServiceClient:
         with self._failures():
             return self._read(self._http.build_request("GET", path, params=params)).content
 
+    def download(self, path: str, params: Mapping[str, Any]) -> Iterator[bytes]:
+        """The body in parts, as they come."""
+        request = self._http.build_request("GET", path, params=params)
+        with self._failures(), closing(self._retrying(self._send_once, request)) as response:
+            yield from response.iter_bytes()
+
     def post(self, path: str, body: bytes) -> JSONObject:
         """The answer to a body of JSON."""
         return self._send("POST", path, body)

@@ -1,13 +1,15 @@
 """`/v1/chunks/{id}`, `/v1/nodes/{id}` and `/v1/graph`: a chunk, a node and its neighbours, a subgraph for drawing."""
 
 from collections.abc import Sequence
-from typing import Annotated
+from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query
+from fastapi.responses import StreamingResponse
 from pydantic import BeforeValidator
 
 from query_api.context import Service
 from query_api.errors import ApiProblem, problem_responses
+from query_api.graph_export import GraphExport, graphml, json_lines
 from query_api.index.graph.explorer import Explorer, NodeRef
 from query_api.index.snapshot import Snapshot
 from query_api.routes.edits import After, WaitSeconds, current_curation, hand_made_node
@@ -18,6 +20,7 @@ from schemas.search import split_list
 router = APIRouter()
 
 LABEL_CHARACTERS = 80
+EXPORT_TYPES = {"graphml": "application/graphml+xml", "jsonl": "application/x-ndjson"}
 NODE_IS = (
     "a hand-made node's id in `collection`, a chunk's or entity's id, a document's key `<collection>/<id>`, "
     "or in `collection` a document's id or an entity's name"
@@ -94,6 +97,38 @@ async def get_subgraph(
 ) -> Subgraph:
     """Nodes breadth first, the heaviest edges of each first; every edge's ends are among the nodes."""
     return await service.read(lambda: _draw(service, node, collection, kinds, depth, limit, outward=outward))
+
+
+@router.get(
+    "/v1/graph/export",
+    summary="The graph of a collection, as a file",
+    tags=["graph"],
+    response_class=StreamingResponse,
+    responses={
+        200: {
+            "description": "GraphML, or a JSON object a line: `node` or `edge` (source and target), and its fields.",
+            "content": {each: {"schema": {"type": "string"}} for each in EXPORT_TYPES.values()},
+        },
+        **problem_responses(404),
+    },
+)
+async def export_graph(
+    service: ServiceOf,
+    collection: Collection = "default",
+    file_format: Annotated[Literal["graphml", "jsonl"], Query(alias="format")] = "graphml",
+) -> StreamingResponse:
+    """Documents, entities and hand-made nodes, then what joins them: mentions, facts, links, hand-made edges."""
+    snapshot = service.snapshot()
+
+    def prepare() -> GraphExport:
+        catalogue = service.catalogues.of(snapshot.graph, snapshot.curation)
+        return GraphExport(snapshot.graph, catalogue, snapshot.curation, collection)
+
+    export = await service.read(prepare)
+    if export.is_empty:
+        raise ApiProblem(404, "No such collection", f"The graph holds nothing of the collection {collection[:128]!r}.")
+    parts = graphml(export) if file_format == "graphml" else json_lines(export)
+    return StreamingResponse(parts, media_type=EXPORT_TYPES[file_format])
 
 
 def _look(service: Service, node_id: str, collection: str, kinds: list[EdgeKind] | None, limit: int) -> NodeDetail:

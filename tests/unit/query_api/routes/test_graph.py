@@ -1,7 +1,9 @@
 """`/v1/chunks`, `/v1/nodes` and `/v1/graph`: the graph walked by hand."""
 
+import json
+
 from schemas.ids import entity_id
-from tests.support.fakes.service import PAGES, Running
+from tests.support.fakes.service import PAGES, Running, problem
 
 
 async def test_a_chunk_is_shown_with_its_passage_and_without_its_vector(running: Running) -> None:
@@ -41,3 +43,13 @@ async def test_outward_leaves_out_what_links_here(running: Running) -> None:
     ).json()
     assert {edge["kind"] for edge in around["edges"]} == {"has_chunk", "links_to"}
     assert {(edge["from"], edge["kind"]) for edge in outward["edges"]} == {("a/notes/river.md", "has_chunk")}
+
+
+async def test_a_graph_is_exported_and_one_that_is_not_there_is_refused(running: Running) -> None:
+    exported = await running.get("/v1/graph/export", collection="a")
+    assert exported.headers["content-type"].startswith("application/graphml+xml")
+    assert b'<node id="a/ada">' in exported.content
+    lines = (await running.get("/v1/graph/export", collection="a", format="jsonl")).text.splitlines()
+    assert {"edge": ["a/ada", "a/notes/river.md"], "kind": "links_to"} in [json.loads(line) for line in lines]
+    assert problem(await running.get("/v1/graph/export", collection="b"))["status"] == 404
+    assert problem(await running.get("/v1/graph/export", format="dot"))["status"] == 422

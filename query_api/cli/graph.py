@@ -1,0 +1,186 @@
+"""The commands `thalweg graph …`: nodes and edges made by hand, and the whole graph as a file."""
+
+import json
+import sys
+from collections.abc import Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+from urllib.parse import quote, urlencode
+
+import typer
+
+from query_api.cli.app import DataDir, Json, Url, print_json, service_client, show_answer
+from schemas.errors import WrongSetting, plain_failures
+from schemas.terminal import say
+
+if TYPE_CHECKING:
+    from query_api.client import ServiceClient
+
+app = typer.Typer()
+graph_app = typer.Typer(no_args_is_help=True, help="Add nodes and edges to the graph, list them, export the graph.")
+nodes_app = typer.Typer(no_args_is_help=True, help="Nodes made by hand.")
+edges_app = typer.Typer(no_args_is_help=True, help="Edges made by hand.")
+graph_app.add_typer(nodes_app, name="nodes")
+graph_app.add_typer(edges_app, name="edges")
+app.add_typer(graph_app, name="graph")
+
+Collection = Annotated[str, typer.Option(help="The collection.")]
+Limit = Annotated[int, typer.Option(min=1, max=1000, help="At most so many.")]
+Cursor = Annotated[str | None, typer.Option(help="What the list before named for more.")]
+By = Annotated[str | None, typer.Option(help="Who says so.")]
+Id = Annotated[str, typer.Argument(help="Its id.")]
+OwnId = Annotated[str | None, typer.Option("--id", help="Its id; made up where it is left out.")]
+Properties = Annotated[list[str] | None, typer.Option("--property", help="name=value; may be repeated.")]
+
+
+@nodes_app.command("list")
+@plain_failures()
+def list_nodes(
+    collection: Collection = "default",
+    node_type: Annotated[str | None, typer.Option("--type", help="Only this type.")] = None,
+    limit: Limit = 100,
+    cursor: Cursor = None,
+    as_json: Json = False,
+    url: Url = None,
+    data_dir: DataDir = None,
+) -> None:
+    """List the nodes that people made."""
+    from query_api.cli.graph_display import show_nodes
+
+    params = {"collection": collection, "type": node_type, "limit": limit, "cursor": cursor}
+    show_answer("/v1/nodes", params, show_nodes, as_json=as_json, url=url, data_dir=data_dir)
+
+
+@nodes_app.command("add")
+@plain_failures()
+def add_node(
+    label: Annotated[str, typer.Argument(help="How it is called.")],
+    node_type: Annotated[str, typer.Option("--type", help="What it is, such as person or team.")] = "thing",
+    text: Annotated[str, typer.Option(help="What there is to say of it, for searches.")] = "",
+    identifier: OwnId = None,
+    properties: Properties = None,
+    by: By = None,
+    collection: Collection = "default",
+    as_json: Json = False,
+    url: Url = None,
+    data_dir: DataDir = None,
+) -> None:
+    """Make a node."""
+    body = {"id": identifier, "label": label, "type": node_type, "text": text, "by": by}
+    made = {"properties": _properties(properties), "collection": collection}
+    with closing(service_client(url, data_dir)) as client:
+        _tell(_post(client, "/v1/nodes", body | made), as_json=as_json)
+
+
+@nodes_app.command("delete")
+@plain_failures()
+def delete_node(
+    node: Id, collection: Collection = "default", as_json: Json = False, url: Url = None, data_dir: DataDir = None
+) -> None:
+    """Delete a node that people made, and its text."""
+    _delete("nodes", node, collection, as_json=as_json, url=url, data_dir=data_dir)
+
+
+@edges_app.command("list")
+@plain_failures()
+def list_edges(
+    collection: Collection = "default",
+    node: Annotated[str | None, typer.Option(help="Only edges at the node of this id.")] = None,
+    predicate: Annotated[str | None, typer.Option(help="Only this predicate.")] = None,
+    limit: Limit = 100,
+    cursor: Cursor = None,
+    as_json: Json = False,
+    url: Url = None,
+    data_dir: DataDir = None,
+) -> None:
+    """List the edges that people made."""
+    from query_api.cli.graph_display import show_edges
+
+    params = {"collection": collection, "node": node, "predicate": predicate, "limit": limit, "cursor": cursor}
+    show_answer("/v1/edges", params, show_edges, as_json=as_json, url=url, data_dir=data_dir)
+
+
+@edges_app.command("add")
+@plain_failures()
+def add_edge(
+    source: Annotated[str, typer.Argument(help="Id of a node, chunk, entity or document, or an entity's name.")],
+    predicate: Annotated[str, typer.Argument(help="Such as owns or depends_on.")],
+    target: Annotated[str, typer.Argument(help="As the source.")],
+    weight: Annotated[float, typer.Option(help="Over 0, up to 1.")] = 1.0,
+    note: Annotated[str, typer.Option(help="Why it holds.")] = "",
+    identifier: OwnId = None,
+    properties: Properties = None,
+    by: By = None,
+    collection: Collection = "default",
+    as_json: Json = False,
+    url: Url = None,
+    data_dir: DataDir = None,
+) -> None:
+    """Make an edge."""
+    body = {"id": identifier, "source": source, "predicate": predicate, "target": target, "weight": weight}
+    made = {"note": note, "by": by, "properties": _properties(properties), "collection": collection}
+    with closing(service_client(url, data_dir)) as client:
+        _tell(_post(client, "/v1/edges", body | made), as_json=as_json)
+
+
+@edges_app.command("delete")
+@plain_failures()
+def delete_edge(
+    edge: Id, collection: Collection = "default", as_json: Json = False, url: Url = None, data_dir: DataDir = None
+) -> None:
+    """Delete an edge that people made."""
+    _delete("edges", edge, collection, as_json=as_json, url=url, data_dir=data_dir)
+
+
+@graph_app.command("export")
+@plain_failures()
+def export(
+    file: Annotated[Path | None, typer.Argument(help="Where to write it.", show_default="standard output")] = None,
+    file_format: Annotated[str, typer.Option("--format", help="graphml or jsonl.")] = "graphml",
+    collection: Collection = "default",
+    as_json: Annotated[bool, typer.Option("--json", help="The same as --format jsonl.")] = False,
+    url: Url = None,
+    data_dir: DataDir = None,
+) -> None:
+    """Write the graph of a collection: its documents, entities and hand-made nodes, with what joins them."""
+    params = {"collection": collection, "format": "jsonl" if as_json else file_format}
+    with closing(service_client(url, data_dir)) as client:
+        if file is None:
+            for part in client.download("/v1/graph/export", params):
+                sys.stdout.buffer.write(part)
+            return
+        partial = file.with_name(f"{file.name}.part")
+        with partial.open("wb") as written:
+            for part in client.download("/v1/graph/export", params):
+                written.write(part)
+        partial.replace(file)
+    say(f"Written to {file}.")
+
+
+def _properties(given: Sequence[str] | None) -> dict[str, str]:
+    found = {}
+    for each in given or ():
+        name, equals, value = each.partition("=")
+        if not equals or not name:
+            raise WrongSetting(f"{each[:80]!r} is not name=value.")
+        found[name] = value
+    return found
+
+
+def _post(client: "ServiceClient", path: str, body: dict[str, Any]) -> dict[str, Any]:
+    given = {name: value for name, value in body.items() if value is not None}
+    return client.post(path, json.dumps(given).encode())
+
+
+def _delete(kind: str, identifier: str, collection: str, *, as_json: bool, url: Url, data_dir: DataDir) -> None:
+    path = f"/v1/{kind}/{quote(identifier, safe='')}?{urlencode({'collection': collection})}"
+    with closing(service_client(url, data_dir)) as client:
+        _tell(client.delete(path), as_json=as_json)
+
+
+def _tell(answer: dict[str, Any], *, as_json: bool) -> None:
+    if as_json:
+        print_json(answer)
+    else:
+        say(f"{answer['id']}: in the log at {answer['position']}.")

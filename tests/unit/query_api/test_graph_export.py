@@ -1,0 +1,114 @@
+"""The graph of a collection as a file: what is in it, and that both formats say the same."""
+
+import json
+from typing import Any
+
+from lxml import etree
+
+from query_api.entities.catalogue import EntityCatalogues
+from query_api.graph_export import NAMESPACE, GraphExport, graphml, json_lines
+from query_api.index.curation import Curation, PlacedEvent, fold
+from query_api.index.graph.view import GraphView
+from schemas.graph_edits import EdgeEdit, GraphEdit, MergeEdit, NodeEdit
+from schemas.ids import entity_id
+from tests.support.fakes.text_stores import Page
+from tests.unit.query_api.entities.organisation import COLLECTION, pages, view_of
+
+BEACON, KAFKA, PETREL = (entity_id(COLLECTION, name) for name in ("beacon", "kafka", "team petrel"))
+NODE = NodeEdit(label="Runbook \x85 & <more>", type="guide", text="How to.", properties={"pages": 3, "ok": True})
+EDITS = fold(
+    PlacedEvent(at, GraphEdit(COLLECTION, kind, identifier, edit))
+    for at, (kind, identifier, edit) in enumerate(
+        [
+            ("node", "runbook", NODE),
+            (
+                "edge",
+                "e1",
+                EdgeEdit(source="runbook", target=BEACON, predicate="describes", weight=0.5, note="Ada said."),
+            ),
+            ("edge", "gone", EdgeEdit(source="runbook", target="nobody", predicate="describes")),
+            ("edge", "e2", EdgeEdit(source="company/teams", target="runbook", predicate="names")),
+        ]
+    )
+)
+
+
+def export_of(view: GraphView, curation: Curation, collection: str = COLLECTION) -> GraphExport:
+    return GraphExport(view, EntityCatalogues().of(view, curation), curation, collection)
+
+
+def lines_of(view: GraphView, curation: Curation) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in b"".join(json_lines(export_of(view, curation))).splitlines()]
+
+
+def test_nodes_come_first_and_every_end_is_among_them() -> None:
+    lines = lines_of(view_of(), EDITS)
+    kinds = ["edge" in each for each in lines]
+    assert kinds == sorted(kinds)
+    nodes = {each["node"]: each for each in lines if "node" in each}
+    edges = [each for each in lines if "edge" in each]
+    assert nodes["company/teams"] == {"node": "company/teams", "kind": "document", "label": "Teams"}
+    assert (nodes[BEACON]["label"], nodes[BEACON]["type"], nodes[BEACON]["mentions"]) == ("Beacon", "product", 4)
+    assert nodes["runbook"]["properties"] == {"pages": 3, "ok": True}
+    assert all(end in nodes for each in edges for end in each["edge"])
+    stated = {tuple(each["edge"]): each for each in edges if each["kind"] == "states"}
+    assert stated[BEACON, KAFKA] == {
+        "edge": [BEACON, KAFKA], "kind": "states", "label": "depends_on", "weight": 1.0, "count": 2,
+    }  # fmt: skip
+    assert {"edge": ["company/beacon", KAFKA], "kind": "mentions", "count": 1} in edges
+    made = [(each["edge"], each["label"], each["weight"]) for each in edges if each["kind"] == "hand_made"]
+    assert made == [(["runbook", BEACON], "describes", 0.5), (["company/teams", "runbook"], "names", 1.0)]
+
+
+def test_graphml_says_the_same() -> None:
+    view = view_of()
+    document = etree.fromstring(b"".join(graphml(export_of(view, EDITS))))
+    keys = {each.get("id"): each.get("attr.name") for each in document.iter(f"{{{NAMESPACE}}}key")}
+    nodes = [each.get("id") for each in document.iter(f"{{{NAMESPACE}}}node")]
+    edges = [[each.get("source"), each.get("target")] for each in document.iter(f"{{{NAMESPACE}}}edge")]
+    lines = lines_of(view, EDITS)
+    assert nodes == [each["node"] for each in lines if "node" in each]
+    assert edges == [each["edge"] for each in lines if "edge" in each]
+    (runbook,) = (each for each in document.iter(f"{{{NAMESPACE}}}node") if each.get("id") == "runbook")
+    data = {keys[each.get("key")]: each.text for each in runbook}
+    assert (data["label"], data["type"], json.loads(data["properties"])["pages"]) == (NODE.label, "guide", 3)
+
+
+def test_what_people_merged_is_one_node() -> None:
+    merge = GraphEdit(COLLECTION, "merge", "m", MergeEdit(entities=[BEACON, KAFKA]))
+    lines = lines_of(view_of(), fold([PlacedEvent(0, merge)]))
+    (one,) = (each["node"] for each in lines if each["kind"] == "entity" and each["label"] in ("Beacon", "Kafka"))
+    assert one == BEACON
+    assert all(KAFKA not in each["edge"] for each in lines if "edge" in each)
+
+
+def test_control_characters_links_and_chunks_pass() -> None:
+    first, second = pages(["teams", "beacon"])
+    page = Page("odd\x7fid", "T\x00itle", [["A chunk."]], links=["company/teams"], collection=COLLECTION)
+    view = GraphView.from_contributions([each.contribution() for each in (first, second)], 0)
+    chunk = first.chunks()[0][0]
+    noted = EdgeEdit(source=chunk, target="runbook", predicate="noted_in")
+    curation = fold(
+        [
+            PlacedEvent(0, GraphEdit(COLLECTION, "node", "runbook", NODE)),
+            PlacedEvent(1, GraphEdit(COLLECTION, "edge", "e", noted)),
+        ]
+    )
+    lines = lines_of(view, curation)
+    assert {"node": chunk, "kind": "chunk", "label": chunk} in lines
+    odd = GraphView.from_contributions([page.contribution(), first.contribution()], 0)
+    assert {"edge": ["company/odd\x7fid", "company/teams"], "kind": "links_to"} in lines_of(odd, Curation())
+    etree.fromstring(b"".join(graphml(export_of(odd, Curation()))))
+    assert export_of(odd, Curation(), "other").is_empty
+
+
+def test_a_large_graph_comes_in_parts() -> None:
+    many = fold(
+        PlacedEvent(at, GraphEdit(COLLECTION, "node", f"n{at:05}", NodeEdit(label=f"N {at}", text="x" * 100)))
+        for at in range(2_000)
+    )
+    parts = list(graphml(export_of(view_of(["teams"]), many)))
+    assert len(parts) > 3
+    assert max(map(len, parts)) < 100_000
+    assert len(list(etree.fromstring(b"".join(parts)).iter(f"{{{NAMESPACE}}}node"))) > 2_000
+    assert len(list(json_lines(export_of(view_of(["teams"]), many)))) > 3
