@@ -114,18 +114,6 @@ class Mention(msgspec.Struct, frozen=True):
     sentences: tuple[int, ...]
 
 
-class EntityMention(msgspec.Struct, frozen=True):
-    """An entity named in a chunk, as people see it: `type` of ENTITY_TYPES, `confidence` in (0, 1]."""
-
-    chunk: int
-    name: str
-    surface: str
-    type: str
-    confidence: float
-    count: int
-    sentences: tuple[int, ...]
-
-
 class Statement(msgspec.Struct, frozen=True):
     """A statement; `roles` are (role, normalised name, surface). `sentence` is -1 if it comes from no sentence."""
 

@@ -10,8 +10,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from indexer.documents import EntityMention, PreparedDocument, Section, Statement
+from indexer.documents import PreparedDocument, Section, Statement
 from indexer.extraction.entities import entities_by_rules
+from indexer.extraction.entity_mentions import EntityMention
 from schemas.curation import LinkingChoice
 from schemas.graph_delta import (
     AboutEdge,
@@ -129,7 +130,7 @@ def _mentions(prepared: PreparedDocument, entities: Sequence[EntityMention]) -> 
             term.kind if term else "",
             term.count if term else entity.count,
             term.sentences if term else list(entity.sentences),
-            entity.type,
+            entity.entity_type,
             round(entity.confidence, 3),
         )
     return [edges[key] for key in sorted(edges)]

@@ -24,6 +24,13 @@ from schemas.ids import sha256_hex
 from schemas.limits import PAGE_STARTS
 
 EXTRACTOR_VERSION = "rules-6"
+
+
+def extractor_of(tagger: str | None) -> str:
+    """The version of the rules, and of the tagger where there is one for the encoder."""
+    return EXTRACTOR_VERSION if tagger is None else f"{EXTRACTOR_VERSION}+{tagger}"
+
+
 MAX_METADATA_BYTES = 64 * 1024  # by default
 
 

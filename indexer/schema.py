@@ -48,7 +48,8 @@ def checksum(name: str) -> pa.Field:
 
 
 def chunks_schema(dimension: int) -> pa.Schema:
-    """`row` is `<chunk id>:<revision>`: a chunk's id survives edits of other parts of its document."""
+    """`row` is `<chunk id>:<revision>`: a chunk's id survives edits of other parts of its document. `entities` are the
+    spans that the tagger found in the embedded text; null where there is none for the encoder."""
     return pa.schema(
         [
             primary_key("row", pa.string()),
@@ -67,6 +68,8 @@ def chunks_schema(dimension: int) -> pa.Schema:
             required("content_hash", pa.string()),
             checksum("checksum"),
             checksum("vector_checksum"),
+            pa.field("entities", pa.binary()),
+            checksum("entities_checksum"),
         ]
     )
 

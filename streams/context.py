@@ -10,8 +10,9 @@ from typing import Any
 import faust
 import structlog
 
-from indexer.embedding.encoder import Encoder
+from indexer.embedding.encoder import PromptedEncoder
 from indexer.errors import EncoderUnavailable
+from indexer.extraction.mention_tagger import tag_with
 from indexer.generations import Generation, current_generation, read_origin, republish_advice
 from indexer.read.graph_snapshots import latest_snapshot
 from indexer.runtime.resources import trim_memory_periodically
@@ -145,14 +146,14 @@ class WorkerContext:
         await asyncio.gather(*self._background, return_exceptions=True)
         await self._cleanup.aclose()
 
-    async def _load_encoder(self) -> Encoder:
+    async def _load_encoder(self) -> PromptedEncoder:
         """An encoder that has encoded something. Waits for an endpoint that is away."""
         retrier = self._retrier("encoder", EncoderUnavailable)
         encoder = await retrier.retry_forever(lambda: asyncio.to_thread(self._warm_encoder))
         self._health.up("encoder")
         return encoder
 
-    def _warm_encoder(self) -> Encoder:
+    def _warm_encoder(self) -> PromptedEncoder:
         """Loaded, and its first text encoded, which takes longest. Nothing can end the thread this runs in."""
         self.is_loading_encoder = True
         try:
@@ -241,7 +242,7 @@ class WorkerContext:
         stores: OpenStores,
         snapshots: Snapshots,
         parsers: Parsers,
-        encoder: Encoder,
+        encoder: PromptedEncoder,
     ) -> None:
         names, worker = self._names, self._settings.worker
         graph_topic = names.graph(generation.name)
@@ -369,12 +370,12 @@ class WorkerContext:
     def _builder(
         self,
         parsers: Parsers,
-        encoder: Encoder,
+        encoder: PromptedEncoder,
         vectors: VectorLookup,
         stores: OpenStores,
         collection_settings: CollectionSettings,
     ) -> DocumentBuilder:
-        encoder_thread = EncoderThread(encoder, self._metrics, self._progress)
+        encoder_thread = EncoderThread(encoder, self._metrics, self._progress, tag=tag_with(encoder))
         self._cleanup.push_async_callback(asyncio.to_thread, encoder_thread.close)
         return DocumentBuilder(
             Preparer(parsers, encoder_thread, self._role.chunking.parameters()).prepare,

@@ -3,7 +3,8 @@
 from collections.abc import Iterable, Iterator
 from operator import itemgetter
 
-from indexer.documents import ChunkedDocument, EntityMention, Mention, ParsedDocument
+from indexer.documents import ChunkedDocument, Mention, ParsedDocument
+from indexer.extraction.entity_mentions import EntityMention
 from indexer.extraction.keyphrases import emphasised_phrases, occurrences, repeated_phrases, tokens_of, topic_headings
 from indexer.extraction.names import Name, code_in, dates_in, name_of, names_in, quoted_in
 from indexer.extraction.offsets import OffsetIndex
@@ -43,7 +44,7 @@ def extract_mentions(parsed: ParsedDocument, chunked: ChunkedDocument, offsets: 
 def entities_by_rules(mentions: Iterable[Mention]) -> list[EntityMention]:
     """The terms whose words show what they are the name of: the entities, where no model finds them."""
     return [
-        EntityMention(one.chunk, one.name, one.surface, one.kind, RULE_CONFIDENCE, one.count, one.sentences)
+        EntityMention(one.chunk, one.name, one.surface, one.count, one.sentences, one.kind, RULE_CONFIDENCE)
         for one in mentions
         if one.kind in _TYPED_BY_RULES
     ]

@@ -43,6 +43,18 @@ class EntityMention(msgspec.Struct, frozen=True):
     confidence: float
 
 
+def encode_spans(spans: Sequence[TaggedSpan]) -> bytes:
+    return msgspec.msgpack.encode(spans)
+
+
+_spans_decoder = msgspec.msgpack.Decoder(list[TaggedSpan])
+
+
+def decode_spans(content: bytes) -> list[TaggedSpan]:
+    """Raises msgspec.DecodeError (a ValueError)."""
+    return _spans_decoder.decode(content)
+
+
 def entity_occurrences(prepared: PreparedDocument, spans: Sequence[Sequence[TaggedSpan]]) -> list[EntityOccurrence]:
     """All mentions of one document, by their start.
 

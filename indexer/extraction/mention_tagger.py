@@ -10,8 +10,8 @@ The weights are those of one encoder; `training/train_mentions.py` makes them.
 
 import hashlib
 import json
-from collections.abc import Iterable, Sequence
-from functools import cache
+from collections.abc import Callable, Iterable, Sequence
+from functools import cache, partial
 from importlib.resources import as_file, files
 from itertools import pairwise
 from pathlib import Path
@@ -118,6 +118,16 @@ class MentionTagger:
                 self.entity_types[label // 2],
                 min(1.0, round(float(of_type.mean()), 3)),
             )
+
+
+Tag = Callable[[Sequence[str]], tuple[NDArray[np.float32], list[list[TaggedSpan]]]]
+"""Texts → their vectors, and the spans of each."""
+
+
+def tag_with(encoder: PromptedEncoder) -> Tag | None:
+    """As `MentionTagger.encode`; None where the encoder has no tagger."""
+    tagger = tagger_for(encoder)
+    return None if tagger is None else partial(tagger.encode, encoder)
 
 
 def tagger_for(encoder: PromptedEncoder) -> MentionTagger | None:

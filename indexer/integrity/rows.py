@@ -27,6 +27,7 @@ CHECKED_COLUMNS: dict[str, dict[str, tuple[str, ...]]] = {
             *("id", "collection", "document_id", "revision", "ordinal", "passage_id", "start", "end"),
             *("content_hash", "vector"),
         ),
+        "entities_checksum": ("id", "content_hash", "entities"),
     },
     PASSAGES: {
         "checksum": (

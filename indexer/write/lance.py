@@ -19,7 +19,7 @@ from indexer.generations import Generation, incompatible_advice
 from indexer.integrity.files import ChecksumRecorder
 from indexer.integrity.rows import with_checksums
 from indexer.lance_connection import checkout_latest, connect, open_fresh_tables, store_errors
-from indexer.read.known_vectors import VECTOR_COLUMNS, vectors_by_hash
+from indexer.read.known_vectors import VECTOR_COLUMNS, EncodedTexts, encoded_by_hash
 from indexer.read.lance import stored_positions
 from indexer.read.rows import IN_LIST, rows_with, vector_matrix
 from indexer.schema import (
@@ -140,9 +140,9 @@ class LanceWriter:
             rows = self._newest(DOCUMENTS).search().where(condition).select(["collection", "document_id"]).to_arrow()
         return [DocumentKey(row["collection"], row["document_id"]) for row in rows.to_pylist()]
 
-    def known_vectors(self, hashes: Sequence[str]) -> dict[str, NDArray[np.float32]]:
+    def known_vectors(self, hashes: Sequence[str]) -> EncodedTexts:
         """Stored vectors, (dimension,) float32, of any revision, by the hash of the embedded text."""
-        return vectors_by_hash(self._newest(CHUNKS), hashes)
+        return encoded_by_hash(self._newest(CHUNKS), hashes)
 
     def stored_vectors(
         self, revisions: Mapping[DocumentKey, str]

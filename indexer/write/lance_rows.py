@@ -31,13 +31,14 @@ class IndexedRows:
 
     `prepared` is None for a tombstone (`row.deleted_at_ms` set) and for unchanged content: then only the document's row
     is written. `vectors`: (n_chunks, dimension) float32, L2-normalised. `hashes`: for each chunk 32 hex digits of the
-    SHA-256 of the embedded text.
+    SHA-256 of the embedded text. `spans`: for each chunk the entities tagged in it, empty where no tagger looked.
     """
 
     row: DocumentRow
     prepared: PreparedDocument | None = None
     vectors: NDArray[np.float32] | None = None
     hashes: Sequence[str] = ()
+    spans: Sequence[bytes | None] = ()
 
 
 def chunks_table(documents: Iterable[IndexedRows], dimension: int) -> pa.Table:
@@ -58,7 +59,8 @@ def chunks_table(documents: Iterable[IndexedRows], dimension: int) -> pa.Table:
             vectors.append(document.vectors)
         common = _common(document.row, document.prepared.revision)
         passages = {passage.ordinal: passage.id for passage in document.prepared.chunked.passages}
-        for chunk, content_hash in zip(chunks, document.hashes, strict=True):
+        spans = document.spans or [None] * len(chunks)
+        for chunk, content_hash, entities in zip(chunks, document.hashes, spans, strict=True):
             rows.append(
                 common
                 | {
@@ -71,6 +73,7 @@ def chunks_table(documents: Iterable[IndexedRows], dimension: int) -> pa.Table:
                     "end": chunk.end,
                     "text": chunk.text,
                     "content_hash": content_hash,
+                    "entities": entities,
                 }
             )
     schema = chunks_schema(dimension)

@@ -5,8 +5,9 @@ from functools import cached_property
 from pathlib import Path
 
 from indexer.comparison import EarlierOutcomes
-from indexer.embedding.encoder import Encoder, load_encoder, load_matching_encoder, names_model_of
+from indexer.embedding.encoder import PromptedEncoder, load_encoder, load_matching_encoder, names_model_of
 from indexer.errors import DamagedStore, TransientStoreError
+from indexer.extraction.mention_tagger import tagger_for
 from indexer.generations import (
     Generation,
     Manifest,
@@ -17,8 +18,8 @@ from indexer.generations import (
     open_generation,
     read_manifest,
 )
-from indexer.pipeline import EXTRACTOR_VERSION
-from indexer.read.known_vectors import EarlierVectors, same_vectors
+from indexer.pipeline import extractor_of
+from indexer.read.known_vectors import EarlierVectors, same_tagger, same_vectors
 from streams.indexing.embed import VectorLookup
 from streams.kafka.producer import IsNew
 from streams.kafka.records import DeadLetter
@@ -53,7 +54,7 @@ class WorkerRole:
             return self._settings.chunking
         return ChunkingSettings(**{name: getattr(self._stored, name) for name in CHUNKING_FIELDS})
 
-    def load_encoder(self) -> Encoder:
+    def load_encoder(self) -> PromptedEncoder:
         """Raises what `indexer.embedding.encoder.load_encoder` raises."""
         if self._stored is not None:
             return load_matching_encoder(self._settings.embedding, self._stored)
@@ -63,7 +64,7 @@ class WorkerRole:
             live = None
         return load_encoder(self._settings.embedding, live)  # `auto` is what the live one has
 
-    def open_generation(self, encoder: Encoder) -> Generation:
+    def open_generation(self, encoder: PromptedEncoder) -> Generation:
         """The first one of a data directory is made. Raises IncompatibleGeneration where this program cannot go on with
         it."""
         manifest = Manifest(
@@ -72,7 +73,7 @@ class WorkerRole:
             embedding_model=encoder.model,
             embedding_digest=encoder.digest,
             dimension=encoder.dimension,
-            extractor=EXTRACTOR_VERSION,
+            extractor=extractor_of(tagger.version if (tagger := tagger_for(encoder)) else None),
             **self.chunking.model_dump(),
         )
         return (open_generation if self.build is None else make_generation)(self.data_dir, manifest)
@@ -95,11 +96,12 @@ class WorkerRole:
         """Where vectors are looked up before a text is encoded: in a build also where the earlier ones are."""
         earlier = self._earlier(generation)
         try:
-            if earlier is None or not same_vectors(read_manifest(earlier), read_manifest(generation)):
-                return own
+            manifests = None if earlier is None else (read_manifest(earlier), read_manifest(generation))
         except DamagedStore:
             return own
-        return EarlierVectors(earlier, own.known_vectors)
+        if earlier is None or manifests is None or not same_vectors(*manifests):
+            return own
+        return EarlierVectors(earlier, own.known_vectors, with_entities=same_tagger(*manifests))
 
     def is_new_letter(self, generation: Generation, documents_topic: str) -> IsNew | None:
         """Which dead letters of a build the live generation has not sent already; None for all."""

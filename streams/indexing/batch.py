@@ -321,7 +321,7 @@ class Batch:
             prepared,
             **source,
         )
-        return IndexedRows(live, prepared, document.vectors, document.hashes)
+        return IndexedRows(live, prepared, document.vectors, document.hashes, document.spans)
 
 
 def outlives_log(row: DocumentRow, events: Sequence[DecodedEvent]) -> bool:

@@ -59,13 +59,15 @@ class DecodedEvent:
 
 @dataclass(frozen=True)
 class EmbeddedDocument:
-    """`vectors` is (n_chunks, dimension); `encoded` counts the texts that were encoded for this document."""
+    """`vectors` is (n_chunks, dimension); `encoded` counts the texts that were encoded for this document. `spans` are
+    the entities tagged in each chunk's text, None where there is no tagger."""
 
     event: DecodedEvent
     prepared: PreparedDocument
     hashes: tuple[str, ...]
     vectors: NDArray[np.float32]
     encoded: int
+    spans: tuple[bytes | None, ...]
 
 
 @dataclass(frozen=True)

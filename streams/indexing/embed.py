@@ -12,8 +12,11 @@ from cachetools import LRUCache
 from numpy.typing import NDArray
 
 from indexer.documents import PreparedDocument
+from indexer.embedding.encoded_text import EncodedText
 from indexer.embedding.encoder import Encoder, text_hash
 from indexer.errors import EncoderBusy, EncoderFailure, EncoderUnavailable
+from indexer.extraction.entity_mentions import EntityMention, decode_spans, encode_spans, entity_mentions
+from indexer.extraction.mention_tagger import Tag
 from indexer.linking import DEFAULT_RULES, LinkingRules, contribution
 from schemas.errors import MalformedEvent
 from schemas.graph_delta import encode_contribution
@@ -26,6 +29,7 @@ from streams.runtime.store_thread import StoreThread
 
 Result = TypeVar("Result")
 Vector = NDArray[np.float32]  # (dimension,), L2-normalised
+Run = Callable[[list[str]], Awaitable[Sequence[Result]]]
 
 FIRST_SHARE = 8  # of the usual number of texts: the first group is soon prepared, and until then the encoder is idle
 RECENT_VECTORS = 16_384  # 25 MB of 384 numbers each
@@ -59,10 +63,13 @@ class EncoderThread:
         metrics: WorkerMetrics,
         progress: Progress,
         *,
+        tag: Tag | None = None,
         retry_seconds: Sequence[float] = RETRY_SECONDS,
         first_wait_seconds: float = _FIRST_WAIT_SECONDS,
     ) -> None:
+        """`tag` finds entities in the encoder's own run; None where there is no tagger for the encoder."""
         self._encoder = encoder
+        self._tag = tag
         self._retry_seconds = retry_seconds
         self._retrier = Retrier(
             "encoder", (EncoderBroken, EncoderBusy), metrics, progress, first_wait_seconds=first_wait_seconds
@@ -70,8 +77,16 @@ class EncoderThread:
         self._encoder_thread = ThreadPoolExecutor(1, thread_name_prefix="encode")
         self._compute_thread = ThreadPoolExecutor(1, thread_name_prefix="compute")
 
-    async def encode(self, texts: Sequence[str]) -> list[NDArray[np.float32] | Exception]:
-        """For each text its vector, (dimension,) float32, or what the encoder raised for it alone.
+    @property
+    def tags(self) -> bool:
+        return self._tag is not None
+
+    async def encode(self, texts: Sequence[str]) -> list[Vector | Exception]:
+        """For each text its vector, or what the encoder raised for it alone; see `encode_and_tag`."""
+        return await self._encode_all(texts, self._encode)
+
+    async def encode_and_tag(self, texts: Sequence[str]) -> list[EncodedText | Exception]:
+        """For each text its vector and entities, or what the encoder raised for it alone.
 
         1. A batch that fails with a transient error is retried three times.
         2. Where it still fails, a probe of a few plain words is encoded, until it succeeds. If the probe failed at
@@ -80,10 +95,13 @@ class EncoderThread:
         3. Where the probe succeeds at once, the batch is bisected.
         4. A text that fails alone gets its error; but while the encoder is only busy, it is retried without limit.
         """
+        return await self._encode_all(texts, self._encode_and_tag)
+
+    async def _encode_all(self, texts: Sequence[str], run: Run[Result]) -> list[Result | Exception]:
         size = self._encoder.batch_texts or max(1, len(texts))
-        encoded: list[NDArray[np.float32] | Exception] = []
+        encoded: list[Result | Exception] = []
         for start in range(0, len(texts), size):
-            encoded += await self._encode_or_bisect(texts[start : start + size])
+            encoded += await self._encode_or_bisect(texts[start : start + size], run)
         return encoded
 
     async def compute(self, work: Callable[[], Result]) -> Result:
@@ -95,33 +113,41 @@ class EncoderThread:
         self._compute_thread.shutdown(cancel_futures=True)
         self._encoder_thread.shutdown(cancel_futures=True)
 
-    async def _encode_or_bisect(self, texts: Sequence[str]) -> list[NDArray[np.float32] | Exception]:
-        async def encode(part: Sequence[str]) -> Sequence[NDArray[np.float32] | Exception]:
-            return await self._attempt(part, is_half=len(part) < len(texts))
+    async def _encode_or_bisect(self, texts: Sequence[str], run: Run[Result]) -> list[Result | Exception]:
+        async def encode(part: Sequence[str]) -> Sequence[Result | Exception]:
+            return await self._attempt(part, run, is_half=len(part) < len(texts))
 
         async def give_up(_text: str, error: Exception) -> Exception:
             return error  # 4
 
         return await bisect(texts, encode, give_up, name="texts", log_traceback=False)  # 3
 
-    async def _attempt(self, texts: Sequence[str], *, is_half: bool) -> list[NDArray[np.float32]]:
+    async def _attempt(self, texts: Sequence[str], run: Run[Result], *, is_half: bool) -> Sequence[Result]:
         is_one = len(texts) == 1
         passing = EncoderBusy if is_half and not is_one else EncoderUnavailable  # a half fails fast: it is bisected
 
-        def attempt() -> Awaitable[NDArray[np.float32]]:
-            return self._retrier.retry(lambda: self._encode(list(texts)), (passing,), self._retry_seconds)  # 1
+        def attempt() -> Awaitable[Sequence[Result]]:
+            return self._retrier.retry(lambda: run(list(texts)), (passing,), self._retry_seconds)  # 1
 
         times_away = 0
         while True:
             try:
-                return list(await (self._retrier.retry_forever(attempt) if is_one else attempt()))
+                return await (self._retrier.retry_forever(attempt) if is_one else attempt())
             except Exception:
                 times_away += 1
                 if not await self._was_away() or times_away == _MOST_TIMES_AWAY:  # 2
                     raise
 
-    async def _encode(self, texts: list[str]) -> NDArray[np.float32]:
-        return await asyncio.get_running_loop().run_in_executor(self._encoder_thread, self._encoder.encode, texts)
+    async def _encode(self, texts: list[str]) -> list[Vector]:
+        vectors = await asyncio.get_running_loop().run_in_executor(self._encoder_thread, self._encoder.encode, texts)
+        return list(vectors)
+
+    async def _encode_and_tag(self, texts: list[str]) -> list[EncodedText]:
+        tag = self._tag
+        if tag is None:
+            return [EncodedText(vector) for vector in await self._encode(texts)]
+        vectors, spans = await asyncio.get_running_loop().run_in_executor(self._encoder_thread, tag, texts)
+        return [EncodedText(vector, encode_spans(of_text)) for vector, of_text in zip(vectors, spans, strict=True)]
 
     async def _was_away(self) -> bool:
         """Whether the encoder encoded nothing at all. If so, this returns when it does again."""
@@ -144,13 +170,13 @@ class EncoderThread:
 class VectorLookup(Protocol):
     """The part of the vector store that spares encoding a text again."""
 
-    def known_vectors(self, hashes: Sequence[str]) -> dict[str, Vector]: ...
+    def known_vectors(self, hashes: Sequence[str]) -> dict[str, EncodedText]: ...
 
 
 class NoVectors:
     """Knows none, so that every text is encoded again."""
 
-    def known_vectors(self, hashes: Sequence[str]) -> dict[str, Vector]:
+    def known_vectors(self, hashes: Sequence[str]) -> dict[str, EncodedText]:
         del hashes
         return {}
 
@@ -161,7 +187,7 @@ class _Group:
 
     documents: list[tuple[DecodedEvent, PreparedDocument, tuple[str, ...]]]
     refused: list[Refused]
-    stored: dict[str, Vector]
+    stored: dict[str, EncodedText]
 
 
 class DocumentBuilder:
@@ -187,7 +213,7 @@ class DocumentBuilder:
         self._encoder_turn = asyncio.Lock()
         self._thread = thread
         self._lookup = lookup
-        self._recent: LRUCache[str, Vector] = LRUCache(RECENT_VECTORS)  # of batches that may not be stored yet
+        self._recent: LRUCache[str, EncodedText] = LRUCache(RECENT_VECTORS)  # of batches that may not be stored yet
         self._encode_texts = encode_texts
         self._max_contribution_bytes = max_contribution_bytes
         self._linking_of = linking_of
@@ -258,27 +284,37 @@ class DocumentBuilder:
             for _, prepared, hashes in group.documents
             for digest, text in zip(hashes, prepared.embedding_texts, strict=True)
         }
-        known = group.stored | {digest: self._recent[digest] for digest in texts if digest in self._recent}
+        stored = {digest: each for digest, each in group.stored.items() if self._is_whole(each)}
+        known = stored | {digest: self._recent[digest] for digest in texts if digest in self._recent}
         missing = [digest for digest in texts if digest not in known]
-        encoded = await self._encoder.encode([texts[digest] for digest in missing])
-        vectors: dict[str, Vector | Exception] = {**known, **dict(zip(missing, encoded, strict=True))}
+        made = await self._encoder.encode_and_tag([texts[digest] for digest in missing])
+        encoded: dict[str, EncodedText | Exception] = {**known, **dict(zip(missing, made, strict=True))}
         fresh = set(missing)
         embedded: dict[Position, EmbeddedDocument | Refused] = {
             refused.event.position: refused for refused in group.refused
         }
         for event, prepared, hashes in group.documents:
-            found = [vectors[digest] for digest in hashes]
-            failure = next((vector for vector in found if isinstance(vector, Exception)), None)
+            found = [each for digest in hashes if isinstance(each := encoded[digest], EncodedText)]
+            failure = next((each for digest in hashes if isinstance(each := encoded[digest], Exception)), None)
             if failure is not None:
                 embedded[event.position] = Refused(event, "embed", WithoutVector("chunks", failure))
                 continue
             count = len(fresh.intersection(hashes))
             fresh.difference_update(hashes)
             embedded[event.position] = EmbeddedDocument(
-                event, prepared, hashes, np.asarray(found, dtype=np.float32), count
+                event,
+                prepared,
+                hashes,
+                np.asarray([each.vector for each in found], dtype=np.float32),
+                count,
+                tuple(each.spans for each in found),
             )
-        self._recent.update({digest: v for digest, v in vectors.items() if not isinstance(v, Exception)})
+        self._recent.update({digest: each for digest, each in encoded.items() if not isinstance(each, Exception)})
         return embedded
+
+    def _is_whole(self, stored: EncodedText) -> bool:
+        """Whether it need not be encoded again: its entities may not have been tagged."""
+        return stored.spans is not None or not self._encoder.tags
 
     async def link(self, documents: Sequence[EmbeddedDocument]) -> dict[Position, LinkedDocument | Refused]:
         """Step 5: edges within each document, by its collection's current rules, and its whole contribution."""
@@ -297,7 +333,8 @@ class DocumentBuilder:
         return linked
 
     def _link(self, document: EmbeddedDocument) -> LinkedDocument:
-        whole = contribution(document.prepared, document.vectors, self._linking_of(document.prepared.key.collection))
+        rules = self._linking_of(document.prepared.key.collection)
+        whole = contribution(document.prepared, document.vectors, rules, _entities(document))
         names = {about.name for about in whole.about} | {mention.name for mention in whole.mentions}
         names |= {role.name for statement in whole.statements for role in statement.roles}
         return LinkedDocument(
@@ -306,3 +343,11 @@ class DocumentBuilder:
             entities=len(names),
             statements=len(whole.statements),
         )
+
+
+def _entities(document: EmbeddedDocument) -> list[EntityMention] | None:
+    """Those that were tagged; None where there is no tagger."""
+    spans = [each for each in document.spans if each is not None]
+    if len(spans) < len(document.prepared.chunked.chunks):
+        return None
+    return entity_mentions(document.prepared, [decode_spans(each) for each in spans])

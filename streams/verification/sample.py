@@ -14,6 +14,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from indexer.errors import DamagedStore
+from indexer.extraction.mention_tagger import tag_with
 from indexer.generations import Generation, read_manifest
 from indexer.pipeline import EXTRACTOR_VERSION
 from indexer.read.graph_snapshots import newest_intact_snapshot, read_graph
@@ -89,7 +90,7 @@ async def open_builder(
     """The pipeline of the live generation. Raises EncoderFailure, or IncompatibleGeneration for another model."""
     metrics, progress = WorkerMetrics(), Progress()
     encoder = await asyncio.to_thread(role.load_encoder)
-    encoding = EncoderThread(encoder, metrics, progress)
+    encoding = EncoderThread(encoder, metrics, progress, tag=tag_with(encoder))
     thread = StoreThread("vectors", metrics, progress)
     parsers = Parsers.open(settings)
     try:
@@ -111,7 +112,7 @@ async def open_builder(
 def require_same_pipeline(generation: Generation) -> None:
     """Raises Failure where this program extracts by other rules than the generation was made with."""
     made_with = read_manifest(generation).extractor
-    if made_with != EXTRACTOR_VERSION:
+    if made_with.partition("+")[0] != EXTRACTOR_VERSION:
         raise Failure(
             f"Generation {generation.name} was made by the rules {made_with}, and this program has "
             f"{EXTRACTOR_VERSION}: what is derived again would differ. 'thalweg rebuild' makes the next generation."
@@ -203,7 +204,7 @@ def _text_differences(
         other_partitions=stored.other_partitions,
     )
     found = [name for name in vars(derived) if getattr(derived, name) != getattr(stored, name)]
-    rows = IndexedRows(derived, prepared, document.vectors, document.hashes)
+    rows = IndexedRows(derived, prepared, document.vectors, document.hashes, document.spans)
     vectors: NDArray[np.float32] = document.vectors
     for name, expected in ((PASSAGES, passages_table([rows])), (CHUNKS, chunks_table([rows], snapshot.dimension))):
         try:

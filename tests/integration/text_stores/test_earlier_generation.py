@@ -1,6 +1,7 @@
 """What a build takes over from the live generation, and how the two compare."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -42,13 +43,18 @@ def build(tmp_path: Path) -> Iterator[Filled]:
 
 
 def test_vectors_of_both_generations_are_found_by_their_text(live: Filled, build: Filled) -> None:
-    old, new = document("a", "A text of before"), document("b", "A text of now")
+    old = replace(document("a", "A text of before"), spans=[b"\x90"])
+    new = replace(document("b", "A text of now"), spans=[b"\x91\x92"])
     live.fill([old], 0)
     build.fill([new], 1)
-    vectors = EarlierVectors(live.generation, build.writer.known_vectors)
+    vectors = EarlierVectors(live.generation, build.writer.known_vectors, with_entities=True)
     found = vectors.known_vectors([*old.hashes, *new.hashes, "0" * 32])
     assert found.keys() == {*old.hashes, *new.hashes}
-    np.testing.assert_array_equal(found[old.hashes[0]], old.vectors[0])
+    np.testing.assert_array_equal(found[old.hashes[0]].vector, old.vectors[0])
+    assert [found[each.hashes[0]].spans for each in (old, new)] == [b"\x90", b"\x91\x92"]
+    of_another_tagger = EarlierVectors(live.generation, build.writer.known_vectors, with_entities=False)
+    found = of_another_tagger.known_vectors([*old.hashes, *new.hashes])
+    assert [found[each.hashes[0]].spans for each in (old, new)] == [None, b"\x91\x92"]
     later = document("c", "A text that came meanwhile", offset=2)
     live.fill([later], 2)
     assert vectors.known_vectors(later.hashes).keys() == set(later.hashes)
@@ -57,7 +63,7 @@ def test_vectors_of_both_generations_are_found_by_their_text(live: Filled, build
 def test_an_earlier_generation_that_is_gone_spares_nothing_and_breaks_nothing(tmp_path: Path, build: Filled) -> None:
     new = document("b", "A text of now")
     build.fill([new], 1)
-    gone = EarlierVectors(Generation(tmp_path, "g0000-cccccc"), build.writer.known_vectors)
+    gone = EarlierVectors(Generation(tmp_path, "g0000-cccccc"), build.writer.known_vectors, with_entities=True)
     assert gone.known_vectors([*new.hashes, "0" * 32]).keys() == set(new.hashes)
 
 

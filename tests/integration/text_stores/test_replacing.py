@@ -177,7 +177,7 @@ def test_vectors_are_known_by_the_hash_of_the_embedded_text(writer: LanceWriter)
     writer.replace([made, document("b", "Other")])
     known = writer.known_vectors([made.hashes[1], "0" * 32])
     assert list(known) == [made.hashes[1]]
-    np.testing.assert_array_equal(known[made.hashes[1]], made.vectors[1])
+    np.testing.assert_array_equal(known[made.hashes[1]].vector, made.vectors[1])
     assert writer.known_vectors([]) == {}
 
 

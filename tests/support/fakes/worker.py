@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from indexer.chunking.splitter import ChunkingParameters
 from indexer.documents import PreparedDocument
+from indexer.embedding.encoded_text import EncodedText
 from indexer.embedding.encoder import HashingEncoder
 from indexer.errors import TransientStoreError, UnparsableDocument
 from indexer.linking import DEFAULT_RULES, LinkingRules
@@ -65,8 +66,8 @@ class InMemoryDocuments:
             row.key for row in self.rows.values() if row.live and row.partition == partition and row.offset <= offset
         ]
 
-    def known_vectors(self, hashes: Sequence[str]) -> dict[str, NDArray[np.float32]]:
-        return {digest: self.vectors[digest] for digest in hashes if digest in self.vectors}
+    def known_vectors(self, hashes: Sequence[str]) -> dict[str, EncodedText]:
+        return {digest: EncodedText(self.vectors[digest]) for digest in hashes if digest in self.vectors}
 
     def stored_vectors(
         self, revisions: Mapping[DocumentKey, str]

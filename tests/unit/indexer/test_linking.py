@@ -9,13 +9,13 @@ from indexer.documents import (
     Chunk,
     ChunkedDocument,
     DocumentLink,
-    EntityMention,
     Mention,
     Passage,
     PreparedDocument,
     Section,
     Statement,
 )
+from indexer.extraction.entity_mentions import EntityMention
 from indexer.linking import LinkingRules, chunk_edges, contribution
 from schemas.curation import LinkingChoice
 from schemas.graph_delta import AboutEdge, ChunkEdge, LinkEdge, MentionEdge, decode_contribution, encode_contribution
@@ -147,8 +147,8 @@ def test_a_contribution_holds_everything_in_order() -> None:
     reordered = msgspec.structs.replace(prepared, about=prepared.about[::-1], mentions=prepared.mentions[::-1])
     assert contribution(reordered, at_angles(0, 90)) == made
     found = [
-        EntityMention(1, "b", "B Ltd", "organisation", 0.91234, 1, (3,)),
-        EntityMention(0, "q", "Q", "place", 1.0, 2, (0, 1)),
+        EntityMention(1, "b", "B Ltd", 1, (3,), "organisation", 0.91234),
+        EntityMention(0, "q", "Q", 2, (0, 1), "place", 1.0),
     ]
     assert contribution(prepared, at_angles(0, 90), entities=found).mentions == [
         MentionEdge(0, "q", "Q", "", 2, [0, 1], "place", 1.0),

@@ -1,6 +1,7 @@
 """The computing thread: what is tried again, what is waited out, and which texts are given up."""
 
 import asyncio
+import re
 import threading
 from collections.abc import Iterator, Sequence
 from time import monotonic
@@ -10,11 +11,18 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from indexer.embedding.encoded_text import EncodedText
 from indexer.embedding.encoder import HashingEncoder
 from indexer.embedding.openai import EndpointEncoder
 from indexer.errors import EncoderFailure, EncoderUnavailable, TextNotEncoded
-from streams.indexing.embed import PROBE, EncoderThread
-from streams.metrics import WorkerMetrics
+from indexer.extraction.entity_mentions import decode_spans
+from indexer.extraction.mention_tagger import TaggedSpan
+from schemas.events import decode_document_event
+from schemas.graph_delta import decode_contribution
+from schemas.settings import LimitSettings
+from streams.indexing.documents import DecodedEvent, EmbeddedDocument, LinkedDocument
+from streams.indexing.embed import PROBE, DocumentBuilder, EncoderThread
+from streams.metrics import Stopwatch, WorkerMetrics
 from streams.runtime.progress import Progress
 from tests.support.fakes.model_endpoints import BROKEN, CUT, Answer, EmbeddingsEndpoint, busy, embeddings_endpoint
 from tests.support.fakes.worker import Bench, upsert
@@ -184,3 +192,42 @@ async def test_a_document_is_buried_with_a_reason_and_no_chunk_is_stored_without
     assert choking.broker.outcomes() == ["indexed", "dead_lettered"]
     assert [key.document_id for key in choking.documents.chunks] == ["a"]
     choking.close()
+
+
+def tag_capitals(texts: Sequence[str]) -> tuple[NDArray[np.float32], list[list[TaggedSpan]]]:
+    """Every capitalised word is a person."""
+    found = [[TaggedSpan(*word.span(), "person", 0.9) for word in re.finditer("[A-Z][a-z]+", text)] for text in texts]
+    return HashingEncoder().encode(texts), found
+
+
+async def test_entities_are_tagged_as_texts_are_encoded_and_known_with_their_vectors(bench: Bench) -> None:
+    encoding = EncoderThread(bench.encoder, bench.metrics, bench.progress, tag=tag_capitals)
+    [(vector, spans)] = [each for each in await encoding.encode_and_tag(["then Ann came"]) if isinstance(each, tuple)]
+    assert np.array_equal(vector, HashingEncoder().encode(["then Ann came"])[0])
+    assert spans is not None
+    assert decode_spans(spans) == [TaggedSpan(5, 8, "person", 0.9)]
+    untagged = await bench.encoding.encode_and_tag(["then Ann came"])
+    assert [each.spans for each in untagged if isinstance(each, EncodedText)] == [None]
+    assert (encoding.tags, bench.encoding.tags) == (True, False)
+    encoding.close()
+
+
+async def test_a_stored_vector_without_its_entities_is_encoded_again_where_there_is_a_tagger(bench: Bench) -> None:
+    encoding = EncoderThread(bench.encoder, bench.metrics, bench.progress, tag=tag_capitals)
+    await bench.indexer.index([upsert(0, text="So Ann Banks came.")])
+    builder = DocumentBuilder(
+        bench.preparer, encoding, bench.thread, bench.documents, encode_texts=2, max_contribution_bytes=1_000_000
+    )
+    record = upsert(1, text="So Ann Banks came.")
+    event = DecodedEvent.from_record(record, decode_document_event(record.key, record.value, (), LimitSettings()))
+    (embedded,) = (await builder.embed([event], Stopwatch())).values()
+    assert isinstance(embedded, EmbeddedDocument)
+    assert embedded.encoded == 1
+    (linked,) = (await builder.link([embedded])).values()
+    assert isinstance(linked, LinkedDocument)
+    mentions = decode_contribution(linked.contribution).mentions
+    assert {(each.name, each.entity_type) for each in mentions if each.entity_type} == {
+        ("ann", "person"),
+        ("banks", "person"),
+    }
+    encoding.close()
