@@ -17,13 +17,15 @@ UNTYPED = frozenset(("", "thing"))
 KINDS_OF_THING = frozenset(("work", "product", "event", "concept"))
 WITH_PLURALS = frozenset(("concept", "product", "thing", ""))
 WITHOUT_ARTICLE = frozenset(("place", "organisation", "event", "time"))
+WITH_TITLES = UNTYPED | {"work", "product"}
 
 _DASHES = re.compile("[‐‑‒–—―−﹘﹣－]")
 _APOSTROPHES = re.compile(r"(?<=\w)['’ʼ`´](?=\w)")
 _POSSESSIVE = re.compile(r"['’][sS]\b")
 _DOTTED = re.compile(r"\b(?:[^\W\d_]\. ?)+[^\W\d_](?:\.|\b)")
 _BRACKETED = re.compile(r"\s*[(\[][^()\[\]]*[)\]]")
-_SEPARATORS = re.compile(r"(?<!\d)[-/]|[-/](?!\d)|_")  # those between two digits stay
+_BRACKETS = str.maketrans("()[]", "    ")
+_SEPARATORS = re.compile(r"(?<!\d)[-/]|[-/](?!\d)")  # those between two digits stay
 _ABBREVIATED = re.compile(r"(?<=[^\W\d_])\.(?=\s|$)")
 _AMPERSAND = re.compile(r"(?<=\s)&(?=\s)")
 _LEGAL_FORM = re.compile(
@@ -58,10 +60,10 @@ def resolution_key(name: str, entity_type: str) -> str:
     Two names with the same key, other than "", of one collection and of types that agree, are the same entity. A name
     without its capitals has a key, too; rules that need to see capitals then do not apply.
     """
-    if len(name) > MAX_KEY_CHARACTERS:
+    if len(name) > MAX_KEY_CHARACTERS or "_" in name:  # the underscore is of code, where each letter counts
         return normalise_name(name)
     text = _DASHES.sub("-", unicodedata.normalize("NFKC", name))
-    text = _BRACKETED.sub(" ", text) if _BRACKETED.sub(" ", text).strip() else text
+    text = (_BRACKETED.sub(" ", text).strip() or text).translate(_BRACKETS)  # as `normalise_name` does, once
     text = _APOSTROPHES.sub("", _POSSESSIVE.sub("", text)).strip()
     if entity_type == "person":
         text = _in_spoken_order(text)
@@ -100,13 +102,11 @@ def _without_legal_form(name: str) -> str:
 
 def _without_article(name: str, entity_type: str) -> str:
     """`The Times of Malta` and `Times of Malta` are the same; `The Who` and `WHO`, `The Band` and `band` need not be,
-    so an article before one short word stays, but for capitals (`the EU`)."""
+    so an article before one short word stays, but for capitals (`the EU`). One with a capital may belong to the title
+    of a work (`The Colossus of Rhodes`, a film), and stays."""
     article, _, rest = name.partition(" ")
     words = rest.split()
-    lowered = article.casefold()
-    if lowered in {"a", "an"}:
-        return rest if entity_type == "work" and len(words) >= 2 else name
-    if lowered != "the" or not words:
+    if article.casefold() != "the" or not words or (article != "the" and entity_type in WITH_TITLES):
         return name
     capitals = len(rest) >= 2 and rest.replace(".", "").isupper() and rest.replace(".", "").isalpha()
     one_long = entity_type in WITHOUT_ARTICLE and len(words[0]) >= 5

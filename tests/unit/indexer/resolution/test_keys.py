@@ -19,6 +19,7 @@ from indexer.resolution.keys import resolution_key, types_agree
         ("place", ["U.S.A.", "USA", "the USA", "U. S. A."]),
         ("place", ["St. Louis", "St Louis", "St. Louis's"]),
         ("concept", ["neural networks", "Neural Network", "neural-network", "the neural networks"]),
+        ("work", ["the Lord of the Rings", "Lord of the Rings"]),
         ("concept", ["centres for computing", "Centre for Computing"]),
         ("product", ["network caches", "network cache"]),
         ("thing", ["TCP/IP", "TCP-IP", "TCP – IP", "ＴＣＰ/ＩＰ"]),
@@ -46,6 +47,9 @@ def test_spellings_of_one_thing_share_a_key(entity_type: str, names: list[str]) 
         ("concept", "Windows", "window"),
         ("thing", "Wild Things", "Wild Thing"),
         ("work", "Aliens", "Alien"),
+        ("work", "The Colossus of Rhodes (film)", "Colossus of Rhodes"),
+        ("thing", "Determinant (Algorithm 41)", "Determinant (Algorithm 224 [F3])"),
+        ("concept", "get_method_names", "get_method_name"),
         ("time", "2019-20", "2019 20"),
     ],
 )
