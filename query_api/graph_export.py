@@ -73,7 +73,7 @@ class GraphExport:
             entity = self._catalogue[row]
             fields = {"kind": "entity", "label": entity.label, "type": entity.type, "mentions": entity.mentions}
             yield ExportedNode(entity.id, fields, {})
-        for identifier, (node, _) in self._edits.nodes.items():
+        for identifier, (node, _) in sorted(self._edits.nodes.items()):
             fields = {"kind": "hand_made", "label": node.label, "type": node.type, "text": node.text}
             yield ExportedNode(identifier, fields, dict(node.properties))
         for chunk in dict.fromkeys(end for *_, ends in self._made() for end in ends if self._is_chunk(end)):
@@ -114,7 +114,7 @@ class GraphExport:
 
     def _made(self) -> Iterator[tuple[str, tuple[str, str]]]:
         """The hand-made edges whose ends are there, with the ids of the nodes that these are exported as."""
-        for identifier, (edge, _) in self._edits.edges.items():
+        for identifier, (edge, _) in sorted(self._edits.edges.items()):
             ends = [self._explorer.find(each, self._collection) for each in (edge.source, edge.target)]
             names = [self._exported_as(each) for each in ends if each is not None]
             if len(names) == 2 and None not in names:

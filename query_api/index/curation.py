@@ -9,9 +9,8 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
-from functools import cached_property
-from typing import Generic, NamedTuple, TypeVar
+from dataclasses import dataclass, field, replace
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from indexer.resolution.groups import Decision, Groups, Verdict, resolve_groups
 from kafka_client.unreadable_batches import Skip
@@ -19,6 +18,7 @@ from query_api.index.follower import FollowedRecord, LocateBroker, Span, TopicFo
 from schemas.curation import CurationEvent, LinkingChoice, LinkingEvent, decode_curation
 from schemas.errors import MalformedEvent
 from schemas.graph_edits import (
+    EDGE,
     AnyEdit,
     DecisionEdit,
     EdgeEdit,
@@ -48,22 +48,14 @@ class Placed(NamedTuple, Generic[Said_co]):
 
 @dataclass(frozen=True)
 class CollectionEdits:
-    """What stands in one collection, by id, ascending."""
+    """What stands in one collection, by id. `edges_at` has the ids of the edges that leave or enter each end."""
 
     nodes: Mapping[str, Placed[NodeEdit]] = field(default_factory=dict)
     edges: Mapping[str, Placed[EdgeEdit]] = field(default_factory=dict)
     merges: Mapping[str, Placed[MergeEdit]] = field(default_factory=dict)
     decisions: Mapping[str, Placed[DecisionEdit]] = field(default_factory=dict)
     entities: Mapping[str, Placed[EntityEdit]] = field(default_factory=dict)
-
-    @cached_property
-    def edges_at(self) -> Mapping[str, Sequence[str]]:
-        """The ids of the edges that leave or enter each end."""
-        found: dict[str, list[str]] = defaultdict(list)
-        for identifier, (edge, _) in self.edges.items():
-            for end in dict.fromkeys((edge.source, edge.target)):
-                found[end].append(identifier)
-        return dict(found)
+    edges_at: Mapping[str, frozenset[str]] = field(default_factory=dict)
 
     def groups(self, equal: Iterable[Sequence[str]] = ()) -> Groups:
         """Which entities are one: by equal keys, and as people decided (`indexer.resolution.groups`)."""
@@ -113,31 +105,85 @@ class PlacedEvent(NamedTuple):
 
 def fold(events: Iterable[PlacedEvent]) -> Curation:
     """The state after these events: the newest of each key counts."""
-    newest: dict[tuple[str, ...], PlacedEvent] = {}
+    newest: dict[Key, PlacedEvent] = {}
     for placed in events:
         key = _key(placed.event)
         if key not in newest or newest[key].offset < placed.offset:
             newest[key] = placed
-    edits: dict[str, dict[EditKind, dict[str, Placed[AnyEdit]]]] = {}
-    allowed: dict[str, GraphChoice] = {}
-    for key in sorted(newest):
-        offset, event = newest[key]
-        if isinstance(event, GraphSettingsEvent):
-            if event.choice is not None:
-                allowed[event.collection] = event.choice
-        elif event.edit is not None:
-            kinds = edits.setdefault(event.collection, {})
-            kinds.setdefault(event.kind, {})[event.id] = Placed(event.edit, offset)
-    return Curation({name: _collection(kinds) for name, kinds in edits.items()}, allowed)
+    return applied(Curation(), newest.values())
 
 
-def _key(event: GraphEdit | GraphSettingsEvent) -> tuple[str, ...]:
+def applied(state: Curation, newest: Iterable[PlacedEvent]) -> Curation:
+    """The state with these events, each of another key and newer than what the state has of it. What they do not touch
+    is shared."""
+    allowed = dict(state.allowed)
+    edits: dict[tuple[str, EditKind], list[tuple[str, Placed[AnyEdit] | None]]] = defaultdict(list)
+    for offset, event in newest:
+        if isinstance(event, GraphEdit):
+            edit = None if event.edit is None else Placed(event.edit, offset)
+            edits[event.collection, event.kind].append((event.id, edit))
+        elif event.choice is not None:
+            allowed[event.collection] = event.choice
+        else:
+            allowed.pop(event.collection, None)
+    by_collection = dict(state.by_collection)
+    for (collection, kind), changes in edits.items():
+        before = by_collection.get(collection, NOTHING_SAID)
+        after: dict[str, Any] = {FIELDS[kind]: _changed(getattr(before, FIELDS[kind]), changes)}
+        if kind == EDGE:
+            after["edges_at"] = _edges_at(before, changes)
+        by_collection[collection] = replace(before, **after)
+    standing = {name: said for name, said in by_collection.items() if said != NOTHING_SAID}
+    return Curation(standing, allowed)
+
+
+def _changed(
+    said: Mapping[str, Placed[AnyEdit]], changes: Iterable[tuple[str, Placed[AnyEdit] | None]]
+) -> Mapping[str, Placed[AnyEdit]]:
+    after = dict(said)
+    for identifier, edit in changes:
+        after.pop(identifier, None)
+        if edit is not None:
+            after[identifier] = edit
+    return after
+
+
+def _edges_at(
+    before: CollectionEdits, changes: Iterable[tuple[str, Placed[AnyEdit] | None]]
+) -> Mapping[str, frozenset[str]]:
+    gone: dict[str, set[str]] = defaultdict(set)
+    come: dict[str, set[str]] = defaultdict(set)
+    for identifier, placed in changes:
+        if identifier in before.edges:
+            for end in _ends(before.edges[identifier].edit):
+                gone[end].add(identifier)
+        if placed is not None and isinstance(placed.edit, EdgeEdit):
+            for end in _ends(placed.edit):
+                come[end].add(identifier)
+    after = dict(before.edges_at)
+    for end in gone.keys() | come.keys():
+        here = (after.pop(end, frozenset()) - gone[end]) | come[end]
+        if here:
+            after[end] = here
+    return after
+
+
+def _ends(edge: EdgeEdit) -> set[str]:
+    return {edge.source, edge.target}
+
+
+Key = tuple[str, ...]
+FIELDS: dict[EditKind, str] = {
+    "node": "nodes",
+    "edge": "edges",
+    "merge": "merges",
+    "decision": "decisions",
+    "entity": "entities",
+}
+
+
+def _key(event: GraphEdit | GraphSettingsEvent) -> Key:
     return (event.collection, event.kind, event.id) if isinstance(event, GraphEdit) else (event.collection,)
-
-
-def _collection(kinds: Mapping[EditKind, Mapping[str, Placed[AnyEdit]]]) -> CollectionEdits:
-    of_kind = {f"{kind}s" if kind != "entity" else "entities": said for kind, said in kinds.items()}
-    return CollectionEdits(**of_kind)  # type: ignore[arg-type]  # `decode_curation` has read each kind in its own form
 
 
 class CurationFollower:
@@ -161,8 +207,9 @@ class CurationFollower:
         """The offset of the last record that was read."""
         self.written = -1
         """The offset of the last record that this service wrote itself."""
-        self._newest: dict[tuple[str, ...], PlacedEvent] = {}
-        self._state: Curation | None = Curation()
+        self._offsets: dict[Key, int] = {}
+        self._state = Curation()
+        self._unapplied: dict[Key, PlacedEvent] = {}
         self._changed = changed
         self._repaired = repaired
         self._first_end: int | None = None
@@ -177,9 +224,10 @@ class CurationFollower:
 
     @property
     def state(self) -> Curation:
-        """What was read so far, folded where it is another than before."""
-        if self._state is None:
-            self._state = fold(self._newest.values())
+        """What was read so far: the same object until something else is said."""
+        if self._unapplied:
+            self._state = applied(self._state, self._unapplied.values())
+            self._unapplied = {}
         return self._state
 
     @property
@@ -236,8 +284,6 @@ class CurationFollower:
             elif isinstance(event, GraphEdit | GraphSettingsEvent):
                 edited |= self._add(PlacedEvent(record.offset, event))
         self.reached = max(self.reached, records[-1].offset)
-        if edited:
-            self._state = None
         if choices != self.linking or (edited and self.was_reached):
             self.linking = choices
             self._changed()
@@ -251,9 +297,10 @@ class CurationFollower:
     def _add(self, placed: PlacedEvent) -> bool:
         """False for a record that was read before: after a reconnection some come again."""
         key = _key(placed.event)
-        if key in self._newest and self._newest[key].offset >= placed.offset:
+        if self._offsets.get(key, -1) >= placed.offset:
             return False
-        self._newest[key] = placed
+        self._offsets[key] = placed.offset
+        self._unapplied[key] = placed
         return True
 
 

@@ -209,7 +209,7 @@ class Explorer:
         """Edges that people made, as far as their other ends are there; and between a node and its text."""
         collection, here = self.collection_of(ref), self.node_id(ref)
         edits = self._curation.of(collection)
-        for identifier in edits.edges_at.get(here, ()):
+        for identifier in sorted(edits.edges_at.get(here, ())):
             edge = edits.edges[identifier].edit
             other = self.find(edge.target if edge.source == here else edge.source, collection)
             if other is not None:

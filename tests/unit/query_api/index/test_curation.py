@@ -4,7 +4,7 @@ import asyncio
 import random
 
 from kafka_client.unreadable_batches import skip_none
-from query_api.index.curation import CurationFollower, PlacedEvent, fold
+from query_api.index.curation import Curation, CurationFollower, PlacedEvent, applied, fold
 from query_api.index.follower import FollowedRecord, Span
 from schemas.curation import LinkingChoice, encode_choice
 from schemas.graph_edits import (
@@ -81,7 +81,7 @@ def test_the_newest_record_of_each_key_counts_in_any_order_of_reading() -> None:
     events = placed(HISTORY)
     state = fold(events).of("notes")
     assert {name: node.label for name, (node, _) in state.nodes.items()} == {"petrel": "Team Petrel"}
-    assert state.edges_at == {"petrel": ["e1"], A: ["e1"]}
+    assert state.edges_at == {"petrel": {"e1"}, A: {"e1"}}
     assert state.groups().members == {A: (A, B), B: (A, B)}
     assert (state.name_of([A, B]), state.type_of([A, B]), state.name_of([C])) == ("ACME", "organisation", None)
     chance = random.Random(1)
@@ -90,6 +90,20 @@ def test_the_newest_record_of_each_key_counts_in_any_order_of_reading() -> None:
         assert fold(events + events[:4]) == fold(placed(HISTORY))
     compacted = [each for each in placed(HISTORY) if each.offset not in {0, 2, 4, 6, 8, 9}]
     assert fold(compacted) == fold(placed(HISTORY))
+
+
+def test_one_event_after_the_other_gives_the_same_and_shares_what_it_does_not_touch() -> None:
+    state = Curation()
+    for at, event in enumerate(placed(HISTORY)):
+        before, state = state, applied(state, [event])
+        assert state == fold(placed(HISTORY)[: at + 1])
+        if event.event.kind == "entity":
+            assert state.of("notes").edges is before.of("notes").edges
+    undone = [PlacedEvent(100 + at, event.event._replace(edit=None)) for at, event in enumerate(placed(HISTORY))]
+    assert fold([*placed(HISTORY), *undone]) == Curation()
+    moved = EdgeEdit(source=B, target=C, predicate="owns")
+    moved_state = applied(state, [PlacedEvent(50, GraphEdit("notes", "edge", "e1", moved))])
+    assert moved_state.of("notes").edges_at == {B: {"e1"}, C: {"e1"}}
 
 
 def test_two_peoples_opposite_decisions_leave_the_newer() -> None:

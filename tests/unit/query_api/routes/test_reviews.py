@@ -1,35 +1,22 @@
 """Entities that may be one: listed, decided about, merged, renamed, split off; each decision an event."""
 
-import asyncio
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
 
 from indexer.resolution.candidates import NamedEntity
 from query_api.index.curation import Curation
-from query_api.reviews import NamedThing, Reviews
+from query_api.reviews import Reviews
 from schemas.curation import decode_curation
 from schemas.graph_edits import DecisionEdit, EntityEdit, GraphEdit, MergeEdit, decision_id
 from schemas.ids import entity_id, normalise_name
+from tests.support.fakes.catalogue import NamedEntities
 from tests.support.fakes.curation import CurationLog, curation_log
 from tests.support.fakes.service import Running, problem
 
 NAMES = [("Maria Okafor", 9), ("M. Okafor", 4), ("Okafro, Maria", 1), ("Peter Lindqvist", 3)]
 MARIA, INITIAL, MISSPELT, PETER = (entity_id("a", normalise_name(name)) for name, _ in NAMES)
-
-
-class NamedEntities:
-    """A catalogue of what it is given: each entity has one name."""
-
-    def __init__(self, entities: Iterable[NamedEntity]) -> None:
-        self._by_id = {each.id: each for each in entities}
-
-    def named(self) -> Iterator[NamedEntity]:
-        yield from self._by_id.values()
-
-    def find(self, identifier: str, collection: str) -> NamedThing | None:
-        return self._by_id.get(identifier) or self._by_id.get(entity_id(collection, normalise_name(identifier)))
 
 
 class GroupedEntities(NamedEntities):
@@ -197,17 +184,3 @@ async def test_pages_and_unknown_reviews(running: Running, log: CurationLog, rev
         assert problem(await running.get("/v1/reviews", cursor=cursor_text))["status"] == 400
     answer = await running.http.post(f"/v1/reviews/{'0' * 32}", json={"collection": "a", "decision": "accept"})
     assert problem(answer)["status"] == 404
-
-
-async def test_only_what_changed_is_looked_at_again() -> None:
-    def catalogue(*names: str) -> NamedEntities:
-        return NamedEntities(NamedEntity(name, "a", name, "person", 1) for name in names)
-
-    reviews = Reviews(lambda _: catalogue())
-    first = catalogue("Maria Okafor", "M. Okafor")
-    pairs = (await reviews.candidates(first, "a")).pairs
-    assert len(pairs) == 1
-    found = await asyncio.gather(*(reviews.candidates(catalogue("Maria Okafor", "Peter Rey"), "a") for _ in range(3)))
-    assert [len(each.pairs) for each in found] == [0, 0, 0]
-    assert len((await reviews.candidates(catalogue("Maria Okafor", "Peter Rey", "P. Rey"), "a")).pairs) == 1
-    await reviews.stop()

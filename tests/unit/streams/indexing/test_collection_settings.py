@@ -123,3 +123,14 @@ async def test_a_broker_that_is_away_is_waited_for(bench: Bench) -> None:
     curation = CurationInMemory(failures=2)
     curation.state("a/settings/chunking", b'{"language": "de"}')
     assert (await settings_on(curation, bench).current())["a"].language == "de"
+
+
+async def test_an_edit_that_cannot_be_read_becomes_a_dead_letter_once(bench: Bench) -> None:
+    curation = CurationInMemory()
+    curation.state("a/node/petrel", b'{"label": "Team Petrel"}')
+    curation.state("a/node/petrel", b'{"label": "?!"}')
+    curation.state("a/merge/m1", b'{"entities": ["ada", "ada"]}')
+    for _ in range(2):
+        await settings_on(curation, bench).current()
+        curation.read = 0
+    assert [letter["thalweg.reason"] for letter in bench.broker.letters()] == ["wrong_type", "wrong_type"]
