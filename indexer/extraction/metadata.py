@@ -8,6 +8,7 @@ import msgspec
 
 from indexer.documents import Statement
 from indexer.extraction.lexicon import word_set
+from indexer.extraction.relating_fields import CLASSES, DOCUMENTS, LISTED_CONFIDENCE, LISTS, PERSONS, field_confidence
 from indexer.extraction.series import SeriesNumber
 from indexer.parsing.front_matter import field_name
 from schemas.ids import normalise_name
@@ -19,7 +20,6 @@ MAX_VALUE_CHARACTERS = 500  # longer values are texts
 MAX_VALUES = 64  # of one field
 
 EXTRACTOR = "header"
-CONFIDENCE = 1.0
 MAX_OBJECT_CHARACTERS = 120
 MAX_STATEMENTS = 256
 
@@ -29,18 +29,6 @@ MAX_WORD_CHARACTERS = 64
 
 _NOT_METADATA = RESERVED_METADATA | {"title"}  # the title is a column of its own
 
-# Fields that hold a list of persons.
-_PERSONS = word_set(
-    """author authors contributor contributors creator editor editors maintainer maintainers reviewer sponsor sponsors
-    delegate delegates translator"""
-)
-# Fields that name other documents; a bare number there is a number of the document's own series.
-_DOCUMENTS = word_set(
-    """requires replaces superseded_by supersedes obsoletes obsoleted_by updates updated_by depends_on extends
-    implements related related_to see_also part_of parent replaced_by amends amended_by"""
-)
-# Fields that hold a list of short values.
-_LISTS = word_set("topic tag keyword category python_version version language")
 _SINGULAR = {
     "authors": "author", "contributors": "contributor", "editors": "editor", "maintainers": "maintainer",
     "sponsors": "sponsor", "delegates": "delegate", "topics": "topic", "tags": "tag", "keywords": "keyword",
@@ -97,9 +85,10 @@ def merged_metadata(sent: Mapping[str, Any], fields: Fields, max_metadata_bytes:
 
 
 def metadata_statements(
-    subject: str, fields: Fields, metadata: Mapping[str, Any], series: SeriesNumber | None
+    subject: str, title: str, fields: Fields, metadata: Mapping[str, Any], series: SeriesNumber | None
 ) -> tuple[Statement, ...]:
-    """A statement (subject, field, value) for each value of each field, anchored at chunk 0; at most MAX_STATEMENTS.
+    """A statement (subject, field, value) for each value of each field that relates the document to something, anchored
+    at chunk 0; at most MAX_STATEMENTS.
 
     The predicate is the field's normalised name, in the singular for list fields, and `delegate` for `pep_delegate` and
     the like. Web addresses and long values are left out.
@@ -107,14 +96,15 @@ def metadata_statements(
     subject_name = normalise_name(subject)
     found: dict[tuple[str, str], Statement] = {}
     for field, value in (*fields, *_scalar_fields(metadata)):
-        predicate = _predicate(field)
+        predicate = predicate_of(field)
         if not subject_name or predicate in _NOT_STATEMENTS or (series and field == series.series):
             continue
-        for surface in _objects(predicate, value, series):
+        for surface, confidence in objects_of(predicate, value, title, series):
             name = normalise_name(surface)
-            if name and len(found) < MAX_STATEMENTS:
+            is_setting = "." in field and confidence < LISTED_CONFIDENCE  # `cascade.type`
+            if name and name != subject_name and not is_setting and len(found) < MAX_STATEMENTS:
                 roles = (("subject", subject_name, subject), ("object", name, surface))
-                found.setdefault((predicate, name), Statement(0, predicate, roles, CONFIDENCE, EXTRACTOR))
+                found.setdefault((predicate, name), Statement(0, predicate, roles, confidence, EXTRACTOR))
     return tuple(found[key] for key in sorted(found))
 
 
@@ -149,7 +139,7 @@ def _values_by_name(sent: Mapping[str, Any], fields: Fields) -> Iterator[tuple[s
         if not name or len(name) > MAX_NAME_CHARACTERS or {name, name.partition(".")[0]} & taken:
             continue
         values = found.setdefault(name, {})
-        for one in _split(_predicate(name), value):
+        for one in _split(predicate_of(name), value):
             if one and len(one) <= MAX_VALUE_CHARACTERS and len(values) < MAX_VALUES:
                 values[one] = None
     return ((name, list(values)) for name, values in found.items() if values)
@@ -159,7 +149,8 @@ def _size(value: object) -> int:
     return len(msgspec.json.encode(value))
 
 
-def _predicate(field: str) -> str:
+def predicate_of(field: str) -> str:
+    """The predicate that a field is, in the singular."""
     name = "_".join(re.findall(r"\w+", field.lower().replace("-", "_")))
     if name.endswith("_delegate"):
         return "delegate"
@@ -173,21 +164,25 @@ def _scalar_fields(metadata: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
                 yield field, str(one)
 
 
-def _objects(predicate: str, value: str, series: SeriesNumber | None) -> Iterator[str]:
-    for piece in _split(predicate, value):
-        surface = _document(piece, series) if predicate in _DOCUMENTS else piece
+def objects_of(predicate: str, value: str, title: str, series: SeriesNumber | None) -> Iterator[tuple[str, float]]:
+    """(surface, confidence) of each value of a field that relates."""
+    pieces = _LIST_ENDS.split(value) if predicate in CLASSES - LISTS else _split(predicate, value)
+    for piece in map(str.strip, pieces):
+        surface = _document(piece, series) if predicate in DOCUMENTS else piece
         if 0 < len(surface) <= MAX_OBJECT_CHARACTERS and not _URL.match(surface):
-            yield surface
+            confidence = field_confidence(predicate, surface, title)
+            if confidence:
+                yield surface, confidence
 
 
 def _split(predicate: str, value: str) -> list[str]:
     """The values of a field: persons without their addresses, members of a list, else the value as a whole."""
     value = _LINKED.sub(r"\1", value).strip()
-    if predicate in _PERSONS:
+    if predicate in PERSONS:
         return _persons(value)
-    if predicate in _DOCUMENTS:
+    if predicate in DOCUMENTS:
         return [piece.strip() for piece in _LIST_ENDS.split(value)]
-    if predicate in _LISTS:
+    if predicate in LISTS:
         return [piece.strip().strip("[]\"'") for piece in _LIST_ENDS.split(value)]
     return [value]
 

@@ -1,61 +1,47 @@
-"""Relation extraction: the statements of metadata and of sentence patterns (`X is a Y`, `X requires Y`, `Name (N)`)."""
+"""Relation extraction: the statements of metadata and of sentences (`X is a Y`, `X requires Y`, `Name (N)`)."""
 
 import re
 from collections.abc import Iterator, Mapping
+from itertools import chain
 from typing import Any
 
-from indexer.documents import ChunkedDocument, ParsedDocument, Statement
-from indexer.extraction.lexicon import MONTHS, SENTENCE_STARTERS, STOP_WORDS, word_set
-from indexer.extraction.metadata import metadata_statements
-from indexer.extraction.names import MAX_NAME_CHARACTERS, RUN, name_of
+from indexer.documents import ChunkedDocument, ParsedDocument, Section, Statement
+from indexer.extraction.lexicon import PARTS_OF_DOCUMENTS, STOP_WORDS
+from indexer.extraction.metadata import metadata_statements, objects_of, predicate_of
+from indexer.extraction.names import MAX_NAME_CHARACTERS, name_of
 from indexer.extraction.offsets import OffsetIndex
+from indexer.extraction.prose.appositions import apposition_facts, life_facts
+from indexer.extraction.prose.clauses import clause_facts, is_factual
+from indexer.extraction.prose.facts import Fact
+from indexer.extraction.prose.noun_phrases import words_of
+from indexer.extraction.relating_fields import is_listed
 from indexer.extraction.series import series_of_document
 from schemas.ids import DocumentKey
 
-EXTRACTOR = "pattern"
-DEFINITION_CONFIDENCE = 0.7
-RELATION_CONFIDENCE = 0.7
+LIST = "list"
+SENTENCE = "sentence"
+DEFINITION = "definition"  # an `is_a` whose sentence says what its subject is
+ACRONYM = "acronym"
 ALIAS_CONFIDENCE = 0.9
+LEAD_CONFIDENCE = 0.9  # of a definition of what the document is about, among its first sentences
+LEAD_SENTENCES = 3
+LISTED_CONFIDENCE = 0.9
+MAX_LISTED = 256
+MAX_HEADING_WORDS = 5
 
 MAX_STATEMENTS_PER_CHUNK = 16
-MAX_OBJECT_WORDS = 6
 MAX_SENTENCE_CHARACTERS = 1_000
+MIN_SENTENCE_WORDS = 3
 
-# Predicate → the verb phrases that state it.
-_PHRASES = {
-    "part_of": "is part of|is a part of|are part of|was part of|belongs to",
-    "requires": "requires",
-    "depends_on": "depends on|relies on",
-    "builds_on": "builds on|is built on|is based on|was based on",
-    "replaces": "replaces|replaced|supersedes|superseded|obsoletes",
-    "superseded_by": "is superseded by|was superseded by|has been superseded by|is obsoleted by"
-    "|is replaced by|was replaced by|has been replaced by",
-    "extends": "extends",
-    "implements": "implements|is an implementation of",
-    "uses": "uses",
-    "explains": "explains",
-    "written_by": "was written by|is written by",
-    "directed_by": "was directed by|is directed by",
-    "founded_by": "was founded by",
-    "invented_by": "was invented by",
-    "developed_by": "was developed by|is developed by",
-    "maintained_by": "is maintained by",
-    "located_in": "is located in|was located in",
-    "born_in": "was born in",
-}
-_RELATIONS = {phrase: predicate for predicate, phrases in _PHRASES.items() for phrase in phrases.split("|")}
-_VERBS = re.compile(
-    rf" (?:also |now )?({'|'.join(sorted(_RELATIONS, key=lambda verb: (-len(verb), verb)))}) (?:the |an? )?"
-)
-_BRACKET = r"(?: ?\([^()]{0,200}\))?"
-_IS_A = re.compile(rf"{_BRACKET}(?:, [^,]{{1,80}},)? (?:is|was|are|were) (?:also |still |now )?(an?|the|one of the) ")
-_OBJECT_WORD = re.compile(r"[^\W_][\w'’&/+-]*")
-_OBJECT_ENDS = (STOP_WORDS - word_set("of first last next former two same own")) | word_set(
-    """appearing available based best born called consisting created designed developed directed featuring founded held
-    intended known located made named near owned part produced published released spoken starring used well written"""
+_LISTED = re.compile(
+    r"^[ \t]*(?:[-*•][ \t]+)?(?P<field>[A-Za-z][\w-]*(?: [\w-]+){0,2})(?::[ \t]+|[ \t]+[:|][ \t]+)"
+    r"(?P<value>[^|\n]{1,120})$",
+    re.MULTILINE,
 )
 _ACRONYM = re.compile(r" \((?:or )?([A-Z][A-Za-z]{0,8}[A-Z])s?\)")
 _WORD = re.compile(r"[A-Za-z][\w'’]*")
+_NOT_PROSE = re.compile(r"[{}<>|=\\^~$]|::|->|\.\.\.$|©|Copyright|\bimport \S+$|^\s*(?:#|>>>|\$ )")
+_PROSE = re.compile(r" [a-z]{2}")
 
 
 def extract_statements(
@@ -74,90 +60,95 @@ def extract_statements(
         return ()
     series = series_of_document(key, parsed.fields)
     subject = series.identifier if series else title
-    return metadata_statements(subject, parsed.fields, metadata, series) + _sentence_statements(parsed, offsets)
+    about = frozenset((name_of(title), name_of(subject)))
+    return (
+        metadata_statements(subject, title, parsed.fields, metadata, series)
+        + _listed_statements(title, parsed, chunked, offsets)
+        + _sentence_statements(parsed, offsets, about)
+    )
 
 
-def _sentence_statements(parsed: ParsedDocument, offsets: OffsetIndex) -> tuple[Statement, ...]:
+def _listed_statements(
+    title: str, parsed: ParsedDocument, chunked: ChunkedDocument, offsets: OffsetIndex
+) -> tuple[Statement, ...]:
+    """Statements of lines `Owner: Team Petrel` and of rows `Owner | Team Petrel`, by chunk, predicate and names.
+
+    The subject is what the section is about: the name that its heading is, else the document, of which a header that
+    states fields says enough. At most MAX_LISTED.
+    """
+    found: dict[tuple[int, str, str, str], Statement] = {}
+    for section in chunked.sections:
+        subject = _name_in_heading(section) or ("" if parsed.fields else title)
+        name = name_of(subject)
+        for line in _LISTED.finditer(parsed.text, section.start, section.end) if name else ():
+            predicate, chunk = predicate_of(line["field"]), offsets.chunk_at(line.start())
+            if chunk < 0 or not is_listed(predicate):
+                continue
+            for surface, confidence in objects_of(predicate, line["value"].rstrip(" ."), title, None):
+                value = name_of(surface)
+                key = (chunk, predicate, name, value)
+                if value and value != name and key not in found and len(found) < MAX_LISTED:
+                    roles = (("subject", name, subject), ("object", value, surface))
+                    sentence = offsets.sentence_at(line.start("field"))
+                    found[key] = Statement(chunk, predicate, roles, min(confidence, LISTED_CONFIDENCE), LIST, sentence)
+    return tuple(found[key] for key in sorted(found))
+
+
+def _name_in_heading(section: Section) -> str:
+    """The heading of a section where it is a name: `Pricing API`, not `Details`."""
+    heading = " ".join(section.headings[-1].split()) if len(section.headings) > 1 else ""
+    if not heading or len(heading) > MAX_NAME_CHARACTERS or heading.lower().rstrip(" .:?") in PARTS_OF_DOCUMENTS:
+        return ""
+    is_name = heading.count(" ") < MAX_HEADING_WORDS and all(word[0].isupper() for word in heading.split())
+    return heading if is_name and " " in heading else ""
+
+
+def _sentence_statements(parsed: ParsedDocument, offsets: OffsetIndex, about: frozenset[str]) -> tuple[Statement, ...]:
     """By chunk, predicate and names; at most MAX_STATEMENTS_PER_CHUNK. Time is linear in the length."""
     found: dict[tuple[int, str, str, str], Statement] = {}
     counts: dict[int, int] = {}
     for number, (start, end) in enumerate(offsets.sentences):
         chunk = offsets.chunk_at(start)
-        if chunk < 0 or end - start > MAX_SENTENCE_CHARACTERS:
+        if chunk < 0 or end - start > MAX_SENTENCE_CHARACTERS or counts.get(chunk, 0) >= MAX_STATEMENTS_PER_CHUNK:
             continue
-        for predicate, subject, value, confidence in _statements_of(parsed.text, start, end):
-            names = name_of(subject), name_of(value)
-            key = (chunk, predicate, *names)
-            if (
-                not all(names)
-                or names[0] == names[1]
-                or key in found
-                or counts.get(chunk, 0) >= MAX_STATEMENTS_PER_CHUNK
-            ):
+        for fact, extractor in _facts_of(parsed.text, start, end):
+            names = _own_name(fact.subject, about), _own_name(fact.object, about)
+            key = (chunk, fact.predicate, *names)
+            if not all(names) or names[0] == names[1] or key in found or max(map(len, names)) > MAX_NAME_CHARACTERS:
                 continue
+            if counts.get(chunk, 0) >= MAX_STATEMENTS_PER_CHUNK:
+                break
             counts[chunk] = counts.get(chunk, 0) + 1
-            roles = (("subject", names[0], subject), ("object", names[1], value))
-            found[key] = Statement(chunk, predicate, roles, confidence, EXTRACTOR, number)
+            is_lead = extractor == DEFINITION and number < LEAD_SENTENCES and names[0] in about
+            more = tuple((role, name_of(surface), surface) for role, surface in fact.more)
+            roles = (("subject", names[0], fact.subject), ("object", names[1], fact.object), *more)
+            confidence = LEAD_CONFIDENCE if is_lead else fact.confidence
+            found[key] = Statement(chunk, fact.predicate, roles, confidence, extractor, number)
     return tuple(found[key] for key in sorted(found))
 
 
-def _statements_of(text: str, start: int, end: int) -> Iterator[tuple[str, str, str, float]]:
-    opening = RUN.match(text, start, end)
-    if opening and _is_subject(opening.group()):
-        verb = _IS_A.match(text, opening.end(), end)
-        value = _noun_phrase(text, verb.end(), end) if verb else ""
-        if value:
-            yield "is_a", opening.group(), value, DEFINITION_CONFIDENCE
-    for verb in _VERBS.finditer(text, start, end):
-        subject = _run_before(text, start, verb.start())
-        target = RUN.match(text, verb.end(), end)
-        if subject and target and len(target.group()) <= MAX_NAME_CHARACTERS:
-            yield _RELATIONS[verb[1]], subject, _without_possessive(target.group()), RELATION_CONFIDENCE
-    for acronym in _ACRONYM.finditer(text, start, end):
-        long_form = _long_form(text[max(start, acronym.start() - 100) : acronym.start()], acronym[1])
-        if long_form:
-            yield "also_known_as", long_form, acronym[1], ALIAS_CONFIDENCE
+def _own_name(surface: str, about: frozenset[str]) -> str:
+    """The normalised name, with the article that the document's title has: `the beatles`."""
+    name = name_of(surface)
+    return f"the {name}" if f"the {name}" in about else name
 
 
-def _is_subject(run: str) -> bool:
-    first = run.partition(" ")[0].lower()
-    return (
-        len(run) <= MAX_NAME_CHARACTERS and (first == "the" or first not in SENTENCE_STARTERS) and first not in MONTHS
-    )
-
-
-def _run_before(text: str, start: int, end: int) -> str:
-    """The capitalised run that ends where the verb begins; empty if there is none."""
-    low = max(start, end - MAX_NAME_CHARACTERS)
-    for match in RUN.finditer(text, low, end):
-        if match.end() == end and (match.start() > low or low == start):
-            run = match.group()
-            first, _, rest = run.partition(" ")
-            starts_sentence = match.start() == start and first.lower() in SENTENCE_STARTERS and first.lower() != "the"
-            return rest if starts_sentence else run
-    return ""
-
-
-def _noun_phrase(text: str, start: int, end: int) -> str:
-    """Up to MAX_OBJECT_WORDS words, ended by punctuation or a word that no noun phrase contains; may be empty."""
-    last = at = start
-    words = 0
-    while words < MAX_OBJECT_WORDS:
-        word = _OBJECT_WORD.match(text, at, end)
-        if word is None or word.group().lower() in _OBJECT_ENDS:
-            break
-        words += 1
-        if word.group().lower() != "of":
-            last = word.end()
-        at = word.end()
-        if not text.startswith(" ", at, end):
-            break
-        at += 1
-    return text[start:last].strip()
-
-
-def _without_possessive(run: str) -> str:
-    return run[:-2] if run.endswith(("'s", "’s")) else run
+def _facts_of(text: str, start: int, end: int) -> Iterator[tuple[Fact, str]]:
+    """The facts of a sentence, each with its extractor."""
+    if not _PROSE.search(text, start, end):
+        return
+    if not _NOT_PROSE.search(text, start, end):
+        words = words_of(text, start, end)
+        if len(words) >= MIN_SENTENCE_WORDS and is_factual(words):
+            for fact in chain(clause_facts(words), apposition_facts(words)):
+                yield fact, DEFINITION if fact.is_definition else SENTENCE
+    if "(" in text[start:end]:
+        for fact in life_facts(text, start, end):
+            yield fact, SENTENCE
+        for acronym in _ACRONYM.finditer(text, start, end):
+            long_form = _long_form(text[max(start, acronym.start() - 100) : acronym.start()], acronym[1])
+            if long_form:
+                yield Fact("also_known_as", long_form, acronym[1], ALIAS_CONFIDENCE), ACRONYM
 
 
 def _long_form(before: str, acronym: str) -> str:

@@ -1,0 +1,269 @@
+"""Facts of the clauses of a sentence: the verb groups, each with its subjects and its objects.
+
+What is negated, asked, commanded, reported (`we say that`), or only possible (`may use`, `if`) is no fact. The passive
+is turned round.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from indexer.extraction.lexicon import word_set
+from indexer.extraction.prose.copulas import copula_facts
+from indexer.extraction.prose.facts import LEMMA_CONFIDENCE, TIME, TYPED_CONFIDENCE, Fact, confidence_of
+from indexer.extraction.prose.noun_phrases import (
+    BARE,
+    NAME,
+    NONE,
+    NounPhrase,
+    Words,
+    phrase_after,
+    phrase_before,
+    phrases_after,
+)
+from indexer.extraction.prose.predicates import (
+    ADJECTIVES,
+    THIRD_PERSONS,
+    VERB_FORMS,
+    Relation,
+    active_relation,
+    passive_relation,
+)
+from indexer.extraction.prose.subjects import RELATIVES, Subjects
+from indexer.extraction.prose.word_classes import BE, DETERMINERS, MODALS, NEGATIONS, PREPOSITIONS
+
+_FINITE_BE = word_set("is are was were")
+_HAVE = word_set("has have had")
+_DO = word_set("do does did")
+_PLURAL = word_set("are were have had")
+_POSSIBLE = word_set("if unless whether suppose imagine assume assuming e.g. eg pretend perhaps maybe supposedly")
+_NOT_BEFORE_VERB = word_set("to the a an of 's ’s")
+_WITH_DEFINITE_OBJECT = word_set(
+    "leads manages part_of member_of married_to born_in died_in located_in follows succeeds"
+)
+_WITH_PLACE = word_set("founded_by created_by built_by acquires married_to signs designed_by invented_by launches")
+_WITH_TIME = {
+    "released_in": "released_in", "founded_in": "founded_in", "created_in": "created_in", "built_in": "built_in",
+    "born_in": "born_on", "died_in": "died_on", "opened_in": "opened_in", "opened_on": "opened_in",
+}  # fmt: skip
+_FINITE = THIRD_PERSONS | BE | MODALS | _HAVE | _DO
+_TIME_AFTER = re.compile(rf",? (?:in|on|since|until|from|around) ({TIME.pattern})")
+_TIME_FIRST = re.compile(rf"(?:In|On|Since|Until|Around) ({TIME.pattern})")
+
+
+def is_factual(words: Words) -> bool:
+    """Whether a sentence may state facts: it asks nothing, and supposes nothing."""
+    return words.at(len(words) - 1) != "?" and _POSSIBLE.isdisjoint(words.lower)
+
+
+def clause_facts(words: Words) -> Iterator[Fact]:
+    """The facts of the sentence's verbs, from left to right."""
+    reader = _ClauseReader(words)
+    at = 0
+    while at < len(words):
+        group = reader.group_at(at)
+        if group is not None:
+            yield from reader.facts_of(group)
+        at = max(at + 1, group.end if group else 0)
+
+
+class _Group(NamedTuple):
+    """A verb group: its first word, the word after it, what it relates, and where its objects begin."""
+
+    begin: int
+    end: int
+    relation: Relation | None = None
+    onto: int = 0
+    is_plural: bool = False
+    is_copula: bool = False
+    is_reduced: bool = False  # a participle that follows what it describes, without `is`
+
+
+class _ClauseReader:
+    """Reads the verbs of a sentence from left to right."""
+
+    def __init__(self, words: Words) -> None:
+        self._words = words
+        self._subjects = Subjects(words)
+        opening = _TIME_FIRST.match(words.text, words.starts[0]) if len(words) else None
+        self._opening_time = opening[1] if opening else ""
+
+    def group_at(self, at: int) -> _Group | None:
+        """The verb group that begins at an index."""
+        word = self._words.lower[at]
+        if word in MODALS or word in _DO or word.endswith(("n't", "n’t")):
+            return _Group(at, at + 1, is_plural=True)
+        if word in _FINITE_BE:
+            return self._with_be(at)
+        if word in _HAVE:
+            return self._perfect(at)
+        if word in VERB_FORMS:
+            return self._alone(at)
+        if word.endswith("ed") and self._words.at(at + 1) == "by":
+            return _Group(at, at + 1, Relation(f"{word}_by", is_typed=False), at + 2, is_reduced=True)
+        return None
+
+    def facts_of(self, group: _Group) -> Iterator[Fact]:
+        """The facts of a verb group with each of its subjects and objects."""
+        words, found = self._words, self._subjects
+        subjects = found.described(group.begin) if group.is_reduced else found.before(group.begin, group.is_plural)
+        if subjects and words.lower[group.begin] in _FINITE:
+            found.latest = subjects
+        if group.is_copula:
+            yield from self._copula(group, subjects)
+        elif group.relation and group.onto < len(words):
+            yield from self._related(group.relation, group.onto, subjects)
+
+    def _with_be(self, begin: int) -> _Group:
+        words, is_plural = self._words, self._words.lower[begin] in _PLURAL
+        at = words.after_adverbs(begin + 1)
+        if words.at(at) in NEGATIONS:
+            return _Group(begin, at + 1, is_plural=is_plural)
+        return self._after_be(begin, at, is_plural)
+
+    def _perfect(self, begin: int) -> _Group:
+        words = self._words
+        is_plural = words.lower[begin] in _PLURAL
+        at = words.after_adverbs(begin + 1)
+        if words.at(at) == "been":
+            return self._after_be(begin, words.after_adverbs(at + 1), is_plural)
+        lemmas = [form.lemma for form in VERB_FORMS.get(words.at(at), ()) if form.is_participle]
+        return self._related_group(begin, at, is_plural, lemmas)
+
+    def _after_be(self, begin: int, at: int, is_plural: bool) -> _Group:
+        """`is <participle>`, `is <verb>ing`, `is <adjective> <preposition>`, `is a`."""
+        words = self._words
+        if words.at(at) == "being":
+            at = words.after_adverbs(at + 1)
+        for phrase, relation in ADJECTIVES.items():
+            if tuple(words.lower[at : at + len(phrase)]) == phrase:
+                return _Group(begin, at, relation, at + len(phrase), is_plural)
+        word = words.at(at)
+        if word in DETERMINERS or words.is_capital(at) or (word == "one" and words.at(at + 1) == "of"):
+            return _Group(begin, at, onto=at + 2 * (word == "one"), is_plural=is_plural, is_copula=True)
+        if word.endswith("ing"):
+            stem = word[:-3]
+            lemmas = [lemma for lemma in (stem, f"{stem}e", stem[:-1]) if _is_lemma(lemma)]
+            return self._related_group(begin, at, is_plural, lemmas[:1])
+        lemmas = [form.lemma for form in VERB_FORMS.get(word, ()) if form.is_participle]
+        if not lemmas and word.endswith("ed") and words.at(at + 1) == "by":
+            return _Group(begin, at, Relation(f"{word}_by", is_typed=False), at + 2, is_plural)
+        return self._related_group(begin, at, is_plural, lemmas, is_passive=True)
+
+    def _related_group(
+        self, begin: int, at: int, is_plural: bool, lemmas: Iterable[str], is_passive: bool = False
+    ) -> _Group:
+        """The group whose main verb is at an index, with the relation of the first lemma that states one."""
+        words = self._words
+        onward = words.after_adverbs(at + 1)
+        preposition = words.at(onward) if words.at(onward) in PREPOSITIONS else ""
+        relation_of = passive_relation if is_passive else active_relation
+        for lemma in lemmas:
+            relation = relation_of(lemma, preposition)
+            if relation:
+                return _Group(begin, at + 1, relation, onward + bool(preposition), is_plural)
+        return _Group(begin, at + 1, is_plural=is_plural)
+
+    def _alone(self, at: int) -> _Group | None:
+        """A finite verb without an auxiliary, or a participle after what it describes: `a city located in France`."""
+        words, forms = self._words, VERB_FORMS[self._words.lower[at]]
+        if words.is_capital(at) or at == 0 or words.at(at - 1) in _NOT_BEFORE_VERB:
+            return None
+        following = words.at(words.after_adverbs(at + 1))
+        participles = [form.lemma for form in forms if form.is_participle]
+        if participles and following in PREPOSITIONS:
+            group = self._related_group(at, at, True, participles, is_passive=True)
+            if group.relation is None or (following != "by" and not group.relation.is_typed):
+                return None
+            is_active = any(active_relation(form.lemma, following) for form in forms if form.is_past)
+            if following == "by" or not is_active:
+                return group._replace(is_reduced=True)
+        finite = [form.lemma for form in forms if form.is_third or form.is_past]
+        if finite:
+            return self._related_group(at, at, not any(form.is_third for form in forms), finite)
+        if words.at(at - 1) in RELATIVES or words.at(at - 1).endswith("s") or self._is_joined(at):
+            return self._related_group(at, at, True, [form.lemma for form in forms])
+        return None
+
+    def _is_joined(self, at: int) -> bool:
+        """Whether the subject before a verb is two phrases, `Tern and Plover use`; or a plural that a verb shares."""
+        if self._words.at(at - 1) in ("and", "or"):
+            latest = self._subjects.latest
+            return bool(latest) and self._words.at(latest[-1].high - 1).endswith("s")
+        phrase = phrase_before(self._words, at)
+        return phrase is not None and phrase.before == "and"
+
+    def _copula(self, group: _Group, subjects: list[NounPhrase]) -> Iterator[Fact]:
+        complement = phrase_after(self._words, group.onto) if subjects else None
+        if complement is not None:
+            self._subjects.complement_end = complement.high
+            for subject in subjects:
+                yield from copula_facts(self._words.lower[group.begin], subject, complement)
+
+    def _related(self, relation: Relation, onto: int, subjects: list[NounPhrase]) -> Iterator[Fact]:
+        words = self._words
+        time = TIME.match(words.text, words.starts[onto])
+        if time and relation.predicate in _WITH_TIME:
+            for subject in subjects:
+                if subject.grade() == NAME:
+                    yield Fact(_WITH_TIME[relation.predicate], subject.surface, time.group(), TYPED_CONFIDENCE)
+        if time or relation.predicate == "released_in" or not subjects:
+            return
+        objects = phrases_after(words, onto, _FINITE)
+        if objects and not _is_doubtful(objects[0], relation):
+            more = self._further(relation.predicate, objects[-1].high)
+            for subject in subjects:
+                for target in objects:
+                    if _is_fact(relation, subject, target):
+                        yield _fact(relation, subject, target, more)
+
+    def _further(self, predicate: str, after: int) -> tuple[tuple[str, str], ...]:
+        """The time and the place that follow the last object, or the time that opens the sentence."""
+        words = self._words
+        found = {"time": self._opening_time} if self._opening_time else {}
+        time = _TIME_AFTER.match(words.text, words.ends[after - 1])
+        if time:
+            found["time"] = time[1]
+        elif words.at(after) in ("in", "at") and predicate in _WITH_PLACE:
+            place = phrase_after(words, after + 1)
+            if place is not None and place.is_name():
+                found["place"] = place.surface
+                time = _TIME_AFTER.match(words.text, words.ends[place.high - 1])
+                found |= {"time": time[1]} if time else {}
+        return tuple(sorted(found.items()))
+
+
+def _is_lemma(word: str) -> bool:
+    return any(form.is_base for form in VERB_FORMS.get(word, ()))
+
+
+def _is_doubtful(target: NounPhrase, relation: Relation) -> bool:
+    """Whether the object may be a verb (`designs continue to`), or its verb may be none (`register command`)."""
+    words, first = target.words, target.words.lower[target.low]
+    if target.after in ("a", "an", "the"):
+        return True  # `offers them a way`
+    if target.determiner or words.is_capital(target.low):
+        return False
+    is_verb = first in VERB_FORMS and (words.at(target.low - 1) == "to" or target.size == 1)
+    return is_verb or (target.size == 1 and target.after == "to") or (not relation.is_typed and target.grade() == BARE)
+
+
+def _is_fact(relation: Relation, subject: NounPhrase, target: NounPhrase) -> bool:
+    """Whether both ends name something: a name each, or one and a definite phrase; of typed relations less will do."""
+    of_subject, of_target = subject.grade(), target.grade()
+    if NONE in (of_subject, of_target):
+        return False
+    if of_subject == BARE and (of_target < NAME or not (subject.begin == 0 or subject.determiner)):
+        return False
+    if relation.predicate in _WITH_DEFINITE_OBJECT and of_target == BARE and not relation.is_inverse:
+        return False
+    has_parts = relation.predicate == "part_of" and relation.is_inverse  # `consists of a reader and a splitter`
+    if max(of_subject, of_target) < NAME and subject.size == target.size == 1 and not has_parts:
+        return False
+    return of_subject + of_target >= (1 if has_parts else 2 if relation.is_typed else 3)
+
+
+def _fact(relation: Relation, subject: NounPhrase, target: NounPhrase, more: tuple[tuple[str, str], ...]) -> Fact:
+    first, second = (target, subject) if relation.is_inverse else (subject, target)
+    confidence = confidence_of(subject, target) if relation.is_typed else LEMMA_CONFIDENCE
+    return Fact(relation.predicate, first.surface, second.surface, confidence, more=more)

@@ -1,0 +1,139 @@
+"""What `X is a Y`, `X is the capital of Y` and `the owner of Y is X` state; the same of appositions."""
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from indexer.extraction.lexicon import PLACE_WORDS, word_set
+from indexer.extraction.prose.facts import TYPED_CONFIDENCE, Fact, confidence_of
+from indexer.extraction.prose.noun_phrases import BARE, DEFINITE, NAME, NounPhrase, phrase_after
+from indexer.extraction.prose.predicates import NOUN_PREPOSITIONS, NOUNS, Relation
+from indexer.extraction.prose.word_classes import singular
+
+_KINDS = word_set("kind type form sort class variety species example instance family genus subclass")
+# `the start of the vector` says where something is, not what.
+_BOUNDS = word_set(
+    """start end beginning rest number length way name result value case reason size part share amount majority lot side
+    top bottom middle one fact idea member use point cause order basis"""
+)
+_SAYING_NOTHING = (
+    _KINDS
+    | _BOUNDS
+    | word_set(
+        """thing lot must need choice option idea problem mistake step matter question default attempt difference help
+        thanks hand turn advantage disadvantage goal purpose issue condition situation detail aspect effect change"""
+    )
+)
+_PLACES = PLACE_WORDS | word_set(
+    """municipality commune suburb borough neighborhood neighbourhood state country capital settlement hamlet canton
+    prefecture locality ward community archipelago"""
+)
+_ADJECTIVE = re.compile(r"-|(?:al|ous|ive|ic|ful|able|ible|ary|ed|ant|ent)$")
+_PAST = ("was", "were")
+
+
+class NounRelation(NamedTuple):
+    """The relation that a noun states, and the phrase it holds of: `capital of France`, `Beacon's owner`."""
+
+    relation: Relation
+    other: NounPhrase
+
+
+def noun_relation(phrase: NounPhrase) -> NounRelation | None:
+    """The relation of a phrase whose head is a noun of relation; the phrase may stop before `to` or `for`."""
+    words, lower = phrase.words, phrase.words.lower
+    owner = next((at for at in range(phrase.low + 1, phrase.high - 1) if lower[at] in ("'s", "’s")), -1)
+    head = phrase.high - 1 if owner >= 0 else phrase.head_index
+    noun = singular(words.at(head))
+    relation = NOUNS.get(f"{words.at(head - 1)} {noun}") or NOUNS.get(noun)
+    other: NounPhrase | None = None
+    if owner >= 0:
+        other = NounPhrase(words, phrase.begin, phrase.low, owner, phrase.determiner)
+    elif words.at(head + 1) in NOUN_PREPOSITIONS:
+        other = phrase_after(words, head + 2)
+    return NounRelation(relation, other) if relation and other else None
+
+
+def related(end: NounPhrase, found: NounRelation) -> Iterator[Fact]:
+    """The fact that `end` is the noun of the other phrase."""
+    if found.other.grade() >= DEFINITE:
+        ends = (end.surface, found.other.surface)
+        subject, target = reversed(ends) if found.relation.is_inverse else ends
+        yield Fact(found.relation.predicate, subject, target, confidence_of(end, found.other))
+
+
+def copula_facts(verb: str, subject: NounPhrase, complement: NounPhrase) -> Iterator[Fact]:
+    """The facts of `<subject> <verb> <complement>`; the verb is a form of `be`."""
+    turned = noun_relation(subject)
+    if turned and complement.grade() == NAME:
+        yield from related(complement, turned)
+        return
+    relation = noun_relation(complement)
+    if relation and subject.grade() >= DEFINITE:
+        yield from related(subject, relation)
+    if _is_defined(verb, subject, complement):
+        yield from kind_facts(subject, complement, is_definition=True)
+
+
+def kind_facts(subject: NounPhrase, complement: NounPhrase, is_definition: bool) -> Iterator[Fact]:
+    """`is_a`, if the complement says what something is; and where that is, if it is a place."""
+    kind = _kind_named(_after_adjective(complement))
+    if is_kind(kind):
+        yield Fact("is_a", subject.surface, kind.surface, confidence_of(subject), is_definition)
+        yield from _place_facts(subject, kind)
+
+
+def _is_defined(verb: str, subject: NounPhrase, complement: NounPhrase) -> bool:
+    """Whether `X is Y` says what X is: of a name always, else only of kinds (`a shard is a`, `the lock file is a`)."""
+    value = subject.grade()
+    if not complement.determiner and complement.words.at(complement.low - 1) != "of":
+        return False  # `the owner is Ada`
+    if value == NAME:
+        return True
+    if verb in _PAST or complement.determiner == "the":
+        return False
+    if subject.determiner in ("a", "an"):
+        return value == BARE and subject.begin == 0 and verb == "is"
+    return value == DEFINITE and subject.size > 1
+
+
+def _after_adjective(phrase: NounPhrase) -> NounPhrase:
+    """`asynchronous client` of `a high-level, asynchronous client`."""
+    if phrase.after != "," or phrase.size > 1 or not _ADJECTIVE.search(phrase.head):
+        return phrase
+    further = phrase_after(phrase.words, phrase.high + 1)
+    if further is None or further.determiner:
+        return phrase
+    return NounPhrase(phrase.words, further.begin, further.low, further.high, phrase.determiner)
+
+
+def _kind_named(phrase: NounPhrase) -> NounPhrase:
+    """The phrase after `kind of`, `type of`; else the phrase itself."""
+    words, head = phrase.words, phrase.head_index
+    other = phrase_after(words, head + 2) if words.at(head) in _KINDS and words.at(head + 1) == "of" else None
+    return NounPhrase(words, other.begin, other.low, other.high, phrase.determiner) if other else phrase
+
+
+def is_kind(phrase: NounPhrase) -> bool:
+    """Whether a phrase tells what something is: it has a head noun that says something."""
+    if phrase.determiner not in ("a", "an", "the", "") or not phrase.has_head():
+        return False
+    if phrase.has_of:
+        return phrase.head not in _BOUNDS
+    return phrase.size > 1 or phrase.head not in _SAYING_NOTHING
+
+
+def _place_facts(subject: NounPhrase, kind: NounPhrase) -> Iterator[Fact]:
+    """`located_in` of `a city in Ohio, United States`: the city is in Ohio, and Ohio in the United States."""
+    words = kind.words
+    if kind.head not in _PLACES or subject.grade() != NAME:
+        return
+    at, inner = words.lower.index("of", kind.low) if kind.has_of else kind.high, subject.surface
+    if words.at(at) not in ("in", "of", "on"):
+        return
+    place = phrase_after(words, at + 1)
+    while place is not None and place.is_name():
+        yield Fact("located_in", inner, place.surface, TYPED_CONFIDENCE)
+        inner = place.surface
+        chained = place.after == "," and words.is_capital(place.high + 1)
+        place = phrase_after(words, place.high + 1) if chained else None

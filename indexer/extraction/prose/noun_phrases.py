@@ -1,0 +1,347 @@
+"""A sentence as words, and its noun phrases, without a part-of-speech tagger.
+
+A noun phrase is a run of words that no closed class has, with a determiner before it and parts joined by `of`. It is
+found from one of its ends, next to a verb; so each look is bounded by MAX_WORDS.
+"""
+
+import re
+from collections.abc import Container
+from dataclasses import dataclass
+from typing import Literal
+
+from indexer.extraction.lexicon import ABBREVIATIONS, DAYS, MONTHS, PARTICLES, SENTENCE_STARTERS
+from indexer.extraction.prose.predicates import THIRD_PERSONS
+from indexer.extraction.prose.word_classes import (
+    CONJUNCTIONS,
+    DETERMINERS,
+    JUDGEMENTS,
+    PREPOSITIONS,
+    PRONOUNS,
+    QUANTIFIERS,
+    VAGUE,
+    WEAK_DETERMINERS,
+    is_adverb,
+    is_gerund,
+    is_noun,
+    is_open,
+    is_participle,
+    singular,
+)
+
+MAX_WORDS = 8
+MAX_JOINED = 8  # phrases of one enumeration
+
+Grade = Literal[-1, 0, 1, 2]
+NAME: Grade = 2
+DEFINITE: Grade = 1  # `the worker`
+BARE: Grade = 0  # `payments`, `a broker`
+NONE: Grade = -1
+
+_ABBREVIATIONS = "|".join(sorted(ABBREVIATIONS))
+_TOKEN = re.compile(
+    rf"(?:{_ABBREVIATIONS})\.|(?:[^\W\d_a-z]\.)+(?!\w)|(?:[a-z]\.){{2,4}}"
+    r"|\w+(?:['’](?!s\b)\w+)*(?:[.@/:+&-]\w+(?:['’](?!s\b)\w+)*)*(?:\+\+|\#(?!\w))?|['’]s\b|[^\w\s]"
+)
+_BRACKET = re.compile(r"\([^()]{0,200}\)|\[[^\[\]]{0,80}\]")
+_OWNING = frozenset(("'s", "’s"))
+_CUTS = frozenset(('"', "“", "”", "/", "`", "'", "*", *_OWNING))  # beside one, a phrase is only a part of one
+_DASHES = frozenset(("–", "-"))
+_YEAR = re.compile(r"[12]\d{3}")
+_DATE_WORDS = MONTHS | DAYS
+_GENERAL = frozenset(("the", "our", "each", "every", "all"))
+_POINTING = frozenset(("this", "that", "these", "those"))
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """A sentence's words and punctuation, what stands in brackets left out: `lower[i]` at `text[starts[i]:ends[i]]`."""
+
+    text: str
+    words: list[str]
+    lower: list[str]
+    starts: list[int]
+    ends: list[int]
+
+    def __len__(self) -> int:
+        return len(self.words)
+
+    def at(self, index: int) -> str:
+        """The lower-case word, "" outside the sentence."""
+        return self.lower[index] if 0 <= index < len(self.lower) else ""
+
+    def is_capital(self, index: int) -> bool:
+        return 0 <= index < len(self.words) and self.words[index][0].isupper()
+
+    def adjacent(self, left: int) -> bool:
+        """Whether only blanks stand between a word and the next."""
+        return not self.text[self.ends[left] : self.starts[left + 1]].strip()
+
+    def after_adverbs(self, index: int) -> int:
+        """The first index from this one on that holds no adverb."""
+        while is_adverb(self.at(index)):
+            index += 1
+        return index
+
+
+def words_of(text: str, start: int, end: int) -> Words:
+    """The words of a sentence `text[start:end]`."""
+    words: list[str] = []
+    starts: list[int] = []
+    ends: list[int] = []
+    at = start
+    brackets = [match.span() for match in _BRACKET.finditer(text, start, end)]
+    for low, high in (*brackets, (end, end)):
+        for match in _TOKEN.finditer(text, at, low):
+            words.append(match.group())
+            starts.append(match.start())
+            ends.append(match.end())
+        at = high
+    return Words(text, words, [word.lower() for word in words], starts, ends)
+
+
+@dataclass(frozen=True, slots=True)
+class NounPhrase:
+    """Words [low, high) without the determiner, which is "" where there is none; `begin` is the determiner's index."""
+
+    words: Words
+    begin: int
+    low: int
+    high: int
+    determiner: str
+
+    @property
+    def size(self) -> int:
+        return self.high - self.low
+
+    @property
+    def before(self) -> str:
+        """The word before the phrase and its determiner."""
+        return self.words.at(self.begin - 1)
+
+    @property
+    def after(self) -> str:
+        return self.words.at(self.high)
+
+    @property
+    def has_of(self) -> bool:
+        return "of" in self.words.lower[self.low : self.high]
+
+    @property
+    def head_index(self) -> int:
+        """The index of the last word before `of`, and before a number: `port 8443`."""
+        lower = self.words.lower
+        last = lower.index("of", self.low, self.high) - 1 if self.has_of else self.high - 1
+        while last > self.low and lower[last][0].isdigit():
+            last -= 1
+        return max(last, self.low)
+
+    @property
+    def head(self) -> str:
+        """The head noun in lower case."""
+        return self.words.lower[self.head_index]
+
+    @property
+    def surface(self) -> str:
+        """The text without the determiner, and of `the craftsman William Morris` the name alone."""
+        words, low = self.words.words, self.low
+        if words[self.high - 1][0].isupper() and not self.has_of:
+            while words[low][0].islower() and words[low + 1] not in _OWNING and "_" not in words[low]:
+                low += 1
+        return self.words.text[self.words.starts[low] : self.words.ends[self.high - 1]]
+
+    def has_head(self) -> bool:
+        """Whether the phrase ends in a noun, as far as its form tells: not `easiest`, `available`, `2`."""
+        if self.words.is_capital(self.head_index):
+            return any(letter.isalpha() for letter in self.head)
+        first = self.words.lower[self.low]
+        return is_noun(self.head) and first not in QUANTIFIERS and not first[0].isdigit()
+
+    def is_vague(self) -> bool:
+        """Whether it is one noun that says nothing by itself, alone or with a judgement: `the main reason`."""
+        described = any(word not in JUDGEMENTS for word in self.words.lower[self.low : self.head_index])
+        return (self.head in VAGUE or singular(self.head) in VAGUE) and not described and not self.has_of
+
+    def is_name(self) -> bool:
+        """Whether it is a name: its head has a capital that its place does not explain, or is an identifier; or another
+        word has, after an article (`the Ledger service`), before `of`, or of what ends in a number."""
+        lower = self.words.lower[self.low : self.high]
+        whole = self.determiner in ("the", "our") or self.has_of or not _OWNING.isdisjoint(lower)
+        whole = whole or (self.words.is_capital(self.low) and lower[-1][0].isdigit())
+        return any(self._is_proper(at) for at in range(self.low if whole else self.head_index, self.high))
+
+    def grade(self) -> Grade:
+        """How well it names one thing: NAME, DEFINITE, BARE or NONE."""
+        first = self.words.words[self.low]
+        if self.determiner in ("no", *_POINTING) or first in QUANTIFIERS or (not self.determiner and is_gerund(first)):
+            return NONE
+        if self.is_name():
+            return NONE if self._is_date() else NAME
+        if not self.has_head() or (self.is_vague() and not self._has_proper()):
+            return NONE
+        return self._grade_of_common_noun()
+
+    def _grade_of_common_noun(self) -> Grade:
+        ends_in_number = self.words.lower[self.high - 1][0].isdigit()
+        if self.determiner in _GENERAL:
+            return NAME if ends_in_number else DEFINITE
+        if self.determiner not in ("", "a", "an"):
+            return NONE
+        if self.determiner and self._has_proper():
+            return DEFINITE  # `a Redis replica`
+        return NAME if ends_in_number and self.size == 2 else BARE
+
+    def _is_date(self) -> bool:
+        lower = self.words.lower[self.low : self.high]
+        return all(word.rstrip(".") in _DATE_WORDS or word[0].isdigit() for word in lower)
+
+    def _has_proper(self) -> bool:
+        return any(self._is_proper(at) for at in range(self.low, self.high))
+
+    def _is_proper(self, at: int) -> bool:
+        word = self.words.words[at]
+        if any(letter.isupper() for letter in word[1:]) or "_" in word[1:-1] or "." in word[1:-1]:
+            return not word[0].isdigit()
+        return word[0].isupper() and (at > 0 or self._is_name_at_start())
+
+    def _is_name_at_start(self) -> bool:
+        """Whether the first word of a sentence is a name: no common word, no plural, and no part of a longer phrase."""
+        first = self.words.lower[self.low]
+        alone = self.head_index == self.low or self.words.at(self.low + 1) in _OWNING
+        return first not in SENTENCE_STARTERS and alone and singular(first) == first
+
+
+def phrase_before(words: Words, end: int) -> NounPhrase | None:
+    """The noun phrase whose last word is `end - 1`; None if there is none."""
+    low = _start_of(words, end)
+    if low == end:
+        return None
+    determiner = words.at(low - 1) if low > 0 and words.adjacent(low - 1) else ""
+    article = determiner in DETERMINERS
+    of = low - 1 - article
+    if determiner not in WEAK_DETERMINERS and of > 0 and words.at(of) == "of" and _is_whole(words, of - 1):
+        before = phrase_before(words, of)
+        if before:
+            return NounPhrase(words, before.begin, before.low, end, before.determiner)
+    if article:
+        is_title = low == 2 and determiner == "the" and words.is_capital(2) and words.is_capital(0)
+        if is_title and is_open(words.lower[0]):
+            return NounPhrase(words, 0, 0, end, "")  # `Sonic the Hedgehog`
+        return NounPhrase(words, low - 1, low, end, determiner)
+    if determiner in _CUTS or determiner in _DASHES:
+        return None
+    low = _without_openers(words, low, end)
+    return NounPhrase(words, low, low, end, "")
+
+
+def _start_of(words: Words, end: int) -> int:
+    low = end
+    while low > 0 and end - low < MAX_WORDS and (low == end or words.adjacent(low - 1)):
+        at = low - 1
+        inner = low < end and (
+            (words.lower[at] in PARTICLES and words.is_capital(low) and words.is_capital(at - 1))
+            or (words.lower[at] in _OWNING and _is_inside(words, at - 1))
+        )
+        if not (inner or _is_inside(words, at)):
+            break
+        low = at
+    return low
+
+
+def _is_inside(words: Words, at: int) -> bool:
+    """Whether the word at an index may belong to a phrase; also `WHO`, `US`."""
+    if not 0 <= at < len(words):
+        return False
+    word = words.words[at]
+    return is_open(words.lower[at]) or (len(word) > 1 and word.isupper() and words.lower[at] in PRONOUNS)
+
+
+def _is_whole(words: Words, at: int) -> bool:
+    """Whether a noun before `of` names a whole with what follows: not `a kind of`, `a number of`."""
+    return words.is_capital(at) or singular(words.lower[at]) not in VAGUE
+
+
+def _without_openers(words: Words, low: int, end: int) -> int:
+    """Where a phrase without a determiner begins: after adverbs that open the sentence, after a date."""
+    if low == 0:
+        while low < end - 1 and words.lower[low] in SENTENCE_STARTERS:
+            low += 1
+    elif words.at(low - 1) in PREPOSITIONS:
+        while low < end - 1 and (words.lower[low].rstrip(".") in _DATE_WORDS or words.lower[low].isdigit()):
+            low += 1
+    if low < end - 1 and _YEAR.fullmatch(words.words[low]) and words.at(low - 1) in PREPOSITIONS | {","}:
+        low += 1
+    return low
+
+
+def phrase_after(words: Words, start: int) -> NounPhrase | None:
+    """The noun phrase that begins at word `start`, with its `of`; None if there is none, or only a part of one."""
+    determiner = words.at(start) if words.at(start) in DETERMINERS else ""
+    low = start + bool(determiner)
+    if determiner == "all" and words.at(low) == "the":
+        low += 1
+    high = _end_of(words, low)
+    if high == low:
+        return None
+    while words.at(high) == "of" and words.adjacent(high - 1):
+        onward = high + 1 + (words.at(high + 1) in DETERMINERS - WEAK_DETERMINERS)
+        further = _end_of(words, onward)
+        if further == onward or further - low > MAX_WORDS + 2 or is_gerund(words.lower[onward]):
+            return None  # `the result of this`: what it names is elsewhere
+        high = further
+    return None if words.at(high) in _CUTS else NounPhrase(words, start, low, high, determiner)
+
+
+def _end_of(words: Words, low: int) -> int:
+    high = low
+    while high - low < MAX_WORDS and high < len(words) and (high == low or words.adjacent(high - 1)):
+        inner = high > low and (
+            (words.lower[high] in _OWNING and _is_inside(words, high + 1))
+            or (words.lower[high] in PARTICLES | {"&"} and words.is_capital(high - 1) and words.is_capital(high + 1))
+        )
+        if not (inner or _is_inside(words, high)) or (high > low and _ends_phrase(words, high)):
+            break
+        high += 1
+    return high
+
+
+def _ends_phrase(words: Words, at: int) -> bool:
+    """Whether a verb begins what follows the phrase: `a platform designed to`, `a tool providing`, `a tool uses`."""
+    word, following = words.lower[at], words.at(at + 1)
+    if words.is_capital(at):
+        return False
+    if is_participle(word):
+        is_end = following in PREPOSITIONS or not following[:1].isalnum()
+        return is_end or following in CONJUNCTIONS | DETERMINERS or is_adverb(following)
+    goes_on = following in DETERMINERS or words.is_capital(at + 1)
+    return (goes_on and word in THIRD_PERSONS) or (is_gerund(word) and (goes_on or following in PREPOSITIONS))
+
+
+def phrases_after(words: Words, start: int, verbs: Container[str]) -> list[NounPhrase]:
+    """The phrases of an enumeration from word `start` on: `Kafka, Redis and SQLite`; one where it is none.
+
+    A phrase that a word of `verbs` follows is the subject of the next clause.
+    """
+    first = phrase_after(words, start)
+    if first is None:
+        return []
+    found = [first]
+    while len(found) < MAX_JOINED:
+        comma = words.at(found[-1].high) == ","
+        onward = found[-1].high + comma
+        is_last = words.at(onward) in ("and", "&")
+        is_clause = comma and is_last and len(found) == 1
+        further = phrase_after(words, onward + is_last) if (comma or is_last) and not is_clause else None
+        if further is None or further.after in verbs or _is_verbal(further, verbs):
+            break
+        found.append(further)
+        if is_last:
+            return found
+    return [first]
+
+
+def _is_verbal(phrase: NounPhrase, verbs: Container[str]) -> bool:
+    """Whether a phrase begins with a verb: `and provides`, `and starring Ada`."""
+    first = phrase.words.lower[phrase.low]
+    if phrase.determiner or phrase.words.is_capital(phrase.low):
+        return False
+    return first in verbs or is_gerund(first) or (first.endswith("ed") and phrase.size == 1)

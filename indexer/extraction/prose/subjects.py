@@ -1,0 +1,156 @@
+"""The subjects of a verb: before it, before a relative clause or an insertion, or shared with the verb before."""
+
+from indexer.extraction.lexicon import word_set
+from indexer.extraction.prose.noun_phrases import DEFINITE, NAME, NounPhrase, Words, phrase_after, phrase_before
+from indexer.extraction.prose.predicates import VERB_FORMS
+from indexer.extraction.prose.word_classes import (
+    BE,
+    MODALS,
+    NEGATIONS,
+    PREPOSITIONS,
+    WEAK_DETERMINERS,
+    is_adverb,
+    is_gerund,
+)
+
+RELATIVES = word_set("which who that")
+_CONDITIONS = word_set("if unless whether when whenever until how why where wherever before after till")
+_NOTED = word_set("note notice remember recall")
+_JOINING = ("and", "but", "then")
+_IDIOMS = frozenset(("in turn", "in fact", "by default", "in practice", "for now", "in addition", "at last"))
+_OPENERS = word_set("now here today")
+
+
+class Subjects:
+    """Finds subjects from left to right; remembers those of the latest verb, for verbs that share them."""
+
+    def __init__(self, words: Words) -> None:
+        self._words = words
+        self.latest: list[NounPhrase] = []
+        self.complement_end = -1  # of the latest `X is a Y`, after which a relative clause is about X
+
+    def before(self, verb: int, is_plural: bool) -> list[NounPhrase]:
+        """The subjects of the verb group that begins at an index; none where it states no fact."""
+        words, at = self._words, verb
+        while at > 1 and (is_adverb(words.at(at - 1)) or self._is_idiom(at - 2)):
+            at -= 2 if self._is_idiom(at - 2) else 1
+        before = words.at(at - 1)
+        if not before or before in MODALS or before in NEGATIONS or before in BE or before == "to":
+            return []
+        if before in _JOINING or (before == "," and words.at(at) in _JOINING):
+            return self._shared(at - 1)
+        if before in RELATIVES:
+            return self._antecedent(at - 1)
+        if before == ",":
+            return self._before_insertion(at - 1)
+        phrase = phrase_before(words, at)
+        return self._whole(phrase, is_plural) if phrase else []
+
+    def described(self, participle: int) -> list[NounPhrase]:
+        """What a participle describes: the phrase before it, or the subject whose complement that is."""
+        words = self._words
+        if words.at(participle - 1) in ("and", "or"):
+            return self.latest if self.complement_end >= 0 else []
+        is_apart = words.at(participle - 1) == ","
+        phrase = phrase_before(words, participle - is_apart)
+        if phrase is None:
+            return []
+        if phrase.high == self.complement_end:
+            return self.latest
+        if 0 <= self.complement_end < phrase.high:
+            return []  # `a library for Python based on`: the library is, or Python
+        weak = phrase.determiner in WEAK_DETERMINERS or (phrase.begin == 0 and not words.is_capital(0))
+        return [] if weak or (is_apart and phrase.grade() < DEFINITE) else [phrase]
+
+    def _is_idiom(self, at: int) -> bool:
+        return f"{self._words.at(at)} {self._words.at(at + 1)}" in _IDIOMS
+
+    def _shared(self, conjunction: int) -> list[NounPhrase]:
+        """The subjects of the verb before, else the phrase that the sentence begins with."""
+        if self.latest:
+            return self.latest
+        opening = phrase_after(self._words, 0)
+        if opening and opening.high < conjunction and opening.grade() >= DEFINITE:
+            return self._whole(opening, is_plural=True)
+        return []
+
+    def _antecedent(self, relative: int) -> list[NounPhrase]:
+        """What `, which` or `who` is about; a clause without a comma only narrows what its noun means."""
+        words = self._words
+        end = relative - (words.at(relative - 1) == ",")
+        if end == self.complement_end:
+            return self.latest
+        if 0 <= self.complement_end < end and words.at(self.complement_end) != ",":
+            return []  # `a library for Python, which`: of the library, or of Python
+        phrase = phrase_before(words, end) if end < relative else None
+        if phrase is None or words.at(relative) == "that" or phrase.determiner in WEAK_DETERMINERS:
+            return []
+        return [phrase] if phrase.grade() >= DEFINITE else []
+
+    def _before_insertion(self, comma: int) -> list[NounPhrase]:
+        """The phrase before an insertion that ends at a comma: `Beacon, which we like, uses`."""
+        words = self._words
+        for at in range(comma - 1, 0, -1):
+            if words.lower[at] in (";", ":"):
+                break
+            phrase = phrase_before(words, at) if words.lower[at] == "," else None
+            if phrase and words.at(at + 1) not in ("and", "or") and phrase.grade() >= DEFINITE:
+                return self._whole(phrase, is_plural=False)
+        return []
+
+    def _whole(self, phrase: NounPhrase, is_plural: bool) -> list[NounPhrase]:
+        """The phrase, or what it is only a part of: the head before its preposition, all phrases that `and` joins."""
+        words = self._words
+        if phrase.determiner == "that" and phrase.before in _NOTED:
+            phrase = NounPhrase(words, phrase.low, phrase.low, phrase.high, "")
+        elif phrase.determiner in WEAK_DETERMINERS or (
+            phrase.before == "that" and words.at(phrase.begin - 2) not in _NOTED
+        ):
+            return []
+        if self._is_conditional(phrase.begin) or self._is_action(phrase):
+            return []
+        if phrase.before in PREPOSITIONS and phrase.begin > 1 and words.at(phrase.begin - 2) != ",":
+            return self._head(phrase, is_plural)
+        if phrase.before == "and":
+            return self._joined(phrase, is_plural)
+        is_object = phrase.before in VERB_FORMS and phrase.begin > 1 and not phrase.determiner
+        return [] if is_object and phrase.before not in _OPENERS else [phrase]
+
+    def _head(self, phrase: NounPhrase, is_plural: bool) -> list[NounPhrase]:
+        """What a preposition before the phrase belongs to: the class in `a class used as a hook needs`."""
+        words, end = self._words, phrase.begin - 1
+        while end > 1 and words.lower[end - 1].endswith("ed"):
+            end -= 1
+        head = phrase_before(words, end)
+        if head is None:
+            return [] if words.at(phrase.begin - 2)[:1].isalnum() else [phrase]
+        return self._whole(head, is_plural)
+
+    def _joined(self, phrase: NounPhrase, is_plural: bool) -> list[NounPhrase]:
+        """Two phrases with a verb in the plural; else the last, or both as one name: `Clear and Present Danger is`."""
+        other = phrase_before(self._words, phrase.begin - 1)
+        if other is None or other.before in PREPOSITIONS or other.before == "and":
+            return [phrase]
+        if is_plural:
+            is_adjective = other.begin == 0 and other.high == 1 and phrase.grade() < NAME  # `Free and open licences`
+            return [phrase] if is_adjective else [*self._whole(other, is_plural=False), phrase]
+        is_one = (other.begin == 0 or other.determiner == "the") and not phrase.determiner and phrase.grade() == NAME
+        return [NounPhrase(self._words, other.begin, other.low, phrase.high, other.determiner)] if is_one else [phrase]
+
+    def _is_action(self, phrase: NounPhrase) -> bool:
+        """Whether the subject is an action: `Calling globals returns`, `installing the package installs`."""
+        words, at = self._words, phrase.begin - 1
+        while at >= 0 and is_adverb(words.at(at)):
+            at -= 1
+        if at >= 0 and is_gerund(words.lower[at]):
+            return True
+        return not phrase.determiner and phrase.size > 1 and is_gerund(words.lower[phrase.low])
+
+    def _is_conditional(self, begin: int) -> bool:
+        """Whether the clause that ends before an index opens with `when`, `whether`, …."""
+        for at in range(begin - 1, -1, -1):
+            if self._words.lower[at] in (",", ";", ":", "but"):
+                break
+            if self._words.lower[at] in _CONDITIONS:
+                return True
+        return False

@@ -1,0 +1,114 @@
+"""Which fields of a header, a list or a table relate a document to something, by their name and the form of the value.
+
+A field relates where it names persons, other documents, or one of a few classes of documents. Fields that say how to
+show a document do not, whatever program shows it: they hold booleans, positions, paths, other forms of the title.
+"""
+
+import re
+
+from indexer.extraction.lexicon import word_set
+from indexer.extraction.names import kind_of, name_of
+
+MAX_CATEGORY_WORDS = 6
+MAX_UNLISTED_WORDS = 3
+MAX_UNLISTED_CHARACTERS = 40
+LISTED_CONFIDENCE = 1.0
+UNLISTED_CONFIDENCE = 0.6  # of fields outside the lists, by the form of their value alone
+
+# Fields that hold a list of persons.
+PERSONS = word_set(
+    """author authors contributor contributors creator editor editors maintainer maintainers reviewer sponsor sponsors
+    delegate delegates translator"""
+)
+# Fields that name other documents; a bare number there is a number of the document's own series.
+DOCUMENTS = word_set(
+    """requires replaces superseded_by supersedes obsoletes obsoleted_by updates updated_by depends_on extends
+    implements related related_to see_also part_of parent replaced_by amends amended_by"""
+)
+# Fields that hold a list of short values.
+LISTS = word_set("topic tag keyword category python_version version language")
+CLASSES = word_set(
+    """owner owners team teams status state type kind category topic tag keyword area component platform product project
+    program group department organisation organization company publisher journal venue series language license licence
+    country city location region stage phase severity priority audience domain subject genre assignee reporter approver
+    approvers approved_by reviewed_by reviewers decider deciders consulted informed stakeholder stakeholders client
+    customer supplier vendor lead leads manager runs_on written_in hosted_on hosted_by used_by uses maintained_by
+    owned_by created_by managed_by produced_by founded_by located_in belongs_to successor predecessor environment tier
+    service repository channel contact responsible accountable director cast composer founder headquarters industry"""
+)
+_NUMBERED = word_set("version versions python_version release since")
+_TIMES = word_set(
+    """date year created published updated modified decided released decision_date last_modified last_updated lastmod
+    created_at updated_at published_at release_date effective_date expires founded born died opened"""
+)
+# Parts of names of fields that say how a document is shown, found and sorted.
+_PRESENTATION = re.compile(
+    r"title|layout|template|theme|style|css|colou?r|icon|image|img|logo|weight|order|sort|menu|nav|sidebar|toc|draft|slug"
+    r"|url|link|path|permalink|redirect|render|format|comment|math|highlight|hid(?:e|den)|show|display|cover|thumb"
+    r"|excerpt|summary|description|body|text|content|charset|encoding|position|index|search|robots|card|class|widget"
+    r"|(?:^|[._])(?:id|key|alias|aliases|lang|locale|generator|file|history|discussions?|resolution|params?|meta)(?:[._]|$)"
+)
+_LITERALS = word_set("true false yes no on off none null nil n/a na - tbd unknown todo")
+_NOT_VALUE = re.compile(
+    r"[a-z][a-z0-9+.-]*:/|www\.|\S+@\S+\.|[][{}<>;=$%*\\]|^[~./#]|\w/\w*/|\.[a-z]{2,4}$", re.IGNORECASE
+)
+_DATE = re.compile(r"\b[12]\d{3}\b")
+_SENTENCE = re.compile(r"[a-z)]{2}[.!?]\s+\w")
+_CATEGORY = re.compile(r"[^\W\d_][\w+#.'’ /-]*")
+_DOCUMENT_ID = re.compile(r"[A-Z][A-Za-z]{1,9}[- #]?\d{1,6}")
+
+
+def is_listed(field: str) -> bool:
+    """Whether a normalised field, such as `superseded_by`, is one that relates wherever it stands."""
+    return field in PERSONS or field in DOCUMENTS or field in LISTS or field in CLASSES
+
+
+def field_confidence(field: str, value: str, title: str) -> float:
+    """How sure it is that (document, field, value) is a fact: 0 where the field relates nothing.
+
+    `field` is normalised; `value` is one of its values as written; `title` that of the document.
+    """
+    words = value.split()
+    if not words or value.lower() in _LITERALS:
+        return 0.0
+    if is_listed(field) or _is_time(field) or _is_numbered(field):
+        return LISTED_CONFIDENCE if _has_its_form(field, value, words) else 0.0
+    is_title = not set(name_of(value).split()) - set(name_of(title).split())
+    if is_title or _PRESENTATION.search(field) or not _is_text(value, words):
+        return 0.0
+    return UNLISTED_CONFIDENCE if _is_name_or_category(value, words) else 0.0
+
+
+def _has_its_form(field: str, value: str, words: list[str]) -> bool:
+    """Whether a value of a listed field is what the field is for."""
+    if field in PERSONS:
+        return value.lower() != value and not _NOT_VALUE.search(value)
+    if field in DOCUMENTS:
+        return not _NOT_VALUE.search(value)
+    if len(words) > MAX_CATEGORY_WORDS:
+        return False
+    if _is_numbered(field):
+        return True
+    return bool(_DATE.search(value)) if _is_time(field) else _is_text(value, words)
+
+
+def _is_text(value: str, words: list[str]) -> bool:
+    """Whether a value has letters, and is no path, code or sentence."""
+    is_sentence = bool(_SENTENCE.search(value)) or (value[-1] in ".!?" and len(words) > MAX_CATEGORY_WORDS)
+    return not is_sentence and not _NOT_VALUE.search(value) and any(letter.isalpha() for letter in value)
+
+
+def _is_numbered(field: str) -> bool:
+    return field in _NUMBERED or field.rpartition("_")[2] in _NUMBERED
+
+
+def _is_time(field: str) -> bool:
+    return field in _TIMES or field.rpartition("_")[2] in ("date", "year")
+
+
+def _is_name_or_category(value: str, words: list[str]) -> bool:
+    if len(value) > MAX_UNLISTED_CHARACTERS:
+        return False
+    if _DOCUMENT_ID.fullmatch(value) or kind_of(name_of(value), value) in ("person", "organisation", "place"):
+        return True
+    return len(words) <= MAX_UNLISTED_WORDS and _CATEGORY.fullmatch(value) is not None

@@ -1,0 +1,115 @@
+"""Facts of verbs: who does what, turned round, shared, and what is no fact."""
+
+import pytest
+
+from indexer.extraction.prose.clauses import clause_facts, is_factual
+from indexer.extraction.prose.noun_phrases import words_of
+
+Triples = list[tuple[str, str, str]]
+
+
+def facts(sentence: str) -> Triples:
+    words = words_of(sentence, 0, len(sentence))
+    return [(one.subject, one.predicate, one.object) for one in clause_facts(words)] if is_factual(words) else []
+
+
+@pytest.mark.parametrize(
+    ("sentence", "expected"),
+    [
+        ("Team Heron owns Marsh.", [("Team Heron", "owns", "Marsh")]),
+        ("The crawler needs Redis 7 or later.", [("crawler", "requires", "Redis 7")]),
+        ("The report builder relies on the metrics store.", [("report builder", "depends_on", "metrics store")]),
+        ("Refunds are processed by the Cashier service.", [("Cashier service", "handles", "Refunds")]),
+        (
+            "Acme was founded by Ann Bell and Bo Chan.",
+            [("Acme", "founded_by", "Ann Bell"), ("Acme", "founded_by", "Bo Chan")],
+        ),
+        ("Ann Bell founded Acme.", [("Acme", "founded_by", "Ann Bell")]),
+        ("Marsh has been replaced by Delta.", [("Delta", "replaces", "Marsh")]),
+        ("The console is now running on Nomad.", [("console", "runs_on", "Nomad")]),
+        ("The console runs on port 9000.", [("console", "runs_on", "port 9000")]),
+        ("Marsh is part of the Wetland suite.", [("Marsh", "part_of", "Wetland suite")]),
+        ("Ann Bell is responsible for the billing system.", [("Ann Bell", "responsible_for", "billing system")]),
+        ("Marsh 3 was released in May 2021.", [("Marsh 3", "released_in", "May 2021")]),
+        ("The stack consists of a proxy and a queue.", [("proxy", "part_of", "stack"), ("queue", "part_of", "stack")]),
+        (
+            "Marsh supports Linux, macOS and Windows.",
+            [("Marsh", "supports", "Linux"), ("Marsh", "supports", "macOS"), ("Marsh", "supports", "Windows")],
+        ),
+        ("Heron and Marsh use Delta.", [("Heron", "uses", "Delta"), ("Marsh", "uses", "Delta")]),
+        ("All traces are stored in Jaeger.", [("traces", "stored_in", "Jaeger")]),
+        ("Marsh was audited by Norse Labs.", [("Norse Labs", "audits", "Marsh")]),
+        ("Marsh was bespangled by Norse Labs.", [("Marsh", "bespangled_by", "Norse Labs")]),
+    ],
+)
+def test_a_plain_sentence_states_its_fact(sentence: str, expected: Triples) -> None:
+    assert facts(sentence) == expected
+
+
+@pytest.mark.parametrize(
+    ("sentence", "expected"),
+    [
+        (
+            "Marsh, which is owned by Team Heron, uses Delta.",
+            [("Team Heron", "owns", "Marsh"), ("Marsh", "uses", "Delta")],
+        ),
+        (
+            "Marsh, maintained by Team Heron, uses Delta.",
+            [("Team Heron", "maintains", "Marsh"), ("Marsh", "uses", "Delta")],
+        ),
+        (
+            "Marsh is owned by Ann Bell and runs on Nomad.",
+            [("Ann Bell", "owns", "Marsh"), ("Marsh", "runs_on", "Nomad")],
+        ),
+        ("Marsh is a novel written by Ann Bell.", [("Marsh", "is_a", "novel"), ("Marsh", "written_by", "Ann Bell")]),
+        ("The office in Kiel uses Delta.", [("office", "uses", "Delta")]),
+        ("Although it is old, Marsh still uses Delta.", [("Marsh", "uses", "Delta")]),
+        ("Note that Marsh requires Delta.", [("Marsh", "requires", "Delta")]),
+        (
+            "Ann Bell joined Acme in 2020, and the crawler requires Redis.",
+            [("Ann Bell", "member_of", "Acme"), ("crawler", "requires", "Redis")],
+        ),
+    ],
+)
+def test_the_subject_may_stand_elsewhere(sentence: str, expected: Triples) -> None:
+    assert facts(sentence) == expected
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "Marsh does not use Delta.",
+        "Marsh never uses Delta.",
+        "Marsh is not owned by Ann Bell.",
+        "Marsh no longer uses Delta.",
+        "Marsh may use Delta.",
+        "Marsh will be replaced by Delta.",
+        "If Marsh uses Delta, Heron requires Redis.",
+        "When Marsh uses Delta.",
+        "Does Marsh use Delta?",
+        "Use Delta for Marsh.",
+        "We say that Marsh uses Delta.",
+        "They use Delta.",
+        "This requires Delta.",
+        "Marsh uses no Delta.",
+        "Calling Marsh requires Delta.",
+        "Marsh designs continue to sell.",
+        "Marsh requires help.",
+        "Services that use Delta are slow.",
+        "The thing uses the approach.",
+        "",
+        ".",
+    ],
+)
+def test_what_is_not_stated_is_no_fact(sentence: str) -> None:
+    assert facts(sentence) == []
+
+
+def test_a_name_counts_more_than_a_definite_phrase_and_a_listed_verb_more_than_another() -> None:
+    def confidence(sentence: str) -> float:
+        [one] = clause_facts(words_of(sentence, 0, len(sentence)))
+        return one.confidence
+
+    assert confidence("Heron uses Delta.") == 0.8
+    assert confidence("The crawler uses Delta.") == 0.7
+    assert confidence("Heron monitors Delta.") == 0.5
