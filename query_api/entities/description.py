@@ -12,7 +12,7 @@ from query_api.index.graph.edges import Numbers, Role, Statement
 from query_api.index.graph.identifiers import Keys
 from query_api.index.graph.typed_mentions import TypedMention, labels_of, typed_mentions_in, typed_mentions_of
 from query_api.index.graph.view import GraphView
-from query_api.query.sentences import sentence_holding, sentence_stating, sentences_of
+from query_api.query.sentences import sentence_holding, sentence_of_fact, sentences_of
 from schemas.entities import (
     Alias,
     EntityDefinition,
@@ -152,7 +152,8 @@ class EntityDescriber:
         """A few places that state it, with the sentence that names both ends."""
         texts = self._texts_of([fact]) if texts is None else texts
         for statement in fact.statements[:EVIDENCE_EACH]:
-            names = [normalise_name(part.surface) for part in statement.roles]
+            ends = {part.name: normalise_name(part.surface) for part in statement.roles}
+            names = [ends.get("subject", ""), ends.get("object", "")]
             yield self._at(statement.chunk, statement.passage, texts, names, statement.predicate)
 
     def evidence_of_mentions(self, pairs: Sequence[tuple[TypedMention, TypedMention]]) -> Evidence | None:
@@ -174,8 +175,9 @@ class EntityDescriber:
         row = texts.get(identifier)
         sentence = None
         if row is not None:
-            stating = sentence_stating(row.text, predicate) if predicate else None
-            sentence = sentence_holding(row.text, names) or stating
+            sentence = (
+                sentence_of_fact(row.text, predicate, *names[:2]) if predicate else sentence_holding(row.text, names)
+            )
         return Evidence(
             sentence=sentence,
             chunk_id=identifier,

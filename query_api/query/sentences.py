@@ -36,10 +36,23 @@ def sentence_naming(text: str, name: str) -> str | None:
     return None
 
 
-def sentence_stating(text: str, predicate: str) -> str | None:
-    """The first sentence of the text that holds the predicate's words, as `Superseded-By: 435` does."""
-    words = predicate.replace("_", " ").casefold()
-    return next((sentence for sentence in sentences_of(text) if words in sentence.casefold().replace("-", " ")), None)
+def sentence_of_fact(text: str, predicate: str, end: str, other: str) -> str | None:
+    """The sentence that states a fact of two normalised names, `other` in it: one that holds both, rather with
+    the predicate's words; else one with these and `other`, or its number (`Superseded-By: 435`); else one with `other`;
+    None where none has it.
+    """
+    stated, number = predicate.replace("_", " ").casefold(), other.rpartition(" ")[2]
+    best, most = None, 0
+    for sentence in sentences_of(text) if other else ():
+        words = f" {normalise_text(sentence)} "
+        names_other, says_so = f" {other} " in words, stated in sentence.casefold().replace("-", " ")
+        if names_other and f" {end} " in words:
+            value = 3 + says_so
+        else:
+            value = 2 if says_so and f" {number} " in words else int(names_other)
+        if value > most:
+            best, most = sentence, value
+    return best
 
 
 @lru_cache(MAX_CACHED_CHUNKS)

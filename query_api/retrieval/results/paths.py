@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from query_api.index.graph.view import GraphView
 from query_api.query.analysis import Question, analysed_question, normalise_text
 from query_api.query.entity_linking import QueryLink
-from query_api.query.sentences import sentence_naming, sentence_stating, sentences_of, written_in
+from query_api.query.sentences import sentence_naming, sentence_of_fact, sentences_of, written_in
 from query_api.retrieval.retrievers.graph_edges import Reason, Seed
 from query_api.retrieval.retrievers.graph_scoring import GraphResults
 from query_api.retrieval.retrievers.graph_seeds import residual_query
@@ -165,7 +165,7 @@ class PathBuilder:
         shown = text(chunk)
         evidence = None
         if shown is not None:
-            evidence = sentence_stating(shown, reason.predicate) or sentence_naming(shown, normalise_text(label))
+            evidence = sentence_of_fact(shown, reason.predicate, normalise_text(seed_title), normalise_text(label))
         fact = _edge(seed_title, reason.predicate, label, evidence, chunk, inverse=reason.inverse)
         stating = self._view.passage_id(self._view.passage_of_chunk(reason.chunk))
         if stating == passage_id:

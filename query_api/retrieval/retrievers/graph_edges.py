@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from query_api.index.graph.builder import CHUNK_EDGE_KINDS
-from query_api.index.graph.edges import Neighbourhood, rows_of
+from query_api.index.graph.edges import Neighbourhood, Statement, rows_of
 from query_api.index.graph.view import GraphView
 from query_api.query.entity_linking import MAX_TARGETS, QueryLink
 from schemas.errors import MalformedFilter
@@ -310,7 +310,7 @@ def stated(
     fans = np.bincount(np.array([fact.query_index for fact in facts], dtype=np.int64), minlength=len(origin)).tolist()
     entities = about.entity[whole].tolist()
     own = [{entity for entity, of in zip(entities, origin, strict=True) if of == at} for at in range(len(seeds))]
-    others_of = [sorted({role.entity for role in fact.roles} - own[origin[fact.query_index]]) for fact in facts]
+    others_of = [sorted(_ends(fact) - own[origin[fact.query_index]]) for fact in facts]
     targets_of = _about_each(view, {entity for others in others_of for entity in others})
     for fact, others in zip(facts, others_of, strict=True):
         at = origin[fact.query_index]
@@ -330,6 +330,11 @@ def stated(
                 for passage, share in entries(document):
                     score = edge * weight * share / math.sqrt(len(targets))
                     yield Activation(passage, score, reason._replace(entity=entity))
+
+
+def _ends(fact: Statement) -> set[int]:
+    """Subject and object: a fact's time or place leads to no other document."""
+    return {role.entity for role in fact.roles if role.name in ("subject", "object")}
 
 
 def _about_each(view: GraphView, entities: Iterable[int]) -> dict[int, list[tuple[int, float]]]:

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from indexer.chunking.sentences import sentence_spans
 from query_api.query.analysis import normalise_text
-from query_api.query.sentences import sentence_naming, written_in
+from query_api.query.sentences import sentence_naming, sentence_of_fact, written_in
 from schemas.ids import normalise_name
 
 WORDS = st.sampled_from(
@@ -41,3 +41,23 @@ def test_the_first_sentence_whose_normalised_words_hold_the_name_is_found(text: 
 )
 def test_a_name_is_shown_as_the_text_writes_it(text: str, name: str, written: str | None) -> None:
     assert written_in(text, name) == written
+
+
+CHUNK = "Tarn uses rope. Ada likes Tarn. Ada uses Tarn. Superseded-By: 435. Nobody knows."
+
+
+@pytest.mark.parametrize(
+    ("predicate", "end", "other", "sentence"),
+    [
+        ("uses", "ada", "tarn", "Ada uses Tarn."),
+        ("uses", "ben", "tarn", "Tarn uses rope."),
+        ("owns", "ben", "tarn", "Tarn uses rope."),
+        ("superseded_by", "pep 354", "pep 435", "Superseded-By: 435."),
+        ("uses", "ada", "cloth", None),
+        ("uses", "ada", "", None),
+    ],
+)
+def test_the_sentence_of_a_fact_holds_the_end_it_is_evidence_of(
+    predicate: str, end: str, other: str, sentence: str | None
+) -> None:
+    assert sentence_of_fact(CHUNK, predicate, end, other) == sentence

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
+from msgspec import structs
 
 from query_api.index.graph.view import GraphView
 from query_api.query.analysis import Question
@@ -12,6 +13,7 @@ from query_api.query.entity_linking import LinkedNames, NamedEntity, QueryLink, 
 from query_api.retrieval.retrievers import graph_edges
 from query_api.retrieval.retrievers.graph_edges import Activation
 from query_api.retrieval.retrievers.graph_scoring import connected_share, name_use, open_gate
+from schemas.graph_delta import RoleEdge
 from tests.support.fakes.text_stores import Page, world
 from tests.unit.query_api.retrieval.retrievers.small_world import ALPHA, HARBOUR, JANE, seed_of, view_of
 
@@ -115,6 +117,18 @@ def test_statements_lead_to_their_other_part() -> None:
     enter = graph_edges.entry_passages(view, {})
     reached = by_title(view, list(graph_edges.stated(view, seeds, enter, {"superseded_by": 0.4}.__getitem__)))
     assert reached == {"Jane Doe": pytest.approx(0.4)}
+
+
+def test_the_time_of_a_statement_leads_nowhere() -> None:
+    stating = Page("pep", "PEP 102", [["Header."]], facts=[("PEP 102", "superseded_by", "Jane Doe")])
+    year, made = Page("year", "1999", [["A year."]]), stating.contribution()
+    [fact] = made.statements
+    dated = structs.replace(fact, roles=[*fact.roles, RoleEdge("time", "1999", "1999")])
+    contributions = [structs.replace(made, statements=[dated]), JANE.contribution(), year.contribution()]
+    view = GraphView.from_contributions(contributions, 1)
+    enter = graph_edges.entry_passages(view, {})
+    reached = graph_edges.stated(view, [seed_of(view, stating)], enter, {"superseded_by": 0.4}.__getitem__)
+    assert by_title(view, list(reached)) == {"Jane Doe": pytest.approx(0.4)}
 
 
 def test_the_gate_opens_for_a_name_or_where_documents_lead_to_each_other() -> None:
