@@ -102,6 +102,10 @@ class Generation:
         return self.root / "snapshots"
 
     @property
+    def communities_dir(self) -> Path:
+        return self.root / "communities"
+
+    @property
     def manifest_path(self) -> Path:
         return self.root / "manifest.json"
 

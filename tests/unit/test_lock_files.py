@@ -33,7 +33,6 @@ def test_the_product_is_installed_without_what_only_tests_need() -> None:
     heavy = {
         "torch",
         "sentence-transformers",
-        "scipy",
         "openai",
         "orjson",
         "zstandard",

@@ -1,0 +1,1 @@
+"""Communities of entities: the graph that they are found in, partitions, titles and summaries."""

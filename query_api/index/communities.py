@@ -1,0 +1,131 @@
+"""The newest published communities, in memory."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from indexer.read.communities import CommunityManifest, CommunityTables
+from indexer.read.graph_tables import spelled
+from schemas.communities import CommunityLevel, CommunityMember, CommunityName, CommunitySentence, CommunitySummary
+
+LEVELS: tuple[CommunityLevel, ...] = ("coarse", "medium", "fine")
+
+
+class Place(NamedTuple):
+    """Where a community stands in the order of lists: by collection, level from coarse to fine, the largest first."""
+
+    collection: str
+    level: int
+    smaller: int
+    id: str
+
+
+class CommunityView:
+    """Immutable, for any thread."""
+
+    def __init__(self, manifest: CommunityManifest, tables: CommunityTables) -> None:
+        communities = tables.communities
+        self.name = manifest.name
+        self.graph_position = manifest.graph_position
+        self.made_at_ms = manifest.made_at_ms
+        self._communities = communities
+        self._members = tables.members
+        self._ids: list[str] = communities["id"].to_pylist()
+        self._row_of = {identifier: row for row, identifier in enumerate(self._ids)}
+        self._parents: list[int] = communities["parent"].to_pylist()
+        self._places = [
+            Place(collection, LEVELS.index(level), -size, identifier)
+            for collection, level, size, identifier in zip(
+                communities["collection"].to_pylist(),
+                communities["level"].to_pylist(),
+                communities["size"].to_pylist(),
+                self._ids,
+                strict=True,
+            )
+        ]
+        self._order = sorted(range(len(self._places)), key=self._places.__getitem__)
+        of = tables.members["community"].to_numpy()
+        self._first_members = np.searchsorted(of, np.arange(len(self._ids) + 1))  # they stand together
+
+    def __len__(self) -> int:
+        return len(self._ids)
+
+    def page(
+        self,
+        collection: str | None,
+        level: CommunityLevel | None,
+        words: str | None,
+        after: Place | None,
+        limit: int,
+    ) -> list[CommunitySummary]:
+        """The first `limit` after a place; with `words` those that have each word in the title or in a member's
+        label."""
+        rows: list[int] = []
+        named = None if not words else self._named(words)
+        for row in self._order:
+            place = self._places[row]
+            if (
+                (after is not None and place <= after)
+                or (collection is not None and place.collection != collection)
+                or (level is not None and LEVELS[place.level] != level)
+                or (named is not None and row not in named)
+            ):
+                continue
+            rows.append(row)
+            if len(rows) == limit:
+                break
+        return list(self.summaries(rows))
+
+    def summaries(self, rows: Sequence[int]) -> Iterator[CommunitySummary]:
+        for row, stored in zip(rows, self._communities.take(pa.array(rows, pa.int64())).to_pylist(), strict=True):
+            yield CommunitySummary(**_fields(stored), parent=self._id(self._parents[row]))
+
+    def place(self, identifier: str) -> Place:
+        return self._places[self._row_of[identifier]]
+
+    def row(self, identifier: str) -> int | None:
+        return self._row_of.get(identifier)
+
+    def parent(self, row: int) -> CommunityName | None:
+        parent = self._parents[row]
+        return None if parent < 0 else self._name(parent)
+
+    def children(self, row: int) -> list[CommunityName]:
+        """The largest first."""
+        return [self._name(child) for child in self._order if self._parents[child] == row]
+
+    def members(self, row: int) -> list[CommunityMember]:
+        """The most central first."""
+        first, last = self._first_members[row], self._first_members[row + 1]
+        part = self._members.slice(int(first), int(last - first)).combine_chunks()
+        ids = [each for chunk in part["id"].chunks for each in spelled(chunk).to_pylist()]
+        columns = (part[name].to_pylist() for name in ("label", "type", "strength"))
+        return [
+            CommunityMember(id=identifier, label=label, type=kind, strength=round(strength, 4))
+            for identifier, label, kind, strength in zip(ids, *columns, strict=True)
+        ]
+
+    def _named(self, words: str) -> set[int]:
+        found: set[int] | None = None
+        for word in words.split():
+            titles = pc.match_substring(self._communities["title"], word, ignore_case=True)
+            labels = pc.match_substring(self._members["label"], word, ignore_case=True)
+            rows = set(np.flatnonzero(titles.to_numpy()).tolist())
+            rows |= set(self._members["community"].filter(labels).to_pylist())
+            found = rows if found is None else found & rows
+        return found or set()
+
+    def _name(self, row: int) -> CommunityName:
+        stored = self._communities.slice(row, 1).to_pylist()[0]
+        return CommunityName(**{name: stored[name] for name in ("id", "level", "title", "size")})
+
+    def _id(self, row: int) -> str | None:
+        return None if row < 0 else self._ids[row]
+
+
+def _fields(stored: dict[str, Any]) -> dict[str, Any]:
+    named = {name: stored[name] for name in ("id", "collection", "level", "title", "type", "size")}
+    return named | {"summary": [CommunitySentence(**sentence) for sentence in stored["summary"]]}
