@@ -46,6 +46,7 @@ from streams.kafka.partition_reader import AWAY, PartitionReader, SettingsTopic
 from streams.kafka.producer import ConfirmedProducer
 from streams.kafka.topics import TopicReport, watch_partitions
 from streams.metrics import WorkerMetrics
+from streams.runtime.communities import MOST_SECONDS, Communities, CommunityFinder, is_due
 from streams.runtime.health import Health, HealthServer, Heartbeat
 from streams.runtime.maintenance import check_tables, maintain_tables, record_checksums
 from streams.runtime.progress import Progress, TopicPartition
@@ -106,13 +107,17 @@ class WorkerContext:
             if report.differences:
                 self._log.warning("a topic is not as it should be; it is used as it is", topic=report.sentence())
         stores = await self._open_stores(generation, encoder.dimension)
-        snapshots = self._snapshots(generation, stores)
+        communities = self._communities(generation)
+        snapshots = self._snapshots(generation, stores, communities.changed)
         self._cleanup.push_async_callback(snapshots.make)
         app = await self._app(generation, topics, stores)
         await self._attach_agents(app, generation, topics, stores, snapshots, parsers, encoder)
         self._cleanup.push_async_callback(app.stop)
         self._run(snapshots.run())
         self._run(snapshots.check())
+        if worker.communities:
+            self._run(communities.run())
+            self._run(communities.check())
         watchdog = self._watchdog()
         self._run(watchdog.run())
         self._run(
@@ -191,12 +196,27 @@ class WorkerContext:
         self._health.up("stores")
         return stores
 
-    def _snapshots(self, generation: Generation, stores: OpenStores) -> Snapshots:
+    def _communities(self, generation: Generation) -> Communities:
+        worker = self._settings.worker
+        schedule = SnapshotSchedule(
+            idle_seconds=worker.snapshot_idle_seconds,
+            min_seconds=worker.community_min_seconds,
+            max_seconds=MOST_SECONDS,
+            share=worker.community_share,
+            pending=is_due(generation, latest_snapshot(generation.snapshots_dir)),
+            is_busy=self._is_indexing,
+        )
+        return Communities(CommunityFinder(generation), self._store_thread("communities"), schedule)
+
+    def _is_indexing(self) -> bool:
+        return self._progress.is_busy(documents.STAGE, graph.BUSY_WITHIN_SECONDS)
+
+    def _snapshots(self, generation: Generation, stores: OpenStores, published: Callable[[], None]) -> Snapshots:
         newest = latest_snapshot(generation.snapshots_dir)
         schedule = SnapshotSchedule.of(
             self._settings.worker,
             pending=newest is None or newest.graph_position < stores.graph_position,
-            is_busy=lambda: self._progress.is_busy(documents.STAGE, graph.BUSY_WITHIN_SECONDS),
+            is_busy=self._is_indexing,
         )
         return Snapshots(
             writer=stores.graph,
@@ -205,6 +225,7 @@ class WorkerContext:
             schedule=schedule,
             metrics=self._metrics,
             newest=newest,
+            published=published,
         )
 
     async def _app(self, generation: Generation, topics: Mapping[str, TopicReport], stores: OpenStores) -> faust.App:

@@ -121,6 +121,15 @@ class WorkerBlock(BaseModel):
         le=1,
         description="Largest share of the time that making snapshots may take while changes keep coming.",
     )
+    communities: bool = Field(
+        True, description="Find communities of entities in the graph's snapshots, for `/v1/communities`."
+    )
+    community_min_seconds: float = Field(
+        60.0, gt=0, description="Least time between two findings of communities while documents are being indexed."
+    )
+    community_share: float = Field(
+        0.02, gt=0, le=1, description="Largest share of the time that finding communities may take meanwhile."
+    )
     maintenance_seconds: float = Field(
         2.0, gt=0, description="How often the vector tables are looked at; work is done only where it pays."
     )

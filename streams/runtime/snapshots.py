@@ -142,13 +142,16 @@ class Snapshots:
         schedule: SnapshotSchedule,
         metrics: WorkerMetrics,
         newest: GraphSnapshot | None,
+        published: Callable[[], None] = lambda: None,
         now_seconds: Callable[[], float] = time.time,
     ) -> None:
+        """`published` is called after each snapshot."""
         self._writer = writer
         self._thread = thread
         self._beside = beside
         self.schedule = schedule
         self._newest = newest
+        self._published = published
         self._log = structlog.get_logger("thalweg.worker")
         self._now_seconds = now_seconds
         metrics.snapshot_age.set_function(self._age_seconds)
@@ -201,6 +204,7 @@ class Snapshots:
             seconds=round(took, 4),
             copied_seconds=round(copied_seconds, 4),
         )
+        self._published()
         return copy, snapshot
 
     async def _compact(self, copy: GraphCopy, snapshot: GraphSnapshot) -> None:

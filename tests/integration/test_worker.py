@@ -1,8 +1,12 @@
 """The worker on a real Kafka and real stores: what goes in, what comes of it. All stories share one worker."""
 
+from contextlib import suppress
+from typing import Any
+
 import pytest
 
 from indexer.generations import current_generation
+from indexer.read.communities import published_communities, read_communities
 from indexer.read.graph_snapshots import latest_snapshot, read_graph
 from indexer.read.graph_tables import GraphTables
 from indexer.schema import DocumentRow
@@ -60,6 +64,27 @@ def test_raw_content_takes_its_id_from_the_key_and_its_metadata_from_headers(wor
     assert receipt.outcome == "indexed"
     assert row is not None
     assert (row.title, row.content_type, row.metadata) == ("Danube", "text/html", {"lang": "en"})
+
+
+def test_entities_that_documents_relate_become_communities(worker: WorkerProcess) -> None:
+    text = "Basel lies on the Rhine. Mainz lies on the Rhine. Basel and Mainz trade with Cologne on the Rhine."
+    with client(worker.kafka, worker.prefix) as user:
+        user.receipts_of([user.publish(f"trade/{number}", f"{text} Note {number}.") for number in range(3)])
+    generation = current_generation(worker.data_dir)
+    assert generation is not None
+
+    def communities() -> list[dict[str, Any]]:
+        for newest in published_communities(generation.communities_dir)[:1]:
+            with suppress(FileNotFoundError):
+                rows = read_communities(generation.communities_dir, newest).communities.to_pylist()
+                return [row for row in rows if row["collection"] == "trade"]
+        return []
+
+    wait_until(lambda: bool(communities()), "the communities are published")
+    found = communities()[0]
+    assert "Rhine" in found["title"]
+    assert found["summary"][0]["text"] in text
+    assert found["summary"][0]["document_id"] in {"0", "1", "2"}
 
 
 def test_poison_among_good_ones_is_buried_with_its_bytes_and_a_reason(worker: WorkerProcess) -> None:

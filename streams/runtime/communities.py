@@ -1,0 +1,124 @@
+"""Communities of entities: found after a snapshot of the graph, at intervals that grow with what they cost."""
+
+import asyncio
+import time
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+import structlog
+
+from indexer.communities.detection import find_communities
+from indexer.errors import DamagedStore
+from indexer.generations import Generation
+from indexer.lance_connection import connect
+from indexer.read.communities import CommunityManifest, CommunityTables, published_communities, read_communities
+from indexer.read.graph_snapshots import GraphSnapshot, latest_snapshot, read_graph
+from indexer.read.lance import LanceReader
+from indexer.runtime.resources import trim_memory
+from indexer.write.communities import publish_communities, remove_damaged
+from streams.runtime.snapshots import SnapshotSchedule
+from streams.runtime.store_thread import DATA_ERRORS, StoreThread
+
+CHECK_SECONDS = 60.0
+MOST_SECONDS = 3_600.0  # between two findings
+
+
+class Finder(Protocol):
+    """The calls block, and run in one thread."""
+
+    def find(self) -> CommunityManifest | None: ...
+    def remove_damaged(self) -> list[str]: ...
+
+
+class CommunityFinder:
+    """Finds and publishes the communities of a generation. The calls block: make them in a thread of their own."""
+
+    def __init__(self, generation: Generation) -> None:
+        self._generation = generation
+
+    def find(self) -> CommunityManifest | None:
+        """Those of the newest snapshot, published; None where they are there, or where there is no snapshot.
+
+        Raises FileNotFoundError for a snapshot that was replaced meanwhile (try again), DamagedStore for a damaged one,
+        TransientStoreError where texts cannot be read just now.
+        """
+        generation = self._generation
+        snapshot = latest_snapshot(generation.snapshots_dir)
+        if snapshot is None or not is_due(generation, snapshot):
+            return None
+        began = time.monotonic()
+        tables = find_communities(read_graph(generation.snapshots_dir, snapshot), self._texts, self._former())
+        return publish_communities(generation.communities_dir, tables, snapshot, time.monotonic() - began)
+
+    def remove_damaged(self) -> list[str]:
+        return remove_damaged(self._generation.communities_dir)
+
+    def _former(self) -> CommunityTables | None:
+        for manifest in published_communities(self._generation.communities_dir):
+            try:
+                return read_communities(self._generation.communities_dir, manifest)
+            except (DamagedStore, FileNotFoundError):
+                continue
+        return None
+
+    def _texts(self, chunk_ids: Sequence[str]) -> Mapping[str, str]:
+        tables = LanceReader(connect(self._generation.lance_dir)).snapshot()
+        return {chunk.id: chunk.text for chunk in tables.chunks(chunk_ids)}
+
+
+def is_due(generation: Generation, snapshot: GraphSnapshot | None) -> bool:
+    """Whether the newest communities are not of this snapshot."""
+    if snapshot is None:
+        return False
+    newest = next(iter(published_communities(generation.communities_dir)), None)
+    return newest is None or newest.snapshot != snapshot.name
+
+
+class Communities:
+    """Has them found when that is due: some time after a snapshot, less often the longer it takes."""
+
+    def __init__(self, finder: Finder, thread: StoreThread, schedule: SnapshotSchedule) -> None:
+        self._finder = finder
+        self._thread = thread
+        self._schedule = schedule
+        self._log = structlog.get_logger("thalweg.worker")
+
+    def changed(self) -> None:
+        """There is a newer snapshot."""
+        self._schedule.changed()
+
+    async def run(self) -> None:
+        """Until cancelled."""
+        while True:
+            await self._schedule.until_due()
+            await self.find()
+
+    async def check(self) -> None:
+        """At once, and every minute until cancelled: remove what is damaged, and have it made again."""
+        while True:
+            damaged = await self._thread.run(self._finder.remove_damaged)
+            if damaged:
+                self._log.error("damaged communities are removed, and made again", names=damaged)
+                self._schedule.changed()
+            await asyncio.sleep(CHECK_SECONDS)
+
+    async def find(self) -> None:
+        """Find them now. What the snapshot is to blame for waits for the next one: the rest of the worker goes on."""
+        token = self._schedule.begin()
+        try:
+            found = await self._thread.run(self._finder.find)
+        except (DamagedStore, *DATA_ERRORS) as error:
+            self._log.error("no communities are found in this snapshot", reason=str(error), exc_info=error)
+            found = None
+        took = self._schedule.made(token)
+        if found is None:
+            return
+        await self._thread.run(trim_memory)
+        self._log.info(
+            "communities found",
+            name=found.name,
+            graph_position=found.graph_position,
+            communities=found.tables["communities"].rows,
+            entities=found.tables["nodes"].rows,
+            seconds=round(took, 3),
+        )
