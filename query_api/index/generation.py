@@ -4,6 +4,7 @@ import asyncio
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple, Protocol
 
 import structlog
@@ -12,6 +13,7 @@ from indexer.errors import DamagedStore
 from indexer.generations import Generation, Manifest, read_manifest
 from indexer.runtime.resources import trim_memory
 from kafka_client.unreadable_batches import Skip
+from query_api.index.communities import CommunityView
 from query_api.index.follower import FollowedRecord, LocateBroker, LogUnavailable, Span, TopicFollower
 from query_api.index.graph.view import GraphView
 from query_api.index.snapshot import Snapshot
@@ -146,6 +148,8 @@ class ServedGeneration:
         self.graph = opened.graph
         self.graph_file = opened.graph_file
         self._damaged_graph_files = opened.damaged_graph_files
+        self.communities: CommunityView | None = None
+        self._known_communities: set[str] = set()
         self.graph_topic = names.graph(opened.generation.name)
         self._stores = stores
         self._in_thread = in_thread
@@ -164,7 +168,26 @@ class ServedGeneration:
         self._tailing = asyncio.create_task(self.tail.run(), name=f"tail of {self.graph_topic}")
 
     def snapshot(self) -> Snapshot:
-        return self._stores.snapshot(self.generation, self.reader, self.graph.view)
+        snapshot = self._stores.snapshot(self.generation, self.reader, self.graph.view)
+        return replace(snapshot, communities=self.communities)
+
+    async def follow_communities(self) -> None:
+        """Take the newest communities; damaged ones are skipped: the worker makes them again."""
+        try:
+            newest: CommunityView | None = await self._in_thread(
+                self._stores.newest_communities, self.generation, self._known_communities
+            )
+        except DamagedStore as error:
+            if str(error) not in self._known_communities:
+                self._known_communities.add(str(error))
+                log.warning("damaged communities skipped", reason=str(error))
+            return
+        except FileNotFoundError:  # replaced just now: the next refresh finds the newer ones
+            return
+        if newest is not None:
+            self.communities, self._known_communities = newest, {newest.name}
+            self._changed()
+            log.info("communities taken", name=newest.name, communities=len(newest))
 
     async def follow_snapshot_files(self) -> None:
         """Rebase the graph on the newest snapshot file; the base is built beside what is served.

@@ -218,6 +218,7 @@ class SnapshotManager:
             self._publish(served)
         self._checked_at = began
         await served.follow_snapshot_files()
+        await served.follow_communities()
 
     def _require_intact_index(self) -> None:
         """Damaged tables are read no further; what is in memory was checked when it was read, and is served on."""

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from indexer.read.rows import PassageRow
+from query_api.index.communities import CommunityView
 from query_api.index.curation import Curation
 from query_api.index.graph.view import GraphView
 from query_api.index.text.snapshot import TextSnapshot
@@ -30,7 +31,7 @@ class Snapshot:
     """Both stores at one moment. A passage that is newer in `text` than in `graph` is found by its text only.
 
     `in_memory` where no search that shows passages reads a table. `linking` is what collections chose, by name, and
-    `curation` what people say about their graphs.
+    `curation` what people say about their graphs. `communities` are the newest found, of an older graph perhaps.
     """
 
     generation: str
@@ -40,6 +41,7 @@ class Snapshot:
     in_memory: bool = False
     linking: Mapping[str, LinkingChoice] = field(default_factory=dict)
     curation: Curation = field(default_factory=Curation)
+    communities: CommunityView | None = None
 
     @property
     def reached(self) -> dict[int, int]:

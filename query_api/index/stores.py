@@ -13,9 +13,11 @@ import structlog
 
 from indexer.generations import Generation
 from indexer.integrity.files import Damage, damage_message, is_in_tables
+from indexer.read.communities import published_communities, read_communities
 from indexer.read.graph_snapshots import published_snapshots, read_graph, snapshot_named
 from indexer.read.lance import INDEX_TABLES
 from indexer.verify import damage_of
+from query_api.index.communities import CommunityView
 from query_api.index.graph.view import GraphView
 from query_api.index.snapshot import Snapshot
 from query_api.index.text.snapshot import TextReader
@@ -54,6 +56,14 @@ class Stores:
             return GraphView.empty()
         snapshot = snapshot_named(generation.snapshots_dir, file.name)
         return GraphView.build(read_graph(generation.snapshots_dir, snapshot), snapshot.graph_position)
+
+    def newest_communities(self, generation: Generation, known: Collection[str]) -> CommunityView | None:
+        """The newest communities; None where they are among the `known`, or there are none. Raises DamagedStore where
+        they are not what was written, FileNotFoundError where newer ones have just replaced them."""
+        newest = next(iter(published_communities(generation.communities_dir)), None)
+        if newest is None or newest.name in known:
+            return None
+        return CommunityView(newest, read_communities(generation.communities_dir, newest, ("communities", "members")))
 
     def damage_of(self, generation: Generation) -> Iterator[list[Damage]]:
         """All that is not what was written, found step by step; each step reads files."""

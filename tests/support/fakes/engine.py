@@ -16,6 +16,7 @@ from indexer.generations import Generation, open_generation
 from indexer.integrity.files import Damage
 from indexer.schema import DocumentRow, StoredPosition
 from query_api.app import create_app
+from query_api.index.communities import CommunityView
 from query_api.index.graph.view import GraphView
 from query_api.index.snapshot import Snapshot
 from query_api.index.stores import GraphFile
@@ -152,6 +153,7 @@ class ScriptedEngine:
     graph_file: GraphFile | None = None
     damage: list[Damage] = field(default_factory=list)
     graphs: dict[str, list[Contribution]] = field(default_factory=dict)
+    communities: CommunityView | None = None
     encoder_failure: Exception | None = None
     encoder: Words = field(default_factory=Words)
     reranker: ServedReranker | None = None
@@ -177,6 +179,10 @@ class ScriptedEngine:
         if file is None:
             return GraphView.empty()
         return GraphView.from_contributions(self.graphs.get(file.name, []), file.position)
+
+    def newest_communities(self, generation: Generation, known: Collection[str]) -> CommunityView | None:
+        found = self.communities
+        return None if found is None or found.name in known else found
 
     def damage_of(self, generation: Generation) -> Iterator[list[Damage]]:
         yield self.damage

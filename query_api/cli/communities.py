@@ -1,0 +1,70 @@
+"""`thalweg graph communities`: communities of entities."""
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.markup import escape
+
+from query_api.cli.app import DataDir, Json, Url, show_answer
+from schemas.errors import plain_failures
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from query_api.cli.display import PlainConsole
+
+
+@plain_failures()
+def show_communities(
+    community_id: Annotated[str | None, typer.Argument(help="The id of one, to be shown with its members.")] = None,
+    collection: Annotated[str | None, typer.Option(help="Of this collection only.")] = None,
+    level: Annotated[str | None, typer.Option(help="coarse, medium or fine.", show_default="all")] = None,
+    query: Annotated[
+        str | None, typer.Option("--query", "-q", help="Only those with these words in title or members.")
+    ] = None,
+    cursor: Annotated[str | None, typer.Option(help="The next_cursor of the page before.")] = None,
+    limit: Annotated[int, typer.Option(min=1, max=200, help="Communities; of one, members.")] = 20,
+    as_json: Json = False,
+    url: Url = None,
+    data_dir: DataDir = None,
+) -> None:
+    """List communities of entities, largest first, or show one with its summary, members and neighbours."""
+    if community_id is not None:
+        path, params, show = f"/v1/communities/{community_id}", {"limit": limit}, _show_one
+        show_answer(path, params, show, as_json=as_json, url=url, data_dir=data_dir)
+        return
+    chosen = {"collection": collection, "level": level, "q": query, "cursor": cursor, "limit": limit}
+    show_answer("/v1/communities", chosen, _show_list, as_json=as_json, url=url, data_dir=data_dir)
+
+
+def _show_list(console: "PlainConsole", answer: dict[str, Any]) -> None:
+    if not answer["communities"]:
+        console.print("There are no such communities.")
+    for community in answer["communities"]:
+        for line in _lines(community):
+            console.print(escape(line))
+    if answer["next_cursor"]:
+        console.print(f"There are more: --cursor {answer['next_cursor']}")
+
+
+def _show_one(console: "PlainConsole", answer: dict[str, Any]) -> None:
+    for line in _lines(answer):
+        console.print(escape(line))
+    if answer["parent_community"]:
+        console.print(escape(f"  part of {_named(answer['parent_community'])}"))
+    for child in answer["children"]:
+        console.print(escape(f"  holds {_named(child)}"))
+    for member in answer["members"]:
+        kind = f" ({member['type']})" if member["type"] else ""
+        console.print(escape(f"  - {member['label']}{kind}"))
+
+
+def _lines(community: dict[str, Any]) -> "Iterator[str]":
+    yield f"{community['id']}  {community['collection']}  {community['level']}, {community['size']} entities"
+    yield f"  {community['title']}"
+    for sentence in community["summary"]:
+        yield f"    {sentence['text']} [{sentence['document_id']}]"
+
+
+def _named(community: dict[str, Any]) -> str:
+    return f"{community['title']} ({community['level']}, {community['size']} entities): {community['id']}"

@@ -1,0 +1,125 @@
+"""`/v1/communities`: communities of entities, their members and summaries."""
+
+import base64
+import binascii
+from collections.abc import Sequence
+from typing import Annotated, TypeVar
+
+import msgspec
+from fastapi import APIRouter, Query
+
+from indexer.errors import MalformedCursor
+from query_api.errors import ApiProblem, problem_responses
+from query_api.index.communities import CommunityView, Place
+from query_api.index.graph.identifiers import key_of
+from query_api.index.snapshot import Snapshot
+from query_api.routes.parameters import ServiceOf
+from schemas.clock import rfc3339
+from schemas.communities import CommunityDetail, CommunityLevel, CommunityPage, CommunitySummary
+
+router = APIRouter(tags=["graph"])
+
+RETRY_SECONDS = 10
+NONE_YET = (
+    "No communities are found yet. The worker finds them after its next snapshot of the graph, in a quiet moment or "
+    "about once a minute: is one running, and is THALWEG_WORKER__COMMUNITIES on?"
+)
+
+
+@router.get("/v1/communities", summary="List communities of entities")
+async def list_communities(
+    service: ServiceOf,
+    collection: Annotated[str | None, Query(max_length=128, description="Only this one; all when left out.")] = None,
+    level: Annotated[CommunityLevel | None, Query(description="Only this level; all three when left out.")] = None,
+    q: Annotated[
+        str | None, Query(max_length=200, description="Only those with these words in the title or in members' names.")
+    ] = None,
+    cursor: Annotated[str | None, Query(max_length=8192, description="The `next_cursor` of the page before.")] = None,
+    limit: Annotated[int, Query(ge=1, le=200)] = 50,
+) -> CommunityPage:
+    """By collection, from coarse to fine, the largest first."""
+    snapshot = service.snapshot()
+    view = view_of(snapshot)
+    try:
+        after = None if cursor is None else _place_of(cursor)
+    except MalformedCursor as error:
+        raise ApiProblem(400, "Malformed cursor", str(error)) from error
+
+    def read() -> tuple[list[CommunitySummary], bool]:
+        found = view.page(collection, level, q, after, limit + 1)
+        return with_current_sentences(snapshot, found[:limit]), len(found) > limit
+
+    page, has_more = await service.read(read)
+    return CommunityPage(
+        communities=page,
+        next_cursor=_cursor_after(view.place(page[-1].id)) if has_more else None,
+        graph_position=view.graph_position,
+        made_at=rfc3339(view.made_at_ms),
+    )
+
+
+@router.get("/v1/communities/{community_id}", summary="A community of entities", responses=problem_responses(404))
+async def get_community(
+    community_id: str,
+    service: ServiceOf,
+    limit: Annotated[int, Query(ge=1, le=10_000, description="Members, at most.")] = 100,
+) -> CommunityDetail:
+    """Its summary with sources, its most central members, the coarser and the finer communities beside it."""
+    snapshot = service.snapshot()
+    view = view_of(snapshot)
+    row = view.row(community_id)
+    if row is None:
+        raise ApiProblem(
+            404,
+            "No such community",
+            f"There is no community {community_id[:80]!r} now: it was merged or has broken up. GET /v1/communities "
+            "lists those there are.",
+        )
+    found = row
+
+    def read() -> CommunityDetail:
+        summary = with_current_sentences(snapshot, list(view.summaries([found])))[0]
+        members = view.members(found)
+        live = snapshot.graph.entity_names([key_of(member.id) for member in members])
+        return CommunityDetail(
+            **summary.model_dump(),
+            parent_community=view.parent(found),
+            children=view.children(found),
+            members=[member for member in members if key_of(member.id) in live][:limit],
+            graph_position=view.graph_position,
+        )
+
+    return await service.read(read)
+
+
+def view_of(snapshot: Snapshot) -> CommunityView:
+    """Raises ApiProblem 503 while there are none."""
+    if snapshot.communities is None:
+        raise ApiProblem(503, "No communities yet", NONE_YET, retry_after_seconds=RETRY_SECONDS)
+    return snapshot.communities
+
+
+Summary = TypeVar("Summary", bound=CommunitySummary)
+
+
+def with_current_sentences(snapshot: Snapshot, communities: Sequence[Summary]) -> list[Summary]:
+    """Without sentences of chunks that were changed or deleted since."""
+    cited = {sentence.chunk_id for community in communities for sentence in community.summary}
+    there = snapshot.text.chunks(list(cited))
+    return [
+        community.model_copy(update={"summary": [each for each in community.summary if each.chunk_id in there]})
+        for community in communities
+    ]
+
+
+def _cursor_after(place: Place) -> str:
+    return base64.urlsafe_b64encode(msgspec.json.encode(place)).decode().rstrip("=")
+
+
+def _place_of(cursor: str) -> Place:
+    """The last of the page before. Raises MalformedCursor."""
+    try:
+        padded = cursor.encode("ascii") + b"=" * (-len(cursor) % 4)
+        return msgspec.json.decode(base64.b64decode(padded, altchars=b"-_", validate=True), type=Place)
+    except (binascii.Error, ValueError) as error:
+        raise MalformedCursor("Give the `next_cursor` of the page before, as it came.") from error
