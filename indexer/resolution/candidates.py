@@ -22,6 +22,7 @@ MOST_COMPARED = 40
 MOST_IN_BLOCK = 40
 MOST_WORDS = 8
 MAX_NAME_CHARACTERS = 200
+CODE = "identifier"  # the type of names in code, where each letter counts
 MIN_FUZZY_CHARACTERS = 4
 DELETION_CHARACTERS = 9  # of a word's beginning that deletions are made of
 MOST_SIMILAR_WORDS = 6
@@ -144,10 +145,11 @@ class CandidateIndex:
 
     def _blocks_of_misspellings(self, form: _Form) -> Iterator[str]:
         """The blocks in which it would stand with one of its words spelt as another word that is known."""
-        for at, word in enumerate(form.words):
+        words = form.words[:MOST_WORDS]
+        for at, word in enumerate(words):
             for other in self._similar_words(word):
-                yield f"w {other}" if len(form.words) > 1 else f"l {other}"
-                for beside in form.words[:at] + form.words[at + 1 :]:
+                yield f"w {other}" if len(words) > 1 else f"l {other}"
+                for beside in words[:at] + words[at + 1 :]:
                     yield _pair_block(beside, other)
 
     def _similar_words(self, word: str) -> list[str]:
@@ -194,7 +196,7 @@ def _take(blocks: dict[Block, set[str] | str], block: Block, member: str) -> Non
 def _form(entity: NamedEntity) -> _Form | None:
     key = resolution_key(entity.name, entity.type) if len(entity.name) <= MAX_NAME_CHARACTERS else ""
     plain = [word.strip(".") for word in key.split() if word.strip(".")]
-    words = [word for word in plain if word not in _SMALL_WORDS][:MOST_WORDS]
+    words = [word for word in plain if word not in _SMALL_WORDS]
     if entity.type == "person" and len(words) > 2 and words[0] in HONORIFICS:
         words = words[1:]
     if not words:
@@ -205,20 +207,22 @@ def _form(entity: NamedEntity) -> _Form | None:
     digits = tuple(word for word in plain if any(map(str.isdigit, word)))
     initials = frozenset("".join(word[0] for word in each) for each in (plain, words) if len(each) > 1)
     surface = entity.name.replace(".", "").strip()
-    acronym = letters if len(plain) == 1 and 2 <= len(surface) <= 8 and surface.isupper() else ""
+    is_acronym = len(plain) == 1 and 2 <= len(surface) <= 8 and surface.isupper() and surface.isalpha()
+    acronym = letters if is_acronym else ""
     return _Form(entity, key, tuple(words), letters, digits, initials, acronym)
 
 
 def _blocks(form: _Form) -> Iterator[str]:
     """Their kinds: letters, words, pairs of words, initials of all words, initial and last word."""
+    words = form.words[:MOST_WORDS]
     yield f"l {form.letters}"
-    for word in form.words:
+    for word in words:
         yield f"w {word}"
-    for first, second in combinations(form.words, 2):
+    for first, second in combinations(words, 2):
         yield _pair_block(first, second)
     for acronym in {*form.initials, form.acronym} - {""}:
         yield f"a {acronym}"
-    for word in form.words[:-1]:
+    for word in form.words[: min(MOST_WORDS, len(form.words) - 1)]:
         yield f"i {word[0]} {form.words[-1]}"
 
 
@@ -260,14 +264,27 @@ def _reasons(one: _Form, other: _Form) -> Iterator[tuple[float, str]]:
         yield 0.75, f"In {names}, initials of one may stand for words of the other."
     alike = ratio(one.letters, other.letters) / 100
     one_letter = len(longer.letters) >= MIN_LETTERS and OSA.distance(one.letters, other.letters, score_cutoff=1) <= 1
-    if (alike >= MIN_LETTERS_ALIKE or one_letter) and _differ_in_spelling(shorter.words, longer.words):
+    may_be_misspelt = CODE not in {one.entity.type, other.entity.type}
+    if (
+        may_be_misspelt
+        and (alike >= MIN_LETTERS_ALIKE or one_letter)
+        and _differ_in_spelling(shorter.words, longer.words)
+    ):
         yield alike - 0.05, f"{names} differ in a letter or two."
-    shared = len(set(one.words) & set(other.words))
-    overlap = shared / len(set(one.words) | set(other.words))
-    if shared == len(set(shorter.words)) and overlap >= MIN_SCORE:
+    common = set(one.words) & set(other.words)
+    overlap = len(common) / len(set(one.words) | set(other.words))
+    if all(map(str.isdigit, common)):
+        return  # `Chapter 3` and `May 3`
+    if len(common) == len(set(shorter.words)) and (overlap > MIN_SCORE or _is_short_form(shorter, longer)):
         yield 0.5 + 0.3 * overlap, f"{shorter.entity.name!r} is a part of {longer.entity.name!r}."
     elif overlap > MIN_SCORE:
-        yield 0.75 * overlap, f"{names} share {shared} words."
+        yield 0.75 * overlap, f"{names} share {len(common)} words."
+
+
+def _is_short_form(shorter: _Form, longer: _Form) -> bool:
+    """Whether people shorten a name of two words so: to the family name, or an organisation to the first word."""
+    by_type = {"person": longer.words[-1], "organisation": longer.words[0]}
+    return len(longer.words) == 2 and shorter.words == (by_type.get(longer.entity.type),)
 
 
 def _differ_in_spelling(shorter: tuple[str, ...], longer: tuple[str, ...]) -> bool:
@@ -278,7 +295,7 @@ def _differ_in_spelling(shorter: tuple[str, ...], longer: tuple[str, ...]) -> bo
     if len(left) == len(right) == 1:
         length = max(len(left[0]), len(right[0]))
         return length >= MIN_FUZZY_CHARACTERS and OSA.distance(left[0], right[0]) <= (1 if length < 9 else 2)
-    return OSA.distance("".join(sorted(left)), "".join(sorted(right))) <= 1
+    return bool(left and right) and OSA.distance("".join(sorted(left)), "".join(sorted(right))) <= 1
 
 
 def _initials_fit(initialled: tuple[str, ...], full: tuple[str, ...]) -> bool:

@@ -24,6 +24,8 @@ def named(identifier: str, name: str, entity_type: str = "person") -> NamedEntit
         ("organisation", "Аcme", "Acme", "look-alike letters"),
         ("product", "LanceDB", "Lance DB", "blanks"),
         ("thing", "Wild Things", "Wild Thing", "singular and plural"),
+        ("identifier", "TypedDicts", "TypedDict", "singular and plural"),
+        ("person", "Okafor", "Maria Okafor", "is a part of"),
         ("concept", "nearest neighbour search", "nearest neighbor search", "a letter or two"),
     ],
 )
@@ -44,6 +46,11 @@ def test_what_may_be_the_same_is_found_with_a_reason(entity_type: str, first: st
         (named("a", "Mercury", "place"), named("b", "Mercury", "person")),
         (named("a", "M. Okafor"), named("b", "Peter Okafor")),
         (named("a", "Rome", "place"), named("b", "Roma", "place")),
+        (named("a", "thread_tss_get", "identifier"), named("b", "thread_tss_set", "identifier")),
+        (named("a", "May 3", "thing"), named("b", "Section 3", "thing")),
+        (named("a", "C3", "thing"), named("b", "Chapter 3", "thing")),
+        (named("a", "Hello", "work"), named("b", "Hello World", "work")),
+        (named("a", "one two three four five six seven eight nine", ""), named("b", "one eight", "")),
     ],
 )
 def test_what_is_something_else_is_no_candidate(first: NamedEntity, second: NamedEntity) -> None:
