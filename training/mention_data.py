@@ -18,7 +18,7 @@ from indexer.chunking.splitter import ChunkingParameters
 from indexer.documents import PreparedDocument
 from indexer.embedding.encoder import PromptedEncoder, TokenStates
 from indexer.errors import UnparsableDocument
-from indexer.extraction.mention_tagger import word_states
+from indexer.extraction.mention_tagger import word_shares
 from indexer.extraction.word_features import Words, word_features, words_of
 from indexer.pipeline import prepare
 from query_api.evaluation.graph_runner import labelled_offsets, prepared_from
@@ -95,9 +95,14 @@ def _lines(file: Path) -> Iterator[tuple[str, str]]:
 def _inputs(
     prepared: PreparedDocument, encoder: PromptedEncoder
 ) -> Iterator[tuple[Words, NDArray[np.float16], NDArray[np.uint8]]]:
-    def read(text: str, states: TokenStates) -> tuple[Words, NDArray[np.float16], NDArray[np.uint8]]:
+    def read(
+        texts: Sequence[str], states: Sequence[TokenStates]
+    ) -> list[tuple[Words, NDArray[np.float16], NDArray[np.uint8]]]:
+        return [inputs_of(*each) for each in zip(texts, states, strict=True)]
+
+    def inputs_of(text: str, states: TokenStates) -> tuple[Words, NDArray[np.float16], NDArray[np.uint8]]:
         words = words_of(text)
-        pooled = np.concatenate(word_states(words, states), axis=1).astype(np.float16)
+        pooled = (word_shares(words, states) @ np.concatenate(states.layers, axis=1)).astype(np.float16)
         return words, pooled, word_features(text, words)[: len(pooled)].astype(np.uint8)
 
     return iter(encoder.encode_tokens(prepared.embedding_texts, read)[1])

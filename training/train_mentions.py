@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+import torch
 from safetensors.numpy import save_file
 
 from indexer.embedding.encoder import PromptedEncoder, load_encoder
@@ -21,14 +22,15 @@ from query_api.evaluation.graph_runner import measure, tagged_mentions
 from query_api.evaluation.labelled_graphs import read_graphs
 from schemas.settings import EmbeddingSettings
 from training.mention_data import ENTITY_TYPES, Example, labelled_examples, unlabelled_examples
-from training.mention_model import probabilities, train, weights_of
+from training.mention_model import Network, probabilities, train, weights_of
 
 WEIGHTS = Path(__file__).parents[1] / "indexer" / "extraction" / WEIGHTS_FILE
 TYPES = list(ENTITY_TYPES.values())
 LABELS = len(labels_of(TYPES))
 LAYERS = 3
 DIGEST_CHARACTERS = 32  # of an encoder's digest: its files, without precision and prompts
-TEACHER_DROPOUT, DROPOUT = 0.35, 0.25
+TEACHER_EPOCHS, TEACHER_DROPOUT = 12, 0.35
+EPOCHS, DROPOUT = 7, 0.2
 
 
 def main() -> None:
@@ -41,15 +43,15 @@ def main() -> None:
     examples = labelled_examples(graphs, encoder)
     more = unlabelled_examples(options.unlabelled, options.unlabelled_documents, encoder, options.seed)
     say(f"{len(examples):,} chunks with labels, {len(more):,} without")
-    if options.cross_check:
-        for name, even in (("even", 0), ("odd", 1)):
+    for name, even in (("even", 0), ("odd", 1)):
+        if options.cross_check in ("both", name):
             half = [example for example in examples if example.document % 2 == even]
             held_back = [graph for number, graph in enumerate(graphs) if number % 2 != even]
-            tagger = _tagger(_trained(half, more, options), encoder)
+            tagger = _tagger(_trained(name, half, more, options), encoder)
             figures = measure("held back", held_back, tagged_mentions(encoder, tagger), _quiet).report()
             say(f"trained on the {name} ones, scored on the others: {json.dumps(figures)}")
     if options.out:
-        stored = _trained(examples, more, options)
+        stored = _trained("all", examples, more, options)
         metadata = {
             "entity_types": ",".join(TYPES),
             "layers": str(LAYERS),
@@ -65,33 +67,59 @@ def _options() -> argparse.Namespace:
     parser.add_argument("folders", type=Path, nargs="+")
     parser.add_argument("--split", default="dev")
     parser.add_argument("--unlabelled", type=Path, nargs="*", default=[], help="JSON lines with title and text")
-    parser.add_argument("--unlabelled-documents", type=int, default=1000, help="of each file")
-    parser.add_argument("--teachers", type=int, default=3)
-    parser.add_argument("--epochs", type=int, default=12)
+    parser.add_argument("--unlabelled-documents", type=int, default=150, help="of each file")
+    parser.add_argument("--teachers", type=int, default=2)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--provider", default="onnx-int8", choices=["onnx-int8", "onnx"])
-    parser.add_argument("--cross-check", action="store_true", help="train on each half, score on the other")
+    parser.add_argument(
+        "--cross-check",
+        nargs="?",
+        const="both",
+        choices=["both", "even", "odd"],
+        help="train on a half, score the other",
+    )
+    parser.add_argument("--teachers-kept", type=Path, help="a folder that keeps the teachers, for a run that was cut")
     parser.add_argument("--out", type=Path, nargs="?", const=WEIGHTS, help="write the weights, to the shipped file")
     parser.add_argument("--trained-on", help="names and licences of the data, kept in the file")
     return parser.parse_args()
 
 
-def _trained(examples: Sequence[Example], more: Sequence[Example], options: argparse.Namespace) -> dict[str, object]:
-    """Weights as they are stored."""
+def _trained(
+    name: str, examples: Sequence[Example], more: Sequence[Example], options: argparse.Namespace
+) -> dict[str, object]:
+    """Weights as they are stored. `name` is that of the examples."""
     started = time.monotonic()
-    epochs, seed = options.epochs, options.seed
+    seed = options.seed
     teachers = [
-        train(examples, LABELS, epochs=epochs, dropout=TEACHER_DROPOUT, seed=seed + number + 1)
+        _teacher(f"{name}-{number}", examples, seed + number + 1, options.teachers_kept)
         for number in range(options.teachers)
     ]
     taught = [*examples, *(more if teachers else [])]
     for example, teacher in zip(taught, probabilities(teachers, taught) if teachers else [], strict=bool(teachers)):
         example.teacher = teacher
-    network = train(taught, LABELS, epochs=epochs, dropout=DROPOUT if teachers else TEACHER_DROPOUT, seed=seed)
+    network = (
+        train(taught, LABELS, epochs=EPOCHS, dropout=DROPOUT, seed=seed)
+        if teachers
+        else train(taught, LABELS, epochs=TEACHER_EPOCHS, dropout=TEACHER_DROPOUT, seed=seed)
+    )
     for example in taught:
         example.teacher = None
     say(f"trained in {time.monotonic() - started:.0f} s")
     return quantised(weights_of(network))
+
+
+def _teacher(name: str, examples: Sequence[Example], seed: int, kept: Path | None) -> Network:
+    """Trained, or as it was kept."""
+    file = kept / f"{name}-{seed}.pt" if kept else None
+    if file and file.exists():
+        network = Network(examples[0].states.shape[1], LABELS, TEACHER_DROPOUT)
+        network.load_state_dict(torch.load(file, weights_only=True))
+        return network.eval()
+    network = train(examples, LABELS, epochs=TEACHER_EPOCHS, dropout=TEACHER_DROPOUT, seed=seed)
+    if file:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        torch.save(network.state_dict(), file)
+    return network
 
 
 def _tagger(stored: dict[str, object], encoder: PromptedEncoder) -> MentionTagger:

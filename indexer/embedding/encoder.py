@@ -7,7 +7,7 @@ keep that: none pads a text to the length of another. An endpoint keeps it as fa
 
 import hashlib
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, TypeVar, runtime_checkable
@@ -24,6 +24,7 @@ MAX_CHARACTERS_PER_TEXT = 8_000
 PROMPTS_FILE = "config_sentence_transformers.json"
 
 Result = TypeVar("Result")
+Result_co = TypeVar("Result_co", covariant=True)
 _PASSAGE_PROMPTS = ("document", "passage", "corpus")  # in sentence-transformers' order
 
 
@@ -59,19 +60,23 @@ class TokenStates(NamedTuple):
     offsets: Sequence[tuple[int, int]]
 
 
+class ReadTokens(Protocol[Result_co]):
+    """What is made of some texts and the states of their tokens: a result for each text."""
+
+    def __call__(self, texts: Sequence[str], states: Sequence[TokenStates]) -> Sequence[Result_co]: ...
+
+
 @runtime_checkable
 class TokenEncoder(Encoder, Protocol):
     """An encoder that can give its token states too."""
 
     has_token_states: bool
 
-    def encode_tokens(
-        self, texts: Sequence[str], read: Callable[[str, TokenStates], Result]
-    ) -> tuple[NDArray[np.float32], list[Result]]:
+    def encode_tokens(self, texts: Sequence[str], read: ReadTokens[Result]) -> tuple[NDArray[np.float32], list[Result]]:
         """The vectors of `encode`, bit for bit, and what `read` makes of each text and its token states.
 
-        `read` is called in the encoder's threads, once a text, in any order; so no more states are in memory than there
-        are threads. What it raises is raised.
+        `read` is called in the encoder's threads for a few texts at a time, in any order, for each text once; so only
+        their states are in memory. What it raises is raised.
         """
         ...
 
@@ -155,18 +160,19 @@ class PromptedEncoder:
     def has_token_states(self) -> bool:
         return self._token_model is not None
 
-    def encode_tokens(
-        self, texts: Sequence[str], read: Callable[[str, TokenStates], Result]
-    ) -> tuple[NDArray[np.float32], list[Result]]:
+    def encode_tokens(self, texts: Sequence[str], read: ReadTokens[Result]) -> tuple[NDArray[np.float32], list[Result]]:
         """See `TokenEncoder.encode_tokens`; the prompt's tokens are among the others, before the text's first
         character. Raises ValueError without token states."""
         if self._token_model is None:
             raise ValueError(f"{self.provider} gives no token states.")
         prompt = self._prompts.passage
 
-        def read_unprompted(text: str, states: TokenStates) -> Result:
-            offsets = [(start - len(prompt), end - len(prompt)) for start, end in states.offsets]
-            return read(text[len(prompt) :], TokenStates(states.layers, offsets))
+        def read_unprompted(texts: Sequence[str], states: Sequence[TokenStates]) -> Sequence[Result]:
+            moved = [
+                TokenStates(layers, [(start - len(prompt), end - len(prompt)) for start, end in offsets])
+                for layers, offsets in states
+            ]
+            return read([text[len(prompt) :] for text in texts], moved)
 
         prompted = [prompt + text for text in texts]
         vectors, results = self._token_model.encode_tokens(prompted, read_unprompted if prompt else read)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from safetensors.numpy import load_file
 from tokenizers import Tokenizer
 
-from indexer.embedding.encoder import TokenStates, encodable
+from indexer.embedding.encoder import ReadTokens, TokenStates, encodable
 from indexer.embedding.model_files import TOKENIZER, model_digest, model_folder
 from indexer.embedding.onnx_bert import INPUT, OUTPUT, BertShape, UnsupportedModel, bert_graph
 from indexer.embedding.onnx_file import OnnxFile, onnx_file_in
@@ -21,6 +21,7 @@ from indexer.errors import IncompatibleGeneration
 from indexer.runtime.resources import usable_processors
 from schemas.settings import EmbeddingProvider
 
+TEXTS_READ_AT_ONCE = 16  # what reads states then finds its own weights in the cache, not the encoder's
 _GRAPH_VERSION = 1  # another arithmetic makes other vectors
 _DOT_PRODUCTS = frozenset({"avx512_vnni", "avx_vnni", "asimddp"})  # as Linux names the instructions
 
@@ -73,15 +74,14 @@ class OnnxEncoder:
             return self._vector(texts[0])[np.newaxis]
         vectors = np.empty((len(texts), self.dimension), dtype=np.float32)
 
-        def encode_row(row: int) -> None:
-            vectors[row] = self._vector(texts[row])
+        def encode_rows(rows: Iterator[int]) -> None:
+            for row in rows:
+                vectors[row] = self._vector(texts[row])
 
-        self._for_each(texts, encode_row)
+        self._share_out(texts, encode_rows)
         return vectors
 
-    def encode_tokens(
-        self, texts: Sequence[str], read: Callable[[str, TokenStates], Result]
-    ) -> tuple[NDArray[np.float32], list[Result]]:
+    def encode_tokens(self, texts: Sequence[str], read: ReadTokens[Result]) -> tuple[NDArray[np.float32], list[Result]]:
         """See `TokenEncoder.encode_tokens`. Raises ValueError without token states."""
         if self._forward_states is None:
             raise ValueError(f"{self.provider} gives no token states.")
@@ -89,35 +89,43 @@ class OnnxEncoder:
         results: dict[int, Result] = {}
         forward = self._forward_states
 
-        def encode_row(row: int) -> None:
-            encoding = self._tokenizer.encode(encodable(texts[row]))
-            tokens = np.array(encoding.ids, dtype=np.int64)
-            if not tokens.size:
-                vectors[row] = self._vector(texts[row])
-                results[row] = read(texts[row], TokenStates((), ()))
-                return
-            vectors[row], *layers = forward(tokens)
-            results[row] = read(texts[row], TokenStates(layers, encoding.offsets))
+        def read_all(read_next: dict[int, TokenStates]) -> None:
+            found = read([texts[row] for row in read_next], list(read_next.values()))
+            results.update(zip(read_next, found, strict=True))
+            read_next.clear()
 
-        self._for_each(texts, encode_row)
+        def encode_rows(rows: Iterator[int]) -> None:
+            read_next: dict[int, TokenStates] = {}
+            for row in rows:
+                encoding = self._tokenizer.encode(encodable(texts[row]))
+                tokens = np.array(encoding.ids, dtype=np.int64)
+                layers: list[NDArray[np.float32]] = []
+                if tokens.size:
+                    vectors[row], *layers = forward(tokens)
+                else:
+                    vectors[row] = self._vector(texts[row])
+                read_next[row] = TokenStates(layers, encoding.offsets)
+                if len(read_next) == TEXTS_READ_AT_ONCE:
+                    read_all(read_next)
+            read_all(read_next)
+
+        self._share_out(texts, encode_rows)
         return vectors, [results[row] for row in range(len(texts))]
 
-    def _for_each(self, texts: Sequence[str], work: Callable[[int], None]) -> None:
-        """Do the work of each row. Each thread takes the next text itself, long ones first, so that all end at about
-        the same time."""
+    def _share_out(self, texts: Sequence[str], work: Callable[[Iterator[int]], None]) -> None:
+        """Have every thread work through rows that no other one has taken, long texts first, so that all end at about
+        the same time. One that fails ends the others."""
         rows = iter(sorted(range(len(texts)), key=lambda row: len(texts[row]), reverse=True))
-        for share in [self._threads.submit(self._work_through, rows, work) for _ in range(self._thread_count)]:
-            share.result()
 
-    @staticmethod
-    def _work_through(rows: Iterator[int], work: Callable[[int], None]) -> None:
-        """Do the work of rows that no other thread has taken, until none is left. One that fails ends it."""
-        try:
-            for row in rows:
-                work(row)
-        finally:
-            for _ in rows:
-                pass
+        def work_through() -> None:
+            try:
+                work(rows)
+            finally:
+                for _ in rows:
+                    pass
+
+        for share in [self._threads.submit(work_through) for _ in range(self._thread_count)]:
+            share.result()
 
     def _vector(self, text: str) -> NDArray[np.float32]:
         tokens = np.array(self._tokenizer.encode(encodable(text)).ids, dtype=np.int64)

@@ -10,10 +10,9 @@ The weights are those of one encoder; `training/train_mentions.py` makes them.
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from functools import cache, partial
 from importlib.resources import as_file, files
-from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
@@ -32,8 +31,8 @@ WEIGHTS_FILE = "mention_tagger.safetensors"
 DILATIONS = (1, 2, 4)
 NORM_EPSILON = 1e-5
 STEPS = ".steps"  # behind the name of a matrix of bytes: the step of each of its rows
-_ARITHMETIC = 1  # of what is not in the weights: words, features, layers, search
-_FEATURES_INPUT, _OUTPUT = "features", "scores"
+_ARITHMETIC = 2  # of what is not in the weights: words, features, layers, search
+_SHARES_INPUT, _FEATURES_INPUT, _OUTPUT = "shares", "features", "scores"
 _IMPOSSIBLE = np.float32(-1e9)
 
 
@@ -87,37 +86,58 @@ class MentionTagger:
         vectors, scored = encoder.encode_tokens(texts, self.score)
         return vectors, self.spans(scored)
 
-    def score(self, text: str, states: TokenStates) -> ScoredWords:
-        """The words of a text that the encoder's window holds, with the probabilities of their labels."""
-        words = words_of(text)
-        pooled = word_states(words, states)
-        count = len(pooled[0]) if pooled else 0
+    def score(self, texts: Sequence[str], states: Sequence[TokenStates]) -> list[ScoredWords]:
+        """The words of each text that the encoder's window holds, with the probabilities of their labels."""
+        words = [words_of(text) for text in texts]
+        shares = [word_shares(each, its_states) for each, its_states in zip(words, states, strict=True)]
+        features = [word_features(text, each) for text, each in zip(texts, words, strict=True)]
+        return [self._score(*of_text) for of_text in zip(words, states, shares, features, strict=True)]
+
+    def _score(
+        self, words: Words, states: TokenStates, shares: NDArray[np.float32], features: NDArray[np.float32]
+    ) -> ScoredWords:
+        count = len(shares)
         if not count:
             return ScoredWords(Words((), words.starts[:0], words.ends[:0]), np.empty((0, 1), dtype=np.float32))
-        inputs = {f"states.{layer}": array for layer, array in enumerate(pooled)}
-        inputs[_FEATURES_INPUT] = word_features(text, words)[:count]
+        inputs = {f"states.{layer}": array for layer, array in enumerate(states.layers)}
+        inputs |= {_SHARES_INPUT: shares, _FEATURES_INPUT: features[:count]}
         scores: NDArray[np.float32] = self._session.run([_OUTPUT], inputs)[0]
         return ScoredWords(Words(words.words[:count], words.starts[:count], words.ends[:count]), scores)
 
     def spans(self, scored: Sequence[ScoredWords]) -> list[list[TaggedSpan]]:
         """The spans of each text, by their start."""
-        paths = best_labels([each.scores for each in scored], len(self.entity_types))
-        return [list(self._spans_of(each, path)) for each, path in zip(scored, paths, strict=True)]
+        found: list[list[TaggedSpan]] = [[] for _ in scored]
+        texts = [number for number, each in enumerate(scored) if len(each.scores)]
+        if not texts:
+            return found
+        paths = best_labels([scored[number].scores for number in texts], len(self.entity_types))
+        path = np.concatenate(paths)  # all texts behind each other: none begins with an I, so no span crosses
+        begins = np.flatnonzero(path % 2 == 1)
+        if not begins.size:
+            return found
+        others = np.flatnonzero((path == 0) | (path % 2 == 1))
+        ends = np.append(others, len(path))[np.searchsorted(others, begins, side="right")]
+        confidences = _confidences(np.concatenate([scored[number].scores for number in texts]), path, begins, ends)
+        text_of = np.repeat(texts, [len(each) for each in paths])
+        starts = np.concatenate([scored[number].words.starts for number in texts])
+        stops = np.concatenate([scored[number].words.ends for number in texts])
+        columns = (text_of[begins], starts[begins], stops[ends - 1], path[begins] // 2, confidences)
+        for text, start, end, kind, confidence in zip(*(column.tolist() for column in columns), strict=True):
+            found[text].append(TaggedSpan(start, end, self.entity_types[kind], round(confidence, 3)))
+        return found
 
-    def _spans_of(self, scored: ScoredWords, path: NDArray[np.int64]) -> Iterable[TaggedSpan]:
-        begins = np.flatnonzero(path % 2 == 1).tolist()
-        for begin, following in pairwise([*begins, len(path)]):
-            label = int(path[begin])
-            end = begin + 1
-            while end < following and path[end] == label + 1:
-                end += 1
-            of_type = np.exp(scored.scores[begin:end, label : label + 2]).sum(axis=1)
-            yield TaggedSpan(
-                int(scored.words.starts[begin]),
-                int(scored.words.ends[end - 1]),
-                self.entity_types[label // 2],
-                min(1.0, round(float(of_type.mean()), 3)),
-            )
+
+def _confidences(
+    scores: NDArray[np.float32], path: NDArray[np.int64], begins: NDArray[np.int64], ends: NDArray[np.int64]
+) -> NDArray[np.float64]:
+    """The mean over each span's words of the probability of its type, B and I together; at most 1."""
+    named = np.flatnonzero(path)
+    first = (path[named] - 1) // 2 * 2 + 1
+    of_type = np.zeros(len(path) + 1)
+    of_type[named] = np.exp(scores[named, first].astype(np.float64)) + np.exp(scores[named, first + 1])
+    sums = np.add.reduceat(of_type, np.stack([begins, ends], axis=1).ravel())[::2]
+    means: NDArray[np.float64] = np.minimum(1, sums / (ends - begins))
+    return means
 
 
 Tag = Callable[[Sequence[str]], tuple[NDArray[np.float32], list[list[TaggedSpan]]]]
@@ -150,12 +170,16 @@ def labels_of(entity_types: Sequence[str]) -> list[str]:
 
 
 def tagger_graph(weights: Weights, layers: int, precision: Precision) -> onnx.ModelProto:
-    """A model from `states.<n>`, (n_words, width) float32 each, and `features`, (n_words, FEATURES) float32, to
-    `scores`, (n_words, n_labels) float32."""
+    """A model from `states.<n>`, (n_tokens, width) each, `shares`, (n_words, n_tokens), and `features`, (n_words,
+    FEATURES), to `scores`, (n_words, n_labels); all float32.
+
+    Tokens are projected before the mean of each word's is taken, which is the same and moves less.
+    """
     graph = GraphBuilder(weights, precision)
     states = [f"states.{layer}" for layer in range(layers)]
     hidden = graph.node("Concat", *states, axis=1)
-    hidden = graph.node("Gelu", graph.named_dense(hidden, "project"))
+    hidden = graph.node("MatMul", _SHARES_INPUT, graph.named_dense(hidden, "project"))
+    hidden = graph.node("Gelu", hidden)
     hidden = graph.node("Concat", hidden, _FEATURES_INPUT, axis=1)
     hidden = graph.node("Gelu", graph.named_dense(hidden, "join"))
     for number, distance in enumerate(DILATIONS):
@@ -163,32 +187,32 @@ def tagger_graph(weights: Weights, layers: int, precision: Precision) -> onnx.Mo
         hidden = graph.norm(graph.node("Add", hidden, mixed), f"norm.{number}", NORM_EPSILON)
     graph.node("LogSoftmax", graph.named_dense(hidden, "label"), output=_OUTPUT, axis=-1)
     width = weights["project.weight"].shape[1] // layers
-    inputs: dict[str, tuple[DTypeLike, Shape]] = dict.fromkeys(states, (np.float32, ("n_words", width)))
+    inputs: dict[str, tuple[DTypeLike, Shape]] = dict.fromkeys(states, (np.float32, ("n_tokens", width)))
+    inputs[_SHARES_INPUT] = (np.float32, ("n_words", "n_tokens"))
     inputs[_FEATURES_INPUT] = (np.float32, ("n_words", FEATURES))
     return graph.model("mention tagger", inputs, {_OUTPUT: ("n_words", len(weights["label.bias"]))})
 
 
-def word_states(words: Words, states: TokenStates) -> list[NDArray[np.float32]]:
-    """Of each layer the mean state of each word's tokens, (n_words, width) float32, of the words up to the last one
-    that has a token; none where there is none."""
+def word_shares(words: Words, states: TokenStates) -> NDArray[np.float32]:
+    """(n_words, n_tokens) by which a product with the tokens' states gives each word the mean of those of its tokens;
+    of the words up to the last one that has a token. A word without one, such as a control character, has zeros."""
+    tokens, word_of = _tokens_of(words, states)
+    if not tokens.size:
+        return np.empty((0, len(states.offsets)), dtype=np.float32)
+    counts = np.bincount(word_of)
+    shares = np.zeros((len(counts), len(states.offsets)), dtype=np.float32)
+    shares[word_of, tokens] = 1 / counts[word_of]
+    return shares
+
+
+def _tokens_of(words: Words, states: TokenStates) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The tokens that stand for characters of the text, and the word of each."""
     if not words.words or not states.layers:
-        return []
+        nothing = np.empty(0, dtype=np.int64)
+        return nothing, nothing
     offsets = np.array(states.offsets, dtype=np.int64)
     tokens = np.flatnonzero((offsets[:, 1] > offsets[:, 0]) & (offsets[:, 0] >= 0))
-    word_of = np.searchsorted(words.starts, offsets[tokens, 0], side="right") - 1
-    if not tokens.size:
-        return []
-    firsts = np.flatnonzero(np.diff(word_of, prepend=-1))
-    counts = np.diff(firsts, append=len(tokens)).astype(np.float32)[:, np.newaxis]
-    pooled: list[NDArray[np.float32]] = []
-    for layer in states.layers:
-        means = (np.add.reduceat(layer[tokens], firsts, axis=0) / counts).astype(np.float32, copy=False)
-        if len(firsts) <= word_of[-1]:  # words without a token, such as control characters
-            filled = np.zeros((int(word_of[-1]) + 1, layer.shape[1]), dtype=np.float32)
-            filled[word_of[firsts]] = means
-            means = filled
-        pooled.append(means)
-    return pooled
+    return tokens, np.searchsorted(words.starts, offsets[tokens, 0], side="right") - 1
 
 
 def best_labels(scores: Sequence[NDArray[np.float32]], types: int) -> list[NDArray[np.int64]]:

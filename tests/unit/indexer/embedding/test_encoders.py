@@ -1,6 +1,7 @@
 """Vectors are a pure function of their text, whatever runs the model, and all that run it agree."""
 
 import json
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ from indexer.embedding.encoder import (
     text_hash,
 )
 from indexer.embedding.model_files import model_folder
-from indexer.embedding.onnx_encoder import open_bert
+from indexer.embedding.onnx_encoder import TEXTS_READ_AT_ONCE, open_bert
 from indexer.errors import IncompatibleGeneration
 from schemas.settings import EmbeddingProvider, EmbeddingSettings
 
@@ -150,18 +151,34 @@ def test_torch_makes_of_prompts_what_their_own_library_does(tmp_path: Path) -> N
 def test_token_states_come_with_the_same_vectors() -> None:
     encoder = load_encoder(EmbeddingSettings(provider="onnx-int8"))
     assert encoder.has_token_states
+    texts = [*TEXTS, *(f"text {number}" for number in range(3 * TEXTS_READ_AT_ONCE))]
+    times_read: list[int] = []
 
-    def read(text: str, states: TokenStates) -> tuple[str, list[tuple[int, ...]], list[str]]:
-        return text, [layer.shape for layer in states.layers], [text[start:end] for start, end in states.offsets]
+    def read(some: Sequence[str], states: Sequence[TokenStates]) -> list[tuple[str, list[Any], list[str]]]:
+        times_read.append(len(some))
+        return [
+            (text, [layer.shape for layer in layers], [text[start:end] for start, end in offsets])
+            for text, (layers, offsets) in zip(some, states, strict=True)
+        ]
 
-    vectors, results = encoder.encode_tokens(TEXTS, read)
-    np.testing.assert_array_equal(vectors, encoder.encode(TEXTS))
-    assert [text for text, _, _ in results] == TEXTS
+    vectors, results = encoder.encode_tokens(texts, read)
+    np.testing.assert_array_equal(vectors, encoder.encode(texts))
+    assert [text for text, _, _ in results] == texts
     assert results[0] == (TEXTS[0], [(6, 384)] * 3, ["", "A", "short", "text", ".", ""])
+    assert sum(times_read) == len(texts)
+    assert max(times_read) <= TEXTS_READ_AT_ONCE
+
+
+def test_what_reading_raises_is_raised() -> None:
+    def read(texts: Sequence[str], _states: Sequence[TokenStates]) -> list[None]:
+        raise ArithmeticError(texts[0])
+
+    with pytest.raises(ArithmeticError, match="a text"):
+        load_encoder(EmbeddingSettings(provider="onnx-int8")).encode_tokens(["a text"], read)
 
 
 def test_an_encoder_without_token_states_says_so() -> None:
     encoder = load_encoder(EmbeddingSettings(provider="hashing"))
     assert not encoder.has_token_states
     with pytest.raises(ValueError, match="no token states"):
-        encoder.encode_tokens(["a"], lambda _text, _states: None)
+        encoder.encode_tokens(["a"], lambda texts, _states: texts)

@@ -1,6 +1,7 @@
 """What stands before a text, how long its vector is, and that no two ways of making vectors are taken for one."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -124,8 +125,11 @@ def test_token_offsets_are_those_of_the_text_without_its_prompt(tmp_path: Path) 
     model = open_bert(str(write_model(tmp_path)), "onnx")
     encoder = PromptedEncoder(model, Prompts(passage="sea "))
 
-    def read(text: str, states: TokenStates) -> tuple[str, list[tuple[int, int]]]:
-        return text, [(start, end) for start, end in states.offsets if end > 0]
+    def read(texts: Sequence[str], states: Sequence[TokenStates]) -> list[tuple[str, list[tuple[int, int]]]]:
+        return [
+            (text, [(start, end) for start, end in each.offsets if end > 0])
+            for text, each in zip(texts, states, strict=True)
+        ]
 
     vectors, results = encoder.encode_tokens(["river stone"], read)
     assert results == [("river stone", [(0, 5), (6, 11)])]

@@ -20,7 +20,7 @@ from indexer.extraction.mention_tagger import (
     labels_of,
     quantised,
     tagger_for,
-    word_states,
+    word_shares,
 )
 from indexer.extraction.word_features import FEATURES, word_features, words_of
 from schemas.settings import EmbeddingSettings
@@ -88,7 +88,7 @@ def plainly_scored(weights: Weights, text: str, states: TokenStates) -> NDArray[
 
 def test_the_graph_computes_what_is_written_plainly() -> None:
     text = "Anna Petrova lives in Omsk, a town on a river."
-    scored = tagger().score(text, states_of(text))
+    (scored,) = tagger().score([text], [states_of(text)])
     assert scored.words.words == words_of(text).words
     np.testing.assert_allclose(scored.scores, plainly_scored(random_weights(), text, states_of(text)), atol=1e-4)
 
@@ -97,22 +97,21 @@ def test_a_word_has_the_mean_of_its_tokens() -> None:
     words = words_of("Omsk \x00 river")
     layer = np.array([[9.0], [1], [3], [5], [9]], dtype=np.float32)
     states = TokenStates([layer], [(0, 0), (0, 2), (2, 4), (7, 12), (0, 0)])
-    (pooled,) = word_states(words, states)
-    np.testing.assert_array_equal(pooled, [[2], [0], [5]])  # the control character has no token
+    np.testing.assert_array_equal(word_shares(words, states) @ layer, [[2], [0], [5]])  # the control has no token
 
 
 def test_words_beyond_the_encoders_window_are_left_out() -> None:
     text = "Omsk river"
     whole = states_of(text)
     cut = TokenStates([layer[:2] for layer in whole.layers], whole.offsets[:2])
-    assert tagger().score(text, cut).words.words == ["Omsk"]
+    assert tagger().score([text], [cut])[0].words.words == ["Omsk"]
 
 
 @pytest.mark.parametrize(
     "states", [TokenStates((), ()), TokenStates([np.zeros((2, WIDTH), np.float32)] * 2, [(0, 0)] * 2)]
 )
 def test_a_text_without_words_has_no_spans(states: TokenStates) -> None:
-    assert tagger().spans([tagger().score("", states), tagger().score(" ", states)]) == [[], []]
+    assert tagger().spans(tagger().score(["", " "], [states, states])) == [[], []]
 
 
 def is_allowed(path: tuple[int, ...]) -> bool:
@@ -148,9 +147,9 @@ def test_spans_are_told_apart_where_they_touch() -> None:
 def test_what_is_found_does_not_depend_on_the_neighbours(precision: str) -> None:
     texts = [f"{'Anna Petrova ' * count}lives in Omsk." for count in range(1, 9)]
     head = tagger(precision)
-    together = head.spans([head.score(text, states_of(text)) for text in texts])
+    together = head.spans(head.score(texts, list(map(states_of, texts))))
     assert any(together)
-    assert together == [head.spans([head.score(text, states_of(text))])[0] for text in texts]
+    assert together == [head.spans(head.score([text], [states_of(text)]))[0] for text in texts]
 
 
 def test_weights_of_bytes_are_stored_and_read_as_they_are(tmp_path: Path) -> None:
