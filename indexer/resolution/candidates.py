@@ -18,8 +18,8 @@ from indexer.extraction.lexicon import HONORIFICS, word_set
 from indexer.resolution.keys import resolution_key, singular, types_agree
 
 MIN_SCORE = 0.5
-MOST_COMPARED = 40
-MOST_IN_BLOCK = 40
+MOST_COMPARED = 24
+MOST_IN_BLOCK = 24
 MOST_WORDS = 8
 MAX_NAME_CHARACTERS = 200
 CODE = "identifier"  # the type of names in code, where each letter counts
