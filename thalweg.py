@@ -9,6 +9,7 @@ from query_api.cli.analytics import app as analytics_commands
 from query_api.cli.app import app as query_commands
 from query_api.cli.collections import app as collection_commands
 from query_api.cli.dead_letters import app as dead_letter_commands
+from query_api.cli.entities import app as entity_commands
 from query_api.cli.evaluate import app as evaluation_commands
 from query_api.cli.generations import app as generation_commands
 from query_api.cli.graph import app as graph_commands
@@ -39,6 +40,7 @@ for commands in (
     generation_commands,
     replay_commands,
     review_commands,
+    entity_commands,
     graph_commands,
     backup_commands,
 ):

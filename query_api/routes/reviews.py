@@ -155,7 +155,7 @@ async def post_merge(order: MergeOrder, request: Request, service: ServiceOf) ->
 
 
 @router.put(
-    "/v1/entities/{entity_id}",
+    "/v1/entities/{entity_id:path}",
     status_code=202,
     summary="Rename, retype or split off an entity",
     responses=problem_responses(404),

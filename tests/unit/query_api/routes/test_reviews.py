@@ -166,7 +166,7 @@ async def test_an_entity_is_renamed_retyped_split_off_and_left_as_it_was(
     assert (await change(INITIAL)).status_code == 202
     said = running.service.snapshot().curation.of("a")
     assert (said.entities, said.decisions) == ({}, {})
-    assert problem(await change("Nobody", name="x"))["status"] == 404
+    assert problem(await change("TCP%2FIP", name="x"))["title"] == "No such entity"
     assert problem(await change(MARIA, name="…"))["status"] == 422
 
 

@@ -1,0 +1,72 @@
+"""The commands `thalweg entities …`: what people make of them."""
+
+import json
+from contextlib import closing
+from typing import Annotated, Any
+from urllib.parse import quote
+
+import typer
+
+from query_api.cli.app import DataDir, Json, Url, print_json, service_client
+from schemas.errors import WrongSetting, plain_failures
+from schemas.terminal import say
+
+app = typer.Typer()
+entities_app = typer.Typer(no_args_is_help=True, help="Merge, rename, retype and split entities.")
+app.add_typer(entities_app, name="entities")
+
+Collection = Annotated[str, typer.Option(help="The collection.")]
+By = Annotated[str | None, typer.Option(help="Who says so.")]
+
+
+@entities_app.callback()
+def entities() -> None:
+    """Merge, rename, retype and split entities."""
+
+
+@entities_app.command("merge")
+@plain_failures()
+def merge_entities(
+    names: Annotated[list[str], typer.Argument(help="Names or ids of entities that are one.")],
+    name: Annotated[str | None, typer.Option(help="How the one is called.", show_default="its commonest name")] = None,
+    collection: Collection = "default",
+    by: By = None,
+    as_json: Json = False,
+    url: Url = None,
+    data_dir: DataDir = None,
+) -> None:
+    """Make entities one; 'thalweg reviews undo' with the printed id takes it back."""
+    body = {"entities": names, "name": name, "collection": collection, "by": by}
+    _send("POST", "/v1/entities/merge", body, as_json=as_json, url=url, data_dir=data_dir)
+
+
+@entities_app.command("edit")
+@plain_failures()
+def edit_entity(
+    entity: Annotated[str, typer.Argument(help="Its name or id.")],
+    name: Annotated[str | None, typer.Option(help="How it is called.")] = None,
+    entity_type: Annotated[str | None, typer.Option("--type", help="What it is, such as person.")] = None,
+    split: Annotated[bool, typer.Option("--split", help="Let the name stand by itself.")] = False,
+    reset: Annotated[bool, typer.Option("--reset", help="Back to what the documents say.")] = False,
+    collection: Collection = "default",
+    by: By = None,
+    as_json: Json = False,
+    url: Url = None,
+    data_dir: DataDir = None,
+) -> None:
+    """Name, type or split an entity, in place of what was said of it before."""
+    wanted = {"name": name, "type": entity_type, "split": split or None}
+    if reset == any(value is not None for value in wanted.values()):
+        raise WrongSetting("Say what is to change by --name, --type or --split; or --reset, alone.")
+    path = f"/v1/entities/{quote(entity, safe='')}"
+    _send("PUT", path, wanted | {"collection": collection, "by": by}, as_json=as_json, url=url, data_dir=data_dir)
+
+
+def _send(method: str, path: str, body: dict[str, Any], *, as_json: bool, url: Url, data_dir: DataDir) -> None:
+    given = json.dumps({name: value for name, value in body.items() if value is not None}).encode()
+    with closing(service_client(url, data_dir)) as client:
+        answer = client.post(path, given) if method == "POST" else client.put(path, given)
+    if as_json:
+        print_json(answer)
+    else:
+        say(f"{answer['id']}: in the log at {answer['position']}.")
