@@ -262,6 +262,11 @@ class CurationFollower:
         return self.was_reached
 
     def _begin(self, spans: Mapping[int, Span]) -> Mapping[int, int]:
+        """From the beginning. A topic that ends before what was read of it was made again: nothing of it holds."""
+        if spans[0].end <= self.reached:
+            self.linking, self._state, self._first_end = {}, Curation(), None
+            self._offsets, self._unapplied, self.reached, self.written = {}, {}, -1, -1
+            self._changed()
         if self._first_end is None:
             self._first_end = spans[0].end
             self._notify()

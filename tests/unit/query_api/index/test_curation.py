@@ -136,3 +136,19 @@ async def test_edits_are_told_of_once_and_waited_for() -> None:
     assert (changes, follower.reached) == ([0], 1)
     assert list(follower.state.of("notes").nodes) == ["petrel"]
     assert not await follower.wait_for(7, 0)
+
+
+async def test_a_topic_that_was_made_again_begins_anew() -> None:
+    changes: list[int] = []
+    follower = CurationFollower("curation", lambda: None, lambda: changes.append(follower.reached), never, skip_none)
+    follower._begin({0: Span(0, 0)})
+    old = FollowedRecord(0, 7, edit_key("notes", "node", "petrel"), encode_choice(NodeEdit(label="Petrel")))
+    await follower._take([old, FollowedRecord(0, 8, b"notes/settings/linking", b'{"max_across":2}')])
+    follower._begin({0: Span(3, 9)})  # only a reconnection
+    assert (list(follower.state.of("notes").nodes), follower.reached) == (["petrel"], 8)
+    follower._begin({0: Span(0, 2)})
+    assert (follower.state, follower.linking, follower.reached) == (Curation(), {}, -1)
+    new = FollowedRecord(0, 1, edit_key("notes", "node", "heron"), encode_choice(NodeEdit(label="Heron")))
+    await follower._take([new])
+    assert list(follower.state.of("notes").nodes) == ["heron"]
+    assert changes == [8, -1, 1]
