@@ -7,7 +7,7 @@ found when either of its two is looked at.
 import asyncio
 import threading
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import NamedTuple, Protocol
 
 from cachetools import LRUCache
@@ -20,7 +20,7 @@ from schemas.graph_edits import decision_id
 from schemas.ids import Position
 
 ANSWER_SECONDS = 10.0
-KNOWN_PAIRS = 20_000
+EARLIER_PAIRS = 10_000
 STATES: dict[str, ReviewState] = {"accept": "accepted", "reject": "rejected", "split": "split"}
 
 
@@ -59,26 +59,36 @@ class ReviewKey(NamedTuple):
     id: str
 
 
+class Candidates(NamedTuple):
+    """Pairs of entities that may be one, by the id that a decision about them has. `earlier` are pairs of a while ago,
+    which somebody may still have before him: a decision elsewhere changed which names speak for the entities."""
+
+    entities: Mapping[str, NamedEntity]
+    pairs: Mapping[str, CandidatePair]
+    earlier: Mapping[str, CandidatePair]
+
+    def find(self, identifier: str) -> CandidatePair | None:
+        return self.pairs.get(identifier) or self.earlier.get(identifier)
+
+
 class CandidatePairs:
-    """The pairs of one collection's entities that may be one. Not thread-safe."""
+    """The pairs of one collection's entities, kept up to date. Not thread-safe; what it gives out does not change."""
 
     def __init__(self) -> None:
-        self.entities: dict[str, NamedEntity] = {}
-        self.pairs: dict[str, CandidatePair] = {}
-        """By the id that a decision about the pair has."""
-        self.known: LRUCache[str, list[str]] = LRUCache(KNOWN_PAIRS)
-        """The entities of pairs found before, too: another decision may have changed which names speak for them."""
+        self._entities: dict[str, NamedEntity] = {}
         self._index = CandidateIndex()
+        self._pairs: dict[str, CandidatePair] = {}
+        self._earlier: LRUCache[str, CandidatePair] = LRUCache(EARLIER_PAIRS)
         self._of: dict[str, set[str]] = defaultdict(set)
 
-    def update(self, entities: Iterable[NamedEntity], stopped: threading.Event) -> None:
+    def update(self, entities: Iterable[NamedEntity], stopped: threading.Event) -> Candidates:
         """Look for pairs of the entities that are new or have another name or type; returns early once `stopped`."""
-        before, self.entities = self.entities, {each.id: each for each in entities}
-        for gone in before.keys() - self.entities.keys():
+        before, self._entities = self._entities, {each.id: each for each in entities}
+        for gone in before.keys() - self._entities.keys():
             self._remove(gone)
         changed = [
             each
-            for each in self.entities.values()
+            for each in self._entities.values()
             if (known := before.get(each.id)) is None or (known.name, known.type) != (each.name, each.type)
         ]
         for each in changed:
@@ -86,48 +96,51 @@ class CandidatePairs:
             self._index.add(each)
         for each in changed:
             if stopped.is_set():
-                return
+                break
             for pair in self._index.candidates(each.id):
                 self._add(pair)
+        return Candidates(self._entities, dict(self._pairs), dict(self._earlier))
 
     def _add(self, pair: CandidatePair) -> None:
         identifier = decision_id([pair.first, pair.second])
-        self.pairs[identifier] = pair
-        self.known[identifier] = [pair.first, pair.second]
+        self._pairs[identifier] = pair
         self._of[pair.first].add(identifier)
         self._of[pair.second].add(identifier)
 
     def _remove(self, entity: str) -> None:
         self._index.remove(entity)
         for identifier in self._of.pop(entity, set()):
-            pair = self.pairs.pop(identifier)
+            pair = self._earlier[identifier] = self._pairs.pop(identifier)
             self._of[pair.second if pair.first == entity else pair.first].discard(identifier)
 
 
 class Reviews:
-    """The candidate pairs of each collection that somebody asked about. Used on the event loop; looks for pairs in a
-    thread, one collection at a time."""
+    """The candidates of each collection that somebody asked about. Used on the event loop; looks for pairs in a thread,
+    one collection at a time."""
 
     def __init__(self, catalogue_of: Callable[[Snapshot], Catalogue]) -> None:
         """`catalogue_of` may take a while, and runs in a thread; of the same snapshot it gives the same one."""
         self.catalogue_of = catalogue_of
         self._pairs: dict[str, CandidatePairs] = {}
-        self._seen: dict[str, Catalogue] = {}
+        self._found: dict[str, tuple[Catalogue, Candidates]] = {}
         self._running: dict[str, asyncio.Task[None]] = {}
         self._one_at_a_time = threading.Lock()
         self._stopped = threading.Event()
 
-    async def candidates(self, catalogue: Catalogue, collection: str) -> CandidatePairs:
-        """The pairs of a collection as of the catalogue. Raises NotComputed where looking for them takes long."""
-        if collection not in self._running and self._seen.get(collection) is not catalogue:
+    async def candidates(self, catalogue: Catalogue, collection: str) -> Candidates:
+        """Those of a collection as of the catalogue, or of one just before it. Raises NotComputed where looking for
+        them takes long."""
+        known = self._found.get(collection)
+        if known is not None and known[0] is catalogue:
+            return known[1]
+        if collection not in self._running:
             self._running[collection] = asyncio.create_task(self._update(catalogue, collection))
-        running = self._running.get(collection)
-        if running is not None:
-            done, _ = await asyncio.wait({running}, timeout=ANSWER_SECONDS)
-            if not done:
-                raise NotComputed(f"Candidates of {len(self._pairs[collection].entities):,} entities are looked for.")
-            running.result()
-        return self._pairs[collection]
+        running = self._running[collection]
+        done, _ = await asyncio.wait({running}, timeout=ANSWER_SECONDS)
+        if not done:
+            raise NotComputed("Candidates are being looked for, which takes a while in a large collection.")
+        running.result()
+        return self._found[collection][1]
 
     async def stop(self) -> None:
         self._stopped.set()
@@ -136,19 +149,20 @@ class Reviews:
     async def _update(self, catalogue: Catalogue, collection: str) -> None:
         pairs = self._pairs.setdefault(collection, CandidatePairs())
 
-        def update() -> None:
+        def update() -> Candidates:
             with self._one_at_a_time:
-                pairs.update((each for each in catalogue.named() if each.collection == collection), self._stopped)
+                return pairs.update(
+                    (each for each in catalogue.named() if each.collection == collection), self._stopped
+                )
 
         try:
-            await asyncio.to_thread(update)
-            self._seen[collection] = catalogue
+            self._found[collection] = catalogue, await asyncio.to_thread(update)
         finally:
             del self._running[collection]
 
 
 def open_reviews(
-    found: CandidatePairs, catalogue: Catalogue, collection: str, edits: CollectionEdits
+    found: Candidates, catalogue: Catalogue, collection: str, edits: CollectionEdits
 ) -> Iterator[tuple[ReviewKey, Review]]:
     """The pairs about which nobody decided: neither by themselves, nor by other names of the same entities."""
     rejected = set()

@@ -94,8 +94,12 @@ async def get_subgraph(
     kinds: Kinds = None,
     limit: Annotated[int, Query(ge=1, le=2_000, description="Nodes, at most.")] = 200,
     outward: Annotated[bool, Query(description="Only edges in their direction: what links here stays out.")] = False,
+    after: After = None,
+    wait_seconds: WaitSeconds = 10.0,
 ) -> Subgraph:
     """Nodes breadth first, the heaviest edges of each first; every edge's ends are among the nodes."""
+    if after is not None:
+        await current_curation(service, after, wait_seconds)
     return await service.read(lambda: _draw(service, node, collection, kinds, depth, limit, outward=outward))
 
 

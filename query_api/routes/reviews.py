@@ -15,7 +15,7 @@ from query_api.index.graph.identifiers import key_of
 from query_api.index.graph.view import GraphView
 from query_api.middleware import ModelRoute
 from query_api.reviews import (
-    CandidatePairs,
+    Candidates,
     Catalogue,
     NamedThing,
     NotComputed,
@@ -120,11 +120,12 @@ async def post_review(
         entities = decided.edit.entities
     else:
         candidates = await _candidates(request, await _catalogue(request, service), collection)
-        if review_id not in candidates.known:
+        pair = candidates.find(review_id)
+        if pair is None:
             raise ApiProblem(
                 404, "Not found", f"There is no review {review_id[:80]!r} in the collection {collection[:128]!r}."
             )
-        entities = candidates.known[review_id]
+        entities = [pair.first, pair.second]
     if decision.decision == "undo":
         edit = None
     elif len(entities) < 2:
@@ -200,7 +201,7 @@ async def _catalogue(request: Request, service: Service) -> Catalogue:
     return await service.read(lambda: reviews.catalogue_of(snapshot))
 
 
-async def _candidates(request: Request, catalogue: Catalogue, collection: str) -> CandidatePairs:
+async def _candidates(request: Request, catalogue: Catalogue, collection: str) -> Candidates:
     """Raises ApiProblem 503 while they are being looked for."""
     try:
         return await _reviews(request).candidates(catalogue, collection)

@@ -178,6 +178,9 @@ async def test_a_read_waits_for_what_was_written(running: Running, log: Curation
     assert (late["status"], late["title"]) == (503, "Not yet indexed")
     await log.follow()
     assert (await running.get("/v1/nodes", collection="a", after=made["position"])).json()["nodes"]
+    for path in ("/v1/graph?node=petrel", "/v1/nodes/petrel?limit=1", "/v1/nodes?limit=1"):
+        late = problem(await running.http.get(f"{path}&collection=a&after=0:1&wait_seconds=0"))
+        assert late["title"] == "Not yet indexed"
     assert problem(await running.get("/v1/nodes", after="soon"))["title"] == "Malformed token"
 
 
