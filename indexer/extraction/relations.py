@@ -1,12 +1,13 @@
 """Relation extraction: the statements of metadata and of sentences (`X is a Y`, `X requires Y`, `Name (N)`)."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any
 
-from indexer.documents import ChunkedDocument, ParsedDocument, Section, Statement
-from indexer.extraction.lexicon import PARTS_OF_DOCUMENTS, STOP_WORDS
+from indexer.documents import Chunk, ChunkedDocument, ParsedDocument, Section, Statement
+from indexer.extraction.lexicon import PARTS_OF_DOCUMENTS, STOP_WORDS, word_set
 from indexer.extraction.metadata import metadata_statements, objects_of, predicate_of
 from indexer.extraction.names import MAX_NAME_CHARACTERS, name_of
 from indexer.extraction.offsets import OffsetIndex
@@ -28,6 +29,8 @@ LEAD_SENTENCES = 3
 LISTED_CONFIDENCE = 0.9
 MAX_LISTED = 256
 MAX_HEADING_WORDS = 5
+# In a text these are not about its subject, but directions to readers, or settings in an example.
+_NOT_IN_LISTS = word_set("see_also related related_to updates uses channel repository contact")
 
 MAX_STATEMENTS_PER_CHUNK = 16
 MAX_SENTENCE_CHARACTERS = 1_000
@@ -40,7 +43,8 @@ _LISTED = re.compile(
 )
 _ACRONYM = re.compile(r" \((?:or )?([A-Z][A-Za-z]{0,8}[A-Z])s?\)")
 _WORD = re.compile(r"[A-Za-z][\w'’]*")
-_NOT_PROSE = re.compile(r"[{}<>|=\\^~$]|::|->|\.\.\.$|©|Copyright|\bimport \S+$|^\s*(?:#|>>>|\$ )")
+_NOT_PROSE = re.compile(r"[{}<>|=\\^~$]|::|->|\.\.\.$|©|Copyright|\bimport \S+$")
+_CODE_LINE = re.compile(r"\s*(?:#|>>>|\$ )")
 _PROSE = re.compile(r" [a-z]{2}")
 
 
@@ -64,7 +68,7 @@ def extract_statements(
     return (
         metadata_statements(subject, title, parsed.fields, metadata, series)
         + _listed_statements(title, parsed, chunked, offsets)
-        + _sentence_statements(parsed, offsets, about)
+        + _sentence_statements(parsed, chunked.chunks, offsets, about)
     )
 
 
@@ -73,25 +77,36 @@ def _listed_statements(
 ) -> tuple[Statement, ...]:
     """Statements of lines `Owner: Team Petrel` and of rows `Owner | Team Petrel`, by chunk, predicate and names.
 
-    The subject is what the section is about: the name that its heading is, else the document, of which a header that
-    states fields says enough. At most MAX_LISTED.
+    The subject is what the section is about: the name that its heading is, if the section states two fields or more;
+    else the document, of which a header that states fields says enough. At most MAX_LISTED.
     """
     found: dict[tuple[int, str, str, str], Statement] = {}
     for section in chunked.sections:
-        subject = _name_in_heading(section) or ("" if parsed.fields else title)
-        name = name_of(subject)
-        for line in _LISTED.finditer(parsed.text, section.start, section.end) if name else ():
-            predicate, chunk = predicate_of(line["field"]), offsets.chunk_at(line.start())
-            if chunk < 0 or not is_listed(predicate):
-                continue
-            for surface, confidence in objects_of(predicate, line["value"].rstrip(" ."), title, None):
-                value = name_of(surface)
-                key = (chunk, predicate, name, value)
-                if value and value != name and key not in found and len(found) < MAX_LISTED:
-                    roles = (("subject", name, subject), ("object", value, surface))
-                    sentence = offsets.sentence_at(line.start("field"))
-                    found[key] = Statement(chunk, predicate, roles, min(confidence, LISTED_CONFIDENCE), LIST, sentence)
+        lines = [
+            (predicate, line)
+            for line in _LISTED.finditer(parsed.text, section.start, section.end)
+            if is_listed(predicate := predicate_of(line["field"]))
+            and predicate not in _NOT_IN_LISTS
+            and not _is_head_of_table(parsed.text, line)
+        ]
+        heading = _name_in_heading(section) if len({predicate for predicate, _ in lines}) > 1 else ""
+        subject = heading or ("" if parsed.fields else title)
+        for predicate, line in lines if name_of(subject) else ():
+            chunk, sentence = offsets.chunk_at(line.start("field")), offsets.sentence_at(line.start("field"))
+            for surface, _ in objects_of(predicate, line["value"].rstrip(" ."), title, None):
+                names = name_of(subject), name_of(surface)
+                key = (chunk, predicate, *names)
+                is_new = chunk >= 0 and all(names) and key not in found and names[1] not in (names[0], predicate)
+                if is_new and len(found) < MAX_LISTED:
+                    roles = (("subject", names[0], subject), ("object", names[1], surface))
+                    found[key] = Statement(chunk, predicate, roles, LISTED_CONFIDENCE, LIST, sentence)
     return tuple(found[key] for key in sorted(found))
+
+
+def _is_head_of_table(text: str, line: re.Match[str]) -> bool:
+    """Whether a row of two cells is the first of its table: names of columns."""
+    before = text.rfind("\n", 0, max(line.start() - 1, 0)) + 1
+    return " | " in line.group() and " | " not in text[before : line.start()]
 
 
 def _name_in_heading(section: Section) -> str:
@@ -103,28 +118,44 @@ def _name_in_heading(section: Section) -> str:
     return heading if is_name and " " in heading else ""
 
 
-def _sentence_statements(parsed: ParsedDocument, offsets: OffsetIndex, about: frozenset[str]) -> tuple[Statement, ...]:
+def _sentence_statements(
+    parsed: ParsedDocument, chunks: Sequence[Chunk], offsets: OffsetIndex, about: frozenset[str]
+) -> tuple[Statement, ...]:
     """By chunk, predicate and names; at most MAX_STATEMENTS_PER_CHUNK. Time is linear in the length."""
     found: dict[tuple[int, str, str, str], Statement] = {}
-    counts: dict[int, int] = {}
+    counts: Counter[int] = Counter()
     for number, (start, end) in enumerate(offsets.sentences):
-        chunk = offsets.chunk_at(start)
-        if chunk < 0 or end - start > MAX_SENTENCE_CHARACTERS or counts.get(chunk, 0) >= MAX_STATEMENTS_PER_CHUNK:
+        first = offsets.chunk_at(start)
+        if first < 0 or end - start > MAX_SENTENCE_CHARACTERS or counts[first] >= MAX_STATEMENTS_PER_CHUNK:
             continue
         for fact, extractor in _facts_of(parsed.text, start, end):
+            chunk = _chunk_holding(fact, chunks, first, end)
             names = _own_name(fact.subject, about), _own_name(fact.object, about)
             key = (chunk, fact.predicate, *names)
-            if not all(names) or names[0] == names[1] or key in found or max(map(len, names)) > MAX_NAME_CHARACTERS:
+            is_whole = (
+                chunk >= 0 and all(names) and names[0] != names[1] and max(map(len, names)) <= MAX_NAME_CHARACTERS
+            )
+            if not is_whole or key in found or counts[chunk] >= MAX_STATEMENTS_PER_CHUNK:
                 continue
-            if counts.get(chunk, 0) >= MAX_STATEMENTS_PER_CHUNK:
-                break
-            counts[chunk] = counts.get(chunk, 0) + 1
+            counts[chunk] += 1
             is_lead = extractor == DEFINITION and number < LEAD_SENTENCES and names[0] in about
             more = tuple((role, name_of(surface), surface) for role, surface in fact.more)
             roles = (("subject", names[0], fact.subject), ("object", names[1], fact.object), *more)
             confidence = LEAD_CONFIDENCE if is_lead else fact.confidence
             found[key] = Statement(chunk, fact.predicate, roles, confidence, extractor, number)
     return tuple(found[key] for key in sorted(found))
+
+
+def _chunk_holding(fact: Fact, chunks: Sequence[Chunk], first: int, end: int) -> int:
+    """The chunk that holds both ends of a fact whose sentence begins in chunk `first`: that or the next; else -1."""
+    if end <= chunks[first].end:
+        return first
+    holding = (at for at in (first, first + 1) if at < len(chunks) and _holds(chunks[at].text, fact))
+    return next(holding, -1)
+
+
+def _holds(text: str, fact: Fact) -> bool:
+    return fact.subject in text and fact.object in text
 
 
 def _own_name(surface: str, about: frozenset[str]) -> str:
@@ -137,7 +168,7 @@ def _facts_of(text: str, start: int, end: int) -> Iterator[tuple[Fact, str]]:
     """The facts of a sentence, each with its extractor."""
     if not _PROSE.search(text, start, end):
         return
-    if not _NOT_PROSE.search(text, start, end):
+    if not _NOT_PROSE.search(text, start, end) and not _CODE_LINE.match(text, start, end):
         words = words_of(text, start, end)
         if len(words) >= MIN_SENTENCE_WORDS and is_factual(words):
             for fact in chain(clause_facts(words), apposition_facts(words)):

@@ -6,10 +6,11 @@ from collections.abc import Iterator
 from indexer.extraction.prose.copulas import kind_facts, noun_relation, related
 from indexer.extraction.prose.facts import TIME, TYPED_CONFIDENCE, Fact
 from indexer.extraction.prose.noun_phrases import NAME, NounPhrase, Words, phrase_after, phrase_before, words_of
-from indexer.extraction.prose.word_classes import PREPOSITIONS, SUBORDINATORS
+from indexer.extraction.prose.word_classes import PREPOSITIONS, SUBORDINATORS, is_gerund, is_participle
 
 _ENDS = frozenset((",", ".", ";", ":", ")", "–", "—", "", "who", "which", "that", "in", "from", "at", "on"))
 _JOINED = frozenset(("and", "or", "&"))
+_NOT_BEFORE = _JOINED | {",", "including", "like", "as", "both"}  # an enumeration
 _ALIASES = tuple(
     tuple(phrase.split())
     for phrase in ("also known as", "better known as", "formerly known as", "known as", "also called", "formerly")
@@ -26,7 +27,7 @@ def apposition_facts(words: Words) -> Iterator[Fact]:
     """The facts of what a comma sets apart from a name, from left to right."""
     for comma in range(1, len(words) - 1):
         left = phrase_before(words, comma) if words.lower[comma] == "," else None
-        if left is None or left.before in _JOINED or left.before == "," or left.determiner not in ("", "the"):
+        if left is None or left.before in _NOT_BEFORE or left.determiner not in ("", "the"):
             continue
         if left.grade() == NAME and not _is_opening(left):
             yield from _beside(left, comma)
@@ -35,7 +36,9 @@ def apposition_facts(words: Words) -> Iterator[Fact]:
 def _is_opening(phrase: NounPhrase) -> bool:
     """Whether a phrase only ends what a sentence opens with: `In the United States, a city is`."""
     opening = phrase.words.lower[: phrase.begin]
-    return bool(opening) and "," not in opening and opening[0] in PREPOSITIONS | SUBORDINATORS
+    if not opening or "," in opening:
+        return False
+    return opening[0] in PREPOSITIONS | SUBORDINATORS or is_participle(opening[0]) or is_gerund(opening[0])
 
 
 def _beside(left: NounPhrase, comma: int) -> Iterator[Fact]:

@@ -112,7 +112,8 @@ class _ClauseReader:
         if group.is_copula:
             yield from self._copula(group, subjects)
         elif group.relation and group.onto < len(words):
-            yield from self._related(group.relation, group.onto, subjects)
+            time = "" if group.is_reduced else self._opening_time
+            yield from self._related(group.relation, group.onto, subjects, time)
 
     def _with_be(self, begin: int) -> _Group:
         words, is_plural = self._words, self._words.lower[begin] in _PLURAL
@@ -181,7 +182,11 @@ class _ClauseReader:
         finite = [form.lemma for form in forms if form.is_third or form.is_past]
         if finite:
             return self._related_group(at, at, not any(form.is_third for form in forms), finite)
-        if words.at(at - 1) in RELATIVES or words.at(at - 1).endswith("s") or self._is_joined(at):
+        plural = words.at(at - 1).endswith("s") and (
+            not words.is_capital(at - 1) or following in DETERMINERS or words.is_capital(at + 1)
+        )
+        goes_on = following in DETERMINERS or following in PREPOSITIONS or words.is_capital(at + 1)
+        if words.at(at - 1) in RELATIVES or plural or (goes_on and self._is_joined(at)):
             return self._related_group(at, at, True, [form.lemma for form in forms])
         return None
 
@@ -200,7 +205,7 @@ class _ClauseReader:
             for subject in subjects:
                 yield from copula_facts(self._words.lower[group.begin], subject, complement)
 
-    def _related(self, relation: Relation, onto: int, subjects: list[NounPhrase]) -> Iterator[Fact]:
+    def _related(self, relation: Relation, onto: int, subjects: list[NounPhrase], opening_time: str) -> Iterator[Fact]:
         words = self._words
         time = TIME.match(words.text, words.starts[onto])
         if time and relation.predicate in _WITH_TIME:
@@ -211,16 +216,16 @@ class _ClauseReader:
             return
         objects = phrases_after(words, onto, _FINITE)
         if objects and not _is_doubtful(objects[0], relation):
-            more = self._further(relation.predicate, objects[-1].high)
+            more = self._further(relation.predicate, objects[-1].high, opening_time)
             for subject in subjects:
                 for target in objects:
                     if _is_fact(relation, subject, target):
                         yield _fact(relation, subject, target, more)
 
-    def _further(self, predicate: str, after: int) -> tuple[tuple[str, str], ...]:
+    def _further(self, predicate: str, after: int, opening_time: str) -> tuple[tuple[str, str], ...]:
         """The time and the place that follow the last object, or the time that opens the sentence."""
         words = self._words
-        found = {"time": self._opening_time} if self._opening_time else {}
+        found = {"time": opening_time} if opening_time else {}
         time = _TIME_AFTER.match(words.text, words.ends[after - 1])
         if time:
             found["time"] = time[1]
@@ -251,16 +256,23 @@ def _is_doubtful(target: NounPhrase, relation: Relation) -> bool:
 def _is_fact(relation: Relation, subject: NounPhrase, target: NounPhrase) -> bool:
     """Whether both ends name something: a name each, or one and a definite phrase; of typed relations less will do."""
     of_subject, of_target = subject.grade(), target.grade()
-    if NONE in (of_subject, of_target):
+    if NONE in (of_subject, of_target) or not _suits(relation, of_subject, of_target):
         return False
     if of_subject == BARE and (of_target < NAME or not (subject.begin == 0 or subject.determiner)):
-        return False
-    if relation.predicate in _WITH_DEFINITE_OBJECT and of_target == BARE and not relation.is_inverse:
         return False
     has_parts = relation.predicate == "part_of" and relation.is_inverse  # `consists of a reader and a splitter`
     if max(of_subject, of_target) < NAME and subject.size == target.size == 1 and not has_parts:
         return False
     return of_subject + of_target >= (1 if has_parts else 2 if relation.is_typed else 3)
+
+
+def _suits(relation: Relation, of_subject: int, of_target: int) -> bool:
+    """Whether the ends are named as well as the predicate wants it."""
+    if relation.predicate == "also_known_as":
+        return of_target == NAME
+    if relation.predicate == "founded_by":
+        return BARE not in (of_subject, of_target)
+    return relation.predicate not in _WITH_DEFINITE_OBJECT or of_target != BARE or relation.is_inverse
 
 
 def _fact(relation: Relation, subject: NounPhrase, target: NounPhrase, more: tuple[tuple[str, str], ...]) -> Fact:

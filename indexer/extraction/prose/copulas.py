@@ -16,19 +16,18 @@ _BOUNDS = word_set(
     """start end beginning rest number length way name result value case reason size part share amount majority lot side
     top bottom middle one fact idea member use point cause order basis"""
 )
-_SAYING_NOTHING = (
-    _KINDS
-    | _BOUNDS
-    | word_set(
-        """thing lot must need choice option idea problem mistake step matter question default attempt difference help
+_SAYING_NOTHING = _BOUNDS | word_set(
+    """thing lot must need choice option idea problem mistake step matter question default attempt difference help
         thanks hand turn advantage disadvantage goal purpose issue condition situation detail aspect effect change"""
-    )
 )
 _PLACES = PLACE_WORDS | word_set(
     """municipality commune suburb borough neighborhood neighbourhood state country capital settlement hamlet canton
     prefecture locality ward community archipelago"""
 )
-_ADJECTIVE = re.compile(r"-|(?:al|ous|ive|ic|ful|able|ible|ary|ed|ant|ent)$")
+_ADJECTIVE = re.compile(
+    r"-|(?:al|ous|ive|ic|ful|able|ible|ary|ed|ant|ent)$|^(?:fast|modern|small|simple|new|free|quick)$"
+)
+MAX_ADJECTIVES = 4
 _PAST = ("was", "were")
 
 
@@ -65,7 +64,7 @@ def related(end: NounPhrase, found: NounRelation) -> Iterator[Fact]:
 def copula_facts(verb: str, subject: NounPhrase, complement: NounPhrase) -> Iterator[Fact]:
     """The facts of `<subject> <verb> <complement>`; the verb is a form of `be`."""
     turned = noun_relation(subject)
-    if turned and complement.grade() == NAME:
+    if turned and complement.grade() == NAME and complement.determiner not in ("a", "an"):
         yield from related(complement, turned)
         return
     relation = noun_relation(complement)
@@ -99,12 +98,14 @@ def _is_defined(verb: str, subject: NounPhrase, complement: NounPhrase) -> bool:
 
 def _after_adjective(phrase: NounPhrase) -> NounPhrase:
     """`asynchronous client` of `a high-level, asynchronous client`."""
-    if phrase.after != "," or phrase.size > 1 or not _ADJECTIVE.search(phrase.head):
-        return phrase
-    further = phrase_after(phrase.words, phrase.high + 1)
-    if further is None or further.determiner:
-        return phrase
-    return NounPhrase(phrase.words, further.begin, further.low, further.high, phrase.determiner)
+    for _ in range(MAX_ADJECTIVES):
+        if phrase.after != "," or phrase.size > 1 or not _ADJECTIVE.search(phrase.head):
+            break
+        further = phrase_after(phrase.words, phrase.high + 1)
+        if further is None or further.determiner:
+            break
+        phrase = NounPhrase(phrase.words, further.begin, further.low, further.high, phrase.determiner)
+    return phrase
 
 
 def _kind_named(phrase: NounPhrase) -> NounPhrase:
@@ -120,7 +121,7 @@ def is_kind(phrase: NounPhrase) -> bool:
         return False
     if phrase.has_of:
         return phrase.head not in _BOUNDS
-    return phrase.size > 1 or phrase.head not in _SAYING_NOTHING
+    return phrase.head not in _SAYING_NOTHING and not (phrase.size == 1 and phrase.head in _KINDS)
 
 
 def _place_facts(subject: NounPhrase, kind: NounPhrase) -> Iterator[Fact]:

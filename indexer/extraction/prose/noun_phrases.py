@@ -25,6 +25,7 @@ from indexer.extraction.prose.word_classes import (
     is_noun,
     is_open,
     is_participle,
+    is_present_participle,
     singular,
 )
 
@@ -44,7 +45,7 @@ _TOKEN = re.compile(
 )
 _BRACKET = re.compile(r"\([^()]{0,200}\)|\[[^\[\]]{0,80}\]")
 _OWNING = frozenset(("'s", "’s"))
-_CUTS = frozenset(('"', "“", "”", "/", "`", "'", "*", *_OWNING))  # beside one, a phrase is only a part of one
+_CUTS = frozenset(('"', "“", "”", "/", "`", "'", "*", "+", *_OWNING))  # beside one, a phrase is only a part of one
 _DASHES = frozenset(("–", "-"))
 _YEAR = re.compile(r"[12]\d{3}")
 _DATE_WORDS = MONTHS | DAYS
@@ -165,7 +166,8 @@ class NounPhrase:
         """Whether it is a name: its head has a capital that its place does not explain, or is an identifier; or another
         word has, after an article (`the Ledger service`), before `of`, or of what ends in a number."""
         lower = self.words.lower[self.low : self.high]
-        whole = self.determiner in ("the", "our") or self.has_of or not _OWNING.isdisjoint(lower)
+        owned = not _OWNING.isdisjoint(lower) and (bool(self.determiner) or self._is_proper(self.low))
+        whole = self.determiner in ("the", "our") or self.has_of or owned
         whole = whole or (self.words.is_capital(self.low) and lower[-1][0].isdigit())
         return any(self._is_proper(at) for at in range(self.low if whole else self.head_index, self.high))
 
@@ -181,7 +183,8 @@ class NounPhrase:
         return self._grade_of_common_noun()
 
     def _grade_of_common_noun(self) -> Grade:
-        ends_in_number = self.words.lower[self.high - 1][0].isdigit()
+        last = self.words.lower[self.high - 1]
+        ends_in_number = last[0].isdigit() and last[-1].isdigit()
         if self.determiner in _GENERAL:
             return NAME if ends_in_number else DEFINITE
         if self.determiner not in ("", "a", "an"):
@@ -207,7 +210,7 @@ class NounPhrase:
         """Whether the first word of a sentence is a name: no common word, no plural, and no part of a longer phrase."""
         first = self.words.lower[self.low]
         alone = self.head_index == self.low or self.words.at(self.low + 1) in _OWNING
-        return first not in SENTENCE_STARTERS and alone and singular(first) == first
+        return first not in SENTENCE_STARTERS and alone and singular(first) == first and not is_participle(first)
 
 
 def phrase_before(words: Words, end: int) -> NounPhrase | None:
@@ -222,15 +225,22 @@ def phrase_before(words: Words, end: int) -> NounPhrase | None:
         before = phrase_before(words, of)
         if before:
             return NounPhrase(words, before.begin, before.low, end, before.determiner)
+    if _is_title(words, low, determiner):
+        return NounPhrase(words, 0, 0, end, "")
     if article:
-        is_title = low == 2 and determiner == "the" and words.is_capital(2) and words.is_capital(0)
-        if is_title and is_open(words.lower[0]):
-            return NounPhrase(words, 0, 0, end, "")  # `Sonic the Hedgehog`
         return NounPhrase(words, low - 1, low, end, determiner)
     if determiner in _CUTS or determiner in _DASHES:
         return None
     low = _without_openers(words, low, end)
     return NounPhrase(words, low, low, end, "")
+
+
+def _is_title(words: Words, low: int, before: str) -> bool:
+    """Whether the name that begins the sentence goes on at `low`: `Sonic the Hedgehog`, `Extreme Makeover: Home`."""
+    opening = low - 1
+    if not words.is_capital(low) or opening < 1 or not all(map(words.is_capital, range(opening))):
+        return False
+    return (before == "the" and opening == 1 and is_open(words.lower[0])) or (before == ":" and opening > 1)
 
 
 def _start_of(words: Words, end: int) -> int:
@@ -313,7 +323,9 @@ def _ends_phrase(words: Words, at: int) -> bool:
         is_end = following in PREPOSITIONS or not following[:1].isalnum()
         return is_end or following in CONJUNCTIONS | DETERMINERS or is_adverb(following)
     goes_on = following in DETERMINERS or words.is_capital(at + 1)
-    return (goes_on and word in THIRD_PERSONS) or (is_gerund(word) and (goes_on or following in PREPOSITIONS))
+    if is_gerund(word) and (goes_on or following in PREPOSITIONS or is_present_participle(word)):
+        return True
+    return goes_on and word in THIRD_PERSONS
 
 
 def phrases_after(words: Words, start: int, verbs: Container[str]) -> list[NounPhrase]:
@@ -331,7 +343,7 @@ def phrases_after(words: Words, start: int, verbs: Container[str]) -> list[NounP
         is_last = words.at(onward) in ("and", "&")
         is_clause = comma and is_last and len(found) == 1
         further = phrase_after(words, onward + is_last) if (comma or is_last) and not is_clause else None
-        if further is None or further.after in verbs or _is_verbal(further, verbs):
+        if further is None or further.after in verbs or is_participle(further.after) or _is_verbal(further, verbs):
             break
         found.append(further)
         if is_last:
@@ -344,4 +356,4 @@ def _is_verbal(phrase: NounPhrase, verbs: Container[str]) -> bool:
     first = phrase.words.lower[phrase.low]
     if phrase.determiner or phrase.words.is_capital(phrase.low):
         return False
-    return first in verbs or is_gerund(first) or (first.endswith("ed") and phrase.size == 1)
+    return first in verbs or is_gerund(first) or (is_participle(first) and phrase.size == 1)

@@ -79,7 +79,7 @@ _TYPED_PASSIVE = {
     "released_in": "release in|release on|launch in|launch on|publish in|publish on",
     "founded_in": "found in|establish in|form in",
     "created_in": "create in|invent in|introduce in|design in|develop in",
-    "built_in": "build in|construct in|complete in",
+    "built_in": "build in|construct in",
 }
 # Verbs whose own third person is the predicate; with a preposition both. Forms are regular but for _IRREGULAR.
 _COMMON = word_set(
@@ -101,6 +101,7 @@ _COMMON = word_set(
     synchronize tag target teach terminate test track train transfer transform translate trigger update upgrade
     upload validate verify win wrap"""
 )
+_ACTIVE_ONLY = word_set("join follow lie reside stand marry attend")
 _PREPOSITIONS = word_set("on in to for from with at by of upon after into through as over atop inside under via")
 _COMMON_WITH_PREPOSITION = {
     "belong to", "communicate with", "compete in", "converge to", "correspond to", "differ from", "flow into",
@@ -269,6 +270,8 @@ def passive_relation(lemma: str, preposition: str) -> Relation | None:
     if phrase in PASSIVE:
         return PASSIVE[phrase]
     if not preposition:
+        return None
+    if preposition == "by" and lemma in _ACTIVE_ONLY:
         return None
     if preposition == "by":
         active = active_relation(lemma, "")

@@ -2,7 +2,7 @@
 
 from indexer.extraction.lexicon import word_set
 from indexer.extraction.prose.noun_phrases import DEFINITE, NAME, NounPhrase, Words, phrase_after, phrase_before
-from indexer.extraction.prose.predicates import VERB_FORMS
+from indexer.extraction.prose.predicates import THIRD_PERSONS, VERB_FORMS
 from indexer.extraction.prose.word_classes import (
     BE,
     MODALS,
@@ -11,6 +11,7 @@ from indexer.extraction.prose.word_classes import (
     WEAK_DETERMINERS,
     is_adverb,
     is_gerund,
+    is_participle,
 )
 
 RELATIVES = word_set("which who that")
@@ -18,6 +19,7 @@ _CONDITIONS = word_set("if unless whether when whenever until how why where wher
 _NOTED = word_set("note notice remember recall")
 _JOINING = ("and", "but", "then")
 _IDIOMS = frozenset(("in turn", "in fact", "by default", "in practice", "for now", "in addition", "at last"))
+_LOOSE = word_set("for in at on to by")  # what follows a phrase after one of these may be about what stands before it
 _OPENERS = word_set("now here today")
 
 
@@ -43,6 +45,8 @@ class Subjects:
             return self._antecedent(at - 1)
         if before == ",":
             return self._before_insertion(at - 1)
+        while at > 1 and is_participle(words.lower[at - 1]) and not words.is_capital(at - 1):
+            at -= 1  # `the idea proposed was`
         phrase = phrase_before(words, at)
         return self._whole(phrase, is_plural) if phrase else []
 
@@ -60,7 +64,13 @@ class Subjects:
         if 0 <= self.complement_end < phrase.high:
             return []  # `a library for Python based on`: the library is, or Python
         weak = phrase.determiner in WEAK_DETERMINERS or (phrase.begin == 0 and not words.is_capital(0))
+        weak = weak or phrase.before in _LOOSE or self._holds_verb(phrase)
         return [] if weak or (is_apart and phrase.grade() < DEFINITE) else [phrase]
+
+    def _holds_verb(self, phrase: NounPhrase) -> bool:
+        """Whether a phrase is a clause without articles: `tools use information stored`."""
+        inner = self._words.lower[phrase.low + 1 : phrase.high - 1]
+        return any(word in THIRD_PERSONS for word in inner)
 
     def _is_idiom(self, at: int) -> bool:
         return f"{self._words.at(at)} {self._words.at(at + 1)}" in _IDIOMS
@@ -69,10 +79,12 @@ class Subjects:
         """The subjects of the verb before, else the phrase that the sentence begins with."""
         if self.latest:
             return self.latest
-        opening = phrase_after(self._words, 0)
-        if opening and opening.high < conjunction and opening.grade() >= DEFINITE:
-            return self._whole(opening, is_plural=True)
-        return []
+        words, opening = self._words, phrase_after(self._words, 0)
+        if opening is None or opening.high >= conjunction or opening.grade() < DEFINITE:
+            return []
+        if any(word in THIRD_PERSONS or word in BE for word in words.lower[opening.high + 1 : conjunction]):
+            return []  # of another clause between them
+        return self._whole(opening, is_plural=True)
 
     def _antecedent(self, relative: int) -> list[NounPhrase]:
         """What `, which` or `who` is about; a clause without a comma only narrows what its noun means."""
@@ -129,12 +141,18 @@ class Subjects:
     def _joined(self, phrase: NounPhrase, is_plural: bool) -> list[NounPhrase]:
         """Two phrases with a verb in the plural; else the last, or both as one name: `Clear and Present Danger is`."""
         other = phrase_before(self._words, phrase.begin - 1)
-        if other is None or other.before in PREPOSITIONS or other.before == "and":
+        if other is None or other.before == "and":
             return [phrase]
+        if other.before in PREPOSITIONS:  # `installing on OSX and Windows is`
+            return [phrase] if phrase.determiner or other.begin == 1 else self._head(other, is_plural)
         if is_plural:
             is_adjective = other.begin == 0 and other.high == 1 and phrase.grade() < NAME  # `Free and open licences`
             return [phrase] if is_adjective else [*self._whole(other, is_plural=False), phrase]
-        is_one = (other.begin == 0 or other.determiner == "the") and not phrase.determiner and phrase.grade() == NAME
+        is_one = (
+            (other.begin == 0 or other.before == ":" or other.determiner == "the")
+            and not phrase.determiner
+            and phrase.grade() == NAME
+        )
         return [NounPhrase(self._words, other.begin, other.low, phrase.high, other.determiner)] if is_one else [phrase]
 
     def _is_action(self, phrase: NounPhrase) -> bool:

@@ -60,10 +60,21 @@ _LY_NOUNS = word_set("family assembly supply reply monopoly anomaly ally july it
 _ING_NOUNS = word_set(
     """learning processing testing engineering computing logging monitoring indexing caching scheduling routing training
     building setting mapping string thing encoding parsing binding meeting king ring wing spring rating marketing
-    banking shipping billing pricing housing mining painting recording engraving clothing programming hosting messaging
-    trading publishing gaming manufacturing casing embedding partitioning timing wiring warning landing"""
+    banking shipping billing pricing housing mining painting recording engraving clothing programming hosting
+    messaging trading publishing gaming manufacturing casing embedding partitioning timing wiring warning landing
+    tracing tracking sampling streaming batching sharding scaling polling parking shopping fishing farming sailing
+    racing boxing wrestling skating skiing swimming singing dancing acting writing editing filming broadcasting
+    advertising consulting accounting funding spending hearing crossing opening ending beginning drawing carving
+    signalling signaling interning profiling debugging handling typing running versioning"""
 )
-_PARTICIPLES = word_set("written built held kept made born known sold spoken taken used given")
+_ING_VERBS = word_set(
+    """providing using including containing featuring porting making giving allowing offering having creating serving
+    covering consisting being spanning following showing describing working based starring belonging referring"""
+)
+_PARTICIPLES = word_set(
+    """written built held kept made born known sold spoken taken used given bought brought caught taught worn chosen
+    driven drawn shown grown thrown broken stolen beaten"""
+)
 # Nouns that say nothing by themselves: what they name depends on the place in the text.
 VAGUE = word_set(
     """way thing kind sort type form part lot number set case reason result problem question point fact idea goal
@@ -119,6 +130,11 @@ def is_adverb(word: str) -> bool:
 def is_gerund(word: str) -> bool:
     """Whether a word in lower case is a verb in -ing, and no noun."""
     return word.endswith("ing") and len(word) > 4 and word not in _ING_NOUNS
+
+
+def is_present_participle(word: str) -> bool:
+    """Whether a word in lower case is a gerund that takes an object: `a series providing help`."""
+    return word in _ING_VERBS
 
 
 def is_participle(word: str) -> bool:

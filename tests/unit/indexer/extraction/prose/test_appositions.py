@@ -24,6 +24,8 @@ def beside(sentence: str) -> Triples:
         ("They use Marsh, a broker, and Delta.", []),
         ("In the Outer Hebrides, a boat sank.", []),
         ("Heron, Marsh, a broker, left.", []),
+        ("Born in New Jersey, the son of Bo Chan, he left.", []),
+        ("They use names, including Marsh, a broker.", []),
         ("Marsh, however, is fast.", []),
     ],
 )

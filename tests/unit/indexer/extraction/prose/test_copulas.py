@@ -47,6 +47,7 @@ def test_a_copula_states_what_a_thing_is(sentence: str, expected: set[tuple[str,
         "The worker was a broker.",
         "It is a broker.",
         "Marsh is this broker.",
+        "Marsh is a popular name.",
     ],
 )
 def test_what_says_nothing_is_no_kind(sentence: str) -> None:

@@ -59,6 +59,8 @@ def test_a_phrase_names_one_thing_more_or_less_well(text: str, grade: int) -> No
         ("Leonardo da Vinci", "Leonardo da Vinci"),
         ("the craftsman William Morris", "William Morris"),
         ("Marsh's broker", "Marsh's broker"),
+        ("Extreme Makeover: Home Edition", "Extreme Makeover: Home Edition"),
+        ("Note: Marsh", "Marsh"),
     ],
 )
 def test_a_phrase_is_read_backwards_from_a_verb(text: str, surface: str) -> None:
@@ -82,6 +84,9 @@ def test_a_part_of_a_phrase_is_none(text: str) -> None:
         ("Kafka, and Redis too", ["Kafka"]),
         ("a platform designed to run", ["platform"]),
         ("a tool providing the log", ["tool"]),
+        ("a series providing help", ["series"]),
+        ("a string matching library", ["string matching library"]),
+        ("a Python 3+ port", []),
         ("a mode of this", []),
         ("a so-called “ledger”", []),
     ],
