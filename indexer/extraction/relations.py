@@ -78,10 +78,11 @@ def _listed_statements(
     """Statements of lines `Owner: Team Petrel` and of rows `Owner | Team Petrel`, by chunk, predicate and names.
 
     The subject is what the section is about: the name that its heading is, if the section states two fields or more;
-    else the document, of which a header that states fields says enough. At most MAX_LISTED.
+    in the first section, and in those of general headings such as `Overview`, the document, unless it has a header.
+    At most MAX_LISTED.
     """
     found: dict[tuple[int, str, str, str], Statement] = {}
-    for section in chunked.sections:
+    for at, section in enumerate(chunked.sections):
         lines = [
             (predicate, line)
             for line in _LISTED.finditer(parsed.text, section.start, section.end)
@@ -90,7 +91,8 @@ def _listed_statements(
             and not _is_head_of_table(parsed.text, line)
         ]
         heading = _name_in_heading(section) if len({predicate for predicate, _ in lines}) > 1 else ""
-        subject = heading or ("" if parsed.fields else title)
+        is_general = at == 0 or _heading(section).lower().rstrip(" .:?") in PARTS_OF_DOCUMENTS
+        subject = heading or (title if is_general and not parsed.fields else "")
         for predicate, line in lines if name_of(subject) else ():
             chunk, sentence = offsets.chunk_at(line.start("field")), offsets.sentence_at(line.start("field"))
             for surface, _ in objects_of(predicate, line["value"].rstrip(" ."), title, None):
@@ -109,9 +111,13 @@ def _is_head_of_table(text: str, line: re.Match[str]) -> bool:
     return " | " in line.group() and " | " not in text[before : line.start()]
 
 
+def _heading(section: Section) -> str:
+    return " ".join(section.headings[-1].split()) if section.headings else ""
+
+
 def _name_in_heading(section: Section) -> str:
     """The heading of a section where it is a name: `Pricing API`, not `Details`."""
-    heading = " ".join(section.headings[-1].split()) if len(section.headings) > 1 else ""
+    heading = _heading(section) if len(section.headings) > 1 else ""
     if not heading or len(heading) > MAX_NAME_CHARACTERS or heading.lower().rstrip(" .:?") in PARTS_OF_DOCUMENTS:
         return ""
     is_name = heading.count(" ") < MAX_HEADING_WORDS and all(word[0].isupper() for word in heading.split())

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from indexer.extraction.lexicon import ABBREVIATIONS, DAYS, MONTHS, PARTICLES, SENTENCE_STARTERS
-from indexer.extraction.prose.predicates import THIRD_PERSONS
+from indexer.extraction.prose.predicates import NOUNS, THIRD_PERSONS
 from indexer.extraction.prose.word_classes import (
     CONJUNCTIONS,
     DETERMINERS,
@@ -270,10 +270,20 @@ def _is_whole(words: Words, at: int) -> bool:
     return words.is_capital(at) or singular(words.lower[at]) not in VAGUE
 
 
+def _is_opener(words: Words, at: int) -> bool:
+    """Whether a word at the start of a sentence is no part of the name after it: `Today`, not `US` or `Open`."""
+    word = words.lower[at]
+    return (
+        word in SENTENCE_STARTERS
+        and not words.words[at].isupper()
+        and (is_adverb(word) or not words.is_capital(at + 1))
+    )
+
+
 def _without_openers(words: Words, low: int, end: int) -> int:
     """Where a phrase without a determiner begins: after adverbs that open the sentence, after a date."""
     if low == 0:
-        while low < end - 1 and words.lower[low] in SENTENCE_STARTERS:
+        while low < end - 1 and _is_opener(words, low):
             low += 1
     elif words.at(low - 1) in PREPOSITIONS:
         while low < end - 1 and (words.lower[low].rstrip(".") in _DATE_WORDS or words.lower[low].isdigit()):
@@ -345,6 +355,8 @@ def phrases_after(words: Words, start: int, verbs: Container[str]) -> list[NounP
         further = phrase_after(words, onward + is_last) if (comma or is_last) and not is_clause else None
         if further is None or further.after in verbs or is_participle(further.after) or _is_verbal(further, verbs):
             break
+        if further.has_of and singular(further.head) in NOUNS:
+            break  # `Ann Bell, head of the group`: the same
         found.append(further)
         if is_last:
             return found

@@ -20,6 +20,7 @@ _NOTED = word_set("note notice remember recall")
 _JOINING = ("and", "but", "then")
 _IDIOMS = frozenset(("in turn", "in fact", "by default", "in practice", "for now", "in addition", "at last"))
 _LOOSE = word_set("for in at on to by")  # what follows a phrase after one of these may be about what stands before it
+_IN_NAMES = word_set("for against on to")
 _OPENERS = word_set("now here today")
 
 
@@ -64,7 +65,7 @@ class Subjects:
         if 0 <= self.complement_end < phrase.high:
             return []  # `a library for Python based on`: the library is, or Python
         weak = phrase.determiner in WEAK_DETERMINERS or (phrase.begin == 0 and not words.is_capital(0))
-        weak = weak or phrase.before in _LOOSE or self._holds_verb(phrase)
+        weak = weak or phrase.before in _LOOSE or (is_apart and phrase.before == "and") or self._holds_verb(phrase)
         return [] if weak or (is_apart and phrase.grade() < DEFINITE) else [phrase]
 
     def _holds_verb(self, phrase: NounPhrase) -> bool:
@@ -121,7 +122,9 @@ class Subjects:
             return []
         if self._is_conditional(phrase.begin) or self._is_action(phrase):
             return []
-        if phrase.before in PREPOSITIONS and phrase.begin > 1 and words.at(phrase.begin - 2) != ",":
+        if phrase.before in PREPOSITIONS and phrase.begin == 1:
+            return []  # `In the middle is`
+        if phrase.before in PREPOSITIONS and words.at(phrase.begin - 2) != ",":
             return self._head(phrase, is_plural)
         if phrase.before == "and":
             return self._joined(phrase, is_plural)
@@ -134,6 +137,8 @@ class Subjects:
         while end > 1 and words.lower[end - 1].endswith("ed"):
             end -= 1
         head = phrase_before(words, end)
+        if head and phrase.before in _IN_NAMES and NAME == head.grade() == phrase.grade() and words.is_capital(end - 1):
+            return [NounPhrase(words, head.begin, head.low, phrase.high, head.determiner)]  # `Committee against Terror`
         if head is None:
             return [] if words.at(phrase.begin - 2)[:1].isalnum() else [phrase]
         return self._whole(head, is_plural)

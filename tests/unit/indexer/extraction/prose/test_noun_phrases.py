@@ -82,6 +82,7 @@ def test_a_part_of_a_phrase_is_none(text: str) -> None:
         ("Kafka, Redis and SQLite.", ["Kafka", "Redis", "SQLite"]),
         ("Kafka and the worker requires Redis", ["Kafka"]),
         ("Kafka, and Redis too", ["Kafka"]),
+        ("Ann Bell, head of Acme and president of Marsh.", ["Ann Bell"]),
         ("a platform designed to run", ["platform"]),
         ("a tool providing the log", ["tool"]),
         ("a series providing help", ["series"]),
