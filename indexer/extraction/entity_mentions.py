@@ -9,11 +9,20 @@ import msgspec
 from indexer.documents import PreparedDocument
 from indexer.extraction.lexicon import STOP_WORDS
 from indexer.extraction.mention_tagger import TaggedSpan
+from indexer.extraction.name_form import (
+    begins_sentence,
+    common_words,
+    is_calendar_time,
+    is_common,
+    whole_amount,
+    whole_name,
+)
 from schemas.ids import normalise_name
 
 MAX_NAME_CHARACTERS = 120
 MAX_MENTIONS_PER_CHUNK = 64
-NUMBER = "number"
+NUMBER, TIME = "number", "time"
+_AMOUNTS = (NUMBER, TIME)
 
 
 class EntityOccurrence(NamedTuple):
@@ -61,9 +70,10 @@ def entity_occurrences(prepared: PreparedDocument, spans: Sequence[Sequence[Tagg
     `spans[i]` are those of `prepared.embedding_texts[i]`, in its offsets; those in the title and heading before the
     chunk's text are left out. Where chunks overlap, of spans that share characters the surest one counts; those at the
     ends of their chunks, which may be cut, come last. Equal names have one type, that with the greatest sum of
-    confidences (ties: by the alphabet); their confidence is that sum over the number of mentions.
+    confidences (ties: by the alphabet); their confidence is that sum over the number of mentions. What cannot be a name
+    by its form, see `name_form`, is left out.
     """
-    kept = _without_overlaps(list(_candidates(prepared, spans)))
+    kept = _without_common_words(prepared, _without_overlaps(list(_candidates(prepared, spans))))
     votes: dict[str, dict[str, float]] = defaultdict(lambda: defaultdict(float))
     counts: dict[str, int] = defaultdict(int)
     for one in kept:
@@ -86,7 +96,9 @@ def entity_mentions(prepared: PreparedDocument, spans: Sequence[Sequence[TaggedS
     names_of_chunk: dict[int, int] = defaultdict(int)
     for one in entity_occurrences(prepared, spans):
         key = one.chunk, one.name
-        if one.entity_type == NUMBER or (key not in found and names_of_chunk[one.chunk] >= MAX_MENTIONS_PER_CHUNK):
+        if one.entity_type == NUMBER or (one.entity_type == TIME and not is_calendar_time(one.surface)):
+            continue
+        if key not in found and names_of_chunk[one.chunk] >= MAX_MENTIONS_PER_CHUNK:
             continue
         names_of_chunk[one.chunk] += key not in found
         found[key].append(one)
@@ -114,9 +126,14 @@ def _candidates(
     for chunk, text, of_chunk in zip(prepared.chunked.chunks, prepared.embedding_texts, spans, strict=True):
         before = len(text) - len(chunk.text)
         for span in of_chunk:
-            start, end = span.start - before, span.end - before
-            if start < 0:
+            bounds = span.start - before, span.end - before
+            if bounds[0] < 0:
                 continue
+            whole = whole_amount if span.entity_type in _AMOUNTS else whole_name
+            trimmed = whole(chunk.text, *bounds)
+            if trimmed is None:
+                continue
+            start, end = trimmed
             surface = chunk.text[start:end]
             name = normalise_name(surface) if len(surface) <= MAX_NAME_CHARACTERS else ""
             if not name or (name in STOP_WORDS and span.entity_type != NUMBER):
@@ -144,3 +161,21 @@ def _without_overlaps(candidates: Sequence[tuple[bool, EntityOccurrence]]) -> li
             taken.update(characters)
             kept.append(one)
     return sorted(kept, key=lambda one: (one.start, one.chunk))
+
+
+def _without_common_words(
+    prepared: PreparedDocument, occurrences: Sequence[EntityOccurrence]
+) -> list[EntityOccurrence]:
+    """Those but for common words that have a capital for their place only."""
+    lower_case = common_words(chunk.text for chunk in prepared.chunked.chunks)
+    named_elsewhere: set[str] = set()
+    surfaces: dict[str, str] = {}
+    for one in occurrences:
+        chunk = prepared.chunked.chunks[one.chunk]
+        surfaces.setdefault(one.name, one.surface)
+        if one.entity_type in _AMOUNTS or not begins_sentence(chunk.text, one.start - chunk.start):
+            named_elsewhere.add(one.name)
+    common = {
+        name for name, surface in surfaces.items() if name not in named_elsewhere and is_common(surface, lower_case)
+    }
+    return [one for one in occurrences if one.name not in common]

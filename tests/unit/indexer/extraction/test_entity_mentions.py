@@ -74,8 +74,8 @@ def test_a_tie_goes_by_the_alphabet_whatever_comes_first() -> None:
 def test_what_two_chunks_share_counts_once_and_a_cut_name_gives_way() -> None:
     text = (
         "The river is long, and many birds live on it in spring. "
-        "In the old town of Omsk there is a club for all who watch them. "
-        "Peter Holt founded it. It has many members, who meet on Sundays in the town hall, and some of them draw."
+        "In Old Novosibirsk Peter Sergeyevich Holt Founded The Heron Club Of Omsk And Tomsk. "
+        "Anna Petrova Joined. It has many members, who meet on Sundays in the town hall, and some of them draw."
     )
     prepared = prepared_from(text)
     chunks = prepared.chunked.chunks
@@ -101,7 +101,7 @@ def test_numbers_stop_words_and_punctuation_are_no_entities() -> None:
 
 
 def test_a_chunk_names_a_bounded_number_of_entities() -> None:
-    names = [f"{chr(97 + first)}{chr(97 + second)}" for first in range(10) for second in range(10)]
+    names = [f"Q{chr(97 + first)}{chr(97 + second)}" for first in range(10) for second in range(10)]
     prepared = prepare(
         DocumentUpsert(
             key=DocumentKey("birds", "one"), content=" ".join(names).encode(), content_type="text/plain", title="Birds"
@@ -113,3 +113,22 @@ def test_a_chunk_names_a_bounded_number_of_entities() -> None:
     )
     assert len(spans[0]) > MAX_MENTIONS_PER_CHUNK
     assert len(entity_mentions(prepared, spans)) == MAX_MENTIONS_PER_CHUNK
+
+
+def test_a_common_word_with_a_capital_for_its_place_is_no_entity() -> None:
+    prepared = prepared_from("Worker: it runs. The worker of Holt stops at night, and so does the Heron.")
+    spans = spans_of(prepared, Marked(0, "Worker", "thing", 0.9), Marked(0, "Heron", "thing", 0.9))
+    assert [one.name for one in entity_occurrences(prepared, spans)] == ["heron"]
+
+
+def test_code_and_durations_are_no_entities_but_years_are() -> None:
+    prepared = prepared_from("In 1998 it took ten minutes to read Holt.name there, and a day to read Omsk.")
+    spans = spans_of(
+        prepared,
+        Marked(0, "1998", "time", 0.9),
+        Marked(0, "ten minutes", "time", 0.9),
+        Marked(0, "Holt", "person", 0.9),
+        Marked(0, "Omsk", "place", 0.9),
+    )
+    assert [mention.name for mention in entity_mentions(prepared, spans)] == ["1998", "omsk"]
+    assert [one.name for one in entity_occurrences(prepared, spans)] == ["1998", "ten minutes", "omsk"]

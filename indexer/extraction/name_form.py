@@ -1,0 +1,160 @@
+"""Which tagged spans can be names, by their form and by what stands around them.
+
+The tagger learnt from edited prose. In technical texts it also marks code, table cells, numbers and pieces of
+identifiers; these rules know them by their form, in any language's letters. None speaks of a single site or format.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterable
+
+from indexer.extraction.lexicon import ABBREVIATIONS, MONTHS, SENTENCE_STARTERS, STOP_WORDS, word_set
+
+MAX_LINE = 400  # longer ones are prose
+
+_EDGE = " \t-–—|*·•:;,/←→│─"
+_SIGNS = re.compile(  # of code and tables
+    r"[|<>{}\[\]=*;\\^~`@$│─←→▶◀§≤≥…Σ·\n\r\t]|--|::|(?<!\S)-\w|\.\.| [+] |:\S|/[a-z.]|/$|^/|_$|^[#+%]"
+)
+_GLUE_BEFORE = tuple("/\\@#$=~_.%&+<")
+_GLUE_BEHIND = tuple("/\\@#$=~_(%&+>{[")
+_HASH = re.compile(r"\b(?:(?=[a-f]*\d)[0-9a-f]{6,}|\w*_?(?=[a-f]*\d)[0-9a-f]{12,})\b")
+_LITERALS = word_set("true false none null nil nan n/a na yes no ok todo tbd undefined")
+_COMMON_ENDING = re.compile(r"[a-z](?:ing|ly|ed|ions?|ness|ments?|able|ive|ful|less|ous|ity)$")
+_YEAR = re.compile(r"(?<![\w.,:/-])(?:1\d{3}|20\d{2})(?:s|\s*[-–/]\s*\d{2,4})?(?!\w|[.:/-]\d)")
+_MONTH_WORD = rf"(?:{'|'.join(sorted(MONTHS))})"
+_MONTH = re.compile(rf"\b{_MONTH_WORD}\b", re.IGNORECASE)
+_CENTURY = re.compile(r"\bcentur(?:y|ies)\b|\b\d0s\b|\b(?:BC|AD|BCE|CE)\b")
+_DATE = re.compile(rf"\d{{4}}-\d\d-\d\d|\d{{1,2}}-{_MONTH_WORD}-\d{{4}}|\d{{4}}-\d{{4}}", re.IGNORECASE)
+_CODE = re.compile(
+    r"[{};]\s*$|^\s*(?:>>>|\.\.\.|\$ |#!|#\s?(?:define|include)|//|/\*|\*/|def |class \w+[(:]|import \w)"
+    r"|^\s*from [\w.]+ import|\w\([^()]*\)\s*(?:[:;{]|->)|[!=<>+*]=|\b\w+ = \S|\s--?[A-Za-z][\w-]*|\bhttps?://"
+    r"|\w::\w|\bcurl\b|\$\{?\w"
+)
+_INDENTED = re.compile(r"(?: {4}|\t)\s*\S")
+_WORD = re.compile(r"[^\W\d_]+")
+_LAST_WORD = re.compile(rf"\s+([a-z]+)$|(?!(?:{'|'.join(sorted(ABBREVIATIONS))})\.)\b\w{{4,}}(\.)$")
+_COMPOUND_BEFORE = re.compile(r"(?<![\w-])(?:[A-Z][\w]*-)+$")
+_COMPOUND_BEHIND = re.compile(r"(?:-[A-Z]\w*)+(?!\w)")
+
+
+def whole_name(text: str, start: int, end: int) -> tuple[int, int] | None:
+    """The bounds of a name without punctuation around it, and with the rest of a compound (`Last-Event-ID`).
+
+    None where its form, or what it is a piece of, is no name's: what is glued to more (`python` of `python.org`), holds
+    signs of code or of tables, is mostly digits, a hash, a literal or common words, has neither a capital nor a digit
+    among its letters, or stands in a line of code.
+    """
+    start, end = _trimmed(text, start, end)
+    if start >= end:
+        return None
+    if before := _COMPOUND_BEFORE.search(text[max(0, start - 60) : start]):
+        start -= len(before[0])
+    if behind := _COMPOUND_BEHIND.match(text, end):
+        end = behind.end()
+    is_piece = _is_glued(text, start, end)
+    return None if is_piece or not _is_name(text[start:end]) or _is_code(text, start, end) else (start, end)
+
+
+def whole_amount(text: str, start: int, end: int) -> tuple[int, int] | None:
+    """The bounds of a number or a time, with the rest of a date (`05-Sep-2017`). None where it is glued to more, as
+    `2.2` in `2.2.0` and `12` in `12-02`."""
+    start, end = _trimmed(text, start, end)
+    low, high = start, end
+    while low > 0 and (text[low - 1].isalnum() or text[low - 1] == "-"):
+        low -= 1
+    while high < len(text) and (text[high].isalnum() or text[high] == "-"):
+        high += 1
+    if start >= end or "\n" in text[start:end] or _is_glued(text, low, high):
+        return None
+    if _DATE.fullmatch(text, low, high):
+        return low, high
+    return (start, end) if (low, high) == (start, end) or text[start:end].isalpha() else None
+
+
+def is_calendar_time(surface: str) -> bool:
+    """Whether a time is a place in the calendar: a year, a month, a century; not `ten minutes` or `Tuesday`."""
+    return any(form.search(surface) for form in (_YEAR, _MONTH, _CENTURY, _DATE))
+
+
+def common_words(texts: Iterable[str]) -> Counter[str]:
+    """How often each word stands in lower case."""
+    return Counter(word for text in texts for word in _WORD.findall(text) if word.islower())
+
+
+def is_common(surface: str, lower_case: Counter[str]) -> bool:
+    """Whether what is named only where a line or a sentence begins is nothing but common words, which have a capital
+    for their place: each also stands in lower case, or the only one has the ending of a common word."""
+    words = [word for word in _WORD.findall(surface) if word.lower() not in SENTENCE_STARTERS]
+    if not words or not all(word[1:].islower() for word in words):
+        return False
+    if len(words) == 1 and _COMMON_ENDING.search(words[0]):
+        return True
+    return all(lower_case[word.lower()] for word in words)
+
+
+def begins_sentence(text: str, start: int) -> bool:
+    """Whether a line, a sentence, an item of a list or a cell of a table begins there."""
+    before = text[max(0, start - 8) : start].rstrip(" \"'“‘(*_")
+    return not before or before[-1] in ".!?:\n|-•·>"
+
+
+def _trimmed(text: str, start: int, end: int) -> tuple[int, int]:
+    """Without punctuation at the ends, common words in lower case at the end, and a sentence's full stop."""
+    while True:
+        while start < end and (text[start] in _EDGE or text[start] == "."):
+            start += 1
+        while start < end and text[end - 1] in _EDGE:
+            end -= 1
+        last = _LAST_WORD.search(text[start:end])
+        if last is None:
+            return start, end
+        if last[2]:
+            end -= 1
+        elif last[1] in STOP_WORDS:
+            end = start + last.start()
+        else:
+            return start, end
+
+
+def _is_name(surface: str) -> bool:
+    letters = [sign for sign in surface if sign.isalpha()]
+    digits = sum(sign.isdigit() for sign in surface)
+    has_signs = _SIGNS.search(surface) or _HASH.search(surface)
+    if len(letters) < 2 or has_signs or surface.lower() in _LITERALS:
+        return False
+    if surface.count("(") != surface.count(")") or surface.count('"') % 2:
+        return False
+    if digits > len(letters) and not surface[0].isupper():
+        return False
+    has_capital = any(letter != letter.lower() for letter in letters)
+    has_case = any(letter.upper() != letter.lower() for letter in letters)
+    if has_case and not has_capital and (not digits or " " in surface):
+        return False
+    words = _WORD.findall(surface)
+    is_shouted = (len(words) == 1 or surface.isupper()) and len(surface) > 2  # not `US`, `IT`
+    return not (is_shouted and all(word.lower() in SENTENCE_STARTERS for word in words))
+
+
+def _is_glued(text: str, start: int, end: int) -> bool:
+    """Whether it is a piece of something longer without blanks: a path, an address, a call, a version."""
+    before, behind = text[:start][-2:], text[end : end + 2]
+    further = behind[1:].isalnum() or behind[1:] == "_"
+    return (
+        before.endswith(_GLUE_BEFORE)
+        or (before.endswith(":") and len(before) > 1 and not before[0].isspace())
+        or (before.endswith("-") and not before[0].isalnum())  # an option of a command
+        or behind.startswith(_GLUE_BEHIND)
+        or (behind[:1] == "." and further)
+        or (text[end - 1] == "." and behind[:1].isalnum())
+        or (behind[:1] == ":" and bool(behind[1:].strip()))
+        or (behind[:1] == "-" and further and not text[start:end].rsplit(maxsplit=1)[-1][:1].isupper())
+    )
+
+
+def _is_code(text: str, start: int, end: int) -> bool:
+    """Whether its line is one of code, by its signs or by its indentation."""
+    low = text.rfind("\n", 0, start) + 1
+    high = text.find("\n", end)
+    line = text[low : len(text) if high < 0 else high]
+    return len(line) <= MAX_LINE and bool(_CODE.search(line) or _INDENTED.match(line))

@@ -1,0 +1,129 @@
+"""What can be a name by its form, in prose and in technical texts."""
+
+import pytest
+
+from indexer.extraction.name_form import (
+    begins_sentence,
+    common_words,
+    is_calendar_time,
+    is_common,
+    whole_amount,
+    whole_name,
+)
+
+
+def kept(text: str, span: str) -> str | None:
+    """What is left of the first place of the span."""
+    start = text.index(span)
+    bounds = whole_name(text, start, start + len(span))
+    return text[slice(*bounds)] if bounds else None
+
+
+def kept_amount(text: str, span: str) -> str | None:
+    start = text.index(span)
+    bounds = whole_amount(text, start, start + len(span))
+    return text[slice(*bounds)] if bounds else None
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "Anna Petrova", "U.S.", "Acme Inc.", "Star Wars: Episode IV", "Joseph - Octave", "AC/DC", "Yahoo!", "Java 15",
+        "2010 Winter Olympics", "PyModuleDef_Slot", "blake2b", "東京大学", "With or Without You", "US", "HTTP/2", "iOS",
+    ],
+)  # fmt: skip
+def test_names_stay_as_they_are(name: str) -> None:
+    assert kept(f"They know {name} well.", name) == name
+
+
+@pytest.mark.parametrize(
+    ("text", "span", "name"),
+    [
+        ("made by - Anna Petrova - in Omsk", "- Anna Petrova -", "Anna Petrova"),
+        ("It came from Omsk.", "Omsk.", "Omsk"),
+        ("resumed with Last-Event-ID alone", "Event-ID", "Last-Event-ID"),
+        ("a header Retry-After, too", "Retry", "Retry-After"),
+        ("a Sydney-based club", "Sydney", "Sydney"),
+        ("the Stable Interface as it is", "Stable Interface as", "Stable Interface"),
+    ],
+)
+def test_bounds_are_mended(text: str, span: str, name: str) -> None:
+    assert kept(text, span) == name
+
+
+@pytest.mark.parametrize(
+    ("text", "span"),
+    [
+        ("see docs.omsk.org/club for it", "omsk"),
+        ("the file src/Club/open.py is read", "Club"),
+        ("call Club(name) now", "Club"),
+        ("set Club.name first", "Club"),
+        ("Omsk | 12 | 13", "Omsk | 12"),
+        ("the version 2.2.0 of it", "2.2.0"),
+        ("commit 517c1e2 of it", "517c1e2"),
+        ("run it --Club now", "Club"),
+        ("it SHOULD be so", "SHOULD"),
+        ("it is True there", "True"),
+        ("a metropolitan area", "metropolitan"),
+        ("Anna\nStatus", "Anna\nStatus"),
+        ("a line\nclub = Omsk(1)\nmore", "Omsk"),
+        ("a line\n    Omsk lies there\nmore", "Omsk"),
+        ("if (Omsk == 3) {", "Omsk"),
+        ("the letter A alone", "A"),
+        ("he said (Omsk and left", "(Omsk"),
+        ("-- ", "-- "),
+    ],
+)
+def test_what_is_no_name_by_its_form(text: str, span: str) -> None:
+    assert kept(text, span) is None
+
+
+def test_a_long_line_is_prose_whatever_its_signs() -> None:
+    assert kept(f"They live in Omsk == 3. {'Long it is. ' * 40}", "Omsk") == "Omsk"
+
+
+@pytest.mark.parametrize(
+    ("text", "span", "amount"),
+    [
+        ("in 1998, then", "1998", "1998"),
+        ("made 05-Sep-2017 there", "Sep-2017", "05-Sep-2017"),
+        ("on 2026-08-04 at last", "2026", "2026-08-04"),
+        ("from 1990-1995 on", "1990", "1990-1995"),
+        ("in mid-January then", "January", "January"),
+        ("the release 2.2.0 of it", "2.2", None),
+        ("the release 3.14 of it", "14", None),
+        ("in lists/2016-January/0001", "2016", None),
+        ("due 12-02 or so", "12", None),
+    ],
+)
+def test_amounts_are_whole_or_nothing(text: str, span: str, amount: str | None) -> None:
+    assert kept_amount(text, span) == amount
+
+
+@pytest.mark.parametrize("time", ["1998", "March 1998", "05-Sep-2017", "the 19th century", "1990s", "44 BC", "May"])
+def test_a_place_in_the_calendar(time: str) -> None:
+    assert is_calendar_time(time)
+
+
+@pytest.mark.parametrize("time", ["ten minutes", "2.5 years", "Tuesday", "3.14", "12-02", "3000"])
+def test_no_place_in_the_calendar(time: str) -> None:
+    assert not is_calendar_time(time)
+
+
+def test_a_capital_for_its_place_makes_no_name() -> None:
+    lower_case = common_words(["The worker waits. A worker is a stone."])
+    assert is_common("Worker", lower_case)
+    assert is_common("The Worker", lower_case)
+    assert is_common("Ingestion", lower_case)  # by its ending
+    assert not is_common("Omsk", lower_case)
+    assert not is_common("Omsk Worker", lower_case)
+    assert not is_common("WORKER", lower_case)
+    assert not is_common("1998", lower_case)
+
+
+@pytest.mark.parametrize(
+    ("text", "begins"),
+    [("Omsk", True), ("It is. Omsk", True), ("a\nOmsk", True), ("- Omsk", True), ("| Omsk", True), ("in Omsk", False)],
+)
+def test_where_a_sentence_a_line_or_a_cell_begins(text: str, begins: bool) -> None:
+    assert begins_sentence(text, text.index("Omsk")) is begins
