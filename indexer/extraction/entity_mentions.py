@@ -14,6 +14,7 @@ from indexer.extraction.name_form import (
     common_words,
     is_calendar_time,
     is_common,
+    kind_of_thing,
     whole_amount,
     whole_name,
 )
@@ -22,6 +23,7 @@ from schemas.ids import normalise_name
 MAX_NAME_CHARACTERS = 120
 MAX_MENTIONS_PER_CHUNK = 64
 NUMBER, TIME = "number", "time"
+THING = "thing"
 _AMOUNTS = (NUMBER, TIME)
 
 
@@ -71,7 +73,7 @@ def entity_occurrences(prepared: PreparedDocument, spans: Sequence[Sequence[Tagg
     chunk's text are left out. Where chunks overlap, of spans that share characters the surest one counts; those at the
     ends of their chunks, which may be cut, come last. Equal names have one type, that with the greatest sum of
     confidences (ties: by the alphabet); their confidence is that sum over the number of mentions. What cannot be a name
-    by its form, see `name_form`, is left out.
+    by its form, see `name_form`, is left out; things become works, products, events or concepts where form tells it.
     """
     kept = _without_common_words(prepared, _without_overlaps(list(_candidates(prepared, spans))))
     votes: dict[str, dict[str, float]] = defaultdict(lambda: defaultdict(float))
@@ -82,8 +84,12 @@ def entity_occurrences(prepared: PreparedDocument, spans: Sequence[Sequence[Tagg
     elected = {
         name: min(by_type.items(), key=lambda vote: (-round(vote[1], 6), vote[0])) for name, by_type in votes.items()
     }
+    kinds = _kinds_of_things(prepared, [one for one in kept if elected[one.name][0] == THING])
     return [
-        one._replace(entity_type=elected[one.name][0], confidence=round(elected[one.name][1] / counts[one.name], 3))
+        one._replace(
+            entity_type=kinds.get(one.name, elected[one.name][0]),
+            confidence=round(elected[one.name][1] / counts[one.name], 3),
+        )
         for one in kept
     ]
 
@@ -161,6 +167,16 @@ def _without_overlaps(candidates: Sequence[tuple[bool, EntityOccurrence]]) -> li
             taken.update(characters)
             kept.append(one)
     return sorted(kept, key=lambda one: (one.start, one.chunk))
+
+
+def _kinds_of_things(prepared: PreparedDocument, things: Iterable[EntityOccurrence]) -> dict[str, str]:
+    """{name: what it is}, where its form tells it at any place; what most places tell (ties: by the alphabet)."""
+    told: dict[str, list[str]] = defaultdict(list)
+    for one in things:
+        chunk = prepared.chunked.chunks[one.chunk]
+        if kind := kind_of_thing(chunk.text, one.start - chunk.start, one.end - chunk.start):
+            told[one.name].append(kind)
+    return {name: min(kinds, key=lambda kind: (-kinds.count(kind), kind)) for name, kinds in told.items()}
 
 
 def _without_common_words(

@@ -99,6 +99,17 @@ PLACE_WORDS = word_set(
 )
 WORK_WORDS = word_set("album film novel opera overture saga series show sonata song soundtrack suite trilogy")
 
+EVENT_WORDS = word_set(
+    """attack attacks battle bombing bombings campaign championship championships conquest coup crusade cup derby
+    earthquake election elections eruption exhibition expedition festival flood games hurricane invasion marathon
+    massacre murder murders olympics open prix rebellion referendum revolt revolution riot riots scandal shooting
+    shootings siege summit tournament trial uprising war wars"""
+)
+CONCEPT_WORDS = word_set(
+    """algorithm alphabet calendar conjecture cuisine disease dynasty effect equation language languages law method
+    model mythology paradox problem protocol religion syndrome theorem theory virus"""
+)
+
 GIVEN_NAMES = word_set(
     """aaron adam adrian albert alex alexander alexandra alfred alice allan allen alyssa amanda amy andrea andreas
     andrew angela ann anna anne anthony antonio arthur barbara barry benjamin bernard betty bill billy bob brett

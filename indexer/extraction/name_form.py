@@ -8,7 +8,16 @@ import re
 from collections import Counter
 from collections.abc import Iterable
 
-from indexer.extraction.lexicon import ABBREVIATIONS, MONTHS, SENTENCE_STARTERS, STOP_WORDS, word_set
+from indexer.extraction.lexicon import (
+    ABBREVIATIONS,
+    CONCEPT_WORDS,
+    EVENT_WORDS,
+    MONTHS,
+    SENTENCE_STARTERS,
+    STOP_WORDS,
+    WORK_WORDS,
+    word_set,
+)
 
 MAX_LINE = 400  # longer ones are prose
 
@@ -31,6 +40,7 @@ _CODE = re.compile(
     r"|^\s*from [\w.]+ import|\w\([^()]*\)\s*(?:[:;{]|->)|[!=<>+*]=|\b\w+ = \S|\s--?[A-Za-z][\w-]*|\bhttps?://"
     r"|\w::\w|\bcurl\b|\$\{?\w"
 )
+_VERSION = re.compile(r"[^\W\d]\w* \d+(?:\.\d+)+\+?$")
 _INDENTED = re.compile(r"(?: {4}|\t)\s*\S")
 _WORD = re.compile(r"[^\W\d_]+")
 _LAST_WORD = re.compile(rf"\s+([a-z]+)$|(?!(?:{'|'.join(sorted(ABBREVIATIONS))})\.)\b\w{{4,}}(\.)$")
@@ -75,6 +85,20 @@ def whole_amount(text: str, start: int, end: int) -> tuple[int, int] | None:
 def is_calendar_time(surface: str) -> bool:
     """Whether a time is a place in the calendar: a year, a month, a century; not `ten minutes` or `Tuesday`."""
     return any(form.search(surface) for form in (_YEAR, _MONTH, _CENTURY, _DATE))
+
+
+def kind_of_thing(text: str, start: int, end: int) -> str:
+    """What a thing is, by its last word, a version number, or quotation marks around it; empty where none tells."""
+    words = text[start:end].split()
+    if _VERSION.search(text[start:end]):
+        return "product"
+    if len(words) > 1:
+        kinds = (("work", WORK_WORDS), ("event", EVENT_WORDS), ("concept", CONCEPT_WORDS))
+        for kind, last_words in kinds:
+            if words[-1].lower() in last_words and (kind != "event" or not words[-1].islower()):
+                return kind
+    opening, closing = text[:start].rstrip(" ")[-1:], text[end:].lstrip(" ,.")[:1]
+    return "work" if opening and closing and opening in '"“«„' and closing in '"”»“' else ""
 
 
 def common_words(texts: Iterable[str]) -> Counter[str]:

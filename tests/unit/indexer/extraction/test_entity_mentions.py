@@ -132,3 +132,11 @@ def test_code_and_durations_are_no_entities_but_years_are() -> None:
     )
     assert [mention.name for mention in entity_mentions(prepared, spans)] == ["1998", "omsk"]
     assert [one.name for one in entity_occurrences(prepared, spans)] == ["1998", "ten minutes", "omsk"]
+
+
+def test_a_thing_is_what_one_of_its_places_tells() -> None:
+    prepared = prepared_from('They sang "Heron" in Omsk. Later Heron became known all over the country, and beyond it.')
+    spans = spans_of(prepared, Marked(0, "Heron", "thing", 0.9), Marked(0, "Heron", "thing", 0.7, place=1))
+    assert {(one.name, one.entity_type, one.confidence) for one in entity_occurrences(prepared, spans)} == {
+        ("heron", "work", 0.8)
+    }

@@ -7,6 +7,7 @@ from indexer.extraction.name_form import (
     common_words,
     is_calendar_time,
     is_common,
+    kind_of_thing,
     whole_amount,
     whole_name,
 )
@@ -127,3 +128,24 @@ def test_a_capital_for_its_place_makes_no_name() -> None:
 )
 def test_where_a_sentence_a_line_or_a_cell_begins(text: str, begins: bool) -> None:
     assert begins_sentence(text, text.index("Omsk")) is begins
+
+
+@pytest.mark.parametrize(
+    ("text", "span", "kind"),
+    [
+        ("the 2002 Winter Olympics there", "2002 Winter Olympics", "event"),
+        ("since Python 3.11 it is", "Python 3.11", "product"),
+        ("as PEP 465 says", "PEP 465", ""),
+        ('he sang " Heron " there', "Heron", "work"),
+        ("he wrote “Heron,” too", "Heron", "work"),
+        ('he has 7" Heron discs', "Heron", ""),
+        ("the Heron Theorem holds", "Heron Theorem", "concept"),
+        ("the Heron Suite was sung", "Heron Suite", "work"),
+        ("a War is not it", "War", ""),
+        ("the Heron open source", "Heron open", ""),
+        ("Heron", "Heron", ""),
+    ],
+)
+def test_what_a_thing_is(text: str, span: str, kind: str) -> None:
+    start = text.index(span)
+    assert kind_of_thing(text, start, start + len(span)) == kind
