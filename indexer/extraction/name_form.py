@@ -7,6 +7,7 @@ identifiers; these rules know them by their form, in any language's letters. Non
 import re
 from collections import Counter
 from collections.abc import Iterable
+from functools import lru_cache
 
 from indexer.extraction.lexicon import (
     ABBREVIATIONS,
@@ -20,6 +21,7 @@ from indexer.extraction.lexicon import (
 )
 
 MAX_LINE = 400  # longer ones are prose
+CACHED_LINES = 1024
 
 _EDGE = " \t-–—|*·•:;,/←→│─"
 _SIGNS = re.compile(  # of code and tables
@@ -43,7 +45,7 @@ _CODE = re.compile(
 _VERSION = re.compile(r"[^\W\d]\w* \d+(?:\.\d+)+\+?$")
 _INDENTED = re.compile(r"(?: {4}|\t)\s*\S")
 _WORD = re.compile(r"[^\W\d_]+")
-_LAST_WORD = re.compile(rf"\s+([a-z]+)$|(?!(?:{'|'.join(sorted(ABBREVIATIONS))})\.)\b\w{{4,}}(\.)$")
+_LONGEST_INITIALS = 4  # with their last full stop: `Jr.`, `U.S.`
 _COMPOUND_BEFORE = re.compile(r"(?<![\w-])(?:[A-Z][\w]*-)+$")
 _COMPOUND_BEHIND = re.compile(r"(?:-[A-Z]\w*)+(?!\w)")
 
@@ -58,9 +60,9 @@ def whole_name(text: str, start: int, end: int) -> tuple[int, int] | None:
     start, end = _trimmed(text, start, end)
     if start >= end:
         return None
-    if before := _COMPOUND_BEFORE.search(text[max(0, start - 60) : start]):
+    if text.startswith("-", start - 1) and (before := _COMPOUND_BEFORE.search(text[max(0, start - 60) : start])):
         start -= len(before[0])
-    if behind := _COMPOUND_BEHIND.match(text, end):
+    if text.startswith("-", end) and (behind := _COMPOUND_BEHIND.match(text, end)):
         end = behind.end()
     is_piece = _is_glued(text, start, end)
     return None if is_piece or not _is_name(text[start:end]) or _is_code(text, start, end) else (start, end)
@@ -130,13 +132,13 @@ def _trimmed(text: str, start: int, end: int) -> tuple[int, int]:
             start += 1
         while start < end and text[end - 1] in _EDGE:
             end -= 1
-        last = _LAST_WORD.search(text[start:end])
-        if last is None:
-            return start, end
-        if last[2]:
+        first, _, last = text[start:end].rpartition(" ")
+        if last in STOP_WORDS and first:
+            end = start + len(first)
+        elif (
+            len(last) > _LONGEST_INITIALS and last[-1] == "." and last[:-1] not in ABBREVIATIONS and last[:-1].isalnum()
+        ):
             end -= 1
-        elif last[1] in STOP_WORDS:
-            end = start + last.start()
         else:
             return start, end
 
@@ -180,5 +182,9 @@ def _is_code(text: str, start: int, end: int) -> bool:
     """Whether its line is one of code, by its signs or by its indentation."""
     low = text.rfind("\n", 0, start) + 1
     high = text.find("\n", end)
-    line = text[low : len(text) if high < 0 else high]
+    return _is_line_of_code(text[low : len(text) if high < 0 else high])
+
+
+@lru_cache(CACHED_LINES)
+def _is_line_of_code(line: str) -> bool:
     return len(line) <= MAX_LINE and bool(_CODE.search(line) or _INDENTED.match(line))
