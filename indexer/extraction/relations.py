@@ -13,6 +13,7 @@ from indexer.extraction.names import MAX_NAME_CHARACTERS, name_of
 from indexer.extraction.offsets import OffsetIndex
 from indexer.extraction.prose.appositions import apposition_facts, life_facts
 from indexer.extraction.prose.clauses import clause_facts, is_factual
+from indexer.extraction.prose.copulas import chained_places
 from indexer.extraction.prose.facts import Fact
 from indexer.extraction.prose.noun_phrases import words_of
 from indexer.extraction.relating_fields import is_listed
@@ -177,7 +178,7 @@ def _facts_of(text: str, start: int, end: int) -> Iterator[tuple[Fact, str]]:
     if not _NOT_PROSE.search(text, start, end) and not _CODE_LINE.match(text, start, end):
         words = words_of(text, start, end)
         if len(words) >= MIN_SENTENCE_WORDS and is_factual(words):
-            for fact in chain(clause_facts(words), apposition_facts(words)):
+            for fact in chain(clause_facts(words), apposition_facts(words), chained_places(words)):
                 yield fact, DEFINITION if fact.is_definition else SENTENCE
     if "(" in text[start:end]:
         for fact in life_facts(text, start, end):

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from indexer.extraction.lexicon import word_set
-from indexer.extraction.prose.copulas import copula_facts
+from indexer.extraction.prose.copulas import copula_facts, work_facts
 from indexer.extraction.prose.facts import LEMMA_CONFIDENCE, TIME, TYPED_CONFIDENCE, Fact, confidence_of
 from indexer.extraction.prose.noun_phrases import (
     BARE,
@@ -106,7 +106,7 @@ class _ClauseReader:
     def facts_of(self, group: _Group) -> Iterator[Fact]:
         """The facts of a verb group with each of its subjects and objects."""
         words, found = self._words, self._subjects
-        subjects = found.described(group.begin) if group.is_reduced else found.before(group.begin, group.is_plural)
+        subjects = self._described(group) if group.is_reduced else found.before(group.begin, group.is_plural)
         if subjects and words.lower[group.begin] in _FINITE:
             found.latest = subjects
         if group.is_copula:
@@ -114,6 +114,12 @@ class _ClauseReader:
         elif group.relation and group.onto < len(words):
             time = "" if group.is_reduced else self._opening_time
             yield from self._related(group.relation, group.onto, subjects, time)
+
+    def _described(self, group: _Group) -> list[NounPhrase]:
+        """What a participle describes; `released in` after `X is a Y` is of X, whatever stands between."""
+        found = self._subjects
+        is_dated = group.relation and group.relation.predicate in _WITH_TIME and found.complement_end >= 0
+        return found.latest if is_dated else found.described(group.begin)
 
     def _with_be(self, begin: int) -> _Group:
         words, is_plural = self._words, self._words.lower[begin] in _PLURAL
@@ -204,6 +210,7 @@ class _ClauseReader:
             self._subjects.complement_end = complement.high
             for subject in subjects:
                 yield from copula_facts(self._words.lower[group.begin], subject, complement)
+                yield from work_facts(subject, complement)
 
     def _related(self, relation: Relation, onto: int, subjects: list[NounPhrase], opening_time: str) -> Iterator[Fact]:
         words = self._words

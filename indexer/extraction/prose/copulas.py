@@ -2,11 +2,12 @@
 
 import re
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import NamedTuple
 
-from indexer.extraction.lexicon import PLACE_WORDS, word_set
-from indexer.extraction.prose.facts import TYPED_CONFIDENCE, Fact, confidence_of
-from indexer.extraction.prose.noun_phrases import BARE, DEFINITE, NAME, NounPhrase, phrase_after
+from indexer.extraction.lexicon import PLACE_WORDS, WORK_WORDS, word_set
+from indexer.extraction.prose.facts import DEFINITE_CONFIDENCE, TYPED_CONFIDENCE, Fact, confidence_of
+from indexer.extraction.prose.noun_phrases import BARE, DEFINITE, NAME, NounPhrase, Words, phrase_after
 from indexer.extraction.prose.predicates import NOUN_PREPOSITIONS, NOUNS, Relation
 from indexer.extraction.prose.word_classes import singular
 
@@ -29,6 +30,9 @@ _ADJECTIVE = re.compile(
 )
 MAX_ADJECTIVES = 4
 _PAST = ("was", "were")
+_WORKS = WORK_WORDS | word_set("single ep poem painting sculpture play musical book novella comic manga game")
+_CHAIN_ENDS = frozenset((",", ".", ";", ")", ""))
+MAX_CHAINED = 4
 
 
 class NounRelation(NamedTuple):
@@ -122,6 +126,49 @@ def is_kind(phrase: NounPhrase) -> bool:
     if phrase.has_of:
         return phrase.head not in _BOUNDS
     return phrase.head not in _SAYING_NOTHING and not (phrase.size == 1 and phrase.head in _KINDS)
+
+
+def work_facts(subject: NounPhrase, complement: NounPhrase) -> Iterator[Fact]:
+    """`created_by` of `X is an album by Y`."""
+    author = phrase_after(complement.words, complement.high + 1) if complement.after == "by" else None
+    if complement.head in _WORKS and author and NAME == author.grade() == subject.grade():
+        yield Fact("created_by", subject.surface, author.surface, TYPED_CONFIDENCE)
+
+
+def chained_places(words: Words) -> Iterator[Fact]:
+    """`located_in` of each place named after another: `in Okotoks, Alberta, Canada`."""
+    for at in range(1, len(words) - 3):
+        if words.lower[at] != "in" or at == 0:
+            continue
+        places = _chain(words, at + 1)
+        if 1 < len(places) < MAX_CHAINED and places[-1].after in _CHAIN_ENDS and not _goes_on(places[-1]):
+            for inner, outer in pairwise(places):
+                yield Fact("located_in", inner.surface, outer.surface, DEFINITE_CONFIDENCE)
+
+
+def _chain(words: Words, at: int) -> list[NounPhrase]:
+    """Names of places one after another, with commas between them."""
+    places: list[NounPhrase] = []
+    while len(places) < MAX_CHAINED:
+        place = phrase_after(words, at)
+        if place is None or place.has_of or place.determiner or not _is_place_name(place):
+            break
+        places.append(place)
+        if place.after != ",":
+            break
+        at = place.high + 1
+    return places
+
+
+def _goes_on(place: NounPhrase) -> bool:
+    """Whether an enumeration of places goes on after one: `Fiji, Samoa, the Cook Islands and Tonga`."""
+    words, onward = place.words, place.high + 1
+    joined = words.at(onward) in ("and", "or")
+    return place.after == "," and (words.at(onward) == "the" or (joined and words.is_capital(onward + 1)))
+
+
+def _is_place_name(place: NounPhrase) -> bool:
+    return place.grade() == NAME and all(word.isalpha() and word[0].isupper() for word in place.surface.split())
 
 
 def _place_facts(subject: NounPhrase, kind: NounPhrase) -> Iterator[Fact]:

@@ -143,12 +143,16 @@ class NounPhrase:
 
     @property
     def surface(self) -> str:
-        """The text without the determiner, and of `the craftsman William Morris` the name alone."""
+        """The text without the determiner, and of `the English band Ladytron` the name alone."""
         words, low = self.words.words, self.low
-        if words[self.high - 1][0].isupper() and not self.has_of:
-            while words[low][0].islower() and words[low + 1] not in _OWNING and "_" not in words[low]:
-                low += 1
+        if words[self.high - 1][0].isupper() and not self.has_of and _OWNING.isdisjoint(words[low : self.high]):
+            common = (at + 1 for at in range(self.high - 2, low - 1, -1) if self._is_common(at))
+            low = next(common, low)
         return self.words.text[self.words.starts[low] : self.words.ends[self.high - 1]]
+
+    def _is_common(self, at: int) -> bool:
+        word = self.words.words[at]
+        return word.isalpha() and word.islower() and word not in PARTICLES and is_open(word)
 
     def has_head(self) -> bool:
         """Whether the phrase ends in a noun, as far as its form tells: not `easiest`, `available`, `2`."""
@@ -329,6 +333,8 @@ def _ends_phrase(words: Words, at: int) -> bool:
     word, following = words.lower[at], words.at(at + 1)
     if words.is_capital(at):
         return False
+    if word == "set" and following in ("in", "up", "on"):
+        return True
     if is_participle(word):
         is_end = following in PREPOSITIONS or not following[:1].isalnum()
         return is_end or following in CONJUNCTIONS | DETERMINERS or is_adverb(following)

@@ -65,6 +65,14 @@ def test_a_plain_sentence_states_its_fact(sentence: str, expected: Triples) -> N
             "Marsh is a film directed by Ann Bell and written by Bo Chan.",
             [("Marsh", "is_a", "film"), ("Marsh", "directed_by", "Ann Bell"), ("Marsh", "written_by", "Bo Chan")],
         ),
+        (
+            "Marsh is an arcade game by Heron Inc., released on May 13, 1976.",
+            [
+                ("Marsh", "is_a", "arcade game"),
+                ("Marsh", "created_by", "Heron Inc."),
+                ("Marsh", "released_in", "May 13, 1976"),
+            ],
+        ),
         ("The ballot proposed here is supported by Ann Bell.", [("Ann Bell", "supports", "ballot")]),
         ("Marsh is a novel written by Ann Bell.", [("Marsh", "is_a", "novel"), ("Marsh", "written_by", "Ann Bell")]),
         ("The office in Kiel uses Delta.", [("office", "uses", "Delta")]),

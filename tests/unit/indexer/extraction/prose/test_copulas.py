@@ -3,7 +3,7 @@
 import pytest
 
 from indexer.extraction.prose.clauses import clause_facts
-from indexer.extraction.prose.copulas import is_kind
+from indexer.extraction.prose.copulas import chained_places, is_kind
 from indexer.extraction.prose.noun_phrases import phrase_after, words_of
 
 
@@ -59,3 +59,21 @@ def test_a_kind_has_a_head_noun(text: str, expected: bool) -> None:
     phrase = phrase_after(words_of(text, 0, len(text)), 0)
     assert phrase is not None
     assert is_kind(phrase) is expected
+
+
+@pytest.mark.parametrize(
+    ("sentence", "expected"),
+    [
+        ("She died in Okotoks, Alberta, Canada.", [("Okotoks", "Alberta"), ("Alberta", "Canada")]),
+        ("It opened in Lund, Sweden, and closed.", [("Lund", "Sweden")]),
+        ("It opened in Lund, Kiel and Riga.", []),
+        ("It opened in May, June, July.", []),
+        ("It opened in Lund.", []),
+        ("It is used in Fiji, Samoa, the Cook Islands and Tonga.", []),
+        ("It is used in Peru, Chile, and Bolivia.", []),
+        ("In Beirut, Hezbollah said so.", []),
+    ],
+)
+def test_a_place_is_in_the_one_named_after_it(sentence: str, expected: list[tuple[str, str]]) -> None:
+    found = chained_places(words_of(sentence, 0, len(sentence)))
+    assert [(one.subject, one.object) for one in found] == expected

@@ -58,6 +58,7 @@ def test_a_phrase_names_one_thing_more_or_less_well(text: str, grade: int) -> No
         ("Sonic the Hedgehog", "Sonic the Hedgehog"),
         ("Leonardo da Vinci", "Leonardo da Vinci"),
         ("the craftsman William Morris", "William Morris"),
+        ("English music band Ladytron", "Ladytron"),
         ("Marsh's broker", "Marsh's broker"),
         ("Extreme Makeover: Home Edition", "Extreme Makeover: Home Edition"),
         ("Note: Marsh", "Marsh"),
