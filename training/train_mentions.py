@@ -2,9 +2,9 @@
 
     python -m training.train_mentions FOLDER… [--cross-check] [--unlabelled corpus.jsonl.gz …] [--out FILE]
 
-Folders are those of `thalweg evaluate graph`, with whole documents. Several networks of other seeds are trained first;
-one small network then learns from the labels and from the mean of their probabilities, on the labelled texts and on
-unlabelled ones (Hinton et al. 2015, "Distilling the Knowledge in a Neural Network").
+Folders are those of `thalweg evaluate graph`, with whole documents. With `--teachers 2` as many networks of other seeds
+are trained first; one then learns from the labels and from the mean of their probabilities, on the labelled texts and
+on unlabelled ones (Hinton et al. 2015, "Distilling the Knowledge in a Neural Network").
 """
 
 import argparse
@@ -68,7 +68,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--split", default="dev")
     parser.add_argument("--unlabelled", type=Path, nargs="*", default=[], help="JSON lines with title and text")
     parser.add_argument("--unlabelled-documents", type=int, default=150, help="of each file")
-    parser.add_argument("--teachers", type=int, default=2)
+    parser.add_argument("--teachers", type=int, default=0, help="networks to learn from; about 1 point with two")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--provider", default="onnx-int8", choices=["onnx-int8", "onnx"])
     parser.add_argument(

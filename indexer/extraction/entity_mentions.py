@@ -14,6 +14,7 @@ from indexer.extraction.name_form import (
     common_words,
     is_calendar_time,
     is_common,
+    is_thing,
     kind_of_thing,
     whole_amount,
     whole_name,
@@ -150,7 +151,7 @@ def _candidates(
                 chunk.start + end,
                 name,
                 " ".join(surface.split()),
-                span.entity_type,
+                THING if is_thing(surface, span.entity_type) else span.entity_type,
                 span.confidence,
             )
             yield start == 0 or end == len(chunk.text), occurrence

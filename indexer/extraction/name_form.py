@@ -42,6 +42,7 @@ _CODE = re.compile(
     r"|^\s*from [\w.]+ import|\w\([^()]*\)\s*(?:[:;{]|->)|[!=<>+*]=|\b\w+ = \S|\s--?[A-Za-z][\w-]*|\bhttps?://"
     r"|\w::\w|\bcurl\b|\$\{?\w"
 )
+_NUMBERED = re.compile(r"[A-Z]{2,6}[ -]?\d+(?:[-.]\d+)*")
 _VERSION = re.compile(r"[^\W\d]\w* \d+(?:\.\d+)+\+?$")
 _INDENTED = re.compile(r"(?: {4}|\t)\s*\S")
 _WORD = re.compile(r"[^\W\d_]+")
@@ -87,6 +88,12 @@ def whole_amount(text: str, start: int, end: int) -> tuple[int, int] | None:
 def is_calendar_time(surface: str) -> bool:
     """Whether a time is a place in the calendar: a year, a month, a century; not `ten minutes` or `Tuesday`."""
     return any(form.search(surface) for form in (_YEAR, _MONTH, _CENTURY, _DATE))
+
+
+def is_thing(surface: str, entity_type: str) -> bool:
+    """Whether it is a thing whatever was tagged: an identifier with `_`, or no person and no organisation but a number
+    in a series (`PEP 8`, `ISO 8601`)."""
+    return "_" in surface or (entity_type in ("person", "organisation") and bool(_NUMBERED.fullmatch(surface)))
 
 
 def kind_of_thing(text: str, start: int, end: int) -> str:

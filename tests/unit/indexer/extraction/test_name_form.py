@@ -7,6 +7,7 @@ from indexer.extraction.name_form import (
     common_words,
     is_calendar_time,
     is_common,
+    is_thing,
     kind_of_thing,
     whole_amount,
     whole_name,
@@ -109,6 +110,20 @@ def test_a_place_in_the_calendar(time: str) -> None:
 @pytest.mark.parametrize("time", ["ten minutes", "2.5 years", "Tuesday", "3.14", "12-02", "3000"])
 def test_no_place_in_the_calendar(time: str) -> None:
     assert not is_calendar_time(time)
+
+
+@pytest.mark.parametrize(
+    ("surface", "entity_type"), [("MAX_WAIT", "place"), ("PEP 8", "person"), ("SHA-256", "organisation")]
+)
+def test_what_is_a_thing_whatever_was_tagged(surface: str, entity_type: str) -> None:
+    assert is_thing(surface, entity_type)
+
+
+@pytest.mark.parametrize(
+    ("surface", "entity_type"), [("US 31", "place"), ("Heron 8", "organisation"), ("Ann", "person")]
+)
+def test_what_keeps_its_type(surface: str, entity_type: str) -> None:
+    assert not is_thing(surface, entity_type)
 
 
 def test_a_capital_for_its_place_makes_no_name() -> None:
