@@ -134,7 +134,7 @@ def _candidates(
         before = len(text) - len(chunk.text)
         for span in of_chunk:
             bounds = span.start - before, span.end - before
-            if bounds[0] < 0:
+            if bounds[0] < 0 or span.end - span.start > MAX_NAME_CHARACTERS:
                 continue
             whole = whole_amount if span.entity_type in _AMOUNTS else whole_name
             trimmed = whole(chunk.text, *bounds)

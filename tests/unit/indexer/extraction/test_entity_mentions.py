@@ -2,9 +2,16 @@
 
 from typing import NamedTuple
 
+import pytest
+
 from indexer.chunking.splitter import ChunkingParameters
 from indexer.documents import PreparedDocument
-from indexer.extraction.entity_mentions import MAX_MENTIONS_PER_CHUNK, entity_mentions, entity_occurrences
+from indexer.extraction.entity_mentions import (
+    MAX_MENTIONS_PER_CHUNK,
+    MAX_NAME_CHARACTERS,
+    entity_mentions,
+    entity_occurrences,
+)
 from indexer.extraction.mention_tagger import TaggedSpan
 from indexer.pipeline import prepare
 from schemas.events import DocumentUpsert
@@ -140,3 +147,14 @@ def test_a_thing_is_what_one_of_its_places_tells() -> None:
     assert {(one.name, one.entity_type, one.confidence) for one in entity_occurrences(prepared, spans)} == {
         ("heron", "work", 0.8)
     }
+
+
+@pytest.mark.parametrize("name", ["A" * 10_000, "a1" * 5_000, "_" * 3_000, "Ann " * 2_000, "!" * 400])
+@pytest.mark.processor_seconds(2)
+def test_an_endless_name_is_none(name: str) -> None:
+    prepared = prepared_from(f"They know {name} well.")
+    spans = [
+        [TaggedSpan(len(text) - len(chunk.text), len(text), "thing", 0.9)]
+        for text, chunk in zip(prepared.embedding_texts, prepared.chunked.chunks, strict=True)
+    ]
+    assert all(len(one.name) <= MAX_NAME_CHARACTERS for one in entity_occurrences(prepared, spans))

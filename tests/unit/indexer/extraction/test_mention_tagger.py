@@ -196,3 +196,23 @@ def test_prompts_and_shorter_vectors_do_not_change_what_is_found() -> None:
     text = "Anna Petrova moved to Novosibirsk."
     _, (spans,) = head.encode(prompted, [text])
     assert [text[span.start : span.end] for span in spans] == ["Anna Petrova", "Novosibirsk"]
+
+
+HOSTILE = [
+    "", " \n\t", "\x00\x01", "…!?" * 500, "A" * 10_000, "Ann " * 5_000, "\ud800 Ann \u202e Ann", "a\u0301" * 300,
+    "Аnn Ολγα 東京",
+]  # fmt: skip
+
+
+def test_hostile_texts_have_spans_within_them() -> None:
+    encoder = load_encoder(EmbeddingSettings(provider="onnx-int8"))
+    head = tagger_for(encoder)
+    assert head is not None
+    vectors, found = head.encode(encoder, HOSTILE)
+    np.testing.assert_array_equal(vectors, encoder.encode(HOSTILE))
+    assert any(found)
+    for text, spans in zip(HOSTILE, found, strict=True):
+        places = [place for span in spans for place in (span.start, span.end)]
+        assert places == sorted(places)
+        assert all(0 <= place <= len(text) for place in places)
+        assert all(0 < span.confidence <= 1 for span in spans)
