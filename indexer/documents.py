@@ -43,7 +43,8 @@ class ParsedDocument(msgspec.Struct, frozen=True):
     """Plain text with its structure.
 
     `fields` are those of front matter and headers, as (name, value) in order, names in lower case with `_`.
-    `emphasised` are phrases in bold, in italics or marked as terms. `page_starts` are the offsets of the pages, if the
+    `emphasised` are phrases in bold, in italics or marked as terms; `verbatim` the bounds of blocks that keep their
+    lines, such as code. `page_starts` are the offsets of the pages, if the
     format has pages. `notes` tell the producer what could not be read as intended.
     """
 
@@ -53,6 +54,7 @@ class ParsedDocument(msgspec.Struct, frozen=True):
     links: tuple[TextLink, ...] = ()
     figures: tuple[Figure, ...] = ()
     emphasised: tuple[str, ...] = ()
+    verbatim: tuple[tuple[int, int], ...] = ()
     fields: tuple[tuple[str, str], ...] = ()
     page_starts: tuple[int, ...] = ()
     notes: tuple[str, ...] = ()
@@ -144,7 +146,7 @@ class DocumentLink(msgspec.Struct, frozen=True):
 class PreparedDocument(msgspec.Struct, frozen=True):
     """Everything about a document but its vectors; `embedding_texts[i]` is the text that chunk i is embedded as.
 
-    `sentence_starts` are the offsets of its sentences, by their document-wide numbers.
+    `sentence_starts` are the offsets of its sentences, by their document-wide numbers; `verbatim` as in ParsedDocument.
     """
 
     key: DocumentKey
@@ -161,6 +163,7 @@ class PreparedDocument(msgspec.Struct, frozen=True):
     links: tuple[DocumentLink, ...]
     notes: tuple[str, ...] = ()
     sentence_starts: tuple[int, ...] = ()
+    verbatim: tuple[tuple[int, int], ...] = ()
 
     def sentence_at(self, offset: int) -> int:
         """The number of the sentence that contains the offset or precedes it."""

@@ -98,6 +98,7 @@ def prepare(
         links=resolve_links(upsert, parsed, chunked, offsets),
         notes=parsed.notes,
         sentence_starts=tuple(offsets.sentence_starts),
+        verbatim=parsed.verbatim,
     )
 
 

@@ -39,6 +39,7 @@ class DocumentBuilder:
         self._links: list[tuple[str, int, int]] = []
         self._images: list[tuple[int, int, str]] = []
         self._emphasised: dict[str, None] = {}
+        self._verbatim: list[tuple[int, int]] = []
 
     def mark(self) -> int:
         """The current position: where the next piece begins, or the blanks before it."""
@@ -67,7 +68,9 @@ class DocumentBuilder:
         if not lines:
             return
         self.break_block()
+        begin = self._length
         self._emit(("\n" + "  " * self._depth).join(lines))
+        self._verbatim.append((begin, self._length))
         self.break_block()
 
     def break_line(self) -> None:
@@ -182,6 +185,7 @@ class DocumentBuilder:
             links=tuple(links),
             figures=tuple(figure for figure in figures if figure is not None),
             emphasised=tuple(self._emphasised),
+            verbatim=tuple(bounds for bounds in self._verbatim if bounds[0] < bounds[1]),
             fields=tuple(fields),
             notes=tuple(notes),
         )

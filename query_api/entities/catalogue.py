@@ -25,6 +25,8 @@ from query_api.index.graph.view import GraphView
 from schemas.graph_delta import ENTITY_TYPES
 from schemas.ids import entity_id, normalise_name
 
+LITERAL_TYPES = frozenset(("time",))
+
 
 class Entity(NamedTuple):
     """`id` and `name` are those of the member that is mentioned most; `members` are the keys of all, it first."""
@@ -91,12 +93,11 @@ class EntityCatalogue:
         return None
 
     def rows(self, *, collection: str | None, prefix: str, entity_type: str | None) -> NDArray[np.int64]:
-        """The rows of entities with a word of the name or of the label that begins with `prefix`."""
-        keep = np.ones(len(self), dtype=bool)
+        """The rows of entities with a word of the name or of the label that begins with `prefix`. Literals, such as
+        dates, only where their type is given."""
+        keep = ~self._is_literal() if entity_type is None else self._has_type(entity_type)
         if collection is not None:
             keep &= pc.equal(self.collections, collection).to_numpy(zero_copy_only=False)
-        if entity_type is not None:
-            keep &= self._has_type(entity_type)
         wanted = normalise_name(prefix)
         if wanted:
             keep &= _has_word_beginning(self.names, wanted) | _has_word_beginning(pc.utf8_lower(self.labels), wanted)
@@ -113,6 +114,12 @@ class EntityCatalogue:
             if (-int(self.mentions[row]), self.names[row].as_py(), self.members[row][0]) > (-mentions, name, key):
                 return rows[at:]
         return rows[len(rows) :]
+
+    def _is_literal(self) -> NDArray[np.bool_]:
+        literal = np.zeros(len(self), dtype=bool)
+        for entity_type in LITERAL_TYPES:
+            literal |= self._has_type(entity_type)
+        return literal
 
     def _has_type(self, entity_type: str) -> NDArray[np.bool_]:
         has = np.zeros(len(self), dtype=bool)

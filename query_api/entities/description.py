@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from indexer.read.rows import ChunkRow
-from query_api.entities.catalogue import Entity, EntityCatalogue
+from query_api.entities.catalogue import LITERAL_TYPES, Entity, EntityCatalogue
 from query_api.index.graph.edges import Numbers, Role, Statement
 from query_api.index.graph.identifiers import Keys
 from query_api.index.graph.typed_mentions import TypedMention, labels_of, typed_mentions_in, typed_mentions_of
@@ -32,7 +32,6 @@ EVIDENCE_EACH = 3
 STRENGTH_STEP = 0.1
 MAX_CHUNKS = 1_000  # of an entity's mentions, in which its neighbours are looked for
 MAX_COMPARED = 20
-LITERAL_TYPES = frozenset(("time",))
 DEFINING = "is_a"
 
 ChunkReader = Callable[[Iterable[str]], Mapping[str, ChunkRow]]

@@ -73,7 +73,7 @@ async def list_entities(
     after_edit: AfterEdit = None,
     wait_seconds: WaitSeconds = 10.0,
 ) -> EntityPage:
-    """Those that are mentioned most first; for `q` the nearest first, on one page."""
+    """Those that are mentioned most first; for `q` the nearest first, on one page. Dates only by their `type`."""
     snapshot, catalogue = await _catalogue(service, after, after_edit, wait_seconds)
 
     def read() -> EntityPage:
