@@ -54,10 +54,10 @@ class ParsedDocument(msgspec.Struct, frozen=True):
     links: tuple[TextLink, ...] = ()
     figures: tuple[Figure, ...] = ()
     emphasised: tuple[str, ...] = ()
-    verbatim: tuple[tuple[int, int], ...] = ()
     fields: tuple[tuple[str, str], ...] = ()
     page_starts: tuple[int, ...] = ()
     notes: tuple[str, ...] = ()
+    verbatim: tuple[tuple[int, int], ...] = ()
 
     def page_at(self, offset: int) -> int | None:
         """As `page_at`."""
