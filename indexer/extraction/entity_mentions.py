@@ -1,5 +1,7 @@
 """Entity mentions of a document: the tagger's spans of all chunks, each once, with types by vote."""
 
+import sys
+from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
@@ -14,7 +16,8 @@ from indexer.extraction.name_form import (
     common_words,
     is_calendar_time,
     is_common,
-    is_thing,
+    is_heading,
+    kind_of_code,
     kind_of_thing,
     whole_amount,
     whole_name,
@@ -25,6 +28,7 @@ MAX_NAME_CHARACTERS = 120
 MAX_MENTIONS_PER_CHUNK = 64
 NUMBER, TIME = "number", "time"
 THING = "thing"
+MIN_TYPE_CONFIDENCE = 0.4  # of the elected type; below it is not shown
 _AMOUNTS = (NUMBER, TIME)
 
 
@@ -85,11 +89,17 @@ def entity_occurrences(prepared: PreparedDocument, spans: Sequence[Sequence[Tagg
     elected = {
         name: min(by_type.items(), key=lambda vote: (-round(vote[1], 6), vote[0])) for name, by_type in votes.items()
     }
-    kinds = _kinds_of_things(prepared, [one for one in kept if elected[one.name][0] == THING])
+    confidences = {name: round(total / counts[name], 3) for name, (_, total) in elected.items()}
+    unsure = {name for name, confidence in confidences.items() if confidence < MIN_TYPE_CONFIDENCE}
+    things = [
+        one for one in kept if elected[one.name][0] == THING or (one.name in unsure and one.entity_type not in _AMOUNTS)
+    ]
+    kinds = dict.fromkeys((one.name for one in things), THING) | _kinds_of_things(prepared, things)
+    kinds |= {one.name: kind for one in kept if (kind := kind_of_code(one.surface, elected[one.name][0]))}
     return [
         one._replace(
             entity_type=kinds.get(one.name, elected[one.name][0]),
-            confidence=round(elected[one.name][1] / counts[one.name], 3),
+            confidence=confidences[one.name],
         )
         for one in kept
     ]
@@ -141,6 +151,10 @@ def _candidates(
             if trimmed is None:
                 continue
             start, end = trimmed
+            if _is_verbatim(prepared, chunk.start + start) or (
+                span.entity_type == THING and is_heading(chunk.text, start, end)
+            ):
+                continue
             surface = chunk.text[start:end]
             name = normalise_name(surface) if len(surface) <= MAX_NAME_CHARACTERS else ""
             if not name or (name in STOP_WORDS and span.entity_type != NUMBER):
@@ -151,10 +165,16 @@ def _candidates(
                 chunk.start + end,
                 name,
                 " ".join(surface.split()),
-                THING if is_thing(surface, span.entity_type) else span.entity_type,
+                span.entity_type,
                 span.confidence,
             )
             yield start == 0 or end == len(chunk.text), occurrence
+
+
+def _is_verbatim(prepared: PreparedDocument, offset: int) -> bool:
+    """Whether the canonical text there is a block that keeps its lines, such as code."""
+    at = bisect_right(prepared.verbatim, (offset, sys.maxsize)) - 1
+    return at >= 0 and offset < prepared.verbatim[at][1]
 
 
 def _without_overlaps(candidates: Sequence[tuple[bool, EntityOccurrence]]) -> list[EntityOccurrence]:

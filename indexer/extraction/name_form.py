@@ -5,9 +5,11 @@ identifiers; these rules know them by their form, in any language's letters. Non
 """
 
 import re
-from collections import Counter
+import threading
 from collections.abc import Iterable
 from functools import lru_cache
+
+import Stemmer
 
 from indexer.extraction.lexicon import (
     ABBREVIATIONS,
@@ -19,6 +21,9 @@ from indexer.extraction.lexicon import (
     WORK_WORDS,
     word_set,
 )
+
+_stemmer = Stemmer.Stemmer("english")
+_stemming = threading.Lock()  # a stemmer serves one thread at a time
 
 MAX_LINE = 400  # longer ones are prose
 CACHED_LINES = 1024
@@ -35,6 +40,11 @@ _COMMON_ENDING = re.compile(r"[a-z](?:ing|ly|ed|ions?|ness|ments?|able|ive|ful|l
 _YEAR = re.compile(r"(?<![\w.,:/-])(?:1\d{3}|20\d{2})(?:s|\s*[-–/]\s*\d{2,4})?(?!\w|[.:/-]\d)")
 _MONTH_WORD = rf"(?:{'|'.join(sorted(MONTHS))})"
 _MONTH = re.compile(rf"\b{_MONTH_WORD}\b", re.IGNORECASE)
+_MEASURED = re.compile(r"^0\d+ |(?:^| )[-+]?(?:0?\.\d|0\.|\d{2,}\.\d|\d+\.\d* )")  # not a version at the end
+_PLACEHOLDER = re.compile(r"\b(?:X\.Y|N{3,}|X{3,})")
+_CODE_NAME = re.compile(r"\w*_\w*|[a-z]\w*\.[a-z][\w.]*|[a-z]+[A-Z]\w*")
+_BRAND = re.compile(r"[A-Z]\w*[a-z]\w*[A-Z]\w*|[A-Z][a-z]+-?\d+")
+_ITEM = re.compile(r"\s*(?:[-*•>]|\d{1,3}[.)])?\s*")
 _CENTURY = re.compile(r"\bcentur(?:y|ies)\b|\b\d0s\b|\b(?:BC|AD|BCE|CE)\b")
 _DATE = re.compile(rf"\d{{4}}-\d\d-\d\d|\d{{1,2}}-{_MONTH_WORD}-\d{{4}}|\d{{4}}-\d{{4}}", re.IGNORECASE)
 _CODE = re.compile(
@@ -90,16 +100,25 @@ def is_calendar_time(surface: str) -> bool:
     return any(form.search(surface) for form in (_YEAR, _MONTH, _CENTURY, _DATE))
 
 
-def is_thing(surface: str, entity_type: str) -> bool:
-    """Whether it is a thing whatever was tagged: an identifier with `_`, or no person and no organisation but a number
-    in a series (`PEP 8`, `ISO 8601`)."""
-    return "_" in surface or (entity_type in ("person", "organisation") and bool(_NUMBERED.fullmatch(surface)))
+def is_heading(text: str, start: int, end: int) -> bool:
+    """Whether several words are all that stands on their line, as a heading or an item of contents does."""
+    line_start, line_end = text.rfind("\n", 0, start) + 1, text.find("\n", end)
+    item = _ITEM.match(text, line_start, start)
+    rest = text[end : len(text) if line_end < 0 else line_end].strip(" .:")
+    return " " in text[start:end] and not rest and item is not None and item.end() == start
+
+
+def kind_of_code(surface: str, entity_type: str) -> str:
+    """`identifier` for names of code (`snake_case`), and of series where no place or work is tagged (`PEP 8`,
+    `ISO 8601`); empty for others."""
+    is_series = entity_type in ("person", "organisation", "thing") and _NUMBERED.fullmatch(surface)
+    return "identifier" if is_series or _CODE_NAME.fullmatch(surface) else ""
 
 
 def kind_of_thing(text: str, start: int, end: int) -> str:
     """What a thing is, by its last word, a version number, or quotation marks around it; empty where none tells."""
     words = text[start:end].split()
-    if _VERSION.search(text[start:end]):
+    if _VERSION.search(text[start:end]) or _BRAND.fullmatch(text, start, end):
         return "product"
     if len(words) > 1:
         kinds = (("work", WORK_WORDS), ("event", EVENT_WORDS), ("concept", CONCEPT_WORDS))
@@ -110,20 +129,26 @@ def kind_of_thing(text: str, start: int, end: int) -> str:
     return "work" if opening and closing and opening in '"“«„' and closing in '"”»“' else ""
 
 
-def common_words(texts: Iterable[str]) -> Counter[str]:
-    """How often each word stands in lower case."""
-    return Counter(word for text in texts for word in _WORD.findall(text) if word.islower())
+def common_words(texts: Iterable[str]) -> frozenset[str]:
+    """The stems of the words that stand in lower case."""
+    return frozenset(_stems({word for text in texts for word in _WORD.findall(text) if word.islower()}))
 
 
-def is_common(surface: str, lower_case: Counter[str]) -> bool:
+def _stems(words: Iterable[str]) -> list[str]:
+    with _stemming:
+        stems: list[str] = _stemmer.stemWords([word.lower() for word in words])
+    return stems
+
+
+def is_common(surface: str, lower_case: frozenset[str]) -> bool:
     """Whether what is named only where a line or a sentence begins is nothing but common words, which have a capital
-    for their place: each also stands in lower case, or the only one has the ending of a common word."""
+    for their place: each also stands in lower case, in some form, or the only one has the ending of a common word."""
     words = [word for word in _WORD.findall(surface) if word.lower() not in SENTENCE_STARTERS]
     if not words or not all(word[1:].islower() for word in words):
         return False
     if len(words) == 1 and _COMMON_ENDING.search(words[0]):
         return True
-    return all(lower_case[word.lower()] for word in words)
+    return lower_case.issuperset(_stems(words))
 
 
 def begins_sentence(text: str, start: int) -> bool:
@@ -153,7 +178,7 @@ def _trimmed(text: str, start: int, end: int) -> tuple[int, int]:
 def _is_name(surface: str) -> bool:
     letters = [sign for sign in surface if sign.isalpha()]
     digits = sum(sign.isdigit() for sign in surface)
-    has_signs = _SIGNS.search(surface) or _HASH.search(surface)
+    has_signs = any(form.search(surface) for form in (_SIGNS, _HASH, _MEASURED, _PLACEHOLDER))
     if len(letters) < 2 or has_signs or surface.lower() in _LITERALS:
         return False
     if surface.count("(") != surface.count(")") or surface.count('"') % 2:

@@ -1,4 +1,4 @@
-"""The commands `thalweg entities …`: what people make of them."""
+"""The commands `thalweg entities …`: look at them, and what people make of them."""
 
 import json
 from contextlib import closing
@@ -8,11 +8,12 @@ from urllib.parse import quote
 import typer
 
 from query_api.cli.app import DataDir, Json, Url, print_json, service_client
+from query_api.cli.entity_display import list_entities, show_entity, show_paths
 from schemas.errors import WrongSetting, plain_failures
 from schemas.terminal import say
 
 app = typer.Typer()
-entities_app = typer.Typer(no_args_is_help=True, help="Merge, rename, retype and split entities.")
+entities_app = typer.Typer(no_args_is_help=True, help="Look at entities; merge, rename, retype and split them.")
 app.add_typer(entities_app, name="entities")
 
 Collection = Annotated[str, typer.Option(help="The collection.")]
@@ -21,7 +22,12 @@ By = Annotated[str | None, typer.Option(help="Who says so.")]
 
 @entities_app.callback()
 def entities() -> None:
-    """Merge, rename, retype and split entities."""
+    """Look at entities; merge, rename, retype and split them."""
+
+
+entities_app.command("list")(list_entities)
+entities_app.command("show")(show_entity)
+entities_app.command("paths")(show_paths)
 
 
 @entities_app.command("merge")

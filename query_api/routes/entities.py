@@ -56,7 +56,7 @@ class _Place(msgspec.Struct, array_like=True):
     key: int
 
 
-@router.get("/v1/entities", summary="Entities", responses=problem_responses(400, 503))
+@router.get("/v1/entities", summary="Entities", responses=problem_responses(400, 409, 503))
 async def list_entities(
     service: ServiceOf,
     prefix: Annotated[str, Query(max_length=300, description="A word of the name begins so.")] = "",
@@ -91,7 +91,7 @@ async def list_entities(
     return await service.read(read)
 
 
-@router.get("/v1/entities/{entity_id:path}", summary="An entity", responses=problem_responses(400, 404, 503))
+@router.get("/v1/entities/{entity_id:path}", summary="An entity", responses=problem_responses(400, 404, 409, 503))
 async def get_entity(
     entity_id: str,
     service: ServiceOf,
@@ -112,7 +112,7 @@ async def get_entity(
     return await service.read(read)
 
 
-@router.get("/v1/paths", summary="Paths between two entities", responses=problem_responses(400, 404, 503))
+@router.get("/v1/paths", summary="Paths between two entities", responses=problem_responses(400, 404, 409, 503))
 async def get_paths(
     service: ServiceOf,
     source: Annotated[str, Query(alias="from", min_length=1, max_length=2_200, description=ENTITY_IS)],

@@ -7,7 +7,8 @@ from indexer.extraction.name_form import (
     common_words,
     is_calendar_time,
     is_common,
-    is_thing,
+    is_heading,
+    kind_of_code,
     kind_of_thing,
     whole_amount,
     whole_name,
@@ -112,20 +113,6 @@ def test_no_place_in_the_calendar(time: str) -> None:
     assert not is_calendar_time(time)
 
 
-@pytest.mark.parametrize(
-    ("surface", "entity_type"), [("MAX_WAIT", "place"), ("PEP 8", "person"), ("SHA-256", "organisation")]
-)
-def test_what_is_a_thing_whatever_was_tagged(surface: str, entity_type: str) -> None:
-    assert is_thing(surface, entity_type)
-
-
-@pytest.mark.parametrize(
-    ("surface", "entity_type"), [("US 31", "place"), ("Heron 8", "organisation"), ("Ann", "person")]
-)
-def test_what_keeps_its_type(surface: str, entity_type: str) -> None:
-    assert not is_thing(surface, entity_type)
-
-
 def test_a_capital_for_its_place_makes_no_name() -> None:
     lower_case = common_words(["The worker waits. A worker is a stone."])
     assert is_common("Worker", lower_case)
@@ -164,3 +151,40 @@ def test_where_a_sentence_a_line_or_a_cell_begins(text: str, begins: bool) -> No
 def test_what_a_thing_is(text: str, span: str, kind: str) -> None:
     start = text.index(span)
     assert kind_of_thing(text, start, start + len(span)) == kind
+
+
+@pytest.mark.parametrize("surface", ["0002 Order", "MuSiQue 79.1", "rrf-3 0.015", "rrf-3 0.", "Python-X.Y", "PEP NNNN"])
+def test_measures_and_placeholders_are_no_names(surface: str) -> None:
+    assert whole_name(f"It is {surface} here", 6, 6 + len(surface)) is None
+
+
+@pytest.mark.parametrize(
+    ("surface", "entity_type", "kind"),
+    [
+        ("MAX_WAIT", "place", "identifier"),
+        ("sys.path", "thing", "identifier"),
+        ("maxBytes", "organisation", "identifier"),
+        ("PEP 8", "person", "identifier"),
+        ("SHA-256", "organisation", "identifier"),
+        ("US 31", "place", ""),
+        ("Heron 8", "organisation", ""),
+        ("LanceDB", "thing", ""),
+        ("Ann", "person", ""),
+    ],
+)
+def test_names_of_code_and_of_series_are_known_by_their_form(surface: str, entity_type: str, kind: str) -> None:
+    assert kind_of_code(surface, entity_type) == kind
+
+
+def test_a_line_of_its_own_is_a_heading() -> None:
+    text = "- Rejected Ideas\n- Rejected Ideas are many\nRejected"
+    assert is_heading(text, 2, 16)
+    assert not is_heading(text, 19, 33)
+    assert not is_heading(text, 44, 52)
+
+
+def test_a_word_is_common_in_whichever_form_it_stands() -> None:
+    lower_case = common_words(["We search and patch it."])
+    assert is_common("Patches", lower_case)
+    assert is_common("Search Patches", lower_case)
+    assert not is_common("Lisbon Patches", lower_case)

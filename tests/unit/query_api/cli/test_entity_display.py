@@ -1,0 +1,104 @@
+"""`thalweg entities list`, `show` and `paths`, at a service that is a double."""
+
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from query_api.cli import app as cli_app
+from query_api.cli import entities
+
+BEACON = {"id": "b" * 32, "collection": "company", "label": "Beacon", "type": "product", "mentions": 4, "names": 1}
+KAFKA = {"id": "c" * 32, "label": "Kafka", "type": "product"}
+SENTENCE = {"sentence": "Beacon requires Kafka.", "chunk_id": "1", "document_id": "beacon", "title": "Beacon"}
+DETAIL = BEACON | {
+    "definition": {"text": "Beacon is a service.", "source": SENTENCE},
+    "aliases": [{"surface": "Beacon", "mentions": 3}, {"surface": "BEACON", "mentions": 1}],
+    "statements": [
+        {
+            "subject": BEACON,
+            "predicate": "depends_on",
+            "object": KAFKA,
+            "further": [{"role": "time", "entity": {"label": "2024"}}],
+            "strength": 0.9,
+            "stated": 1,
+            "evidence": [SENTENCE],
+        }
+    ],
+    "documents": [{"document_id": "beacon", "title": "Beacon", "mentions": 4, "about": True}],
+    "neighbours": [{"entity": KAFKA, "predicates": [], "shared_chunks": 2, "strength": 0.0}],
+}
+PATHS = {
+    "source": BEACON,
+    "target": KAFKA,
+    "paths": [
+        {
+            "strength": 0.9,
+            "steps": [
+                {
+                    "source": KAFKA,
+                    "predicate": "depends_on",
+                    "target": BEACON,
+                    "inverse": True,
+                    "strength": 0.9,
+                    "evidence": SENTENCE,
+                }
+            ],
+        }
+    ],
+}
+
+
+class Answering:
+    """A client of a service that gives one answer."""
+
+    def __init__(self, answer: dict[str, Any]) -> None:
+        self.answer = answer
+        self.asked: list[tuple[str, dict[str, Any]]] = []
+
+    def get(self, path: str, params: dict[str, Any]) -> dict[str, Any]:
+        self.asked.append((path, params))
+        return self.answer
+
+    def close(self) -> None:
+        pass
+
+
+def shown(monkeypatch: pytest.MonkeyPatch, answer: dict[str, Any], *arguments: str) -> tuple[str, Answering]:
+    client = Answering(answer)
+    monkeypatch.setattr(cli_app, "service_client", lambda url, data_dir: client)
+    result = CliRunner().invoke(entities.app, ["entities", *arguments])
+    assert result.exit_code == 0, result.output
+    return result.stdout, client
+
+
+def test_a_list_shows_a_line_each_and_how_to_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    text, client = shown(monkeypatch, {"entities": [BEACON], "next_cursor": "x1"}, "list", "--prefix", "be")
+    assert "Beacon (product), 4 mentions" in text
+    assert "--cursor x1" in text
+    assert client.asked[0][0] == "/v1/entities"
+    assert client.asked[0][1]["prefix"] == "be"
+    nothing, _ = shown(monkeypatch, {"entities": [], "next_cursor": None}, "list")
+    assert nothing == "There are no such entities.\n"
+
+
+def test_an_entity_is_shown_with_its_sentences(monkeypatch: pytest.MonkeyPatch) -> None:
+    text, client = shown(monkeypatch, DETAIL, "show", "TCP/IP", "--collection", "company")
+    assert client.asked[0][0] == "/v1/entities/TCP%2FIP"
+    for line in (
+        "Beacon is a service. [beacon]",
+        "also written BEACON",
+        "Beacon -depends_on-> Kafka, time 2024 (0.9)",
+        "Beacon requires Kafka. [beacon]",
+        "in beacon: Beacon (4 mentions, about it)",
+        "near Kafka (2 chunks)",
+    ):
+        assert line in text
+
+
+def test_paths_are_shown_step_by_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    text, _ = shown(monkeypatch, PATHS, "paths", "Kafka", "Beacon")
+    assert "Kafka <-depends_on- Beacon" in text
+    assert "Beacon requires Kafka. [beacon]" in text
+    nothing, _ = shown(monkeypatch, PATHS | {"paths": []}, "paths", "Beacon", "Kafka")
+    assert nothing == "Nothing joins Beacon and Kafka in few steps.\n"
