@@ -80,7 +80,9 @@ def _show_one(console: "PlainConsole", answer: dict[str, Any]) -> None:
 
 def _show_paths(console: "PlainConsole", answer: dict[str, Any]) -> None:
     if not answer["paths"]:
-        console.print(escape(f"Nothing joins {answer['source']['label']} and {answer['target']['label']} in few steps."))
+        console.print(
+            escape(f"Nothing joins {answer['source']['label']} and {answer['target']['label']} in few steps.")
+        )
     for path in answer["paths"]:
         console.print(f"strength {path['strength']}")
         for step in path["steps"]:
@@ -91,7 +93,9 @@ def _show_paths(console: "PlainConsole", answer: dict[str, Any]) -> None:
 
 
 def _line(entity: dict[str, Any]) -> str:
-    return f"{entity['id']}  {entity['collection']}  {entity['label']} ({entity['type']}), {entity['mentions']} mentions"
+    return (
+        f"{entity['id']}  {entity['collection']}  {entity['label']} ({entity['type']}), {entity['mentions']} mentions"
+    )
 
 
 def _description(answer: dict[str, Any]) -> "Iterator[str]":
@@ -103,7 +107,8 @@ def _description(answer: dict[str, Any]) -> "Iterator[str]":
         yield f"  also written {', '.join(others)}"
     for each in answer["statements"]:
         further = "".join(f", {part['role']} {part['entity']['label']}" for part in each["further"])
-        yield f"  {each['subject']['label']} -{each['predicate']}-> {each['object']['label']}{further} ({each['strength']})"
+        fact = f"{each['subject']['label']} -{each['predicate']}-> {each['object']['label']}"
+        yield f"  {fact}{further} ({each['strength']})"
         yield from _evidence(each["evidence"][:1])
     for document in answer["documents"]:
         about = ", about it" if document["about"] else ""
