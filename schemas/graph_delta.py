@@ -16,10 +16,13 @@ PREDICATE_STRENGTHS = {
     "specialization_of": 0.9,
     "prerequisite_of": 0.9,
     "depends_on": 0.9,
+    "requires": 0.9,
+    "replaces": 0.9,
     "explains": 0.9,
     "uses": 0.85,
     "implements": 0.8,
     "extends": 0.75,
+    "builds_on": 0.75,
     "related_to": 0.5,
     "mentioned_in": 0.3,
 }

@@ -101,11 +101,13 @@ def is_calendar_time(surface: str) -> bool:
 
 
 def is_heading(text: str, start: int, end: int) -> bool:
-    """Whether several words are all that stands on their line, as a heading or an item of contents does."""
+    """Whether several words are all that stands on their line, as a heading or an item of contents does; or a label is
+    there, with a colon behind it."""
     line_start, line_end = text.rfind("\n", 0, start) + 1, text.find("\n", end)
     item = _ITEM.match(text, line_start, start)
-    rest = text[end : len(text) if line_end < 0 else line_end].strip(" .:")
-    return " " in text[start:end] and not rest and item is not None and item.end() == start
+    rest = text[end : len(text) if line_end < 0 else line_end]
+    fills = not rest.strip(" .:") and " " in text[start:end]
+    return (fills or rest.startswith(": ")) and item is not None and item.end() == start
 
 
 def kind_of_code(surface: str, entity_type: str) -> str:

@@ -23,6 +23,7 @@ def list_entities(
     query: Annotated[str, typer.Option("--query", "-q", help="What passages say that mention them.")] = "",
     entity_type: Annotated[str | None, typer.Option("--type", help="What they are, such as person.")] = None,
     collection: Annotated[str | None, typer.Option(help="Of this collection only.")] = None,
+    sample: Annotated[int | None, typer.Option(min=0, help="Any of them at random, by this seed.")] = None,
     cursor: Annotated[str | None, typer.Option(help="The next_cursor of the page before.")] = None,
     limit: Annotated[int, typer.Option(min=1, max=1_000)] = 30,
     as_json: Json = False,
@@ -31,6 +32,7 @@ def list_entities(
 ) -> None:
     """List entities, those that are mentioned most first."""
     chosen = {"prefix": prefix, "q": query, "type": entity_type, "collection": collection, "cursor": cursor}
+    chosen |= {"sample": None if sample is None else str(sample)}
     show_answer("/v1/entities", chosen | {"limit": limit}, _show_list, as_json=as_json, url=url, data_dir=data_dir)
 
 

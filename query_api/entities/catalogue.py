@@ -105,6 +105,10 @@ class EntityCatalogue:
             keep[:] = False
         return np.flatnonzero(keep)
 
+    def sample(self, rows: NDArray[np.int64], size: int, seed: int) -> NDArray[np.int64]:
+        """So many of the rows at random, each as likely; the same for the same seed and content."""
+        return np.random.default_rng(seed).permutation(rows)[:size]
+
     def after(self, rows: NDArray[np.int64], mentions: int, name: str, key: int) -> NDArray[np.int64]:
         """Those of the rows that follow where an entity with these would stand."""
         of_rows = self.mentions[rows]

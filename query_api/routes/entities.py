@@ -67,13 +67,17 @@ async def list_entities(
     collection: Annotated[
         str | None, Query(max_length=128, description="All collections when left out.", json_schema_extra=COLLECTION)
     ] = None,
+    sample: Annotated[
+        int | None, Query(ge=0, lt=2**32, description="Any of them at random, by this seed, to be judged by people.")
+    ] = None,
     cursor: Cursor = None,
     limit: Annotated[int, Query(ge=1, le=1_000)] = 50,
     after: AfterToken = None,
     after_edit: AfterEdit = None,
     wait_seconds: WaitSeconds = 10.0,
 ) -> EntityPage:
-    """Those that are mentioned most first; for `q` the nearest first, on one page. Dates only by their `type`."""
+    """Those that are mentioned most first; on one page for `q`, the nearest first, and for `sample`. Dates are listed by
+    their `type` only."""
     snapshot, catalogue = await _catalogue(service, after, after_edit, wait_seconds)
 
     def read() -> EntityPage:
@@ -82,6 +86,8 @@ async def list_entities(
             ranked = _by_meaning(service, snapshot, catalogue, q, collection)
             allowed = set(rows.tolist())
             rows = np.array([row for row in ranked if row in allowed][:limit], dtype=np.int64)
+        elif sample is not None:
+            rows = catalogue.sample(rows, limit, sample)
         elif cursor is not None:
             rows = catalogue.after(rows, *msgspec.structs.astuple(_decode(cursor)))
         found = [catalogue[row] for row in rows[:limit].tolist()]

@@ -181,6 +181,8 @@ def test_a_line_of_its_own_is_a_heading() -> None:
     assert is_heading(text, 2, 16)
     assert not is_heading(text, 19, 33)
     assert not is_heading(text, 44, 52)
+    assert is_heading("Python-Version: 3.2", 0, 14)
+    assert not is_heading("By Ann: it holds", 3, 6)
 
 
 def test_a_word_is_common_in_whichever_form_it_stands() -> None:

@@ -104,3 +104,10 @@ def test_people_merge_split_rename_and_retype() -> None:
 
 def test_a_graph_without_entities_has_an_empty_catalogue() -> None:
     assert len(catalogue_of(GraphView.empty())) == 0
+
+
+def test_a_sample_is_the_same_for_the_same_seed() -> None:
+    catalogue = catalogue_of(view_of())
+    rows = catalogue.rows(collection=None, prefix="", entity_type=None)
+    assert catalogue.sample(rows, 3, 1).tolist() == catalogue.sample(rows, 3, 1).tolist()
+    assert sorted(catalogue.sample(rows, 100, 2).tolist()) == sorted(rows.tolist())
