@@ -76,8 +76,10 @@ async def list_entities(
     after_edit: AfterEdit = None,
     wait_seconds: WaitSeconds = 10.0,
 ) -> EntityPage:
-    """Those that are mentioned most first; on one page for `q`, the nearest first, and for `sample`. Dates only by their
-    `type`."""
+    """Those that are mentioned most first; on one page for `q`, the nearest first, and for `sample`.
+
+    Dates are listed only by `type=time`.
+    """
     snapshot, catalogue = await _catalogue(service, after, after_edit, wait_seconds)
 
     def read() -> EntityPage:
