@@ -1,6 +1,5 @@
 """Generations on disk: `<data dir>/generations/<name>/{lance,graph,snapshots,manifest.json}`; the file `CURRENT`."""
 
-import hashlib
 import os
 import secrets
 import shlex
@@ -15,6 +14,7 @@ import msgspec
 import structlog
 
 from indexer.errors import HEALING, DamagedStore, IncompatibleGeneration, NewerGeneration
+from indexer.integrity.seal import Sealed
 from schemas.errors import Failure
 from schemas.generations import Build, GenerationPipeline
 from schemas.settings import MIB, EmbeddingProvider
@@ -42,7 +42,7 @@ class _Format(msgspec.Struct):
     format: int = FORMAT
 
 
-class Manifest(msgspec.Struct, frozen=True, kw_only=True):
+class Manifest(Sealed, frozen=True, kw_only=True):
     """The pipeline that all rows of a generation were made with.
 
     `format` and `log` were not written by earlier programs; `log` is None, too, until the worker has seen its topics.
@@ -62,11 +62,6 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     log: LogIdentity | None = None
     format: int = FORMAT
     sealed: str = ""
-
-    def seal(self) -> "Manifest":
-        """With the checksum of the other fields."""
-        fields = msgspec.json.encode(msgspec.structs.replace(self, sealed=""))
-        return msgspec.structs.replace(self, sealed=hashlib.sha256(fields).hexdigest()[:32])
 
 
 class Origin(msgspec.Struct, frozen=True):

@@ -20,6 +20,7 @@ import pyarrow as pa
 
 from indexer.errors import DamagedStore
 from indexer.generations import LogIdentity
+from indexer.integrity.seal import Sealed
 from schemas.errors import Failure, NoAccess, WrongSetting
 from schemas.settings import MIB
 
@@ -41,7 +42,7 @@ class BackupFile(msgspec.Struct, frozen=True):
     checksum: str
 
 
-class BackupManifest(msgspec.Struct, frozen=True, kw_only=True):
+class BackupManifest(Sealed, frozen=True, kw_only=True):
     """What a backup holds. `positions` are the last offsets of the documents topic in it, by partition, and
     `graph_position` that of the graph topic; `log` the cluster's ids of both topics; `sealed` the checksum of all
     other fields."""
@@ -57,10 +58,6 @@ class BackupManifest(msgspec.Struct, frozen=True, kw_only=True):
     documents: int
     files: dict[str, BackupFile]
     sealed: str = ""
-
-    def seal(self) -> "BackupManifest":
-        fields = msgspec.json.encode(msgspec.structs.replace(self, sealed=""))
-        return msgspec.structs.replace(self, sealed=hashlib.sha256(fields).hexdigest()[:32])
 
     @property
     def bytes(self) -> int:

@@ -14,6 +14,7 @@ import msgspec
 import pyarrow as pa
 
 from indexer.errors import DamagedStore
+from indexer.integrity.seal import Sealed
 from indexer.read.graph_snapshots import MANIFEST, TableFile
 from indexer.read.graph_tables import ID_BYTES
 
@@ -76,7 +77,7 @@ class CollectionFigures(msgspec.Struct, frozen=True, kw_only=True):
     changed: float
 
 
-class CommunityManifest(msgspec.Struct, frozen=True, kw_only=True):
+class CommunityManifest(Sealed, frozen=True, kw_only=True):
     """Of what snapshot of the graph they are, the files by table, figures by collection. `sealed` is the checksum of
     the other fields."""
 
@@ -89,11 +90,6 @@ class CommunityManifest(msgspec.Struct, frozen=True, kw_only=True):
     tables: dict[str, TableFile]
     collections: dict[str, CollectionFigures]
     sealed: str = ""
-
-    def seal(self) -> "CommunityManifest":
-        """With the checksum of the other fields."""
-        fields = msgspec.json.encode(msgspec.structs.replace(self, sealed=""))
-        return msgspec.structs.replace(self, sealed=hashlib.sha256(fields).hexdigest()[:32])
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ import structlog
 
 from indexer.errors import DamagedStore
 from indexer.integrity.files import Damage, file_checksum
+from indexer.integrity.seal import Sealed
 from indexer.read.graph_tables import TABLES, GraphTables, require_known_rows, with_missing_columns
 
 FORMAT = 2
@@ -32,7 +33,7 @@ class TableFile(msgspec.Struct, frozen=True):
     checksum: str
 
 
-class GraphSnapshot(msgspec.Struct, frozen=True, kw_only=True):
+class GraphSnapshot(Sealed, frozen=True, kw_only=True):
     """The manifest of a snapshot: the offset on the graph topic that it includes, and its files by table.
 
     `unreachable` counts the nodes and edges, by table, that Kùzu holds and that belong to no document; they are not in
@@ -46,11 +47,6 @@ class GraphSnapshot(msgspec.Struct, frozen=True, kw_only=True):
     tables: dict[str, TableFile]
     unreachable: dict[str, int]
     sealed: str = ""
-
-    def seal(self) -> "GraphSnapshot":
-        """With the checksum of the other fields."""
-        fields = msgspec.json.encode(msgspec.structs.replace(self, sealed=""))
-        return msgspec.structs.replace(self, sealed=hashlib.sha256(fields).hexdigest()[:32])
 
     @property
     def content_bytes(self) -> int:
