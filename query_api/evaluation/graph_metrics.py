@@ -116,24 +116,24 @@ class BCubed:
 class DocumentGraph:
     """What a document's graph says of its labelled entities, by their numbers.
 
-    `sentences` are those in which the graph has a mention of it; `joined` are pairs with a statement; `about` are the
+    `chunks` are those in which the graph has a mention of it; `joined` are pairs with a statement; `about` are the
     entities that the whole document is about.
     """
 
-    sentences: Mapping[int, Collection[int]]
+    chunks: Mapping[int, Collection[int]]
     joined: Collection[Pair] = field(default_factory=frozenset)
     about: Collection[int] = field(default_factory=frozenset)
 
     def joins(self, pair: Pair) -> bool:
-        """Whether there is a statement between the two, or an edge: named in one sentence, or one of them is what the
+        """Whether there is a statement between the two, or an edge: named in one chunk, or one of them is what the
         document is about and the other is mentioned."""
         first, second = pair
         if pair in self.joined:
             return True
-        if not set(self.sentences.get(first, ())).isdisjoint(self.sentences.get(second, ())):
+        if not set(self.chunks.get(first, ())).isdisjoint(self.chunks.get(second, ())):
             return True
         return any(
-            one in self.about and (other in self.about or bool(self.sentences.get(other)))
+            one in self.about and (other in self.about or bool(self.chunks.get(other)))
             for one, other in (pair, (second, first))
         )
 

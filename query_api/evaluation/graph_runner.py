@@ -12,13 +12,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rich.table import Table
 
-from indexer.chunking.sentences import sentence_spans
 from indexer.chunking.splitter import ChunkingParameters
 from indexer.documents import PreparedDocument
 from indexer.embedding.encoder import PromptedEncoder
 from indexer.extraction.entity_mentions import entity_occurrences
 from indexer.extraction.mention_tagger import MentionTagger, tagger_for
-from indexer.extraction.offsets import OffsetIndex
 from indexer.pipeline import prepare
 from query_api.evaluation.graph_metrics import (
     NOTHING,
@@ -42,12 +40,13 @@ OTHER_LABEL = "MISC"
 
 
 class FoundMention(NamedTuple):
-    """`text[start:end]` of the labelled text names an entity of a type; `name` is normalised."""
+    """`text[start:end]` of the labelled text names an entity of a type, in a chunk; `name` is normalised."""
 
     start: int
     end: int
     kind: str
     name: str
+    chunk: int
 
 
 Extract = Callable[[LabelledGraph, PreparedDocument], Sequence[FoundMention]]
@@ -124,7 +123,7 @@ def rule_mentions(graph: LabelledGraph, prepared: PreparedDocument) -> list[Foun
                 span = offsets[start], offsets[end - 1] + 1
                 if taken.isdisjoint(range(*span)):
                     taken.update(range(*span))
-                    found[span] = FoundMention(*span, LABELS.get(one.kind, OTHER_LABEL), one.name)
+                    found[span] = FoundMention(*span, LABELS.get(one.kind, OTHER_LABEL), one.name, one.chunk)
             at = chunk.text.find(one.surface, at + len(one.surface))
     return sorted(found.values())
 
@@ -143,7 +142,11 @@ def tagged_mentions(encoder: PromptedEncoder, tagger: MentionTagger) -> Extract:
         _, spans = tagger.encode(encoder, prepared.embedding_texts)
         return [
             FoundMention(
-                offsets[one.start], offsets[one.end - 1] + 1, LABELS.get(one.entity_type, OTHER_LABEL), one.name
+                offsets[one.start],
+                offsets[one.end - 1] + 1,
+                LABELS.get(one.entity_type, OTHER_LABEL),
+                one.name,
+                one.chunk,
             )
             for one in entity_occurrences(prepared, spans)
         ]
@@ -204,16 +207,15 @@ def _graph_of(
 ) -> DocumentGraph:
     """What the extracted graph says of the labelled entities. One counts as mentioned wherever an entity is that was
     given to one of its mentions."""
-    index = _sentences(graph.text)
-    sentences_of: dict[str, set[int]] = defaultdict(set)
+    chunks_of: dict[str, set[int]] = defaultdict(set)
     for mention, entity in entities.items():
-        sentences_of[entity].add(index.sentence_at(mention.start))
+        chunks_of[entity].add(mention.chunk)
     names: dict[int, set[str]] = defaultdict(set)
-    sentences: dict[int, set[int]] = defaultdict(set)
+    chunks: dict[int, set[int]] = defaultdict(set)
     for one in graph.mentions:
         names[one.entity].add(normalise_name(graph.text[one.start : one.end]))
     for entity, label in both:
-        sentences[label] |= sentences_of[entity]
+        chunks[label] |= chunks_of[entity]
         names[label].add(entity)
     labels_of: dict[str, set[int]] = defaultdict(set)
     for label, its_names in names.items():
@@ -224,12 +226,7 @@ def _graph_of(
         first, second = (labels_of.get(name, set()) for _, name, _ in statement.roles[:2])
         joined |= {(min(one, other), max(one, other)) for one in first for other in second}
     about = {label for each in prepared.about for label in labels_of.get(each.name, ())}
-    return DocumentGraph(sentences, joined, about)
-
-
-def _sentences(text: str) -> OffsetIndex:
-    spans = sentence_spans(text)
-    return OffsetIndex(spans, [start for start, _ in spans], [], [], [])
+    return DocumentGraph(chunks, joined, about)
 
 
 def show_figures(console: "Console", name: str, report: Mapping[str, Any]) -> None:

@@ -56,7 +56,7 @@ def test_entities_of_two_documents_are_never_one() -> None:
         (DocumentGraph({1: [4]}, about={0}), 1),
         (DocumentGraph({}, about={0}), 0),
     ],
-    ids=["one sentence", "two sentences", "one is not found", "a statement", "about one", "the other is not found"],
+    ids=["one chunk", "two chunks", "one is not found", "a statement", "about one", "the other is not found"],
 )
 def test_what_joins_a_pair(graph: DocumentGraph, joined: int) -> None:
     assert recalled_pairs(graph, [(1, 0)]) == (joined, 1)

@@ -33,7 +33,7 @@ def finding(*names: tuple[str, str]) -> Callable[[LabelledGraph, PreparedDocumen
 
     def extract(graph: LabelledGraph, _prepared: PreparedDocument) -> Sequence[FoundMention]:
         starts = [(graph.text.index(name), name, kind) for name, kind in names]
-        return [FoundMention(start, start + len(name), kind, normalise_name(name)) for start, name, kind in starts]
+        return [FoundMention(start, start + len(name), kind, normalise_name(name), 0) for start, name, kind in starts]
 
     return extract
 
@@ -99,6 +99,10 @@ def test_sentences_are_scored_by_span_and_domain(tmp_path: Path) -> None:
 
 
 def test_mentions_of_equal_names_are_one_entity() -> None:
-    mentions = [FoundMention(0, 4, "LOC", "omsk"), FoundMention(9, 13, "ORG", "omsk"), FoundMention(5, 8, "PER", "ann")]
+    mentions = [
+        FoundMention(0, 4, "LOC", "omsk", 0),
+        FoundMention(9, 13, "ORG", "omsk", 0),
+        FoundMention(5, 8, "PER", "ann", 0),
+    ]
     one, same, other = entities_of(mentions)
     assert one == same != other
