@@ -7,6 +7,8 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from schemas.curation import ChunkingChoice, LinkingChoice
 from schemas.edits_api import HandMadeNode
+from schemas.entities import EntityRef, StatementDetail
+from schemas.hits import HitSource
 
 
 class Problem(BaseModel):
@@ -145,6 +147,9 @@ class ChunkDetail(BaseModel):
     end: int = Field(description="Where it ends, exclusive.")
     parent_text: str
     parent_start: int = Field(description="Where the passage begins.")
+    source: HitSource | None = Field(None, description="The record that its document was made from.")
+    entities: list[EntityRef] = Field(default_factory=list, description="That it mentions.")
+    statements: list[StatementDetail] = Field(default_factory=list, description="What it states.")
 
 
 class CollectionSummary(BaseModel):

@@ -98,8 +98,23 @@ class EntityDescriber:
 
     def facts_of(self, keys: Keys) -> list[Fact]:
         """What is stated with these entities as subject or object, the strongest first."""
+        return self._facts(self._view.statements_with(keys))
+
+    def of_chunk(self, chunk: int) -> tuple[list[EntityRef], list[StatementDetail]]:
+        """The entities that a chunk mentions, in the order of the catalogue, and what it states."""
+        mentions = typed_mentions_in(self._view.segments, np.array([chunk]))
+        rows = {row for each in mentions if (row := self._catalogue.row_of(each.entity)) is not None}
+        passage = np.array([self._view.passage_of_chunk(chunk)])
+        facts = self._facts(each for each in self._view.statements_in(passage) if each.chunk == chunk)
+        texts = self._texts_of(facts)
+        return (
+            [self.reference(End(row, 0, "")) for row in sorted(rows)],
+            [self._statement(fact, texts) for fact in facts],
+        )
+
+    def _facts(self, statements: Iterable[Statement]) -> list[Fact]:
         found: dict[tuple[object, ...], list[tuple[Statement, End, End]]] = defaultdict(list)
-        for statement in {each.key: each for each in self._view.statements_with(keys)}.values():
+        for statement in {each.key: each for each in statements}.values():
             subject, target = self._end(statement, "subject"), self._end(statement, "object")
             if subject is not None and target is not None:
                 identity = subject.identity, statement.predicate, target.identity

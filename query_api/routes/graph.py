@@ -1,20 +1,24 @@
 """`/v1/chunks/{id}`, `/v1/nodes/{id}` and `/v1/graph`: a chunk, a node and its neighbours, a subgraph for drawing."""
 
 from collections.abc import Sequence
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Query
 from fastapi.responses import StreamingResponse
 from pydantic import BeforeValidator
 
 from query_api.context import Service
+from query_api.entities.description import EntityDescriber
 from query_api.errors import ApiProblem, problem_responses
 from query_api.graph_export import GraphExport, graphml, json_lines
 from query_api.index.graph.explorer import Explorer, NodeRef
+from query_api.index.graph.identifiers import MISSING
 from query_api.index.snapshot import Snapshot
 from query_api.routes.edits import After, WaitSeconds, current_curation, hand_made_node
 from query_api.routes.parameters import ServiceOf
 from schemas.api import ChunkDetail, EdgeKind, NodeDetail, Subgraph
+from schemas.hits import HitSource
+from schemas.ids import DocumentKey
 from schemas.search import split_list
 
 router = APIRouter()
@@ -36,8 +40,9 @@ Kinds = Annotated[
 
 @router.get("/v1/chunks/{chunk_id}", summary="A chunk", tags=["chunks"], responses=problem_responses(404))
 async def get_chunk(chunk_id: str, service: ServiceOf) -> ChunkDetail:
-    """A chunk of the current revision of its document."""
-    tables = service.snapshot().text
+    """A chunk of the current revision of its document, with the record it comes from, and what it adds to the graph."""
+    snapshot = service.snapshot()
+    tables = snapshot.text
 
     def read() -> ChunkDetail | None:
         chunk = tables.chunks([chunk_id]).get(chunk_id)
@@ -57,6 +62,8 @@ async def get_chunk(chunk_id: str, service: ServiceOf) -> ChunkDetail:
             end=chunk.end,
             parent_text=passage.text,
             parent_start=passage.start,
+            source=_source(snapshot, chunk.key),
+            **_graph_of_chunk(service, snapshot, chunk_id),
         )
 
     found = await service.read(read)
@@ -133,6 +140,23 @@ async def export_graph(
         raise ApiProblem(404, "No such collection", f"The graph holds nothing of the collection {collection[:128]!r}.")
     parts = graphml(export) if file_format == "graphml" else json_lines(export)
     return StreamingResponse(parts, media_type=EXPORT_TYPES[file_format])
+
+
+def _source(snapshot: Snapshot, key: DocumentKey) -> HitSource | None:
+    row = snapshot.text.documents([key]).get(key)
+    if row is None:
+        return None
+    return HitSource(topic=snapshot.documents_topic, partition=row.partition, offset=row.offset, version=row.version)
+
+
+def _graph_of_chunk(service: Service, snapshot: Snapshot, chunk_id: str) -> dict[str, Any]:
+    """Nothing for a chunk that the graph does not hold (yet)."""
+    chunk = int(snapshot.graph.chunks([chunk_id])[0])
+    if chunk == MISSING:
+        return {}
+    catalogue = service.catalogues.of(snapshot.graph, snapshot.curation)
+    entities, statements = EntityDescriber(snapshot.graph, catalogue, snapshot.text.chunks).of_chunk(chunk)
+    return {"entities": entities, "statements": statements}
 
 
 def _look(service: Service, node_id: str, collection: str, kinds: list[EdgeKind] | None, limit: int) -> NodeDetail:

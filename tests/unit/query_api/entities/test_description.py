@@ -3,7 +3,7 @@
 from query_api.entities.catalogue import Entity
 from query_api.index.graph.view import GraphView
 from schemas.entities import EntityDetail
-from tests.unit.query_api.entities.organisation import COLLECTION, catalogue_of, describer_of, view_of
+from tests.unit.query_api.entities.organisation import COLLECTION, catalogue_of, describer_of, pages, view_of
 
 
 def described(name: str, view: GraphView | None = None, limit: int = 20) -> EntityDetail:
@@ -59,3 +59,14 @@ def test_documents_aliases_and_neighbours_are_counted() -> None:
     few = described("Beacon", limit=1)
     assert (len(few.documents), len(few.neighbours), len(few.statements), few.truncated) == (1, 1, 1, True)
     assert few.document_count == 3
+
+
+def test_a_chunk_shows_what_it_mentions_and_states() -> None:
+    view = view_of()
+    (chunk,) = view.chunks([next(page for page in pages() if page.id == "teams").chunks()[0][0]]).tolist()
+    entities, statements = describer_of(view).of_chunk(chunk)
+    assert {each.label for each in entities} == {"Team Petrel", "Beacon", "Maria Okafor"}
+    assert [(each.subject.label, each.predicate, each.object.label, each.stated) for each in statements] == [
+        ("Maria Okafor", "leads", "Team Petrel", 1),
+        ("Team Petrel", "owns", "Beacon", 1),
+    ]

@@ -12,6 +12,15 @@ async def test_a_chunk_is_shown_with_its_passage_and_without_its_vector(running:
     assert chunk["text"] == "The river is high."
     assert chunk["parent_text"] == "The river is high. Ada measured it."
     assert "vector" not in chunk
+    assert chunk["source"]["topic"].endswith("documents.v1")
+    assert chunk["entities"] == []
+
+
+async def test_a_chunk_shows_the_entities_that_it_mentions(running: Running) -> None:
+    chunk_id = PAGES[0].chunks()[1][0]
+    chunk = (await running.get(f"/v1/chunks/{chunk_id}")).json()
+    assert chunk["entities"] == [{"id": entity_id("a", "ada"), "label": "Ada", "type": "person"}]
+    assert chunk["statements"] == []
 
 
 async def test_an_entity_is_found_by_its_name_and_by_its_id(running: Running) -> None:
