@@ -69,7 +69,7 @@ class GraphExport:
         for number in self._documents:
             title = self._view.title(number)
             yield ExportedNode(str(self._view.document_key(number)), {"kind": "document", "label": title}, {})
-        for row in self._catalogue.rows(collection=self._collection, prefix="", entity_type=None).tolist():
+        for row in self._catalogue.rows_in(self._collection).tolist():
             entity = self._catalogue[row]
             fields = {"kind": "entity", "label": entity.label, "type": entity.type, "mentions": entity.mentions}
             yield ExportedNode(entity.id, fields, {})

@@ -97,13 +97,21 @@ class EntityCatalogue:
         dates, only where their type is given."""
         keep = ~self._is_literal() if entity_type is None else self._has_type(entity_type)
         if collection is not None:
-            keep &= pc.equal(self.collections, collection).to_numpy(zero_copy_only=False)
+            keep &= self._is_in(collection)
         wanted = normalise_name(prefix)
         if wanted:
             keep &= _has_word_beginning(self.names, wanted) | _has_word_beginning(pc.utf8_lower(self.labels), wanted)
         elif prefix.strip():
             keep[:] = False
         return np.flatnonzero(keep)
+
+    def rows_in(self, collection: str) -> NDArray[np.int64]:
+        """Those of a collection, with literals."""
+        return np.flatnonzero(self._is_in(collection))
+
+    def _is_in(self, collection: str) -> NDArray[np.bool_]:
+        found: NDArray[np.bool_] = pc.equal(self.collections, collection).to_numpy(zero_copy_only=False)
+        return found
 
     def sample(self, rows: NDArray[np.int64], size: int, seed: int) -> NDArray[np.int64]:
         """So many of the rows at random, each as likely; the same for the same seed and content."""
@@ -134,8 +142,8 @@ class EntityCatalogue:
         return has
 
     def named(self) -> Iterator[NamedEntity]:
-        """Each as one to resolve."""
-        for row in range(len(self)):
+        """Each as one to resolve, but literals: two dates that differ in a digit are two."""
+        for row in np.flatnonzero(~self._is_literal()).tolist():
             entity = self[row]
             yield NamedEntity(entity.id, entity.collection, entity.label, entity.type, entity.mentions)
 

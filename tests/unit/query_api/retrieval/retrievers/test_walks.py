@@ -278,7 +278,7 @@ def test_the_strongest_edge_between_their_chunks_joins_two_passages(
     assert {activation.reason.term for activation in found.values()} <= {kind}
 
 
-@pytest.mark.parametrize(("predicate", "weight"), [("is_a", 1.0), ("part_of", 0.95), ("replaces", 0.3)])
+@pytest.mark.parametrize(("predicate", "weight"), [("is_a", 1.0), ("part_of", 0.95), ("replaces", 0.9), ("likes", 0.3)])
 def test_a_statement_weighs_what_its_predicate_does(predicate: str, weight: float) -> None:
     view = view_of(Page("a", "Ada", [["x"]], facts=[("Ada", predicate, "Bo")]), Page("b", "Bo", [["y"]]))
     start = seed_of(view, Page("a", "Ada", [["x"]])).passage
