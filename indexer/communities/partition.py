@@ -16,7 +16,7 @@ from typing import Any, Literal
 import graspologic_native
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import coo_array, csr_array
+from scipy.sparse import csr_array
 
 from indexer.communities.graph import EntityGraph, Pairs, Weights
 
@@ -80,7 +80,7 @@ def full_partition(graph: EntityGraph) -> Partition:
 def updated_partition(graph: EntityGraph, former: Former) -> Partition:
     network = Network.of(graph)
     before = row_of(former.graph.keys, graph.keys)
-    touched, changed_weight = changes(graph, former.graph, before)
+    changed, changed_weight = changes(graph, former.graph, before)
     labels, reached = {}, {}
     is_new = before < 0
     for level, resolution in RESOLUTIONS.items():
@@ -89,7 +89,7 @@ def updated_partition(graph: EntityGraph, former: Former) -> Partition:
         start = np.empty(graph.n_nodes, np.int64)
         start[~is_new] = known[before[~is_new]]
         start[is_new] = np.arange(first_new, first_new + int(is_new.sum()))
-        labels[level] = moved(network, start, touched, resolution)
+        labels[level] = moved(network, start, frontier(changed, start), resolution)
         reached[level] = network.modularity(labels[level], resolution)
     share = changed_weight / max(former.graph.pairs.weights.sum(), LEAST_GAIN)
     return Partition(labels, reached, former.partition.at_full, former.partition.changed + float(share))
@@ -97,34 +97,33 @@ def updated_partition(graph: EntityGraph, former: Former) -> Partition:
 
 @dataclass(frozen=True)
 class Network:
-    """A symmetric adjacency matrix without a diagonal; `sources` has the row of each of its entries, `degrees` the sum
-    of each row, `total` that of all."""
+    """A graph's pairs, with its symmetric adjacency matrix, the weighted `degrees` of its nodes, and their sum."""
 
+    pairs: Pairs
     adjacency: csr_array
-    sources: NDArray[np.int32]
     degrees: Weights
     total: float
 
     @classmethod
     def of(cls, graph: EntityGraph) -> "Network":
-        adjacency = graph.adjacency()
-        sources = np.repeat(np.arange(graph.n_nodes, dtype=np.int32), np.diff(adjacency.indptr))
-        degrees = _sums(sources, adjacency.data, graph.n_nodes)
-        return cls(adjacency, sources, degrees, float(degrees.sum()))
+        pairs = graph.pairs
+        degrees = _sums(pairs.sources, pairs.weights, graph.n_nodes)
+        degrees += _sums(pairs.targets, pairs.weights, graph.n_nodes)
+        return cls(pairs, graph.adjacency(), degrees, float(degrees.sum()))
 
     @property
     def n_nodes(self) -> int:
         return len(self.degrees)
 
     def is_inside(self, labels: Labels) -> NDArray[np.bool_]:
-        """Which entries join two nodes of one community."""
-        inside: NDArray[np.bool_] = labels[self.sources] == labels[self.adjacency.indices]
+        """Which pairs are of one community."""
+        inside: NDArray[np.bool_] = labels[self.pairs.sources] == labels[self.pairs.targets]
         return inside
 
     def modularity(self, labels: Labels, resolution: float) -> float:
         if not self.total:
             return 0.0
-        inside = float(self.adjacency.data[self.is_inside(labels)].sum()) / self.total
+        inside = 2 * float(self.pairs.weights[self.is_inside(labels)].sum()) / self.total
         volumes = np.bincount(labels, weights=self.degrees) / self.total
         return inside - resolution * float((volumes**2).sum())
 
@@ -145,9 +144,9 @@ def leiden(network: Network, resolution: float) -> Labels:
     return np.fromiter((found[node] for node in range(network.n_nodes)), np.int64, network.n_nodes)
 
 
-def changes(graph: EntityGraph, former: EntityGraph, before: Labels) -> tuple[Labels, float]:
-    """The nodes at edges that came, went or weigh a tenth more or less, ascending; and the sum of what all weights
-    changed by.
+def changes(graph: EntityGraph, former: EntityGraph, before: Labels) -> tuple[Pairs, float]:
+    """The edges that came, went or weigh a tenth more or less, between nodes of now, with the difference as weight; and
+    the sum of what all weights changed by. Where a node is gone, its neighbours have an edge to themselves that went.
 
     `before` has each node's number in the former graph, -1 for a new one.
     """
@@ -159,15 +158,22 @@ def changes(graph: EntityGraph, former: EntityGraph, before: Labels) -> tuple[La
     old, new = _by_code(former.pairs, now_of, count), _by_code(graph.pairs, np.arange(graph.n_nodes), count)
     codes = np.concatenate([old[0], new[0]])
     if not len(codes):
-        return np.empty(0, np.int64), 0.0
+        return Pairs.empty(), 0.0
     order = np.argsort(codes, kind="stable")
     codes, weights, signed = codes[order], np.concatenate([old[1], new[1]])[order], np.concatenate([-old[1], new[1]])
     begins = np.flatnonzero(np.diff(codes, prepend=-1))
-    difference = np.abs(np.add.reduceat(signed[order], begins))
-    changed = difference > LEAST_CHANGE * np.maximum.reduceat(weights, begins)
-    ends = codes[begins][changed]
-    nodes = np.unique(np.concatenate([ends // count, ends % count]))
-    return nodes[nodes < graph.n_nodes], float(difference.sum())
+    difference = np.add.reduceat(signed[order], begins)
+    changed = np.abs(difference) > LEAST_CHANGE * np.maximum.reduceat(weights, begins)
+    low, high = codes[begins][changed] // count, codes[begins][changed] % count
+    there = low < graph.n_nodes
+    low, high, by = low[there], high[there], difference[changed][there]
+    return Pairs(low, np.where(high < graph.n_nodes, high, low), by), float(np.abs(difference).sum())
+
+
+def frontier(changed: Pairs, labels: Labels) -> Labels:
+    """The nodes that changed edges may move: at weaker ones within a community, and at stronger ones between two."""
+    matters = (labels[changed.sources] == labels[changed.targets]) == (changed.weights < 0)
+    return np.unique(np.concatenate([changed.sources[matters], changed.targets[matters]]))
 
 
 def _by_code(pairs: Pairs, number: Labels, count: int) -> tuple[Labels, Weights]:
@@ -175,23 +181,23 @@ def _by_code(pairs: Pairs, number: Labels, count: int) -> tuple[Labels, Weights]
     return np.minimum(sources, targets) * np.int64(count) + np.maximum(sources, targets), pairs.weights
 
 
-def moved(network: Network, labels: Labels, frontier: Labels, resolution: float) -> Labels:
-    """The partition after the nodes of the frontier, and all that this affects, have moved to where modularity grows.
+def moved(network: Network, labels: Labels, nodes: Labels, resolution: float) -> Labels:
+    """The partition after these nodes, and all that this affects, have moved to where modularity grows.
 
-    1. Nodes move; 2. whole communities move, from those of the frontier on.
+    1. Nodes move; 2. whole communities move, from those of these nodes on.
     """
-    if not network.total or not len(frontier):
+    if not network.total or not len(nodes):
         return _numbered(labels)
-    nodes = _LocalMoves(network.adjacency, network.degrees, labels, resolution)  # 1
-    nodes.run(frontier.tolist())
-    placed = _numbered(np.array(nodes.labels))
+    moves = _LocalMoves(network.adjacency, network.degrees, labels, resolution)  # 1
+    moves.run(nodes.tolist())
+    placed = _numbered(np.array(moves.labels))
     count = int(placed.max()) + 1
     outside = ~network.is_inside(placed)  # 2
-    ends = placed[network.sources[outside]], placed[network.adjacency.indices[outside]]
-    between = coo_array((network.adjacency.data[outside], ends), shape=(count, count)).tocsr()
+    pairs = network.pairs
+    between = Pairs(placed[pairs.sources[outside]], placed[pairs.targets[outside]], pairs.weights[outside])
     volumes = _sums(placed, network.degrees, count)
-    communities = _LocalMoves(between, volumes, np.arange(count), resolution)
-    communities.run(np.unique(placed[frontier]).tolist())
+    communities = _LocalMoves(between.adjacency(count), volumes, np.arange(count), resolution)
+    communities.run(np.unique(placed[nodes]).tolist())
     return _numbered(np.array(communities.labels)[placed])
 
 

@@ -11,6 +11,7 @@ from indexer.communities.partition import (
     Former,
     Network,
     changes,
+    frontier,
     full_partition,
     partition,
     row_of,
@@ -91,9 +92,16 @@ def test_communities_that_grow_together_become_one() -> None:
 def test_what_changed_are_the_ends_of_edges_that_came_went_or_weigh_otherwise() -> None:
     before = graph_of({(1, 2): 1.0, (2, 3): 1.0, (4, 5): 1.0, (6, 7): 1.0})
     after = graph_of({(1, 2): 1.0, (2, 3): 0.5, (6, 7): 0.95, (8, 9): 0.25}, [1, 2, 3, 4, 6, 7, 8, 9])
-    nodes, weight = changes(after, before, row_of(before.keys, after.keys))
-    assert after.keys[nodes].tolist() == [2, 3, 4, 8, 9], "5 is gone; a twentieth less of 6 and 7 moves nobody"
-    assert weight == pytest.approx(0.5 + 1.0 + 0.05 + 0.25)
+    changed, weight = changes(after, before, row_of(before.keys, after.keys))
+    ends = after.keys[changed.sources].tolist(), after.keys[changed.targets].tolist()
+    assert list(zip(*ends, changed.weights.tolist(), strict=True)) == [(2, 3, -0.5), (4, 4, -1.0), (8, 9, 0.25)]
+    assert weight == pytest.approx(0.5 + 1.0 + 0.05 + 0.25), "the twentieth less of 6 and 7 counts, and moves nobody"
+
+
+def test_nodes_may_move_at_weaker_edges_within_and_at_stronger_ones_between() -> None:
+    pairs = Pairs(np.array([0, 1, 2, 3]), np.array([4, 5, 6, 7]), np.array([-1.0, 1.0, -1.0, 1.0]))
+    labels = np.array([0, 0, 0, 0, 0, 0, 1, 1])
+    assert frontier(pairs, labels).tolist() == [0, 3, 4, 7]
 
 
 def test_moving_never_loses_modularity() -> None:
