@@ -5,8 +5,9 @@ ones. Names with equal resolution keys and agreeing types are one (`indexer.reso
 """
 
 import threading
+import time
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -26,6 +27,8 @@ from schemas.graph_delta import ENTITY_TYPES
 from schemas.ids import entity_id, normalise_name
 
 LITERAL_TYPES = frozenset(("time",))
+REUSED = 10.0
+_ALIKE = dict.fromkeys(KINDS_OF_THING | UNTYPED, "thing")  # types that agree with each other
 
 
 class Entity(NamedTuple):
@@ -157,20 +160,30 @@ def _has_word_beginning(texts: pa.Array, wanted: str) -> NDArray[np.bool_]:
 class EntityCatalogues:
     """The catalogue of the newest view that was asked for. Thread-safe.
 
-    What a segment holds is counted once, and again when documents of it are deleted.
+    What a segment holds is counted once, and again when documents of it are deleted; a name's resolution key is
+    computed once.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
         self._lock = threading.Lock()
         self._of: tuple[GraphView, Curation] | None = None
         self._catalogue: EntityCatalogue | None = None
         self._parts: list[tuple[ViewSegment, TypedEntities]] = []
+        self._keys: ResolutionKeys = {}
+        self._old_at = 0.0
 
-    def of(self, view: GraphView, curation: Curation) -> EntityCatalogue:
+    def of(self, view: GraphView, curation: Curation, *, may_be_older: bool = False) -> EntityCatalogue:
+        """That of the view; where it `may_be_older`, one that is at most REUSED times as old as it took to build, so
+        that a large graph that changes all the time is not counted all the time."""
         with self._lock:
-            if self._catalogue is None or self._of is None or self._of[0] is not view or self._of[1] is not curation:
-                self._catalogue = build_catalogue(self._counted(view), curation)
+            now = self._clock()
+            is_same = self._of is not None and self._of[0] is view and self._of[1] is curation
+            if self._catalogue is None or not (is_same or (may_be_older and now < self._old_at)):
+                self._catalogue, self._keys = build_catalogue(self._counted(view), curation, self._keys)
                 self._of = view, curation
+                built = self._clock()
+                self._old_at = built + REUSED * (built - now)
             return self._catalogue
 
     def _counted(self, view: GraphView) -> list[TypedEntities]:
@@ -186,8 +199,15 @@ def _is_same(one: ViewSegment, other: ViewSegment) -> bool:
     return one.segment is other.segment and one.deleted is other.deleted
 
 
-def build_catalogue(parts: Sequence[TypedEntities], curation: Curation) -> EntityCatalogue:
-    """The catalogue of what the segments of a view hold."""
+ResolutionKeys = dict[tuple[str, str], str]
+"""{(label, type): resolution key}"""
+
+
+def build_catalogue(
+    parts: Sequence[TypedEntities], curation: Curation, known: Mapping[tuple[str, str], str]
+) -> tuple[EntityCatalogue, ResolutionKeys]:
+    """The catalogue of what the segments of a view hold, and the resolution keys of its names; `known` are those of an
+    earlier one."""
     keys, where = np.unique(np.concatenate([part.keys for part in parts]), return_inverse=True)
     count = len(keys)
     votes = np.zeros((count, len(ENTITY_TYPES)))
@@ -201,8 +221,10 @@ def build_catalogue(parts: Sequence[TypedEntities], curation: Curation) -> Entit
     names = _joined([part.names for part in parts]).take(rows)
     labels = _labels(parts, where)
     types = votes.argmax(axis=1).astype(np.uint8)
-    groups = _groups(keys, collections, names, labels, types, curation)
-    return _catalogue(keys, collections, names, labels, votes, mentions, groups, curation)
+    labelled = [(label, ENTITY_TYPES[number]) for label, number in zip(labels.to_pylist(), types.tolist(), strict=True)]
+    resolution = {each: known[each] if each in known else resolution_key(*each) for each in labelled}
+    groups = _groups(keys, collections, names, labelled, resolution, curation)
+    return _catalogue(keys, collections, names, labels, votes, mentions, groups, curation), resolution
 
 
 def _joined(arrays: Sequence[pa.Array]) -> pa.Array:
@@ -225,18 +247,16 @@ def _groups(
     keys: Keys,
     collections: pa.Array,
     names: pa.Array,
-    labels: pa.Array,
-    types: NDArray[np.uint8],
+    labelled: Sequence[tuple[str, str]],
+    resolution: ResolutionKeys,
     curation: Curation,
 ) -> NDArray[np.int64]:
-    """For each name the lowest number of a name that is the same entity."""
+    """For each name, with its label and type, the lowest number of a name that is the same entity."""
     equal: dict[tuple[str, str, str], list[int]] = defaultdict(list)
-    collection_of, name_of, label_of = collections.to_pylist(), names.to_pylist(), labels.to_pylist()
-    for row, number in enumerate(types.tolist()):
-        kind = ENTITY_TYPES[number]
-        key = resolution_key(label_of[row], kind)
-        if key:
-            equal[collection_of[row], "thing" if kind in KINDS_OF_THING | UNTYPED else kind, key].append(row)
+    collection_of, name_of = collections.to_pylist(), names.to_pylist()
+    for row, each in enumerate(labelled):
+        if key := resolution[each]:
+            equal[collection_of[row], _ALIKE.get(each[1], each[1]), key].append(row)
     ids_of: dict[str, list[list[str]]] = defaultdict(list)
     for (collection, _, _), rows in equal.items():
         if len(rows) > 1:

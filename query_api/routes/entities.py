@@ -161,7 +161,9 @@ async def _catalogue(
     curation = snapshot.curation
     if after_edit is not None:
         curation = await current_curation(service, after_edit, wait_seconds)
-    return snapshot, await service.read(lambda: service.catalogues.of(snapshot.graph, curation))
+    may_be_older = after is None and after_edit is None
+    catalogue = await service.read(lambda: service.catalogues.of(snapshot.graph, curation, may_be_older=may_be_older))
+    return snapshot, catalogue
 
 
 def _describer(snapshot: Snapshot, catalogue: EntityCatalogue) -> EntityDescriber:

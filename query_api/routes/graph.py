@@ -154,7 +154,7 @@ def _graph_of_chunk(service: Service, snapshot: Snapshot, chunk_id: str) -> dict
     chunk = int(snapshot.graph.chunks([chunk_id])[0])
     if chunk == MISSING:
         return {}
-    catalogue = service.catalogues.of(snapshot.graph, snapshot.curation)
+    catalogue = service.catalogues.of(snapshot.graph, snapshot.curation, may_be_older=True)
     entities, statements = EntityDescriber(snapshot.graph, catalogue, snapshot.text.chunks).of_chunk(chunk)
     return {"entities": entities, "statements": statements}
 

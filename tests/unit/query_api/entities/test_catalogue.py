@@ -2,7 +2,7 @@
 
 from itertools import permutations
 
-from query_api.entities.catalogue import EntityCatalogue
+from query_api.entities.catalogue import EntityCatalogue, EntityCatalogues
 from query_api.index.curation import Curation, PlacedEvent, fold
 from query_api.index.graph.view import GraphView
 from schemas.graph_edits import DecisionEdit, EntityEdit, GraphEdit, MergeEdit, decision_id
@@ -111,3 +111,20 @@ def test_a_sample_is_the_same_for_the_same_seed() -> None:
     rows = catalogue.rows(collection=None, prefix="", entity_type=None)
     assert catalogue.sample(rows, 3, 1).tolist() == catalogue.sample(rows, 3, 1).tolist()
     assert sorted(catalogue.sample(rows, 100, 2).tolist()) == sorted(rows.tolist())
+
+
+def test_a_catalogue_is_reused_for_a_while_where_it_may_be_older() -> None:
+    now = [0.0]
+
+    def clock() -> float:
+        now[0] += 1.0  # building takes a second
+        return now[0]
+
+    catalogues = EntityCatalogues(clock)
+    first = catalogues.of(view_of(["teams"]), Curation())
+    newer = view_of()
+    assert catalogues.of(newer, Curation(), may_be_older=True) is first
+    assert len(catalogues.of(newer, Curation())) > len(first)
+    second = catalogues.of(newer, Curation(), may_be_older=True)
+    now[0] += 100.0
+    assert catalogues.of(view_of(["teams"]), Curation(), may_be_older=True) is not second
