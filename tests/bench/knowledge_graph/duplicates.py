@@ -1,6 +1,6 @@
 """Names altered as people alter them: how many of their originals are found, by equal key or as candidates.
 
-    python -m tests.bench.knowledge_graph.duplicates ../shared/data/redocred
+    python -m tests.bench.knowledge_graph.duplicates FOLDER
 
 FOLDER holds documents with `entities: [{type, mentions: [{name}]}]` as lines of `*.jsonl.gz`. Further names are made up
 by combining the words of real ones, which is harder than other names would be: they share first and family names.
