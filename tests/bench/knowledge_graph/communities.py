@@ -5,9 +5,9 @@
 1. 100,000 nodes with planted communities: the time of an update after 100 changed documents (2,000 edges go, 2,000
    come) over that of a full run, and the modularity of both.
 2. FOLDER holds `leads.jsonl.gz`: {_id, title, text, metadata: {links, categories}} a line. A tenth is left out at
-   first; in each round 2 % of what is there goes and as much comes. The modularity of the communities that were never found
-   anew, over that of a full run; and the normalised mutual information of a full run on all with the top categories,
-   beside that of Leiden on the links alone.
+   first; in each round 2 % of what is there goes and as much comes. The modularity of the communities that were
+   never found anew, over that of a full run; and the normalised mutual information of a full run on all with the top
+   categories, beside that of Leiden on the links alone.
 """
 
 import argparse
