@@ -11,7 +11,6 @@ from tempfile import TemporaryDirectory
 import msgspec
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from indexer.errors import DamagedStore
 from indexer.extraction.mention_tagger import tag_with
@@ -44,7 +43,8 @@ from streams.settings import WorkerSettings
 SHOWN = 20
 BATCH_DOCUMENTS = 32
 MOST_COSINE_LOST = 1e-3  # of a stored vector to the one that is encoded again, perhaps on another processor
-NOT_COMPARED = ("vector", "checksum", "vector_checksum", "terms_checksum")
+# Vectors by their cosines, as another processor rounds otherwise; entities not at all, as they hang on the rounding.
+NOT_COMPARED = ("vector", "entities", "checksum", "vector_checksum", "terms_checksum", "entities_checksum")
 
 
 class SampleReport(msgspec.Struct, frozen=True, kw_only=True):
@@ -181,18 +181,19 @@ class SampleComparison:
         if isinstance(document, Refused):
             self._differing[row.key] = [f"its record is refused now: {document.error}"]
             return
-        found, vectors = await asyncio.to_thread(_text_differences, self._snapshot, row, document)
+        found, as_stored = await asyncio.to_thread(_text_differences, self._snapshot, row, document)
         if found:
             self._differing[row.key] = found
-        for linked in (await self._builder.link([replace(document, vectors=vectors)])).values():
+        for linked in (await self._builder.link([as_stored])).values():
             if isinstance(linked, LinkedDocument):
                 self._contributions[row.key] = decode_contribution(linked.contribution)
 
 
 def _text_differences(
     snapshot: LanceSnapshot, row: DocumentRow, document: EmbeddedDocument
-) -> tuple[list[str], NDArray[np.float32]]:
-    """What is stored otherwise; and the stored vectors, the derived ones where they do not fit."""
+) -> tuple[list[str], EmbeddedDocument]:
+    """What is stored otherwise; and the document with the stored vectors and entities, the derived ones where those do
+    not fit."""
     (stored,) = snapshot.documents([row.key])
     prepared = document.prepared
     derived = DocumentRow.from_prepared(
@@ -205,7 +206,7 @@ def _text_differences(
     )
     found = [name for name in vars(derived) if getattr(derived, name) != getattr(stored, name)]
     rows = IndexedRows(derived, prepared, document.vectors, document.hashes, document.spans)
-    vectors: NDArray[np.float32] = document.vectors
+    as_stored = document
     for name, expected in ((PASSAGES, passages_table([rows])), (CHUNKS, chunks_table([rows], snapshot.dimension))):
         try:
             tables = list(
@@ -220,10 +221,11 @@ def _text_differences(
         found += [f"{column} of its {name}" for column in _differing_columns(expected, actual)]
         if name == CHUNKS and actual.num_rows == expected.num_rows and actual.num_rows:
             vectors = vector_matrix(actual)
+            as_stored = replace(document, vectors=vectors, spans=tuple(actual["entities"].to_pylist()))
             cosines = np.einsum("ij,ij->i", vectors, document.vectors, dtype=np.float64)
             if (lost := 1.0 - float(cosines.min())) > MOST_COSINE_LOST:
                 found.append(f"a vector, by {lost:.3f} of its cosine")
-    return found, vectors
+    return found, as_stored
 
 
 def _differing_columns(expected: pa.Table, actual: pa.Table) -> list[str]:
