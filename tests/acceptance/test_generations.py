@@ -128,9 +128,9 @@ def test_another_encoder_and_another_chunk_size_beside_live_traffic(old_stores: 
                 return thalweg.child(name)
 
             wait_until(lambda: shown(thalweg, name)["state"] == "building", "the build has begun", 60)
-            thalweg.run("load", "-", text_in=lines(DOCUMENTS, DOCUMENTS + 20))  # is searchable in the old one
             killed = build()
             killed.kill()
+            thalweg.run("load", "-", text_in=lines(DOCUMENTS, DOCUMENTS + 20))  # is searchable in the old one
             wait_until(lambda: shown(thalweg, name)["state"] == "live", "it was switched to", 180)
             wait_until(lambda: name in readers.generations, "readers see it", 60)
         assert readers.failures == []
