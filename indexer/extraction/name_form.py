@@ -44,7 +44,7 @@ _MEASURED = re.compile(r"^0\d+ |(?:^| )[-+]?(?:0?\.\d|0\.|\d{2,}\.\d|\d+\.\d* )"
 _PLACEHOLDER = re.compile(r"\b(?:X\.Y|N{3,}|X{3,})")
 _CODE_NAME = re.compile(r"\w*_\w*|[a-z]\w*\.[a-z][\w.]*|[a-z]+[A-Z]\w*")
 _BRAND = re.compile(r"[A-Z]\w*[a-z]\w*[A-Z]\w*|[A-Z][a-z]+-?\d+")
-_ITEM = re.compile(r"\s*(?:[-*•>]|\d{1,3}[.)])?\s*")
+_ITEM = re.compile(r"\s*(?:[-*•>]|\d{1,3}[.)])?\s*(?P<label>[A-Z][\w -]{0,30}: )?")
 _CENTURY = re.compile(r"\bcentur(?:y|ies)\b|\b\d0s\b|\b(?:BC|AD|BCE|CE)\b")
 _DATE = re.compile(rf"\d{{4}}-\d\d-\d\d|\d{{1,2}}-{_MONTH_WORD}-\d{{4}}|\d{{4}}-\d{{4}}", re.IGNORECASE)
 _CODE = re.compile(
@@ -102,12 +102,14 @@ def is_calendar_time(surface: str) -> bool:
 
 def is_heading(text: str, start: int, end: int) -> bool:
     """Whether several words are all that stands on their line, as a heading or an item of contents does; or a label is
-    there, with a colon behind it."""
+    there, with a colon behind it, or all that stands behind a label."""
     line_start, line_end = text.rfind("\n", 0, start) + 1, text.find("\n", end)
     item = _ITEM.match(text, line_start, start)
     rest = text[end : len(text) if line_end < 0 else line_end]
-    fills = not rest.strip(" .:") and " " in text[start:end]
-    return (fills or rest.startswith(": ")) and item is not None and item.end() == start
+    if item is None or item.end() != start:
+        return False
+    fills = not rest.strip(" .:") and (" " in text[start:end] or item["label"] is not None)
+    return fills or (rest.startswith(": ") and item["label"] is None)
 
 
 def kind_of_code(surface: str, entity_type: str) -> str:

@@ -182,6 +182,8 @@ def test_a_line_of_its_own_is_a_heading() -> None:
     assert not is_heading(text, 19, 33)
     assert not is_heading(text, 44, 52)
     assert is_heading("Python-Version: 3.2", 0, 14)
+    assert is_heading("Status: Draft", 8, 13)
+    assert not is_heading("Status: Draft of Ann", 8, 13)
     assert not is_heading("By Ann: it holds", 3, 6)
 
 
