@@ -4,6 +4,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from schemas.communities import CommunityName
 from schemas.filters import Operator
 from schemas.search import Channel, Intent, Mode
 
@@ -145,6 +146,13 @@ class Factors(BaseModel):
     weighted: float = Field(description=".25, .20, .15, .15, .10, .10 and .05 of these, in this order.")
 
 
+class HitCommunity(CommunityName):
+    """The community of entities that a hit of `mode=global` stands for."""
+
+    relevance: float = Field(description="To the question, above 2 up to 10.")
+    sentence: str = Field(description="What its summary cites of the hit's chunk, else its first sentence.")
+
+
 class Hit(BaseModel):
     rank: int
     chunk_id: str
@@ -196,6 +204,9 @@ class Hit(BaseModel):
         examples=[["created=December 1958"]],
     )
     path: list[PathEdge] = Field(default_factory=list)
+    community: HitCommunity | None = Field(
+        None, description="Which community of entities it stands for; with `mode=global`."
+    )
     duplicates: list[DuplicateHit] = Field(
         default_factory=list, description="Hits left out for it, as far down as this page goes."
     )

@@ -20,10 +20,10 @@ from pydantic import (
 from schemas.filters import MAX_FILTER_CHARACTERS, MAX_FILTERS, MAX_HITS, Condition, Group, parse_condition
 from schemas.receipts import TOKEN_PATTERN
 
-Mode = Literal["hybrid", "vector", "keyword", "structured", "graph", "graph_rerank"]
+Mode = Literal["hybrid", "vector", "keyword", "structured", "graph", "graph_rerank", "global"]
 Fusion = Literal["adaptive", "rrf", "weighted"]
 Channel = Literal["vector", "keyword", "structured", "graph"]
-Intent = Literal["explain", "compare", "find", "summarise", "path", "quiz", "relation", "general"]
+Intent = Literal["explain", "compare", "find", "summarise", "path", "quiz", "relation", "global", "general"]
 GraphMethod = Literal["hop", "expansion", "pagerank"]
 Duplicates = Literal["keep", "exact", "semantic"]
 Context = Literal["parent", "window", "section"]
@@ -130,7 +130,9 @@ class SearchRequest(StrictNumbers):
     )
     mode: Mode = Field(
         "hybrid",
-        description="All channels fused, or one alone; `rerank` orders what the vector channel finds by the graph.",
+        description="All channels fused, or one alone; `graph_rerank` orders what the vector channel finds by the "
+        "graph; `global` answers questions about a whole collection by its communities. Left out, `hybrid`, or "
+        "`global` for a question of the intent `global`.",
     )
     channels: Annotated[tuple[Channel, ...], BeforeValidator(split_list)] = Field(
         (), description="What `hybrid` asks, with commas between; all four when left out.", examples=["vector,keyword"]
@@ -264,20 +266,26 @@ class SearchRequest(StrictNumbers):
             raise ValueError("`context_chunks` is for context=window: ask for that too, or leave it out.")
         if self.group == "document" and (self.max_per_document or 1) > 1:
             raise ValueError("group=document gives one hit a document; `max_per_document` is for passages and chunks.")
-        if self.names is not None and self.mode in ("vector", "keyword", "structured"):
-            raise ValueError(
-                f"`names` are for modes that ask the graph, and mode={self.mode} does not: leave them out."
-            )
         if self.hops is not None and self.graph_method != "expansion":
             raise ValueError("`hops` is for graph_method=expansion: ask for that too, or leave it out.")
         if self.decompose and self.group == "chunk":
             raise ValueError("`decompose` merges passages or documents; leave it out, or group=chunk.")
         if self.max_per_value is not None and self.diversity is None:
             raise ValueError("`max_per_value` is for the field named in `diversity`: give that too, or leave it out.")
+        return self
+
+    @model_validator(mode="after")
+    def _options_fit_the_mode(self) -> Self:
+        if self.names is not None and self.mode in ("vector", "keyword", "structured", "global"):
+            raise ValueError(
+                f"`names` are for modes that ask the graph, and mode={self.mode} does not: leave them out."
+            )
         if self.reranker and self.mode not in RERANKED_MODES:
             raise ValueError("A re-ranker is for hybrid, vector, keyword and graph; leave `reranker` out elsewhere.")
-        if self.min_confidence is not None and self.mode == "structured":
-            raise ValueError("mode=structured has no confidence, so no `min_confidence`; leave one of them out.")
+        if self.min_confidence is not None and self.mode in ("structured", "global"):
+            raise ValueError(f"mode={self.mode} has no confidence, so no `min_confidence`; leave one of them out.")
+        if self.decompose and self.mode == "global":
+            raise ValueError("mode=global searches a question as a whole; leave `decompose` out.")
         return self
 
     @property

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 from scipy.sparse import coo_array, csr_array
 
-from indexer.read.graph_tables import GraphTables
+from indexer.read.graph_tables import GraphTables, id_keys
 from schemas.graph_delta import predicate_strength
 from schemas.ids import CANARY_COLLECTION, link_key
 
@@ -67,21 +67,11 @@ class EntityGraph:
         return self.pairs.adjacency(self.n_nodes)
 
 
-def entity_keys(tables: GraphTables) -> Keys:
-    """(n_entities,) the first 8 bytes of each id, big-endian."""
-    parts = [
-        np.frombuffer(ids.buffers()[1], dtype=">u8")[2 * ids.offset : 2 * (ids.offset + len(ids)) : 2]
-        for ids in tables.entities["id"].chunks
-        if len(ids)
-    ]
-    return np.concatenate(parts).astype(np.uint64) if parts else np.empty(0, np.uint64)
-
-
 def entity_graphs(tables: GraphTables) -> Iterator[EntityGraph]:
     """The graph of each collection that has any edge, in alphabetical order."""
     if not tables.entities.num_rows:
         return
-    keys = entity_keys(tables)
+    keys = id_keys(tables.entities["id"])
     names = _dictionary(tables.entities["collection"])
     collections = names.indices.to_numpy()
     pairs = _all_pairs(tables, collections)

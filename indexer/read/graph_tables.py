@@ -187,6 +187,16 @@ def spelled(ids: pa.Array) -> pa.Array:
     return pa.Array.from_buffers(pa.string(), len(ids), [None, pa.py_buffer(offsets), pa.py_buffer(digits)])
 
 
+def id_keys(ids: pa.ChunkedArray) -> NDArray[np.uint64]:
+    """(n,) the first 8 bytes of each id of 16, big-endian."""
+    parts = [
+        np.frombuffer(part.buffers()[1], dtype=">u8")[2 * part.offset : 2 * (part.offset + len(part)) : 2]
+        for part in ids.chunks
+        if len(part)
+    ]
+    return np.concatenate(parts).astype(np.uint64) if parts else np.empty(0, np.uint64)
+
+
 def _spelled_column(column: pa.ChunkedArray, named: pa.Array | None) -> pa.Array:
     whole: Any = _one_array(column)
     if named is not None:

@@ -56,7 +56,12 @@ def serve(
 def search(
     query: Annotated[str, typer.Argument(help="The question, in plain words.")],
     k: Annotated[int, typer.Option("-k", "--k", min=1, help="Hits.")] = 10,
-    mode: Annotated[str, typer.Option(help="hybrid, vector, keyword, structured, graph or graph_rerank.")] = "hybrid",
+    mode: Annotated[
+        str | None,
+        typer.Option(
+            help="hybrid, vector, keyword, structured, graph, graph_rerank or global.", show_default="by the question"
+        ),
+    ] = None,
     collection: Annotated[str | None, typer.Option(help="This collection only.")] = None,
     group: Annotated[str, typer.Option(help="One hit a passage, chunk or document.")] = "passage",
     filters: Annotated[

@@ -49,6 +49,10 @@ def show_hit(console: Console, hit: JSONObject) -> None:
     console.print(f"     {marked_text(hit)}", highlight=False)
     if hit.get("matches"):
         console.print(f"     [cyan]has {escape(', '.join(hit['matches']))}[/cyan]", highlight=False)
+    if community := hit.get("community"):
+        console.print(
+            f"     [cyan]of {escape(community['title'])} ({community['size']} entities)[/cyan]", highlight=False
+        )
     if hit.get("parts"):
         found = ", ".join(f"“{part}” at {rank}" for part, rank in hit["parts"].items())
         console.print(f"     [dim]for {escape(found)}[/dim]", highlight=False)

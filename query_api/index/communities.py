@@ -1,6 +1,8 @@
 """The newest published communities, in memory."""
 
+import re
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -8,10 +10,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from indexer.read.communities import CommunityManifest, CommunityTables
-from indexer.read.graph_tables import spelled
+from indexer.read.graph_tables import id_keys, spelled
+from query_api.index.graph.edges import Numbers
+from query_api.index.graph.identifiers import Keys
 from schemas.communities import CommunityLevel, CommunityMember, CommunityName, CommunitySentence, CommunitySummary
 
 LEVELS: tuple[CommunityLevel, ...] = ("coarse", "medium", "fine")
+CENTRAL_MEMBERS = 20
+OTHER_MEMBER = 0.5
 
 
 class Place(NamedTuple):
@@ -96,6 +102,49 @@ class CommunityView:
     def children(self, row: int) -> list[CommunityName]:
         """The largest first."""
         return [self._name(child) for child in self._order if self._parents[child] == row]
+
+    def rows(self, collection: str | None, level: CommunityLevel) -> list[int]:
+        """In the order of lists."""
+        return [
+            row
+            for row in self._order
+            if LEVELS[self._places[row].level] == level
+            and (collection is None or self._places[row].collection == collection)
+        ]
+
+    def of_entities(self, keys: Keys, level: CommunityLevel) -> Numbers:
+        """(n_keys,) the row of the community that each entity is a member of at this level, -1 for none."""
+        known, rows = self._rows_of_entities[level]
+        if not len(known):
+            return np.full(len(keys), -1)
+        at = np.minimum(np.searchsorted(known, keys), len(known) - 1)
+        return np.where(known[at] == keys, rows[at], -1)
+
+    @cached_property
+    def _rows_of_entities(self) -> dict[CommunityLevel, tuple[Keys, Numbers]]:
+        """By level, the keys of the entities, ascending, and the rows of their communities."""
+        keys = id_keys(self._members["id"])
+        rows = self._members["community"].to_numpy().astype(np.int64)
+        level_of = np.array([place.level for place in self._places], dtype=np.int64)
+        found: dict[CommunityLevel, tuple[Keys, Numbers]] = {}
+        for number, level in enumerate(LEVELS):
+            members = np.flatnonzero(level_of[rows] == number)
+            members = members[np.argsort(keys[members])]
+            found[level] = keys[members], rows[members]
+        return found
+
+    def holds_word(self, stem: str) -> dict[int, float]:
+        """{row: how much a word that begins so says of it}: 1 in its title or a name of its most central members, half
+        in another member's; without those that do not hold it."""
+        begins = rf"(?:^|[^\pL\pN]){re.escape(stem)}"
+        labels = pc.match_substring_regex(self._members["label"], begins, ignore_case=True)
+        titles = pc.match_substring_regex(self._communities["title"], begins, ignore_case=True)
+        members = np.flatnonzero(labels.to_numpy())
+        communities = self._members["community"].to_numpy()[members]
+        is_central = members - self._first_members[communities] < CENTRAL_MEMBERS
+        held = dict.fromkeys(communities.tolist(), OTHER_MEMBER)
+        held |= dict.fromkeys(communities[is_central].tolist(), 1.0)
+        return held | dict.fromkeys(np.flatnonzero(titles.to_numpy()).tolist(), 1.0)
 
     def members(self, row: int) -> list[CommunityMember]:
         """The most central first."""

@@ -134,6 +134,17 @@ MIN_SENTENCE_WORDS = 3
 
 # The first that matches; the most specific come first.
 _INTENTS: Sequence[tuple[Intent, str]] = (
+    (
+        "global",
+        (r"\b(?:main|major|key|central|common|recurring|overall|most important) (?:themes?|topics?|subjects?|areas?)\b|"
+        r"\b(?:themes|topics|subjects) (?:are|do|does|in|of|across|covered|discussed) .{0,60}"
+        r"\b(?:collection|corpus|data ?set|documents|archive|knowledge base)\b|"
+        r"\b(?:summari[sz]e|tell me|know|overview of|summary of) everything\b|"
+        r"\bwhat (?:is|are) (?:all |this |the |these |my |our ){1,3}(?:collection|corpus|data ?set|documents|archive|"
+        r"knowledge base) about\b|"
+        r"\b(?:summari[sz]e|summary of|overview of) (?:all |this |the |these |my |our |whole |entire ){1,3}"
+        r"(?:collection|corpus|data ?set|documents|archive|knowledge base)\b"),
+    ),
     ("quiz", r"\b(?:quiz|flash ?cards?|test me|test my knowledge|multiple[- ]choice|exam questions?)\b"),
     (
         "path",
@@ -188,6 +199,20 @@ _AFTER_THING = re.compile(r"[?!.;:,]")
 def understand(question: str, intent: Intent | None = None) -> Understanding:
     """The question's intent, unless the caller gives it, and its parts: none for a question that is one piece."""
     return Understanding(intent=intent or intent_of(question), parts=parts_of(question))
+
+
+MODE_DECIDED_BY = frozenset(
+    {"mode", "channels", "fusion", "graph_method", "names", "edges", "reranker", "min_confidence", "decompose"}
+)
+
+
+def with_mode_of_intent(request: SearchRequest, *, has_communities: bool) -> SearchRequest:
+    """In mode `global`, where the question is about a whole collection, communities are there to answer it, and the
+    request says nothing of how to search."""
+    if not has_communities or MODE_DECIDED_BY & request.model_fields_set:
+        return request
+    is_global = (request.intent or intent_of(request.q)) == "global"
+    return request.model_copy(update={"mode": "global"}) if is_global else request
 
 
 def hops_of(request: SearchRequest) -> int | None:

@@ -25,6 +25,7 @@ class SnapshotIdentity(NamedTuple):
     graph_position: int
     table_versions: tuple[tuple[str, int], ...]
     linking: frozenset[tuple[str, LinkingChoice]] = frozenset()
+    communities: str = ""
 
 
 class AnswerKey(NamedTuple):
@@ -39,7 +40,9 @@ class AnswerKey(NamedTuple):
 
 def snapshot_identity(snapshot: "Snapshot") -> SnapshotIdentity:
     versions = tuple(sorted(snapshot.text.table_versions.items()))
-    return SnapshotIdentity(snapshot.generation, snapshot.graph.position, versions, frozenset(snapshot.linking.items()))
+    linking = frozenset(snapshot.linking.items())
+    communities = "" if snapshot.communities is None else snapshot.communities.name
+    return SnapshotIdentity(snapshot.generation, snapshot.graph.position, versions, linking, communities)
 
 
 def question_digest(request: SearchRequest) -> str:

@@ -113,7 +113,8 @@ class _Unit(NamedTuple):
 
 class ChannelResults(NamedTuple):
     """What the channels found: lists best first, the graph's scores by passage id, its gate and how conclusive the
-    structured channel is, both in [0, 1]; the exact scores of the candidates."""
+    structured channel is, both in [0, 1]; the exact scores of the candidates, the idf of the question's terms; the
+    passages of communities, best first, which no other channel is fused with."""
 
     vector: Sequence[Candidate]
     keyword: Sequence[Candidate]
@@ -123,6 +124,7 @@ class ChannelResults(NamedTuple):
     conclusiveness: float = 0.0
     exact: CandidateScores | None = None
     idf: NDArray[np.float64] = np.zeros(0)
+    communities: Sequence[Candidate] = ()
 
 
 def rank_passages(
@@ -154,6 +156,7 @@ def rank_passages(
         "vector": _units(found.vector, group),
         "keyword": _units(found.keyword, group),
         "structured": _units(found.structured, group),
+        "global": _units(found.communities, group),
     }
     scores: dict[str, Scores] = {**_scores_to_depth(units, None), "graph": found.graph}
     channels = _deciding_channels(mode, found)
@@ -175,7 +178,7 @@ def rank_passages(
         depth *= DEEPER
     final = blocks[0] if len(blocks) == 1 else {k: v for block in reversed(blocks) for k, v in block.items()}
     candidates = {
-        unit.name: unit.candidate for of in (units["structured"], units["keyword"], units["vector"]) for unit in of
+        unit.name: unit.candidate for name in ("global", "structured", "keyword", "vector") for unit in units[name]
     }
 
     def key_of(unit: str) -> DocumentKey:

@@ -18,6 +18,7 @@ from query_api.rerankers.reranker import ServedReranker
 from query_api.retrieval.confidence import judge_for
 from query_api.retrieval.ranking import QuestionResults, Ranking, rank
 from query_api.retrieval.results.hits import batches, read_hits
+from query_api.retrieval.retrievers.communities import CommunityResults
 from query_api.retrieval.retrievers.graph_scoring import NO_RESULTS, GraphResults
 from query_api.retrieval.retrievers.structured import Structured
 from query_api.retrieval.search_context import (
@@ -45,7 +46,10 @@ from query_api.retrieval.stages import (
 from query_api.retrieval.subqueries import MergedRanking, rank_merged, run_subqueries, subqueries
 from query_api.settings import SearchBudgetSettings
 from schemas.frames import Done, Meta, SearchFrame, Stage
-from schemas.search import RERANKED_MODES, SearchRequest
+from schemas.search import RERANKED_MODES, Mode, SearchRequest
+
+UNCOMPARED: frozenset[Mode] = frozenset({"structured", "global"})
+"""The modes whose candidates are not scored by words and meaning: they have an order of their own."""
 
 
 def wants_reranker(request: SearchRequest) -> bool:
@@ -175,7 +179,7 @@ async def search_question(
             yield diagnostics.stage(outcome, _candidates(outcome))
     diagnostics.blame_vector_for_embedding()
     text = TextResults.from_outcomes(outcomes, context)
-    candidates = await compare(context, text, diagnostics) if context.request.mode != "structured" else None  # 4
+    candidates = await compare(context, text, diagnostics) if context.request.mode not in UNCOMPARED else None  # 4
     graph = NO_RESULTS
     if "graph" in context.channels:
         followed = await follow_graph(context, analysis, candidates, diagnostics)
@@ -197,7 +201,7 @@ def _require_an_answer(context: SearchContext, diagnostics: Diagnostics, graph: 
 def _candidates(outcome: Outcome[Any]) -> int:
     """How many candidates a stage found; embedding a question gives one vector."""
     match outcome.value:
-        case Structured(candidates):
+        case Structured(candidates) | CommunityResults(candidates):
             return len(candidates)
         case np.ndarray():
             return 1

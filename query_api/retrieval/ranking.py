@@ -125,6 +125,7 @@ def _fused(results: QuestionResults, first: int) -> list[RankedPassage]:
             1.0 if request.mode == "structured" else text.structured.conclusiveness,
             None if candidates is None else candidates.scores,
             np.zeros(0) if candidates is None else candidates.scorer.idf,
+            text.communities.candidates,
         ),
         lambda passage_id: view.document_key(view.document_of_passage(graph.numbers[passage_id])),
         mode=request.mode,

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, Generic, Literal, NamedTuple, TypeVar
 
 from indexer.errors import DamagedStore, EncoderFailure, TransientStoreError
 from query_api.index.snapshot import PassageReader, QueryEncoder, Snapshot
@@ -107,7 +107,7 @@ class SearchContext:
         return analysed_question(self.request.q)
 
     @property
-    def channels(self) -> frozenset[Channel]:
+    def channels(self) -> frozenset[Channel | Literal["global"]]:
         """The channels of the request."""
         match self.request.mode:
             case "hybrid":
@@ -118,7 +118,7 @@ class SearchContext:
                 return frozenset({mode})
 
     @property
-    def text_channels(self) -> frozenset[Channel]:
+    def text_channels(self) -> frozenset[Channel | Literal["global"]]:
         """Those that run before the graph, which even alone is seeded by vector and keyword."""
         return frozenset({"vector", "keyword"}) if self.request.mode == "graph" else self.channels - {"graph"}
 

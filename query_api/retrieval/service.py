@@ -13,6 +13,7 @@ from query_api.index.snapshot import Snapshot
 from query_api.metrics import ServiceMetrics
 from query_api.process_pool import SearchPool
 from query_api.provenance import ProvenanceQueue
+from query_api.query.analysis import with_mode_of_intent
 from query_api.retrieval.cache import ResultCache, answer_key, replay_answer
 from query_api.retrieval.pagination import PinnedSnapshots, next_cursor, page_of
 from query_api.retrieval.search_context import SearchFailed
@@ -133,7 +134,7 @@ class Retriever:
         encoder = self._model.of(snapshot.generation) or NotLoaded()
         if isinstance(encoder, NotLoaded) and request.needs_vector:
             raise SearchFailed("The model is not loaded yet.")
-        page = page_of(request)
+        page = with_mode_of_intent(page_of(request), has_communities=snapshot.communities is not None)
         key = answer_key(page, snapshot) if request.cache and self._model.encoder else None
         cached = None if key is None else self._cache.get(key)
         retrieved = _RetrievalLog(page, retrieval_id, traceparent, cached=cached is not None)

@@ -24,6 +24,7 @@ from query_api.rerankers.reranker import ServedReranker
 from query_api.retrieval.comparison import ExactScorer, ScoredCandidates, best_scores
 from query_api.retrieval.fusion import DEEPER, DEPTH, RankedPassage
 from query_api.retrieval.graph_channel import search_graph
+from query_api.retrieval.retrievers.communities import NO_COMMUNITIES, CommunityResults, search_communities
 from query_api.retrieval.retrievers.graph_scoring import GraphResults
 from query_api.retrieval.retrievers.structured import (
     NO_CONSTRAINTS,
@@ -38,7 +39,7 @@ from schemas.hits import FieldInQuestion, NamedInQuestion, PeriodInQuestion
 MAX_DEPTH = 16_384
 RERANK = "rerank"
 Embedding = asyncio.Task[Outcome[NDArray[np.float32]]]
-_NEXT = {"embed": "vector", "keyword": "structured"}
+_NEXT = {"embed": ("vector", "global"), "keyword": ("structured",)}
 
 
 class Analysis(NamedTuple):
@@ -105,7 +106,7 @@ async def analyse(context: SearchContext) -> Analysis:
 
 def embed(context: SearchContext) -> Embedding | None:
     """Begin to embed the question, beside its analysis; None where no vector is needed."""
-    if "vector" not in context.text_channels:
+    if not {"vector", "global"} & context.text_channels:
         return None
 
     async def embedded() -> NDArray[np.float32]:
@@ -124,6 +125,7 @@ class TextResults(NamedTuple):
     vector: Sequence[Candidate] | None
     keyword: Sequence[Candidate] | None
     structured: Structured
+    communities: CommunityResults
     question_vector: NDArray[np.float32] | None
     depth: int
 
@@ -131,7 +133,9 @@ class TextResults(NamedTuple):
     def from_outcomes(cls, outcomes: Sequence[Outcome[Any]], context: SearchContext) -> "TextResults":
         found = {outcome.name: outcome.value for outcome in outcomes}
         structured = found.get("structured") or NO_CONSTRAINTS
-        return cls(found.get("vector"), found.get("keyword"), structured, found.get("embed"), _first_depth(context))
+        communities = found.get("global") or NO_COMMUNITIES
+        depth = _first_depth(context)
+        return cls(found.get("vector"), found.get("keyword"), structured, communities, found.get("embed"), depth)
 
     def candidates(self, depth: int | None = None) -> list[str]:
         """The passages of the first candidates of both lists, of all for None, and of all structured ones."""
@@ -163,6 +167,10 @@ async def search_texts(
             budgets.structured_seconds,
             lambda _: context.run(lambda: structured_search(text, q, limit, scope, analysis.fields)),
         ),
+        "global": (
+            budgets.graph_seconds,
+            lambda vector: context.run(lambda: search_communities(context.snapshot, context.question, vector, scope)),
+        ),
     }
 
     def begin(name: str, value: Any = None) -> set[asyncio.Task[Outcome[Any]]]:
@@ -178,8 +186,9 @@ async def search_texts(
         while running:
             ended, running = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
             for outcome in sorted((task.result() for task in ended), key=lambda outcome: outcome.name):
-                if outcome.name in _NEXT and (outcome.name != "embed" or outcome.value is not None):
-                    running |= begin(_NEXT[outcome.name], outcome.value)
+                for following in _NEXT.get(outcome.name, ()):
+                    if following != "vector" or outcome.value is not None:
+                        running |= begin(following, outcome.value)
                 yield outcome
     finally:
         for task in running:

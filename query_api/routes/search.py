@@ -175,7 +175,7 @@ async def _collect_answer(
     return SearchAnswer(
         retrieval_id=meta.retrieval_id,
         query=search.q,
-        mode=search.mode,
+        mode=meta.mode,
         understanding=meta.understanding,
         snapshot=meta.snapshot,
         hits=hits,

@@ -57,8 +57,13 @@ async def _hits(results: QuestionResults, page: Sequence[RankedPassage], ranks: 
     evidence = paths.evidence_passages(wanted) if paths else set()
     texts = await read_texts(context, TEXTS_OF_HITS, _page_texts(results, wanted, evidence), results.diagnostics)
     assembled = assemble_hits(page, ranks, texts, question, results.idf, paths, snapshot.documents_topic)
-    matches = results.text.structured.matches
-    hits = [hit.model_copy(update={"matches": list(matches.get(hit.passage_id, ()))}) for hit in assembled]
+    matches, communities = results.text.structured.matches, results.text.communities.communities
+    hits = [
+        hit.model_copy(
+            update={"matches": list(matches.get(hit.passage_id, ())), "community": communities.get(hit.passage_id)}
+        )
+        for hit in assembled
+    ]
     if context.request.explain:
         names = results.analysis.names
         factors = await context.run(

@@ -84,7 +84,7 @@ def test_search_prints_hits_as_they_come(monkeypatch: pytest.MonkeyPatch) -> Non
     assert "Note 1" in result.output
     assert "river ─mentions→ Note 1" in result.output
     assert stub.asked == {
-        "q": "the river", "k": 3, "mode": "hybrid", "group": "passage", "after": "0:7", "wait_seconds": 10.0
+        "q": "the river", "k": 3, "group": "passage", "after": "0:7", "wait_seconds": 10.0
     }  # fmt: skip
 
 
