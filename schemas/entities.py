@@ -38,6 +38,13 @@ class Evidence(BaseModel):
     chunk_id: str
     document_id: str
     title: str
+    version: int | None = Field(None, description="Of the document, as its producer gave it.")
+    position: str | None = Field(
+        None,
+        description="Of the record it was made from, in the documents topic: partition:offset.",
+        examples=["3:1042"],
+    )
+    stated_at: str | None = Field(None, description="RFC 3339 time of that record.")
 
 
 class EntityDefinition(BaseModel):
@@ -89,6 +96,14 @@ class EntityNeighbour(BaseModel):
     shared_chunks: int = Field(description="Chunks that mention both.")
 
 
+class ConsolidatedRelation(BaseModel):
+    """Another entity that the same documents treat, though no chunk mentions both and no statement joins them."""
+
+    entity: EntityRef
+    documents: int = Field(description="How many documents treat both.")
+    document_ids: list[str] = Field(description="A few of them.")
+
+
 class EntityDetail(EntitySummary):
     """All that the graph tells of an entity, as far as the limits allow."""
 
@@ -98,6 +113,7 @@ class EntityDetail(EntitySummary):
     documents: list[EntityDocument]
     document_count: int
     neighbours: list[EntityNeighbour]
+    consolidated: list[ConsolidatedRelation] = Field(description="At most 50 for each document.")
     truncated: bool = Field(False, description="There is more of something than is shown.")
     graph_position: int
 

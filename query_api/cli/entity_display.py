@@ -41,12 +41,14 @@ def show_entity(
     entity: Annotated[str, typer.Argument(help="Its name or id.")],
     collection: Annotated[str, typer.Option(help="The collection.")] = "default",
     limit: Annotated[int, typer.Option(min=1, max=500, help="Of each kind of thing that is known of it.")] = 10,
+    since: Annotated[str | None, typer.Option(help="Only what is stated since: 2h or 7d ago, or a time.")] = None,
     as_json: Json = False,
     url: Url = None,
     data_dir: DataDir = None,
 ) -> None:
     """Show an entity: its definition, statements with their sentences, documents, neighbours."""
-    path, params = f"/v1/entities/{quote(entity, safe='')}", {"collection": collection, "limit": limit}
+    path, params = f"/v1/entities/{quote(entity, safe='')}", {"collection": collection, "limit": limit, "since": since}
+    params = {name: value for name, value in params.items() if value is not None}
     show_answer(path, params, _show_one, as_json=as_json, url=url, data_dir=data_dir)
 
 
@@ -118,6 +120,9 @@ def _description(answer: dict[str, Any]) -> "Iterator[str]":
     for neighbour in answer["neighbours"]:
         joined = ", ".join(neighbour["predicates"][:MAX_SHOWN_PREDICATES]) or f"{neighbour['shared_chunks']} chunks"
         yield f"  near {neighbour['entity']['label']} ({joined})"
+    for related in answer["consolidated"]:
+        noun = "document" if related["documents"] == 1 else "documents"
+        yield f"  beside {related['entity']['label']} (in {related['documents']} {noun}, never in one chunk)"
 
 
 def _evidence(evidence: list[dict[str, Any]]) -> "Iterator[str]":

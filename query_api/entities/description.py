@@ -7,14 +7,18 @@ from dataclasses import dataclass
 import numpy as np
 
 from indexer.read.rows import ChunkRow
+from indexer.schema import DocumentRow
 from query_api.entities.catalogue import LITERAL_TYPES, Entity, EntityCatalogue
+from query_api.entities.consolidation import Consolidated, consolidated
 from query_api.index.graph.edges import Numbers, Role, Statement
 from query_api.index.graph.identifiers import Keys
 from query_api.index.graph.typed_mentions import TypedMention, labels_of, typed_mentions_in, typed_mentions_of
 from query_api.index.graph.view import GraphView
 from query_api.query.sentences import sentence_holding, sentence_of_fact, sentences_of
+from schemas.clock import rfc3339
 from schemas.entities import (
     Alias,
+    ConsolidatedRelation,
     EntityDefinition,
     EntityDetail,
     EntityDocument,
@@ -26,7 +30,7 @@ from schemas.entities import (
     StatementPart,
 )
 from schemas.graph_delta import predicate_strength
-from schemas.ids import normalise_name
+from schemas.ids import DocumentKey, normalise_name
 
 EVIDENCE_EACH = 3
 STRENGTH_STEP = 0.1
@@ -35,6 +39,7 @@ MAX_COMPARED = 20
 DEFINING = "is_a"
 
 ChunkReader = Callable[[Iterable[str]], Mapping[str, ChunkRow]]
+DocumentReader = Callable[[Iterable[DocumentKey]], Mapping[DocumentKey, DocumentRow]]
 
 
 @dataclass(frozen=True)
@@ -67,20 +72,28 @@ class End:
 
 
 class EntityDescriber:
-    """Describes entities of one view and its catalogue. `chunks` reads texts; it may block."""
+    """Describes entities of one view and its catalogue. `chunks` reads texts, `documents` rows; they may block."""
 
-    def __init__(self, view: GraphView, catalogue: EntityCatalogue, chunks: ChunkReader) -> None:
+    def __init__(
+        self, view: GraphView, catalogue: EntityCatalogue, chunks: ChunkReader, documents: DocumentReader
+    ) -> None:
         self._view = view
         self._catalogue = catalogue
         self._chunks = chunks
+        self._document_rows = documents
 
-    def describe(self, entity: Entity, limit: int) -> EntityDetail:
-        """With at most `limit` of each kind, the strongest and most frequent first."""
+    def describe(self, entity: Entity, limit: int, since_ms: int | None = None) -> EntityDetail:
+        """With at most `limit` of each kind, the strongest and most frequent first. With `since_ms` (milliseconds since
+        1970) only the statements and documents whose records are from then or later."""
         keys = np.array(entity.members, dtype=np.uint64)
         mentions = list(typed_mentions_of(self._view.segments, keys))
         facts = self.facts_of(keys)
         documents = self._documents(keys, mentions)
-        neighbours = self._neighbours(entity, mentions, facts)
+        neighbours, near = self._neighbours(entity, mentions, facts)
+        treating = [each.document for each in mentions]
+        related = consolidated(self._view, self._catalogue, list(dict.fromkeys(treating)), near)
+        if since_ms is not None:
+            facts, documents = self._since(since_ms, facts, documents)
         names = labels_of(mentions)
         shown = facts[:limit]
         texts = self._texts_of(shown)
@@ -92,8 +105,30 @@ class EntityDescriber:
             documents=documents[:limit],
             document_count=len(documents),
             neighbours=neighbours[:limit],
-            truncated=max(map(len, (names, facts, documents, neighbours))) > limit,
+            consolidated=[self._consolidated(each) for each in related[:limit]],
+            truncated=max(map(len, (names, facts, documents, neighbours, related))) > limit,
             graph_position=self._view.position,
+        )
+
+    def _since(
+        self, since_ms: int, facts: Sequence[Fact], documents: Sequence[EntityDocument]
+    ) -> tuple[list[Fact], list[EntityDocument]]:
+        rows = self._document_rows([DocumentKey(each.collection, each.document_id) for each in documents])
+        recent = {key for key, row in rows.items() if row.timestamp_ms >= since_ms}
+
+        def is_recent(statement: Statement) -> bool:
+            return self._view.document_key(self._view.document_of_passage(statement.passage)) in recent
+
+        return (
+            [fact for fact in facts if any(map(is_recent, fact.statements))],
+            [each for each in documents if DocumentKey(each.collection, each.document_id) in recent],
+        )
+
+    def _consolidated(self, found: Consolidated) -> ConsolidatedRelation:
+        return ConsolidatedRelation(
+            entity=self.reference(End(found.row, 0, "")),
+            documents=len(found.documents),
+            document_ids=[self._view.document_key(each).document_id for each in found.documents[:EVIDENCE_EACH]],
         )
 
     def facts_of(self, keys: Keys) -> list[Fact]:
@@ -186,7 +221,8 @@ class EntityDescriber:
         self, chunk: int, passage: int, texts: Mapping[str, ChunkRow], names: Sequence[str], predicate: str = ""
     ) -> Evidence:
         identifier, document = self._view.chunk_id(chunk), self._view.document_of_passage(passage)
-        row = texts.get(identifier)
+        row, key = texts.get(identifier), self._view.document_key(document)
+        record = self._document_rows([key]).get(key)
         sentence = None
         if row is not None:
             sentence = (
@@ -195,8 +231,11 @@ class EntityDescriber:
         return Evidence(
             sentence=sentence,
             chunk_id=identifier,
-            document_id=self._view.document_key(document).document_id,
+            document_id=key.document_id,
             title=self._view.title(document),
+            version=None if record is None else record.version,
+            position=None if record is None else f"{record.partition}:{record.offset}",
+            stated_at=None if record is None else rfc3339(record.timestamp_ms),
         )
 
     def _definition(
@@ -249,9 +288,9 @@ class EntityDescriber:
 
     def _neighbours(
         self, entity: Entity, mentions: Sequence[TypedMention], facts: Sequence[Fact]
-    ) -> list[EntityNeighbour]:
-        """By statements, then by the chunks that mention both, those of frequent entities counting less (the square
-        root of their mentions)."""
+    ) -> tuple[list[EntityNeighbour], set[int]]:
+        """The neighbours, and the rows of all of them and of the entity itself. By statements, then by the chunks that
+        mention both, those of frequent entities counting less (the square root of their mentions)."""
         own = self._catalogue.row_of(entity.members[0])
         shared = self.co_mentioned(own, np.unique([each.chunk for each in mentions])[:MAX_CHUNKS])
         strengths: dict[int, float] = {}
@@ -266,7 +305,7 @@ class EntityDescriber:
         def weight(row: int) -> tuple[float, float, int]:
             return -strengths.get(row, 0.0), -shared[row] / float(np.sqrt(self._catalogue.mentions[row])), row
 
-        return [
+        neighbours = [
             EntityNeighbour(
                 entity=self.reference(End(row, 0, "")),
                 strength=strengths.get(row, 0.0),
@@ -275,6 +314,7 @@ class EntityDescriber:
             )
             for row in sorted(rows, key=weight)
         ]
+        return neighbours, rows if own is None else {*rows, own}
 
     def co_mentioned(self, own: int | None, chunks: Numbers) -> Counter[int]:
         """In how many of the chunks each other entity is mentioned; what is a literal, such as a date, is left out."""

@@ -18,7 +18,7 @@ from query_api.index.graph.identifiers import key_of
 from query_api.index.snapshot import Snapshot
 from query_api.index.text.segments import Scope
 from query_api.routes.edits import Cursor, current_curation
-from query_api.routes.parameters import COLLECTION, ServiceOf
+from query_api.routes.parameters import COLLECTION, ServiceOf, Since, first_ms
 from schemas.entities import EntityDetail, EntityPage, EntityPaths
 from schemas.receipts import TOKEN_PATTERN
 
@@ -105,17 +105,19 @@ async def get_entity(
     service: ServiceOf,
     collection: InCollection = "default",
     limit: Annotated[int, Query(ge=1, le=500, description="Of each kind of thing that is told of it.")] = 25,
+    since: Since = None,
     after: AfterToken = None,
     after_edit: AfterEdit = None,
     wait_seconds: WaitSeconds = 10.0,
 ) -> EntityDetail:
-    """Its definition, aliases, statements with their sentences, documents and neighbours. The id of any of its names
-    finds it."""
+    """Its definition, aliases, statements with their sentences, documents and neighbours; with `since` the statements
+    and documents whose records are from then on. The id of any of its names finds it."""
+    from_ms = first_ms(since)
     snapshot, catalogue = await _catalogue(service, after, after_edit, wait_seconds)
 
     def read() -> EntityDetail:
         entity = _require(catalogue, entity_id, collection)
-        return _describer(snapshot, catalogue).describe(entity, limit)
+        return _describer(snapshot, catalogue).describe(entity, limit, from_ms)
 
     return await service.read(read)
 
@@ -167,7 +169,7 @@ async def _catalogue(
 
 
 def _describer(snapshot: Snapshot, catalogue: EntityCatalogue) -> EntityDescriber:
-    return EntityDescriber(snapshot.graph, catalogue, snapshot.text.chunks)
+    return EntityDescriber(snapshot.graph, catalogue, snapshot.text.chunks, snapshot.text.documents)
 
 
 def _require(catalogue: EntityCatalogue, identifier: str, collection: str) -> Entity:

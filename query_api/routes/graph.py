@@ -155,7 +155,9 @@ def _graph_of_chunk(service: Service, snapshot: Snapshot, chunk_id: str) -> dict
     if chunk == MISSING:
         return {}
     catalogue = service.catalogues.of(snapshot.graph, snapshot.curation, may_be_older=True)
-    entities, statements = EntityDescriber(snapshot.graph, catalogue, snapshot.text.chunks).of_chunk(chunk)
+    entities, statements = EntityDescriber(
+        snapshot.graph, catalogue, snapshot.text.chunks, snapshot.text.documents
+    ).of_chunk(chunk)
     return {"entities": entities, "statements": statements}
 
 

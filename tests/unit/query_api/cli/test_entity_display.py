@@ -27,6 +27,9 @@ DETAIL = BEACON | {
     ],
     "documents": [{"document_id": "beacon", "title": "Beacon", "mentions": 4, "about": True}],
     "neighbours": [{"entity": KAFKA, "predicates": [], "shared_chunks": 2, "strength": 0.0}],
+    "consolidated": [
+        {"entity": {"id": None, "label": "Lisbon", "type": "place"}, "documents": 2, "document_ids": ["a"]}
+    ],
 }
 PATHS = {
     "source": BEACON,

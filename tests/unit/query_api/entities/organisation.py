@@ -3,13 +3,16 @@
 from collections.abc import Iterable, Sequence
 
 from indexer.read.rows import ChunkRow
+from indexer.schema import DocumentRow
 from query_api.entities.catalogue import EntityCatalogue, EntityCatalogues
 from query_api.entities.description import EntityDescriber
 from query_api.index.curation import Curation
 from query_api.index.graph.view import GraphView
+from schemas.ids import DocumentKey
 from tests.support.fakes.text_stores import Page
 
 COLLECTION = "company"
+NEW_YEAR_MS, DAY_MS = 1_735_689_600_000, 86_400_000
 TYPES = {
     "Team Petrel": "organisation",
     "The Team Petrel": "organisation",
@@ -78,5 +81,14 @@ def read_chunks(ids: Iterable[str]) -> dict[str, ChunkRow]:
     }
 
 
+def read_documents(keys: Iterable[DocumentKey]) -> dict[DocumentKey, DocumentRow]:
+    """Each a day younger than the one before, from 1 January 2025, at its number as the offset."""
+    rows = {
+        page.key: DocumentRow(page.key, 1, 0, number, NEW_YEAR_MS + number * DAY_MS)
+        for number, page in enumerate(pages())
+    }
+    return {key: rows[key] for key in keys}
+
+
 def describer_of(view: GraphView) -> EntityDescriber:
-    return EntityDescriber(view, catalogue_of(view), read_chunks)
+    return EntityDescriber(view, catalogue_of(view), read_chunks, read_documents)

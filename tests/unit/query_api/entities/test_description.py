@@ -1,9 +1,20 @@
 """What is told of an entity, each thing with the sentence that says it."""
 
 from query_api.entities.catalogue import Entity
+from query_api.entities.consolidation import MOST_OF_A_DOCUMENT
 from query_api.index.graph.view import GraphView
 from schemas.entities import EntityDetail
-from tests.unit.query_api.entities.organisation import COLLECTION, catalogue_of, describer_of, pages, view_of
+from tests.support.fakes.text_stores import Page
+from tests.unit.query_api.entities.organisation import (
+    COLLECTION,
+    DAY_MS,
+    NEW_YEAR_MS,
+    TYPES,
+    catalogue_of,
+    describer_of,
+    pages,
+    view_of,
+)
 
 
 def described(name: str, view: GraphView | None = None, limit: int = 20) -> EntityDetail:
@@ -70,3 +81,49 @@ def test_a_chunk_shows_what_it_mentions_and_states() -> None:
         ("Maria Okafor", "leads", "Team Petrel", 1),
         ("Team Petrel", "owns", "Beacon", 1),
     ]
+
+
+def test_evidence_says_when_and_by_which_record_it_was_stated() -> None:
+    owns = next(each for each in described("Beacon").statements if each.predicate == "owns")
+    (evidence,) = owns.evidence
+    assert (evidence.version, evidence.position, evidence.stated_at) == (1, "0:0", "2025-01-01T00:00:00+00:00")
+
+
+def test_since_leaves_what_was_stated_from_then_on() -> None:
+    view = view_of()
+    beacon = describer_of(view).describe(entity_of(view, "Beacon"), 20, since_ms=NEW_YEAR_MS + 3 * DAY_MS)
+    assert [(each.predicate, each.stated) for each in beacon.statements] == [("depends_on", 2)]
+    assert [each.document_id for each in beacon.documents] == ["more"]
+    none = describer_of(view).describe(entity_of(view, "Beacon"), 20, since_ms=NEW_YEAR_MS + 9 * DAY_MS)
+    assert (none.statements, none.documents) == ([], [])
+    assert none.label == "Beacon"
+
+
+def in_chunks(document: str, *texts: str) -> Page:
+    names = [name for name in TYPES if any(name in text for text in texts)]
+    return Page(document, document.title(), [[text] for text in texts], names, collection=COLLECTION, types=TYPES)
+
+
+def test_consolidation_joins_what_documents_treat_in_different_chunks_only() -> None:
+    both = [in_chunks(f"note {at}", "Beacon is new.", "Lisbon is warm.", "It was 3 May 2024.") for at in range(2)]
+    near = in_chunks("near", "Beacon talks to Harbor.", "Harbor is old.", "Kafka is older.")
+    view = GraphView.from_contributions([page.contribution() for page in (*both, near)], 0)
+    found = described("Beacon", view).consolidated
+    assert [(each.entity.label, each.documents, each.document_ids) for each in found] == [
+        ("Lisbon", 2, ["note 0", "note 1"]),
+        ("Kafka", 1, ["near"]),
+    ]
+    without = GraphView.from_contributions([both[0].contribution()], 0)
+    assert [(each.entity.label, each.documents) for each in described("Beacon", without).consolidated] == [
+        ("Lisbon", 1)
+    ]
+
+
+def test_consolidation_takes_what_a_document_mentions_most() -> None:
+    names = {f"Port {at}": "product" for at in range(MOST_OF_A_DOCUMENT + 20)}
+    texts = ["Beacon is new.", *(" ".join([name] * 2) for name in names), "Port 0"]
+    page = Page(
+        "long", "Long", [[text] for text in texts], ["Beacon", *names], collection=COLLECTION, types=TYPES | names
+    )
+    view = GraphView.from_contributions([page.contribution()], 0)
+    assert len(described("Beacon", view, limit=500).consolidated) == MOST_OF_A_DOCUMENT
