@@ -15,7 +15,7 @@ import numpy as np
 from lxml import etree
 
 from query_api.entities.catalogue import EntityCatalogue
-from query_api.entities.description import STRENGTH_STEP
+from query_api.entities.facts import STRENGTH_STEP
 from query_api.index.curation import Curation
 from query_api.index.graph.explorer import Explorer, NodeRef
 from query_api.index.graph.typed_mentions import typed_mentions_in_passages

@@ -65,8 +65,8 @@ class StatementPart(BaseModel):
 
 
 class StatementDetail(BaseModel):
-    """A fact and its evidence. `strength` is that of the predicate, .1 more for each further place that states it, at
-    most 1."""
+    """A fact and its evidence. `strength` is that of the predicate, or of a hand-made edge, .1 more for each further
+    place or edge that states it, at most 1."""
 
     subject: EntityRef
     predicate: str
@@ -74,6 +74,7 @@ class StatementDetail(BaseModel):
     further: list[StatementPart] = Field(default_factory=list)
     strength: float
     stated: int = Field(description="In how many places.")
+    by_people: list[str] = Field(default_factory=list, description="The ids of hand-made edges that say it too.")
     evidence: list[Evidence] = Field(description="A few of them.")
 
 

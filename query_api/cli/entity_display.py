@@ -112,7 +112,7 @@ def _description(answer: dict[str, Any]) -> "Iterator[str]":
     for each in answer["statements"]:
         further = "".join(f", {part['role']} {part['entity']['label']}" for part in each["further"])
         fact = f"{each['subject']['label']} -{each['predicate']}-> {each['object']['label']}"
-        yield f"  {fact}{further} ({each['strength']})"
+        yield f"  {fact}{further} ({each['strength']}{', by people' if each['by_people'] else ''})"
         yield from _evidence(each["evidence"][:1])
     for document in answer["documents"]:
         about = ", about it" if document["about"] else ""

@@ -2,7 +2,6 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -10,7 +9,9 @@ from indexer.read.rows import ChunkRow
 from indexer.schema import DocumentRow
 from query_api.entities.catalogue import LITERAL_TYPES, Entity, EntityCatalogue
 from query_api.entities.consolidation import Consolidated, consolidated
-from query_api.index.graph.edges import Numbers, Role, Statement
+from query_api.entities.facts import End, Fact, FactFinder
+from query_api.index.curation import Curation
+from query_api.index.graph.edges import Numbers, Statement
 from query_api.index.graph.identifiers import Keys
 from query_api.index.graph.typed_mentions import TypedMention, labels_of, typed_mentions_in, typed_mentions_of
 from query_api.index.graph.view import GraphView
@@ -29,11 +30,9 @@ from schemas.entities import (
     StatementDetail,
     StatementPart,
 )
-from schemas.graph_delta import predicate_strength
 from schemas.ids import DocumentKey, normalise_name
 
 EVIDENCE_EACH = 3
-STRENGTH_STEP = 0.1
 MAX_CHUNKS = 1_000  # of an entity's mentions, in which its neighbours are looked for
 MAX_COMPARED = 20
 DEFINING = "is_a"
@@ -42,45 +41,23 @@ ChunkReader = Callable[[Iterable[str]], Mapping[str, ChunkRow]]
 DocumentReader = Callable[[Iterable[DocumentKey]], Mapping[DocumentKey, DocumentRow]]
 
 
-@dataclass(frozen=True)
-class Fact:
-    """One thing that statements say, and all that say it. Ends are rows of the catalogue, or names."""
-
-    subject: "End"
-    predicate: str
-    object: "End"
-    statements: tuple[Statement, ...]
-
-    @property
-    def strength(self) -> float:
-        """The predicate's, and more for each further statement (as many documents repeat what holds)."""
-        further = STRENGTH_STEP * (len(self.statements) - 1)
-        return round(min(1.0, predicate_strength(self.predicate) + further), 3)
-
-
-@dataclass(frozen=True)
-class End:
-    """A part of a statement: `row` in the catalogue, None for a name that is no entity; `key` of the name."""
-
-    row: int | None
-    key: int
-    surface: str
-
-    @property
-    def identity(self) -> tuple[str, int]:
-        return ("name", self.key) if self.row is None else ("entity", self.row)
-
-
 class EntityDescriber:
-    """Describes entities of one view and its catalogue. `chunks` reads texts, `documents` rows; they may block."""
+    """Describes entities of one view and its catalogue, with the edges that people made. `chunks` reads texts,
+    `documents` rows; they may block."""
 
     def __init__(
-        self, view: GraphView, catalogue: EntityCatalogue, chunks: ChunkReader, documents: DocumentReader
+        self,
+        view: GraphView,
+        catalogue: EntityCatalogue,
+        chunks: ChunkReader,
+        documents: DocumentReader,
+        curation: Curation | None = None,
     ) -> None:
         self._view = view
         self._catalogue = catalogue
         self._chunks = chunks
         self._document_rows = documents
+        self._facts = FactFinder(view, catalogue, curation or Curation())
 
     def describe(self, entity: Entity, limit: int, since_ms: int | None = None) -> EntityDetail:
         """With at most `limit` of each kind, the strongest and most frequent first. With `since_ms` (milliseconds since
@@ -132,41 +109,20 @@ class EntityDescriber:
         )
 
     def facts_of(self, keys: Keys) -> list[Fact]:
-        """What is stated with these entities as subject or object, the strongest first."""
-        return self._facts(self._view.statements_with(keys))
+        """What is stated, or joined by people, with these entities as subject or object, the strongest first."""
+        return self._facts.of_entities(keys)
 
     def of_chunk(self, chunk: int) -> tuple[list[EntityRef], list[StatementDetail]]:
         """The entities that a chunk mentions, in the order of the catalogue, and what it states."""
         mentions = typed_mentions_in(self._view.segments, np.array([chunk]))
         rows = {row for each in mentions if (row := self._catalogue.row_of(each.entity)) is not None}
         passage = np.array([self._view.passage_of_chunk(chunk)])
-        facts = self._facts(each for each in self._view.statements_in(passage) if each.chunk == chunk)
+        facts = self._facts.of_statements(each for each in self._view.statements_in(passage) if each.chunk == chunk)
         texts = self._texts_of(facts)
         return (
             [self.reference(End(row, 0, "")) for row in sorted(rows)],
             [self._statement(fact, texts) for fact in facts],
         )
-
-    def _facts(self, statements: Iterable[Statement]) -> list[Fact]:
-        found: dict[tuple[object, ...], list[tuple[Statement, End, End]]] = defaultdict(list)
-        for statement in {each.key: each for each in statements}.values():
-            subject, target = self._end(statement, "subject"), self._end(statement, "object")
-            if subject is not None and target is not None:
-                identity = subject.identity, statement.predicate, target.identity
-                found[identity].append((statement, subject, target))
-        facts = [
-            Fact(of_one[0][1], predicate, of_one[0][2], tuple(each for each, *_ in of_one))
-            for (_, predicate, _), of_one in found.items()
-            if isinstance(predicate, str)
-        ]
-        return sorted(facts, key=lambda fact: (-fact.strength, -len(fact.statements), fact.predicate, _order(fact)))
-
-    def _end(self, statement: Statement, role: str) -> End | None:
-        part = next((each for each in statement.roles if each.name == role), None)
-        return None if part is None else self._end_of(part)
-
-    def _end_of(self, part: Role) -> End:
-        return End(self._catalogue.row_of(part.entity), part.entity, part.surface)
 
     def reference(self, end: End) -> EntityRef:
         if end.row is None:
@@ -175,18 +131,20 @@ class EntityDescriber:
         return EntityRef(id=entity.id, label=entity.label, type=entity.type)
 
     def _statement(self, fact: Fact, texts: Mapping[str, ChunkRow]) -> StatementDetail:
-        first = fact.statements[0]
+        first = fact.statements[:1]
         return StatementDetail(
             subject=self.reference(fact.subject),
             predicate=fact.predicate,
             object=self.reference(fact.object),
             further=[
-                StatementPart(role=part.name, entity=self.reference(self._end_of(part)))
-                for part in first.roles
+                StatementPart(role=part.name, entity=self.reference(self._facts.end_of(part)))
+                for statement in first
+                for part in statement.roles
                 if part.name not in ("subject", "object")
             ],
             strength=fact.strength,
             stated=len(fact.statements),
+            by_people=[edge.id for edge in fact.edges],
             evidence=list(self.evidence(fact, texts)),
         )
 
@@ -243,7 +201,9 @@ class EntityDescriber:
     ) -> EntityDefinition | None:
         """The surest sentence that says what it is; else the beginning of a document that is about it."""
         members = set(entity.members)
-        defining = [fact for fact in facts if fact.predicate == DEFINING and fact.subject.key in members]
+        defining = [
+            fact for fact in facts if fact.statements and fact.predicate == DEFINING and fact.subject.key in members
+        ]
         for fact in sorted(defining, key=lambda each: -max(one.confidence for one in each.statements)):
             for evidence in self.evidence(fact):
                 if evidence.sentence:
@@ -339,10 +299,6 @@ def summary(entity: Entity) -> EntitySummary:
         mentions=entity.mentions,
         names=len(entity.members),
     )
-
-
-def _order(fact: Fact) -> tuple[str, str]:
-    return fact.subject.surface, fact.object.surface
 
 
 def _names(sentence: str, entity: Entity) -> bool:

@@ -11,7 +11,8 @@ from typing import NamedTuple
 import numpy as np
 
 from query_api.entities.catalogue import LITERAL_TYPES, Entity, EntityCatalogue
-from query_api.entities.description import EntityDescriber, Fact
+from query_api.entities.description import EntityDescriber
+from query_api.entities.facts import Fact
 from query_api.index.graph.typed_mentions import typed_mentions_of
 from query_api.index.graph.view import GraphView
 from schemas.entities import EntityPath, EntityRef, Evidence, PathStep

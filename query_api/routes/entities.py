@@ -169,7 +169,7 @@ async def _catalogue(
 
 
 def _describer(snapshot: Snapshot, catalogue: EntityCatalogue) -> EntityDescriber:
-    return EntityDescriber(snapshot.graph, catalogue, snapshot.text.chunks, snapshot.text.documents)
+    return EntityDescriber(snapshot.graph, catalogue, snapshot.text.chunks, snapshot.text.documents, snapshot.curation)
 
 
 def _require(catalogue: EntityCatalogue, identifier: str, collection: str) -> Entity:

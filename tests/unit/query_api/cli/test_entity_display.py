@@ -21,6 +21,7 @@ DETAIL = BEACON | {
             "object": KAFKA,
             "further": [{"role": "time", "entity": {"label": "2024"}}],
             "strength": 0.9,
+            "by_people": [],
             "stated": 1,
             "evidence": [SENTENCE],
         }
@@ -37,6 +38,7 @@ PATHS = {
     "paths": [
         {
             "strength": 0.9,
+            "by_people": [],
             "steps": [
                 {
                     "source": KAFKA,
@@ -44,6 +46,7 @@ PATHS = {
                     "target": BEACON,
                     "inverse": True,
                     "strength": 0.9,
+                    "by_people": [],
                     "evidence": SENTENCE,
                 }
             ],

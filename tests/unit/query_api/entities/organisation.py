@@ -90,5 +90,5 @@ def read_documents(keys: Iterable[DocumentKey]) -> dict[DocumentKey, DocumentRow
     return {key: rows[key] for key in keys}
 
 
-def describer_of(view: GraphView) -> EntityDescriber:
-    return EntityDescriber(view, catalogue_of(view), read_chunks, read_documents)
+def describer_of(view: GraphView, curation: Curation | None = None) -> EntityDescriber:
+    return EntityDescriber(view, catalogue_of(view, curation), read_chunks, read_documents, curation)

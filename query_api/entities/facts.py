@@ -1,0 +1,134 @@
+"""Facts between entities: what statements of documents say, together with the edges that people made."""
+
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+from query_api.entities.catalogue import EntityCatalogue
+from query_api.index.curation import CollectionEdits, Curation
+from query_api.index.graph.edges import Role, Statement
+from query_api.index.graph.identifiers import Keys, key_of
+from query_api.index.graph.view import GraphView
+from schemas.graph_delta import predicate_strength
+from schemas.graph_edits import COMPUTED_ID
+from schemas.ids import digest
+
+STRENGTH_STEP = 0.1
+
+
+@dataclass(frozen=True)
+class End:
+    """A part of a statement: `row` in the catalogue, None for a name that is no entity; `key` of the name."""
+
+    row: int | None
+    key: int
+    surface: str
+
+    @property
+    def identity(self) -> tuple[str, int]:
+        return ("name", self.key) if self.row is None else ("entity", self.row)
+
+
+class EdgeBetween(NamedTuple):
+    """A hand-made edge of which both ends are entities or hand-made nodes."""
+
+    id: str
+    predicate: str
+    source: End
+    target: End
+    weight: float
+
+
+@dataclass(frozen=True)
+class Fact:
+    """One thing that statements say, or edges that people made, and all that say it. Ends are rows of the catalogue, or
+    names."""
+
+    subject: End
+    predicate: str
+    object: End
+    statements: tuple[Statement, ...]
+    edges: tuple[EdgeBetween, ...] = ()
+
+    @property
+    def strength(self) -> float:
+        """The predicate's, or the weight that people gave it, and more for each further statement or edge (as many
+        documents repeat what holds)."""
+        bases = [edge.weight for edge in self.edges]
+        if self.statements:
+            bases.append(predicate_strength(self.predicate))
+        further = STRENGTH_STEP * (len(self.statements) + len(self.edges) - 1)
+        return round(min(1.0, max(bases) + further), 3)
+
+
+class FactFinder:
+    """Finds the facts of one view, its catalogue and what people say."""
+
+    def __init__(self, view: GraphView, catalogue: EntityCatalogue, curation: Curation) -> None:
+        self._view = view
+        self._catalogue = catalogue
+        self._curation = curation
+
+    def of_entities(self, keys: Keys) -> list[Fact]:
+        """What is stated, or joined by people, with these entities as subject or object, the strongest first."""
+        edges = dict.fromkeys(edge for key in keys.tolist() for edge in self._edges_by_entity.get(key, ()))
+        return self._sorted(self._view.statements_with(keys), list(edges))
+
+    @cached_property
+    def _edges_by_entity(self) -> dict[int, list[EdgeBetween]]:
+        """Edges that people made, by the keys of the entities that they join."""
+        found: dict[int, list[EdgeBetween]] = defaultdict(list)
+        for edits in self._curation.by_collection.values():
+            for identifier, (edge, _) in sorted(edits.edges.items()):
+                source, target = self._end_of_edge(edge.source, edits), self._end_of_edge(edge.target, edits)
+                if source is not None and target is not None:
+                    between = EdgeBetween(identifier, edge.predicate, source, target, edge.weight)
+                    for end in {source, target}:
+                        found[end.key].append(between)
+        return found
+
+    def _end_of_edge(self, identifier: str, edits: CollectionEdits) -> End | None:
+        """None for a chunk, a document, and what is not there."""
+        node = edits.nodes.get(identifier)
+        if node is not None:
+            return End(None, key_of(digest("node", identifier)[:32]), node.edit.label)
+        key = key_of(identifier) if COMPUTED_ID.fullmatch(identifier) else None
+        row = None if key is None else self._catalogue.row_of(key)
+        return None if key is None or row is None else End(row, key, self._catalogue[row].label)
+
+    def of_statements(self, statements: Iterable[Statement]) -> list[Fact]:
+        """What these say, the strongest first."""
+        return self._sorted(statements, [])
+
+    def _sorted(self, statements: Iterable[Statement], edges: Iterable[EdgeBetween]) -> list[Fact]:
+        joined: dict[tuple[object, ...], list[EdgeBetween]] = defaultdict(list)
+        for edge in edges:
+            joined[edge.source.identity, edge.predicate, edge.target.identity].append(edge)
+        found: dict[tuple[object, ...], list[tuple[Statement, End, End]]] = defaultdict(list)
+        for statement in {each.key: each for each in statements}.values():
+            subject, target = self._end(statement, "subject"), self._end(statement, "object")
+            if subject is not None and target is not None:
+                identity = subject.identity, statement.predicate, target.identity
+                found[identity].append((statement, subject, target))
+        facts = [
+            Fact(
+                of_one[0][1], of_one[0][0].predicate, of_one[0][2], tuple(each for each, *_ in of_one), tuple(by_people)
+            )
+            for identity, of_one in found.items()
+            for by_people in [joined.pop(identity, [])]
+        ]
+        facts += [Fact(of[0].source, of[0].predicate, of[0].target, (), tuple(of)) for of in joined.values()]
+        return sorted(facts, key=lambda fact: (-fact.strength, -len(fact.statements), fact.predicate, _order(fact)))
+
+    def _end(self, statement: Statement, role: str) -> End | None:
+        part = next((each for each in statement.roles if each.name == role), None)
+        return None if part is None else self.end_of(part)
+
+    def end_of(self, part: Role) -> End:
+        return End(self._catalogue.row_of(part.entity), part.entity, part.surface)
+
+
+def _order(fact: Fact) -> tuple[str, str]:
+    return fact.subject.surface, fact.object.surface
