@@ -5,6 +5,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from schemas.communities import CommunityName
+from schemas.entities import EntityRef
 from schemas.filters import Operator
 from schemas.search import Channel, Intent, Mode
 
@@ -153,6 +154,15 @@ class HitCommunity(CommunityName):
     sentence: str = Field(description="What its summary cites of the hit's chunk, else its first sentence.")
 
 
+class HitStatement(BaseModel):
+    """What the chunk of a hit states, with the names as it writes them."""
+
+    subject: str
+    predicate: str
+    object: str
+    sentence: str | None = Field(description="The sentence that says so; null for what a header or a table states.")
+
+
 class Hit(BaseModel):
     rank: int
     chunk_id: str
@@ -194,6 +204,13 @@ class Hit(BaseModel):
         "twenty of the answers to labelled questions is such a hit; `min_confidence` leaves out such hits.",
     )
     factors: Factors | None = Field(None, description="What speaks for it; with `explain`.")
+    entities: list[EntityRef] = Field(
+        default_factory=list,
+        description="What its chunk mentions, those of the path first, ten at most; with `explain`.",
+    )
+    statements: list[HitStatement] = Field(
+        default_factory=list, description="What its chunk states, likewise; with `explain`."
+    )
     channels: list[str]
     parts: dict[str, int] = Field(
         default_factory=dict, description="The parts of the question that found it, and where; with `decompose`."

@@ -79,6 +79,9 @@ def search(
         bool | None,
         typer.Option(help="Have the service's re-ranker order the first hits.", show_default="where it has one"),
     ] = None,
+    explain: Annotated[
+        bool, typer.Option("--explain", help="Show what each hit mentions and states, and what speaks for it.")
+    ] = False,
     after: Annotated[str | None, typer.Option(help="A token from a write: show at least that.")] = None,
     wait_seconds: Annotated[float, typer.Option(min=0, max=60, help="How long to wait for --after.")] = 10.0,
     as_json: Json = False,
@@ -98,6 +101,7 @@ def search(
         "decompose": decompose or None,
         "names": names,
         "reranker": reranker,
+        "explain": explain or None,
         "after": after,
         "wait_seconds": wait_seconds,
     }

@@ -1,6 +1,7 @@
 """How answers of the service look on a terminal; plain text where there is none."""
 
 import re
+from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any
 
@@ -63,7 +64,19 @@ def show_hit(console: Console, hit: JSONObject) -> None:
         console.print(f"     [cyan]{escape(step_text(step))}[/cyan]", highlight=False)
         if step.get("evidence"):
             console.print(f"         [dim]“{escape(snippet(step['evidence']))}”[/dim]", highlight=False)
+    for line in explained_lines(hit):
+        console.print(f"     [dim]{escape(line)}[/dim]", highlight=False)
     console.print()
+
+
+def explained_lines(hit: JSONObject) -> Iterator[str]:
+    """Of a hit with `explain`: what its chunk mentions, what it states, and the factors."""
+    if hit.get("entities"):
+        yield "mentions " + ", ".join(f"{each['label']} ({each['type']})" for each in hit["entities"])
+    for fact in hit.get("statements") or ():
+        yield f"states {fact['subject']} ─{fact['predicate']}→ {fact['object']}"
+    if factors := hit.get("factors"):
+        yield "factors " + ", ".join(f"{name} {value:.2f}" for name, value in factors.items())
 
 
 def step_text(step: JSONObject) -> str:

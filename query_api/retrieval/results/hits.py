@@ -13,6 +13,7 @@ from query_api.query.analysis import Question
 from query_api.retrieval.fusion import RankedPassage
 from query_api.retrieval.ranking import QuestionResults, Ranking, best_child
 from query_api.retrieval.results.explanation import explain
+from query_api.retrieval.results.mentioned import with_mentioned
 from query_api.retrieval.results.paths import PathBuilder
 from query_api.retrieval.search_context import TEXTS_OF_HITS, gather_or_cancel, read_texts
 from query_api.retrieval.subqueries import MergedRanking
@@ -70,6 +71,8 @@ async def _hits(results: QuestionResults, page: Sequence[RankedPassage], ranks: 
             lambda: explain(hits, texts.documents, snapshot, names, graph, results.evidence, context.now)
         )
         hits = [hit.model_copy(update={"factors": each}) for hit, each in zip(hits, factors, strict=True)]
+        explained = hits
+        hits = await context.run(lambda: with_mentioned(snapshot.graph, explained, texts.by_chunk()))
     return hits if context.request.context == "parent" else await _with_contexts(results, hits, texts)
 
 
