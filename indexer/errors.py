@@ -90,6 +90,26 @@ class TextNotEncoded(EncoderFailure):
     """It answered without a vector for each text: one of them may be what it cannot encode."""
 
 
+class ExtractorFailure(Exception):
+    """An extractor that a collection chose gave no entities. The message is for people, without any text or secret."""
+
+
+class ExtractorUnavailable(ExtractorFailure):
+    """It cannot answer now: retry, not before `retry_after_seconds` if given."""
+
+    def __init__(self, message: str, retry_after_seconds: float | None = None) -> None:
+        super().__init__(message)
+        self.retry_after_seconds = retry_after_seconds
+
+
+class ExtractorRefused(ExtractorFailure):
+    """It does not accept this key or model: correct the settings."""
+
+
+class UnusableAnswer(ExtractorFailure):
+    """It answered something else than was asked for: asked again, it may answer better."""
+
+
 class UnparsableDocument(MalformedEvent):
     """The content does not match its media type, or has no readable text: a dead letter."""
 

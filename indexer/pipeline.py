@@ -45,11 +45,15 @@ class PreparationTask(msgspec.Struct, frozen=True):
     output: Literal["document", "sentences"] = "document"
 
 
-def revision_of(upsert: DocumentUpsert, chosen: ChunkingParameters | None) -> str:
-    """The document's revision, which depends on the chunking that its collection has `chosen`, if any."""
-    if chosen is None:
-        return upsert.revision
-    return sha256_hex(msgspec.json.encode([upsert.revision, chosen], order="deterministic"))[:32]
+def revision_of(upsert: DocumentUpsert, chosen: ChunkingParameters | None, extractor: str | None = None) -> str:
+    """The document's revision, which depends on the chunking and the version of the `extractor` that its collection
+    has chosen, if any."""
+    revision = upsert.revision
+    if chosen is not None:
+        revision = sha256_hex(msgspec.json.encode([revision, chosen], order="deterministic"))[:32]
+    if extractor is not None:
+        revision = sha256_hex(msgspec.json.encode([revision, extractor]))[:32]
+    return revision
 
 
 def prepare(

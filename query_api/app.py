@@ -10,8 +10,8 @@ from fastapi import Depends, FastAPI
 from fastapi_offline import FastAPIOffline
 from starlette.middleware.cors import CORSMiddleware
 
+from indexer.runtime.circuit_breaker import RESET_SECONDS
 from query_api.backups import Backups
-from query_api.circuit_breaker import RESET_SECONDS
 from query_api.context import Service
 from query_api.encoder import LoadEncoder, load_encoder
 from query_api.errors import MEDIA_TYPE, PROBLEM, install_problem_handlers

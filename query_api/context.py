@@ -13,11 +13,11 @@ from aiokafka import TopicPartition
 from fastapi import Request
 
 from indexer.generations import Manifest
+from indexer.runtime.circuit_breaker import RESET_SECONDS
 from indexer.runtime.resources import trim_memory_periodically
 from kafka_client.skipped_batches import SkippedBatches
 from query_api.admission import SearchAdmission
 from query_api.canary import Canary
-from query_api.circuit_breaker import RESET_SECONDS
 from query_api.dead_letters.reader import DeadLetterReader
 from query_api.dead_letters.recent import RecentDeadLetters
 from query_api.encoder import LoadEncoder, ServedModel, load_encoder

@@ -14,8 +14,8 @@ from indexer.embedding import encoder as embedding
 from indexer.embedding.encoder import PromptedEncoder
 from indexer.errors import EncoderFailure, EncoderUnavailable, TextNotEncoded
 from indexer.generations import Manifest, current_manifest
+from indexer.runtime.circuit_breaker import RESET_SECONDS, CircuitBreaker
 from indexer.runtime.resources import tune_gc
-from query_api.circuit_breaker import RESET_SECONDS, CircuitBreaker
 from schemas.settings import EmbeddingSettings
 
 log = structlog.get_logger(__name__)

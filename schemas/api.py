@@ -5,7 +5,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from schemas.curation import ChunkingChoice, LinkingChoice
+from schemas.curation import ChunkingChoice, ExtractionChoice, LinkingChoice
 from schemas.edits_api import HandMadeNode
 from schemas.entities import EntityRef, StatementDetail
 from schemas.hits import HitSource
@@ -161,6 +161,7 @@ class CollectionSummary(BaseModel):
     chunks: int = 0
     chunking: ChunkingChoice | None = Field(None, description="What was chosen; null where nothing was.")
     linking: LinkingChoice | None = Field(None, description="What was chosen; null where nothing was.")
+    extraction: ExtractionChoice | None = Field(None, description="What was chosen; null where nothing was.")
 
 
 class CollectionList(BaseModel):

@@ -31,6 +31,7 @@ from schemas.replays import REPLAY, REPLAY_ID, Replay, ReplayEvent
 SETTINGS = "settings"
 CHUNKING = "chunking"
 LINKING = "linking"
+EXTRACTION = "extraction"
 GRAPH = "graph"
 RELINK = "relink"
 
@@ -41,6 +42,8 @@ Language = Literal[
     "ml", "mr", "ms", "my", "ne", "nl", "no", "pa", "pl", "pt", "ro", "ru", "si", "sk", "sl", "sq", "sr", "sv", "ta",
     "te", "th", "tr", "uk", "ur", "vi", "zh",
 ]  # fmt: skip
+
+ExtractorName = Literal["rules", "spacy", "language_model"]
 
 DOCUMENTS = "Live documents of the collection; 0 where it has none yet, null while the stores are being opened."
 
@@ -147,6 +150,36 @@ class ChunkingChoice(BaseModel):
     )
 
 
+class ExtractionChoice(BaseModel):
+    """What finds a collection's entities and statements."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    extractor: ExtractorName | None = Field(
+        None,
+        description="`rules`, the default: rules, and the tagger of mentions where the encoder has one; "
+        "`language_model`: the endpoint of `THALWEG_LANGUAGE_MODEL__BASE_URL`, to which its texts are sent; "
+        "`spacy`: entities by spaCy, an optional extra.",
+    )
+
+
+class CollectionExtraction(BaseModel):
+    """What finds a collection's entities from now on."""
+
+    collection: str
+    extractor: ExtractorName
+    chosen: ExtractionChoice = Field(description="What was chosen for this collection; null where it was not.")
+    position: str | None = Field(None, description="Where the choice stands on the curation topic; null for none.")
+    documents: int | None = Field(None, description=DOCUMENTS)
+
+
+class ExtractionEvent(NamedTuple):
+    """`choice` is None where the collection goes back to the default."""
+
+    collection: str
+    choice: ExtractionChoice | None
+
+
 class ChunkingEvent(NamedTuple):
     """`choice` is None where the collection goes back to the defaults."""
 
@@ -172,6 +205,7 @@ class RelinkEvent(NamedTuple):
 CurationEvent = (
     ChunkingEvent
     | LinkingEvent
+    | ExtractionEvent
     | GraphSettingsEvent
     | GraphEdit
     | RelinkEvent
@@ -189,6 +223,11 @@ def chunking_key(collection: str) -> bytes:
 def linking_key(collection: str) -> bytes:
     """The record key of a collection's linking. Raises MalformedEvent for what is no collection."""
     return _key(collection, SETTINGS, LINKING)
+
+
+def extraction_key(collection: str) -> bytes:
+    """The record key of a collection's extractor. Raises MalformedEvent for what is no collection."""
+    return _key(collection, SETTINGS, EXTRACTION)
 
 
 def graph_settings_key(collection: str) -> bytes:
@@ -222,7 +261,15 @@ def is_replay(key: bytes) -> bool:
 
 
 def encode_choice(
-    choice: ChunkingChoice | LinkingChoice | GraphChoice | AnyEdit | Relinking | GenerationOrder | Repair | Replay,
+    choice: ChunkingChoice
+    | LinkingChoice
+    | ExtractionChoice
+    | GraphChoice
+    | AnyEdit
+    | Relinking
+    | GenerationOrder
+    | Repair
+    | Replay,
 ) -> bytes:
     return choice.model_dump_json(exclude_none=True).encode()
 
@@ -253,15 +300,20 @@ def decode_curation(key: bytes | None, value: bytes | None) -> CurationEvent | N
 _Choice = TypeVar("_Choice", bound=BaseModel)
 
 
-def _setting(collection: str, setting: str, value: bytes | None) -> ChunkingEvent | LinkingEvent | GraphSettingsEvent:
+def _setting(
+    collection: str, setting: str, value: bytes | None
+) -> ChunkingEvent | LinkingEvent | ExtractionEvent | GraphSettingsEvent:
     if setting == CHUNKING:
         return ChunkingEvent(collection, None if value is None else _read(ChunkingChoice, value, CHUNKING))
     if setting == LINKING:
         return LinkingEvent(collection, None if value is None else _read(LinkingChoice, value, LINKING))
+    if setting == EXTRACTION:
+        return ExtractionEvent(collection, None if value is None else _read(ExtractionChoice, value, EXTRACTION))
     if setting == GRAPH:
         return GraphSettingsEvent(collection, None if value is None else _read(GraphChoice, value, GRAPH))
     raise MalformedEvent(
-        "unknown_setting", f"There is no setting {setting[:80]!r} of a collection; known: chunking, linking, graph."
+        "unknown_setting",
+        f"There is no setting {setting[:80]!r} of a collection; known: chunking, linking, extraction, graph.",
     )
 
 

@@ -369,3 +369,24 @@ class StorageSettings(BaseModel):
         description="The most memory the worker may hold pages of the graph in; a quarter of the machine's when left "
         "out. A commit needs about as much as the graph's file has.",
     )
+
+
+class LanguageModelSettings(BaseModel):
+    """The language model that extracts the entities of collections that choose it. Without an address there is none."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    base_url: EndpointAddress = Field(
+        None,
+        description="Where an OpenAI-compatible endpoint is, up to what comes before `/chat/completions`, such as "
+        "`http://localhost:11434/v1`. The texts of collections that choose `language_model` are sent there.",
+    )
+    model: str | None = Field(None, min_length=1, max_length=200, description="The name the endpoint knows it by.")
+    api_key: EndpointKey = Field(
+        None, description="Sent as the bearer token. Leave it out where the endpoint wants none."
+    )
+    timeout_seconds: float = Field(60.0, gt=0, le=600, description="How long one answer may take.")
+    max_answer_bytes: int = Field(
+        MIB, ge=1024, le=64 * MIB, description="Largest answer about one chunk; a longer one is broken off."
+    )
+    parallel: int = Field(4, ge=1, le=64, description="Chunks it is asked about at once.")

@@ -35,6 +35,7 @@ from streams.generations.role import WorkerRole
 from streams.indexing.collection_settings import CollectionSettings
 from streams.indexing.commit import DocumentIndexer
 from streams.indexing.embed import PROBE, DocumentBuilder, EncoderThread, VectorLookup
+from streams.indexing.extract import open_extractors, versions_of
 from streams.indexing.missed_deletes import AWAY_TOO_LONG, MissedDeletes
 from streams.indexing.prepare import Parsers, Preparer
 from streams.indexing.reapply import Reapplier
@@ -398,6 +399,9 @@ class WorkerContext:
     ) -> DocumentBuilder:
         encoder_thread = EncoderThread(encoder, self._metrics, self._progress, tag=tag_with(encoder))
         self._cleanup.push_async_callback(asyncio.to_thread, encoder_thread.close)
+        extractors = open_extractors(self._settings, self._metrics, self._progress)
+        for each in extractors.values():
+            self._cleanup.callback(each.close)
         return DocumentBuilder(
             Preparer(parsers, encoder_thread, self._role.chunking.parameters()).prepare,
             encoder_thread,
@@ -406,6 +410,7 @@ class WorkerContext:
             encode_texts=self._settings.worker.encode_texts,
             max_contribution_bytes=self._max_contribution_bytes,
             linking_of=collection_settings.linking_of,
+            extractors=extractors,
         )
 
     def _collection_settings(self, producer: ConfirmedProducer) -> CollectionSettings:
@@ -419,7 +424,12 @@ class WorkerContext:
         self._cleanup.push_async_callback(settings_topic.close)
         chunking = self._role.chunking.parameters()
         return CollectionSettings(
-            self._names.curation, settings_topic, producer, chunking, self._retrier("kafka", *AWAY)
+            self._names.curation,
+            settings_topic,
+            producer,
+            chunking,
+            self._retrier("kafka", *AWAY),
+            versions_of(self._settings),
         )
 
     def _partition_reader(self, topic: str, partition: int) -> PartitionReader:

@@ -5,7 +5,15 @@ from typing import Self
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from indexer.chunking.splitter import ChunkingParameters
-from schemas.settings import MIB, EmbeddingSettings, KafkaSettings, LimitSettings, ProcessSettings, StorageSettings
+from schemas.settings import (
+    MIB,
+    EmbeddingSettings,
+    KafkaSettings,
+    LanguageModelSettings,
+    LimitSettings,
+    ProcessSettings,
+    StorageSettings,
+)
 
 _CHUNKING = ChunkingParameters()
 
@@ -154,4 +162,5 @@ class WorkerSettings(ProcessSettings):
     limits: LimitSettings = Field(default_factory=LimitSettings)
     embedding: EmbeddingSettings = Field(default_factory=EmbeddingSettings)
     chunking: ChunkingSettings = Field(default_factory=ChunkingSettings)
+    language_model: LanguageModelSettings = Field(default_factory=LanguageModelSettings)
     worker: WorkerBlock = Field(default_factory=WorkerBlock)

@@ -142,7 +142,7 @@ def summary_of(dropped: CollectionDeleted, chosen: Mapping[str, Any]) -> list[st
     quoted = shlex.quote(dropped.collection)
     sentences += [
         f"Its {name} stays chosen; 'thalweg collections {name} {quoted} --reset' takes it back."
-        for name in ("chunking", "linking")
+        for name in ("chunking", "linking", "extraction")
         if chosen.get(name) is not None
     ]
     return sentences
@@ -209,6 +209,31 @@ def collection_chunking(
         say(f"In the log at {answer['position']}. Documents of {collection} that are sent from now on are cut so.")
     else:
         show_chunking(answer)
+    if not as_json:
+        note_if_empty(collection, answer)
+
+
+@collections_app.command("extraction")
+@plain_failures()
+def collection_extraction(
+    collection: Annotated[str, typer.Argument(help="The collection.")],
+    extractor: Annotated[str | None, typer.Option(help="rules (the default), language_model or spacy.")] = None,
+    reset: Annotated[bool, typer.Option("--reset", help="Back to the default.")] = False,
+    as_json: Json = False,
+    url: Url = None,
+    data_dir: DataDir = None,
+) -> None:
+    """Show or set what finds a collection's entities. It applies to documents sent from then on."""
+    answer, changed = collection_setting(
+        collection, "extraction", {"extractor": extractor}, reset=reset, url=url, data_dir=data_dir
+    )
+    if as_json:
+        print_json(answer)
+    elif changed:
+        say(f"In the log at {answer['position']}. Documents of {collection} that are sent from now on are read by it.")
+    else:
+        origin = "default" if answer["position"] is None else f"chosen at {answer['position']}"
+        print(f"extractor {answer['extractor']:<16} {origin}")
     if not as_json:
         note_if_empty(collection, answer)
 

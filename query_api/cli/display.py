@@ -328,8 +328,8 @@ def show_collections(console: Console, answer: JSONObject) -> None:
     for each in answer["collections"]:
         chosen = [
             f"{setting}: " + " ".join(f"{name}={value}" for name, value in each[setting].items() if value is not None)
-            for setting in ("chunking", "linking")
-            if each[setting] is not None
+            for setting in ("chunking", "linking", "extraction")
+            if each.get(setting) is not None
         ]
         counts = (f"{each[count]:,}" for count in ("documents", "chunks"))
         table.add_row(escape(each["name"]), *counts, escape("; ".join(chosen)))

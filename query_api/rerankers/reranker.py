@@ -10,7 +10,7 @@ import numpy as np
 import structlog
 from numpy.typing import NDArray
 
-from query_api.circuit_breaker import RESET_SECONDS, CircuitBreaker
+from indexer.runtime.circuit_breaker import RESET_SECONDS, CircuitBreaker
 from query_api.rerankers import (
     HOW_TO_CONFIGURE,
     Reranker,

@@ -1,4 +1,5 @@
-"""`/v1/collections`: a list; `…/{collection}/chunking`, `…/linking` and `…/graph`, events on the log; `…/relink`."""
+"""`/v1/collections`: a list; `…/{collection}/chunking`, `…/linking`, `…/extraction` and
+`…/graph`, events on the log; `…/relink`."""
 
 from collections.abc import Callable
 from dataclasses import asdict
@@ -22,8 +23,11 @@ from schemas.curation import (
     ChunkingChoice,
     ChunkingEvent,
     CollectionChunking,
+    CollectionExtraction,
     CollectionLinking,
     CurationEvent,
+    ExtractionChoice,
+    ExtractionEvent,
     LinkingChoice,
     LinkingEvent,
     RelinkAccepted,
@@ -32,6 +36,7 @@ from schemas.curation import (
     SettingAccepted,
     chunking_key,
     encode_choice,
+    extraction_key,
     graph_settings_key,
     linking_key,
     relink_key,
@@ -46,6 +51,7 @@ router = APIRouter(tags=["collections"], route_class=ModelRoute)
 UNREADABLE = (KafkaError, LogUnavailable, TimeoutError, OSError)  # what SettingsReader raises
 CHUNKING_PATH = "/v1/collections/{collection}/chunking"
 LINKING_PATH = "/v1/collections/{collection}/linking"
+EXTRACTION_PATH = "/v1/collections/{collection}/extraction"
 GRAPH_PATH = "/v1/collections/{collection}/graph"
 RELINK_PATH = "/v1/collections/{collection}/relink"
 
@@ -59,7 +65,10 @@ async def list_collections(service: ServiceOf) -> CollectionList:
     notes = []
     try:
         for found in await SettingsReader(service.locate_broker, service.topics.curation, service.skipped).settings():
-            if isinstance(found.event, ChunkingEvent | LinkingEvent) and found.event.choice is not None:
+            if (
+                isinstance(found.event, ChunkingEvent | LinkingEvent | ExtractionEvent)
+                and found.event.choice is not None
+            ):
                 chosen.setdefault(found.event.collection, []).append(found.event)
     except UNREADABLE as error:
         notes.append(f"What was chosen for them is not known: {unreadable(error)}")
@@ -70,6 +79,7 @@ async def list_collections(service: ServiceOf) -> CollectionList:
                 **(counts[name]._asdict() if name in counts else {}),
                 chunking=next((event.choice for event in of if isinstance(event, ChunkingEvent)), None),
                 linking=next((event.choice for event in of if isinstance(event, LinkingEvent)), None),
+                extraction=next((event.choice for event in of if isinstance(event, ExtractionEvent)), None),
             )
             for name, of in sorted(chosen.items())
         ],
@@ -219,6 +229,36 @@ async def put_linking(collection: CollectionInPath, choice: LinkingChoice, servi
 async def delete_linking(collection: CollectionInPath, service: ServiceOf) -> SettingAccepted:
     """No error where nothing was chosen."""
     position = await publish(service, checked_key(linking_key, collection), None)
+    return SettingAccepted(position=position, documents=documents_in(service, collection))
+
+
+@router.get(EXTRACTION_PATH, summary="What finds a collection's entities")
+async def get_extraction(collection: CollectionInPath, service: ServiceOf) -> CollectionExtraction:
+    """What applies to documents that are sent now. Those indexed before keep their entities until they are sent
+    again."""
+    found = await newest_setting(service, checked_key(extraction_key, collection))
+    chosen = (found.event.choice if isinstance(found.event, ExtractionEvent) else None) or ExtractionChoice()
+    return CollectionExtraction(
+        collection=collection,
+        extractor=chosen.extractor or "rules",
+        chosen=chosen,
+        position=None if chosen.extractor is None or found.position is None else str(found.position),
+        documents=documents_in(service, collection),
+    )
+
+
+@router.put(EXTRACTION_PATH, status_code=202, summary="Choose what finds a collection's entities")
+async def put_extraction(collection: CollectionInPath, choice: ExtractionChoice, service: ServiceOf) -> SettingAccepted:
+    """Replaces an earlier choice. It applies to every document that is sent after this answer. What the worker is not
+    set up for becomes a dead letter, with the reason `bad_setting`, and the default stays."""
+    position = await publish(service, checked_key(extraction_key, collection), encode_choice(choice))
+    return SettingAccepted(position=position, documents=documents_in(service, collection))
+
+
+@router.delete(EXTRACTION_PATH, status_code=202, summary="Find a collection's entities by the default again")
+async def delete_extraction(collection: CollectionInPath, service: ServiceOf) -> SettingAccepted:
+    """No error where nothing was chosen."""
+    position = await publish(service, checked_key(extraction_key, collection), None)
     return SettingAccepted(position=position, documents=documents_in(service, collection))
 
 

@@ -9,6 +9,7 @@ import typer
 from schemas.errors import Exit, Failure, WrongSetting, plain_failures
 from schemas.terminal import plain_json, say
 from streams.cli.load import DataDir, Json
+from streams.indexing.extract import versions_of
 
 if TYPE_CHECKING:
     from streams.settings import WorkerSettings
@@ -192,7 +193,7 @@ def _hold_against_log(
             sample = Sample(snapshot.known_documents(), *sampled)
             ledger = await installation.ledger(generation, snapshot, offsets.is_of, offsets.advance, sample.take)
             role = WorkerRole(settings, None)
-            choices = await installation.choices(role.chunking.parameters())
+            choices = await installation.choices(role.chunking.parameters(), versions_of(settings))
             documents = bar("sample")
             documents.is_of(len(sample.records))
             async with open_builder(settings, role, choices) as builder:

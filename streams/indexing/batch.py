@@ -63,7 +63,7 @@ class Batch:
     """`refused` grows until every document has a winner that can be stored, or none.
 
     `stored` are the documents' stored rows, `reached` the stored positions. What was prefetched stays good: these two
-    only decide which of it is needed. `chunking` is what collections have chosen.
+    only decide which of it is needed. `chunking` is what collections have chosen, `extractors` the versions of those.
     """
 
     topic: str
@@ -81,6 +81,7 @@ class Batch:
     unknown_fields: int = 0
     traceparents: dict[Position, str] = field(default_factory=dict)
     partition_of: PartitionOf = unknown_partition
+    extractors: Mapping[str, str] = field(default_factory=dict)
     watch: Stopwatch = field(default_factory=Stopwatch)
 
     def decode(self, limits: LimitSettings, failed_alone: Mapping[Position, Exception]) -> None:
@@ -105,7 +106,8 @@ class Batch:
             if isinstance(event, DocumentUpsert):
                 self.unknown_fields += event.unknown_fields
             chosen = self.chunking.get(event.key.collection)
-            self.events[event.key].append(DecodedEvent.from_record(record, event, chosen))
+            extractor = self.extractors.get(event.key.collection)
+            self.events[event.key].append(DecodedEvent.from_record(record, event, chosen, extractor))
         self.watch.lap("decode")
 
     def resolve(self, keys: set[DocumentKey]) -> list[DecodedEvent]:

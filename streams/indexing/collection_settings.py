@@ -7,7 +7,14 @@ import structlog
 
 from indexer.chunking.splitter import ChunkingParameters
 from indexer.linking import DEFAULT_RULES, LinkingRules
-from schemas.curation import ChunkingEvent, LinkingEvent, RelinkEvent, decode_curation
+from schemas.curation import (
+    ChunkingEvent,
+    ExtractionEvent,
+    ExtractorName,
+    LinkingEvent,
+    RelinkEvent,
+    decode_curation,
+)
 from schemas.errors import MalformedEvent
 from schemas.repairs import Repair, RepairEvent
 from schemas.replays import Replay, ReplayEvent
@@ -30,19 +37,34 @@ class SettingsLog(Protocol):
     async def store_checked_offset(self, offset: int) -> None: ...
 
 
-class CollectionChoices:
-    """What the records of the curation topic, taken in their order, leave of collections' chunking and linking."""
+NOT_SET_UP: Mapping[ExtractorName, str] = {
+    "language_model": "set THALWEG_LANGUAGE_MODEL__BASE_URL and THALWEG_LANGUAGE_MODEL__MODEL",
+    "spacy": "install it with pip install 'thalweg[spacy]'",
+}
+"""What the worker lacks for an extractor that it does not have."""
 
-    def __init__(self, defaults: ChunkingParameters) -> None:
+
+class CollectionChoices:
+    """What the records of the curation topic, taken in their order, leave of collections' chunking, linking and
+    extractors."""
+
+    def __init__(self, defaults: ChunkingParameters, versions: Mapping[ExtractorName, str] | None = None) -> None:
+        """`versions` are those of the extractors that are set up, besides the default ones."""
         self._defaults = defaults
+        self._versions = versions or {}
+        self.extractors: dict[str, str] = {}
+        """The version of the extractor that a collection chose."""
         self.chunking: dict[str, ChunkingParameters] = {}
         self.linking: dict[str, LinkingRules] = {}
         self.changed: set[str] = set()
         """Collections whose documents may have been made by other choices than the present ones."""
 
-    def take(self, event: ChunkingEvent | LinkingEvent) -> None:
-        """Raises MalformedEvent for sizes that do not fit together."""
+    def take(self, event: ChunkingEvent | LinkingEvent | ExtractionEvent) -> None:
+        """Raises MalformedEvent for sizes that do not fit together, and for an extractor that is not set up."""
         self.changed.add(event.collection)
+        if isinstance(event, ExtractionEvent):
+            self._take_extractor(event.collection, event.choice.extractor if event.choice else None)
+            return
         if isinstance(event, LinkingEvent):
             self.linking[event.collection] = DEFAULT_RULES.with_choice(event.choice) if event.choice else DEFAULT_RULES
             return
@@ -54,12 +76,25 @@ class CollectionChoices:
         if chosen != self._defaults:
             self.chunking[event.collection] = chosen
 
+    def _take_extractor(self, collection: str, extractor: ExtractorName | None) -> None:
+        self.extractors.pop(collection, None)
+        if extractor is None or extractor == "rules":
+            return
+        version = self._versions.get(extractor)
+        if version is None:
+            raise MalformedEvent(
+                "bad_setting",
+                f"The worker has no extractor {extractor}: {NOT_SET_UP[extractor]}, and start it again. Until then the "
+                f"collection {collection!r} is extracted by the default.",
+            )
+        self.extractors[collection] = version
+
     def linking_of(self, collection: str) -> LinkingRules:
         return self.linking.get(collection, DEFAULT_RULES)
 
 
 class CollectionSettings:
-    """Chunking and linking of collections that have settings of their own, and relink orders."""
+    """Chunking, linking and extractors of collections that have settings of their own, and relink orders."""
 
     def __init__(
         self,
@@ -68,12 +103,13 @@ class CollectionSettings:
         producer: ConfirmedProducer,
         defaults: ChunkingParameters,
         retrier: Retrier,
+        versions: Mapping[ExtractorName, str] | None = None,
     ) -> None:
         self._topic = topic
         self._settings_log = settings_log
         self._producer = producer
         self._retrier = retrier
-        self._choices = CollectionChoices(defaults)
+        self._choices = CollectionChoices(defaults, versions)
         self._orders: dict[tuple[str, str], RelinkEvent] = {}
         self._repairs: dict[str, Repair] = {}
         self._replays: dict[str, Replay] = {}
@@ -83,6 +119,11 @@ class CollectionSettings:
     def known(self) -> Mapping[str, ChunkingParameters]:
         """As of the last call of `current`."""
         return dict(self._choices.chunking)
+
+    @property
+    def extractors(self) -> Mapping[str, str]:
+        """The version of the extractor that each collection chose, as of the last call of `current`."""
+        return dict(self._choices.extractors)
 
     @property
     def orders(self) -> Sequence[RelinkEvent]:
@@ -129,9 +170,9 @@ class CollectionSettings:
             self._replays.pop(event.id, None)
             if event.replay is not None and event.replay.state != "done":
                 self._replays[event.id] = event.replay
-        elif isinstance(event, (ChunkingEvent, LinkingEvent)):
+        elif isinstance(event, ChunkingEvent | LinkingEvent | ExtractionEvent):
             self._choices.take(event)
-            what = "chunking" if isinstance(event, ChunkingEvent) else "linking"
+            what = {ChunkingEvent: "chunking", LinkingEvent: "linking", ExtractionEvent: "extractor"}[type(event)]
             self._log.info(f"a collection's {what} changed", position=str(record.position), reset=event.choice is None)
 
     def _take_order(self, event: RelinkEvent) -> None:

@@ -141,7 +141,8 @@ class DocumentIndexer:
         """
         async with self._commit_lock:
             chunking = await self._collection_settings.current()  # 1
-            if prefetched is not None and prefetched.chunking == chunking:
+            extractors = self._collection_settings.extractors
+            if prefetched is not None and (prefetched.chunking, prefetched.extractors) == (chunking, extractors):
                 batch = prefetched
                 batch.watch.restart()
             else:
@@ -197,9 +198,25 @@ class DocumentIndexer:
         chunking: Mapping[str, ChunkingParameters],
         failed_alone: Mapping[Position, Exception],
     ) -> Batch:
-        batch = Batch(self._topic, self._generation, records, self._reached, chunking, partition_of=self._partition_of)
+        batch = self._batch(records, self._reached, chunking)
         batch.decode(self._limits, failed_alone)
         return batch
+
+    def _batch(
+        self,
+        records: Sequence[SourceRecord],
+        reached: Mapping[int, StoredPosition],
+        chunking: Mapping[str, ChunkingParameters],
+    ) -> Batch:
+        return Batch(
+            self._topic,
+            self._generation,
+            records,
+            reached,
+            chunking,
+            partition_of=self._partition_of,
+            extractors=self._collection_settings.extractors,
+        )
 
     async def _look_up(self, batch: Batch) -> None:
         """Take the stores' present state into the batch."""
@@ -228,7 +245,7 @@ class DocumentIndexer:
         """
         every = [record for found in records.values() for record in found]
         chunking = await self._collection_settings.current()
-        batch = Batch(self._topic, self._generation, every, {}, chunking, partition_of=self._partition_of)
+        batch = self._batch(every, {}, chunking)
         batch.decode(self._limits, {})
         stored = [row for row in await self._stored_if_intact(list(records)) if row.live]
         kept = [row.key for row in stored if records[row.key] and outlives_log(row, batch.events.get(row.key, ()))]

@@ -1,12 +1,13 @@
 """A document during its commit: its decoded event, then prepared and embedded, then linked; or refused."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
 from indexer.chunking.splitter import ChunkingParameters
 from indexer.documents import PreparedDocument
+from indexer.extraction.extractor import Extraction
 from indexer.pipeline import revision_of
 from schemas.events import DocumentDelete, DocumentEvent, DocumentUpsert
 from schemas.ids import DocumentKey, Position
@@ -15,19 +16,25 @@ from streams.kafka.records import SourceRecord, Stage
 
 @dataclass(frozen=True)
 class DecodedEvent:
-    """A record and its event. `revision` is None for a delete; `chunking` is None where its collection chose none."""
+    """A record and its event. `revision` is None for a delete; `chunking` and `extractor`, a version, are None where
+    its collection chose none."""
 
     record: SourceRecord
     event: DocumentEvent
     revision: str | None
     chunking: ChunkingParameters | None = None
+    extractor: str | None = None
 
     @classmethod
     def from_record(
-        cls, record: SourceRecord, event: DocumentEvent, chunking: ChunkingParameters | None = None
+        cls,
+        record: SourceRecord,
+        event: DocumentEvent,
+        chunking: ChunkingParameters | None = None,
+        extractor: str | None = None,
     ) -> "DecodedEvent":
-        revision = revision_of(event, chunking) if isinstance(event, DocumentUpsert) else None
-        return cls(record, event, revision, chunking)
+        revision = revision_of(event, chunking, extractor) if isinstance(event, DocumentUpsert) else None
+        return cls(record, event, revision, chunking, extractor)
 
     @property
     def key(self) -> DocumentKey:
@@ -60,7 +67,8 @@ class DecodedEvent:
 @dataclass(frozen=True)
 class EmbeddedDocument:
     """`vectors` is (n_chunks, dimension); `encoded` counts the texts that were encoded for this document. `spans` are
-    the entities tagged in each chunk's text, None where there is no tagger."""
+    the entities tagged in each chunk's text, None where there is no tagger; `extractions` what the extractor of its
+    collection found in each chunk, None where that failed, and empty where it chose none."""
 
     event: DecodedEvent
     prepared: PreparedDocument
@@ -68,6 +76,7 @@ class EmbeddedDocument:
     vectors: NDArray[np.float32]
     encoded: int
     spans: tuple[bytes | None, ...]
+    extractions: tuple[Extraction | None, ...] = field(default=(), kw_only=True)
 
 
 @dataclass(frozen=True)

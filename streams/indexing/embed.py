@@ -1,12 +1,13 @@
 """Steps 4 and 5 of the commit: embed the texts of prepared documents, and link their chunks. Nothing is stored here."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol, TypeVar
 
+import msgspec
 import numpy as np
 from cachetools import LRUCache
 from numpy.typing import NDArray
@@ -16,12 +17,14 @@ from indexer.embedding.encoded_text import EncodedText
 from indexer.embedding.encoder import Encoder, text_hash
 from indexer.errors import EncoderBusy, EncoderFailure, EncoderUnavailable
 from indexer.extraction.entity_mentions import EntityMention, decode_spans, encode_spans, entity_mentions
+from indexer.extraction.extractor import entities_of, statements_of
 from indexer.extraction.mention_tagger import Tag
 from indexer.linking import DEFAULT_RULES, LinkingRules, contribution
 from schemas.errors import MalformedEvent
 from schemas.graph_delta import encode_contribution
 from schemas.ids import Position
 from streams.indexing.documents import DecodedEvent, EmbeddedDocument, LinkedDocument, Refused
+from streams.indexing.extract import ExtractorThreads
 from streams.metrics import Stopwatch, WorkerMetrics
 from streams.runtime.progress import Progress
 from streams.runtime.retry import Retrier, bisect
@@ -206,8 +209,10 @@ class DocumentBuilder:
         encode_texts: int,
         max_contribution_bytes: int,
         linking_of: Callable[[str], LinkingRules] = lambda _collection: DEFAULT_RULES,
+        extractors: Mapping[str, ExtractorThreads] | None = None,
     ) -> None:
-        """About `encode_texts` texts are encoded at a time; `linking_of` gives a collection's rules."""
+        """About `encode_texts` texts are encoded at a time; `linking_of` gives a collection's rules, `extractors` are
+        those that collections may choose, by version."""
         self._prepare = prepare
         self._encoder = encoder
         self._encoder_turn = asyncio.Lock()
@@ -217,6 +222,7 @@ class DocumentBuilder:
         self._encode_texts = encode_texts
         self._max_contribution_bytes = max_contribution_bytes
         self._linking_of = linking_of
+        self._extractors = extractors or {}
 
     def without_lookup(self) -> "DocumentBuilder":
         """The same, which encodes every text again: the stored vectors may be wrong."""
@@ -241,7 +247,7 @@ class DocumentBuilder:
                 watch.restart()
                 while (group := await groups.get()) is not None:
                     watch.lap("prepare")
-                    embedded |= await self._embed(group)  # 4
+                    embedded |= await self._extract(await self._embed(group))  # 4
                     watch.lap("embed")
             await preparing
         finally:
@@ -312,6 +318,19 @@ class DocumentBuilder:
         self._recent.update({digest: each for digest, each in encoded.items() if not isinstance(each, Exception)})
         return embedded
 
+    async def _extract(
+        self, embedded: dict[Position, EmbeddedDocument | Refused]
+    ) -> dict[Position, EmbeddedDocument | Refused]:
+        """The documents, those with what the extractor found that their collection chose."""
+        return dict(zip(embedded, await asyncio.gather(*map(self._extract_one, embedded.values())), strict=True))
+
+    async def _extract_one(self, document: EmbeddedDocument | Refused) -> EmbeddedDocument | Refused:
+        extractor = self._extractors.get(document.event.extractor or "")
+        if extractor is None or isinstance(document, Refused):
+            return document
+        prepared, extractions = await extractor.extract(document.prepared)
+        return replace(document, prepared=prepared, extractions=extractions)
+
     def _is_whole(self, stored: EncodedText) -> bool:
         """Whether it need not be encoded again: its entities may not have been tagged."""
         return stored.spans is not None or not self._encoder.tags
@@ -334,7 +353,10 @@ class DocumentBuilder:
 
     def _link(self, document: EmbeddedDocument) -> LinkedDocument:
         rules = self._linking_of(document.prepared.key.collection)
-        whole = contribution(document.prepared, document.vectors, rules, _entities(document))
+        entities = entities_of(document.prepared, document.extractions, _entities(document))
+        statements = statements_of(document.prepared, document.extractions)
+        prepared = msgspec.structs.replace(document.prepared, statements=statements)
+        whole = contribution(prepared, document.vectors, rules, entities)
         names = {about.name for about in whole.about} | {mention.name for mention in whole.mentions}
         names |= {role.name for statement in whole.statements for role in statement.roles}
         return LinkedDocument(

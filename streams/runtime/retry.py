@@ -8,7 +8,7 @@ from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type, wai
 from tenacity.stop import stop_after_attempt, stop_after_delay, stop_base, stop_never
 from tenacity.wait import wait_base, wait_chain, wait_fixed
 
-from indexer.errors import EncoderUnavailable
+from indexer.errors import EncoderUnavailable, ExtractorUnavailable
 from streams.metrics import WorkerMetrics
 from streams.runtime.progress import Progress
 
@@ -93,7 +93,9 @@ class _AtLeastRetryAfter(wait_base):
 
     def __call__(self, retry_state: RetryCallState) -> float:
         error = retry_state.outcome.exception() if retry_state.outcome else None
-        retry_after = error.retry_after_seconds if isinstance(error, EncoderUnavailable) else None
+        retry_after = (
+            error.retry_after_seconds if isinstance(error, EncoderUnavailable | ExtractorUnavailable) else None
+        )
         return max(self._otherwise(retry_state), min(retry_after or 0.0, LONGEST_RETRY_AFTER_SECONDS))
 
 

@@ -12,7 +12,7 @@ from indexer.read.lance import LanceSnapshot
 from kafka_client.async_clients import open_reader, read_range
 from kafka_client.skipped_batches import SkippedBatches
 from kafka_client.unreadable_batches import UnreadableBatch, skip_all
-from schemas.curation import ChunkingEvent, LinkingEvent, decode_curation
+from schemas.curation import ChunkingEvent, ExtractionEvent, ExtractorName, LinkingEvent, decode_curation
 from schemas.dead_letters import CONNECT_PREFIX
 from schemas.errors import MalformedEvent
 from schemas.ids import Position
@@ -42,14 +42,16 @@ class InstallationLog:
     kafka: KafkaSettings
     limits: LimitSettings
 
-    async def choices(self, defaults: ChunkingParameters) -> CollectionChoices:
-        """What collections have chosen by now."""
-        choices = CollectionChoices(defaults)
+    async def choices(
+        self, defaults: ChunkingParameters, versions: Mapping[ExtractorName, str] | None = None
+    ) -> CollectionChoices:
+        """What collections have chosen by now; `versions` as in CollectionChoices."""
+        choices = CollectionChoices(defaults, versions)
         curation = PartitionReader(self.connection, TopicNames(self.kafka.topic_prefix).curation, 0, skip_all)
         async for record in curation.records():
             with suppress(MalformedEvent):  # the worker makes it a dead letter
                 event = decode_curation(record.key, record.value)
-                if isinstance(event, (ChunkingEvent, LinkingEvent)):
+                if isinstance(event, ChunkingEvent | LinkingEvent | ExtractionEvent):
                     choices.take(event)
         return choices
 

@@ -153,7 +153,9 @@ class SampleComparison:
         if gone := len(sample.rows) - len(sample.records):
             skipped.append(f"{gone:,} others of the sample came from records that compaction has taken")
         if self._outdated:
-            skipped.append(f"{self._outdated:,} others were made before the chunking of their collection was changed")
+            skipped.append(
+                f"{self._outdated:,} others were made before another chunking or extractor was chosen for them"
+            )
         named = [f"{key}: {', '.join(each)}" for key, each in sorted(self._differing.items())]
         return SampleReport(
             documents=len(sample.records) - self._outdated,
@@ -171,7 +173,8 @@ class SampleComparison:
             self._differing[row.key] = [f"its record is refused now: {error}"]
             return None
         collection = row.key.collection
-        decoded = DecodedEvent.from_record(record, event, self._choices.chunking.get(collection))
+        chosen, extractor = self._choices.chunking.get(collection), self._choices.extractors.get(collection)
+        decoded = DecodedEvent.from_record(record, event, chosen, extractor)
         if decoded.revision != row.revision and collection in self._choices.changed:
             self._outdated += 1
             return None
@@ -184,6 +187,8 @@ class SampleComparison:
         found, as_stored = await asyncio.to_thread(_text_differences, self._snapshot, row, document)
         if found:
             self._differing[row.key] = found
+        if document.event.extractor is not None:  # a model need not answer the same again
+            return
         for linked in (await self._builder.link([as_stored])).values():
             if isinstance(linked, LinkedDocument):
                 self._contributions[row.key] = decode_contribution(linked.contribution)

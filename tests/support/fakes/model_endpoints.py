@@ -1,4 +1,5 @@
-"""Model endpoints on this machine: OpenAI's `/embeddings` and a re-ranker's `/rerank`; they fail as they are told."""
+"""Model endpoints on this machine, which fail as they are told: OpenAI's `/embeddings` and `/chat/completions`, and a
+re-ranker's `/rerank`."""
 
 import json
 import threading
@@ -10,7 +11,7 @@ from typing import Any, TypeVar
 
 from indexer.embedding.encoder import HashingEncoder
 from query_api.settings import RerankerSettings
-from schemas.settings import EmbeddingSettings
+from schemas.settings import EmbeddingSettings, LanguageModelSettings
 
 Rows = list[dict[str, Any]]
 
@@ -134,6 +135,36 @@ class RerankingEndpoint(Endpoint):
         return {"detail": said}
 
 
+@dataclass
+class ChatEndpoint(Endpoint):
+    """Answers a passage that holds a word of `says` with what stands there, another one with nothing found.
+
+    `said` changes the text of the message, as `Answer.instead` does the whole body.
+    """
+
+    model: str | None = "reader"
+    says: dict[str, Any] = field(default_factory=dict)
+    said: Callable[[str], str | None] = lambda text: text
+    finish_reason: str = "stop"
+
+    def settings(self, **changed: Any) -> LanguageModelSettings:
+        given = {"base_url": self.url, "model": self.model, "api_key": self.key, "timeout_seconds": 5.0}
+        return LanguageModelSettings.model_validate({**given, **changed})
+
+    def answer_to(self, path: str, body: dict[str, Any]) -> Answer:
+        return self.next_answer() if (path, body["model"]) == ("/v1/chat/completions", self.model) else Answer(404)
+
+    def content(self, answer: Answer, body: dict[str, Any]) -> Any:
+        passage = body["messages"][-1]["content"].partition("Passage:")[2]
+        found = next((said for word, said in self.says.items() if word in passage), {"entities": [], "statements": []})
+        message = {"role": "assistant", "content": self.said(json.dumps(found))}
+        choice = {"index": 0, "message": message, "finish_reason": self.finish_reason}
+        return {"id": "1", "object": "chat.completion", "model": body["model"], "choices": [choice]}
+
+    def refusal(self, said: str) -> Any:
+        return {"error": {"message": said, "type": "error", "code": None}}
+
+
 def common_words(question: str, text: str) -> float:
     """How many words of the text the question has."""
     return float(len({word.strip(".?,") for word in text.lower().split()} & set(question.lower().strip("?").split())))
@@ -148,6 +179,12 @@ def embeddings_endpoint(**given: Any) -> Iterator[EmbeddingsEndpoint]:
 @contextmanager
 def reranking_endpoint(**given: Any) -> Iterator[RerankingEndpoint]:
     with _running(lambda url: RerankingEndpoint(url, **given)) as endpoint:
+        yield endpoint
+
+
+@contextmanager
+def chat_endpoint(**given: Any) -> Iterator[ChatEndpoint]:
+    with _running(lambda url: ChatEndpoint(url, **given)) as endpoint:
         yield endpoint
 
 

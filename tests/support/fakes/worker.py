@@ -16,6 +16,7 @@ from indexer.documents import PreparedDocument
 from indexer.embedding.encoded_text import EncodedText
 from indexer.embedding.encoder import HashingEncoder
 from indexer.errors import TransientStoreError, UnparsableDocument
+from indexer.extraction.extractor import Extractor
 from indexer.linking import DEFAULT_RULES, LinkingRules
 from indexer.pipeline import prepare
 from indexer.schema import DocumentRow, StoredPosition
@@ -29,6 +30,7 @@ from streams.indexing.batch import unknown_partition
 from streams.indexing.commit import DocumentIndexer
 from streams.indexing.documents import DecodedEvent
 from streams.indexing.embed import DocumentBuilder, EncoderThread
+from streams.indexing.extract import ExtractorThreads
 from streams.kafka.producer import ConfirmedProducer
 from streams.kafka.records import SourceRecord
 from streams.metrics import WorkerMetrics
@@ -187,9 +189,10 @@ class ChokingPreparer:
 
 @dataclass
 class ChosenInMemory:
-    """How collections are cut; a story changes it between two commits."""
+    """How collections are cut and extracted; a story changes it between two commits."""
 
     known: dict[str, ChunkingParameters] = field(default_factory=dict)
+    extractors: dict[str, str] = field(default_factory=dict)
 
     async def current(self) -> dict[str, ChunkingParameters]:
         return dict(self.known)
@@ -227,12 +230,20 @@ class Bench:
     linking: dict[str, LinkingRules] = field(default_factory=dict)
     commit_lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     partition_of: Callable[[bytes], int | None] = unknown_partition
+    extractor: Extractor | None = None
 
     def __post_init__(self) -> None:
         self.thread = StoreThread("lance", self.metrics, self.progress, first_wait_seconds=0.001)
         self.encoding = EncoderThread(
             self.encoder, self.metrics, self.progress, retry_seconds=(0.001, 0.002, 0.004), first_wait_seconds=0.001
         )
+        self.extractors = {
+            each.version: ExtractorThreads(
+                each, self.metrics, self.progress, retry_seconds=(0.001, 0.002, 0.004), reset_seconds=0.001
+            )
+            for each in (self.extractor,)
+            if each is not None
+        }
         self.producer = ConfirmedProducer(
             self.broker, NAMES, GENERATION, self.metrics, self.progress, first_wait_seconds=0.001
         )
@@ -250,6 +261,7 @@ class Bench:
                 encode_texts=2,
                 max_contribution_bytes=self.max_contribution_bytes,
                 linking_of=lambda collection: self.linking.get(collection, DEFAULT_RULES),
+                extractors=self.extractors,
             ),
             producer=self.producer,
             metrics=self.metrics,
@@ -267,6 +279,8 @@ class Bench:
     def close(self) -> None:
         self.thread.end()
         self.encoding.close()
+        for each in self.extractors.values():
+            each.close()
 
     def state(self) -> tuple[Any, ...]:
         """All that must not depend on how the log was cut, or how often it was read."""

@@ -189,6 +189,7 @@ def _json(body: dict[str, Any]) -> bytes:
     [
         "/v1/documents", "/v1/documents/ada", "/v1/documents/ada/status", "/v1/formats", "/v1/chunks/x", "/v1/nodes/x",
         "/v1/graph?node=x", "/v1/collections", "/v1/collections/a/linking", "/v1/collections/a/chunking",
+        "/v1/collections/a/extraction",
         "/v1/dead-letters", "/v1/dead-letters/0:1", "/v1/retrievals", "/v1/retrievals/r_1", "/v1/analytics/queries",
         "/v1/analytics/popular-chunks", "/v1/analytics/chunks/x", "/v1/cache", "/v1/status", "/v1/evaluations",
         "/v1/evaluations/e_1", "/v1/search?q=x",

@@ -5,7 +5,7 @@ import pytest
 from query_api.index.collection_settings import NewestRecord
 from query_api.ingest.producer import OutgoingRecord
 from query_api.routes import collections
-from schemas.curation import LinkingChoice, LinkingEvent, RelinkEvent, Relinking
+from schemas.curation import ExtractionChoice, ExtractionEvent, LinkingChoice, LinkingEvent, RelinkEvent, Relinking
 from schemas.ids import Position
 from tests.support.fakes.service import Running, problem
 
@@ -84,3 +84,23 @@ async def test_weights_and_thresholds_have_bounds(running: Running, choice: dict
 async def test_without_kafka_nothing_is_ordered(running: Running) -> None:
     for answer in (await running.http.post(RELINK), await running.get(PATH), await running.get(f"{RELINK}/a")):
         assert problem(answer)["status"] == 503
+
+
+async def test_an_extractor_is_chosen_by_an_event(
+    running: Running, sent: list[OutgoingRecord], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = "/v1/collections/a/extraction"
+    assert (await running.http.put(path, json={"extractor": "language_model"})).status_code == 202
+    assert (await running.http.put(path, json={"extractor": "magic"})).status_code == 422
+    assert (await running.http.delete(path)).status_code == 202
+    assert sent == [
+        OutgoingRecord(b"a/settings/extraction", b'{"extractor":"language_model"}'),
+        OutgoingRecord(b"a/settings/extraction", None),
+    ]
+    choice = ExtractionChoice(extractor="language_model")
+    topic_says(monkeypatch, NewestRecord(ExtractionEvent("a", choice), Position(0, 4)))
+    chosen = (await running.http.get(path)).json()
+    assert (chosen["extractor"], chosen["position"]) == ("language_model", "0:4")
+    topic_says(monkeypatch, NewestRecord(ExtractionEvent("a", None), Position(0, 5)))
+    default = (await running.http.get(path)).json()
+    assert (default["extractor"], default["position"]) == ("rules", None)

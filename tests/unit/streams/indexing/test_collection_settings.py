@@ -134,3 +134,23 @@ async def test_an_edit_that_cannot_be_read_becomes_a_dead_letter_once(bench: Ben
         await settings_on(curation, bench).current()
         curation.read = 0
     assert [letter["thalweg.reason"] for letter in bench.broker.letters()] == ["wrong_type", "wrong_type"]
+
+
+async def test_an_extractor_is_chosen_where_it_is_set_up_and_else_becomes_a_dead_letter(bench: Bench) -> None:
+    curation = CurationInMemory()
+    retrier = Retrier("kafka", (OSError,), bench.metrics, bench.progress, first_wait_seconds=0.001)
+    versions = {"language_model": "language_model:m:1"}
+    settings = CollectionSettings(NAMES.curation, curation, bench.producer, DEFAULTS, retrier, versions)
+    curation.state("a/settings/extraction", b'{"extractor": "language_model"}')
+    curation.state("b/settings/extraction", b'{"extractor": "rules"}')
+    await settings.current()
+    assert settings.extractors == {"a": "language_model:m:1"}
+    curation.state("a/settings/extraction", b'{"extractor": "spacy"}')
+    await settings.current()
+    assert settings.extractors == {}
+    (letter,) = bench.broker.letters()
+    assert letter["thalweg.reason"] == "bad_setting"
+    curation.state("a/settings/extraction", b'{"extractor": "language_model"}')
+    curation.state("a/settings/extraction", None)
+    await settings.current()
+    assert settings.extractors == {}
