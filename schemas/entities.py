@@ -78,6 +78,13 @@ class StatementDetail(BaseModel):
     evidence: list[Evidence] = Field(description="A few of them.")
 
 
+class StatementSample(BaseModel):
+    """Facts at random, the strongest first."""
+
+    statements: list[StatementDetail]
+    graph_position: int
+
+
 class EntityDocument(BaseModel):
     """A document that mentions the entity; `about` where it is the document's subject."""
 

@@ -68,6 +68,29 @@ def show_paths(
     show_answer("/v1/paths", params, _show_paths, as_json=as_json, url=url, data_dir=data_dir)
 
 
+@plain_failures()
+def show_statements(
+    collection: Annotated[str | None, typer.Option(help="Of this collection only.")] = None,
+    predicate: Annotated[str | None, typer.Option(help="Only with this one, such as is_a.")] = None,
+    sample: Annotated[int, typer.Option(min=0, help="The seed: the same gives the same.")] = 0,
+    limit: Annotated[int, typer.Option(min=1, max=1_000, help="Statements, at most.")] = 100,
+    as_json: Json = False,
+    url: Url = None,
+    data_dir: DataDir = None,
+) -> None:
+    """Show statements at random with their sentences, to judge them by."""
+    params = {"collection": collection, "predicate": predicate, "sample": sample, "limit": limit}
+    given = {name: value for name, value in params.items() if value is not None}
+    show_answer("/v1/statements", given, _show_statements, as_json=as_json, url=url, data_dir=data_dir)
+
+
+def _show_statements(console: "PlainConsole", answer: dict[str, Any]) -> None:
+    if not answer["statements"]:
+        console.print("Nothing is stated.")
+    for line in _facts(answer["statements"]):
+        console.print(escape(line))
+
+
 def _show_list(console: "PlainConsole", answer: dict[str, Any]) -> None:
     if not answer["entities"]:
         console.print("There are no such entities.")
@@ -109,11 +132,7 @@ def _description(answer: dict[str, Any]) -> "Iterator[str]":
     others = [alias["surface"] for alias in answer["aliases"] if alias["surface"] != answer["label"]]
     if others:
         yield f"  also written {', '.join(others)}"
-    for each in answer["statements"]:
-        further = "".join(f", {part['role']} {part['entity']['label']}" for part in each["further"])
-        fact = f"{each['subject']['label']} -{each['predicate']}-> {each['object']['label']}"
-        yield f"  {fact}{further} ({each['strength']}{', by people' if each['by_people'] else ''})"
-        yield from _evidence(each["evidence"][:1])
+    yield from _facts(answer["statements"])
     for document in answer["documents"]:
         about = ", about it" if document["about"] else ""
         yield f"  in {document['document_id']}: {document['title']} ({document['mentions']} mentions{about})"
@@ -123,6 +142,14 @@ def _description(answer: dict[str, Any]) -> "Iterator[str]":
     for related in answer["consolidated"]:
         noun = "document" if related["documents"] == 1 else "documents"
         yield f"  beside {related['entity']['label']} (in {related['documents']} {noun}, never in one chunk)"
+
+
+def _facts(statements: list[dict[str, Any]]) -> "Iterator[str]":
+    for each in statements:
+        further = "".join(f", {part['role']} {part['entity']['label']}" for part in each["further"])
+        fact = f"{each['subject']['label']} -{each['predicate']}-> {each['object']['label']}"
+        yield f"  {fact}{further} ({each['strength']}{', by people' if each['by_people'] else ''})"
+        yield from _evidence(each["evidence"][:1])
 
 
 def _evidence(evidence: list[dict[str, Any]]) -> "Iterator[str]":

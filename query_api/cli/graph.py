@@ -12,6 +12,7 @@ import typer
 
 from query_api.cli.app import DataDir, Json, Url, print_json, service_client, show_answer
 from query_api.cli.communities import show_communities
+from query_api.cli.entity_display import show_statements
 from schemas.errors import WrongSetting, plain_failures
 from schemas.terminal import say
 
@@ -25,6 +26,7 @@ edges_app = typer.Typer(no_args_is_help=True, help="Edges made by hand.")
 graph_app.add_typer(nodes_app, name="nodes")
 graph_app.add_typer(edges_app, name="edges")
 graph_app.command("communities")(show_communities)
+graph_app.command("statements")(show_statements)
 app.add_typer(graph_app, name="graph")
 
 Collection = Annotated[str, typer.Option(help="The collection.")]

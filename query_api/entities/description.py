@@ -112,16 +112,21 @@ class EntityDescriber:
         """What is stated, or joined by people, with these entities as subject or object, the strongest first."""
         return self._facts.of_entities(keys)
 
+    def of_statements(self, statements: Iterable[Statement]) -> list[StatementDetail]:
+        """What these state, each fact once, the strongest first."""
+        facts = self._facts.of_statements(statements)
+        texts = self._texts_of(facts)
+        return [self._statement(fact, texts) for fact in facts]
+
     def of_chunk(self, chunk: int) -> tuple[list[EntityRef], list[StatementDetail]]:
         """The entities that a chunk mentions, in the order of the catalogue, and what it states."""
         mentions = typed_mentions_in(self._view.segments, np.array([chunk]))
         rows = {row for each in mentions if (row := self._catalogue.row_of(each.entity)) is not None}
         passage = np.array([self._view.passage_of_chunk(chunk)])
-        facts = self._facts.of_statements(each for each in self._view.statements_in(passage) if each.chunk == chunk)
-        texts = self._texts_of(facts)
+        stated = (each for each in self._view.statements_in(passage) if each.chunk == chunk)
         return (
             [self.reference(End(row, 0, "")) for row in sorted(rows)],
-            [self._statement(fact, texts) for fact in facts],
+            self.of_statements(stated),
         )
 
     def reference(self, end: End) -> EntityRef:

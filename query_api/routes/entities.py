@@ -13,13 +13,14 @@ from query_api.entities.catalogue import Entity, EntityCatalogue
 from query_api.entities.description import EntityDescriber, summary
 from query_api.entities.meaning import NEAREST_CHUNKS, entities_by_meaning
 from query_api.entities.paths import PathFinder
+from query_api.entities.statements import sample_statements
 from query_api.errors import ApiProblem, problem_responses
 from query_api.index.graph.identifiers import key_of
 from query_api.index.snapshot import Snapshot
 from query_api.index.text.segments import Scope
 from query_api.routes.edits import Cursor, current_curation
 from query_api.routes.parameters import COLLECTION, ServiceOf, Since, first_ms
-from schemas.entities import EntityDetail, EntityPage, EntityPaths
+from schemas.entities import EntityDetail, EntityPage, EntityPaths, StatementSample
 from schemas.receipts import TOKEN_PATTERN
 
 router = APIRouter(tags=["entities"])
@@ -118,6 +119,32 @@ async def get_entity(
     def read() -> EntityDetail:
         entity = _require(catalogue, entity_id, collection)
         return _describer(snapshot, catalogue).describe(entity, limit, from_ms)
+
+    return await service.read(read)
+
+
+@router.get("/v1/statements", summary="Statements at random", responses=problem_responses(400, 409, 503))
+async def get_statements(
+    service: ServiceOf,
+    collection: Annotated[
+        str | None, Query(max_length=128, description="All collections when left out.", json_schema_extra=COLLECTION)
+    ] = None,
+    predicate: Annotated[
+        str | None, Query(max_length=200, description="Only with this one.", examples=["is_a"])
+    ] = None,
+    sample: Annotated[int, Query(ge=0, lt=2**32, description="The seed: the same gives the same.")] = 0,
+    limit: Annotated[int, Query(ge=1, le=1_000)] = 100,
+    after: AfterToken = None,
+    after_edit: AfterEdit = None,
+    wait_seconds: WaitSeconds = 10.0,
+) -> StatementSample:
+    """What documents state, drawn at random to be judged by people, each with the sentence that says so."""
+    snapshot, catalogue = await _catalogue(service, after, after_edit, wait_seconds)
+
+    def read() -> StatementSample:
+        drawn = sample_statements(snapshot.graph, collection, predicate, limit, sample)
+        statements = _describer(snapshot, catalogue).of_statements(drawn)
+        return StatementSample(statements=statements, graph_position=snapshot.graph.position)
 
     return await service.read(read)
 

@@ -2,6 +2,7 @@
 
 from query_api.entities.catalogue import Entity
 from query_api.entities.consolidation import MOST_OF_A_DOCUMENT
+from query_api.entities.statements import sample_statements
 from query_api.index.graph.view import GraphView
 from schemas.entities import EntityDetail
 from tests.support.fakes.text_stores import Page
@@ -127,3 +128,10 @@ def test_consolidation_takes_what_a_document_mentions_most() -> None:
     )
     view = GraphView.from_contributions([page.contribution()], 0)
     assert len(described("Beacon", view, limit=500).consolidated) == MOST_OF_A_DOCUMENT
+
+
+def test_statements_drawn_are_shown_with_their_sentences() -> None:
+    view = view_of()
+    (shown,) = describer_of(view).of_statements(sample_statements(view, COLLECTION, "owns", 10, seed=0))
+    assert (shown.subject.label, shown.object.label, shown.stated) == ("Team Petrel", "Beacon", 1)
+    assert [each.sentence for each in shown.evidence] == ["Team Petrel owns Beacon."]

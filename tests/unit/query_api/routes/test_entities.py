@@ -57,3 +57,9 @@ async def test_a_path_to_itself_is_none(running: Running) -> None:
     answer = (await running.get("/v1/paths", **{"from": "Ada", "to": ADA, "collection": "a"})).json()
     assert answer["paths"] == []
     assert answer["source"]["label"] == "Ada"
+
+
+async def test_a_sample_of_statements_is_of_what_is_there(running: Running) -> None:
+    answer = (await running.get("/v1/statements", collection="nowhere", sample="2")).json()
+    assert answer["statements"] == []
+    assert (await running.get("/v1/statements", sample="-1")).status_code == 422
