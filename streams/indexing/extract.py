@@ -12,6 +12,7 @@ from indexer.documents import Chunk, PreparedDocument
 from indexer.errors import ExtractorFailure, ExtractorRefused, ExtractorUnavailable, UnusableAnswer
 from indexer.extraction.extractor import Extraction, Extractor, known_names, taken
 from indexer.extraction.language_model import LanguageModel, version_of
+from indexer.extraction.spacy_model import LazyPipeline, SpacyModel, spacy_version
 from indexer.runtime.circuit_breaker import CircuitBreaker
 from schemas.curation import ExtractorName
 from schemas.ids import sha256_hex
@@ -30,6 +31,8 @@ def versions_of(settings: WorkerSettings) -> dict[ExtractorName, str]:
     found: dict[ExtractorName, str] = {}
     if (version := version_of(settings.language_model)) is not None:
         found["language_model"] = version
+    if (version := spacy_version()) is not None:
+        found["spacy"] = version
     return found
 
 
@@ -54,7 +57,7 @@ class ExtractorThreads:
         self._extractor = extractor
         self._progress = progress
         self._retry_seconds = retry_seconds
-        self._retrier = Retrier("language model", (), metrics, progress, first_wait_seconds=1.0)
+        self._retrier = Retrier("extractor answers", (), metrics, progress, first_wait_seconds=1.0)
         self._breaker = CircuitBreaker(reset_seconds)
         self._threads = ThreadPoolExecutor(extractor.at_once, thread_name_prefix="extract")
         self._running = 0  # documents
@@ -132,4 +135,6 @@ def open_extractors(
     extractors: list[Extractor] = []
     if "language_model" in versions_of(settings):
         extractors.append(LanguageModel(settings.language_model))
+    if (version := spacy_version()) is not None:
+        extractors.append(SpacyModel(LazyPipeline(), version))
     return {each.version: ExtractorThreads(each, metrics, progress) for each in extractors}

@@ -6,6 +6,7 @@ import pytest
 
 from indexer.extraction.language_model import LanguageModel
 from schemas.graph_delta import Contribution, decode_contribution
+from streams.indexing import extract
 from streams.indexing.extract import open_extractors, versions_of
 from streams.metrics import WorkerMetrics
 from streams.runtime.progress import Progress
@@ -119,11 +120,17 @@ async def test_what_is_prefetched_before_the_choice_is_read_again_after_it(bench
     assert "hums_at" in {one.predicate for one in contribution(bench).statements}
 
 
-async def test_only_extractors_that_are_set_up_are_opened(endpoint: ChatEndpoint) -> None:
+async def test_only_extractors_that_are_set_up_are_opened(
+    endpoint: ChatEndpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(extract, "spacy_version", lambda: None)
     bare = WorkerSettings()
     assert versions_of(bare) == {} == open_extractors(bare, WorkerMetrics(), Progress())
     settings = WorkerSettings(language_model=endpoint.settings())
     opened = open_extractors(settings, WorkerMetrics(), Progress())
     assert list(opened) == list(versions_of(settings).values()) == ["language_model:reader:1"]
-    for each in opened.values():
+    monkeypatch.setattr(extract, "spacy_version", lambda: "spacy:3:3")
+    both = open_extractors(settings, WorkerMetrics(), Progress())
+    assert list(both) == list(versions_of(settings).values()) == ["language_model:reader:1", "spacy:3:3"]
+    for each in (*opened.values(), *both.values()):
         each.close()
