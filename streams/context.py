@@ -35,7 +35,7 @@ from streams.generations.role import WorkerRole
 from streams.indexing.collection_settings import CollectionSettings
 from streams.indexing.commit import DocumentIndexer
 from streams.indexing.embed import PROBE, DocumentBuilder, EncoderThread, VectorLookup
-from streams.indexing.extract import open_extractors, versions_of
+from streams.indexing.extract import open_extractors, outdated_note, versions_of
 from streams.indexing.missed_deletes import AWAY_TOO_LONG, MissedDeletes
 from streams.indexing.prepare import Parsers, Preparer
 from streams.indexing.reapply import Reapplier
@@ -108,6 +108,10 @@ class WorkerContext:
             if report.differences:
                 self._log.warning("a topic is not as it should be; it is used as it is", topic=report.sentence())
         stores = await self._open_stores(generation, encoder.dimension)
+        if self._settings.language_model.base_url is not None:
+            stored = await stores.kuzu.run(stores.graph.extractors)
+            if (note := outdated_note(stored, self._settings)) is not None:
+                self._health.note_for_good(note)
         communities = self._communities(generation)
         snapshots = self._snapshots(generation, stores, communities.changed)
         self._cleanup.push_async_callback(snapshots.make)

@@ -20,6 +20,8 @@ from schemas.settings import LanguageModelSettings
 
 PROMPT_VERSION = 1
 """Another one with every change of what is asked, or of what is taken of the answer."""
+LANGUAGE_MODEL_VERSION = "language_model:"
+"""What every version begins with."""
 _TRANSIENT = frozenset({408, 409, 425})  # and all from 500 on
 _TYPES = (*(each for each in ENTITY_TYPES if each != "identifier"), "number")
 _INSTRUCTION = f"""You read a passage and list what it names and states, as JSON.
@@ -169,4 +171,4 @@ def version_of(settings: LanguageModelSettings) -> str | None:
     """Of the model and of what it is asked; None where none is set up. Other weights need another name."""
     if settings.base_url is None or settings.model is None:
         return None
-    return f"language_model:{settings.model}:{PROMPT_VERSION}"
+    return f"{LANGUAGE_MODEL_VERSION}{settings.model}:{PROMPT_VERSION}"

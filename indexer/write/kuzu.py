@@ -116,6 +116,11 @@ class GraphWriter:
             found = self._database.documents(list(by_id)) if by_id else {}
         return {by_id[identifier]: stored for identifier, stored in found.items()}
 
+    def extractors(self) -> set[str]:
+        """The extractors that its statements come from."""
+        with self._failing_in_doubt("tell its extractors"):
+            return self._database.extractors()
+
     def snapshot(self) -> GraphSnapshot:
         """Publish the graph as the newest snapshot, and compact it where that is due."""
         copy = self.copy()

@@ -92,6 +92,10 @@ class GraphDatabase:
         )
         return {identifier: (revision, chunks) for identifier, revision, chunks in found.get_all()}
 
+    def extractors(self) -> set[str]:
+        """The extractors of all statements."""
+        return self._ids("MATCH (statement:Statement) RETURN DISTINCT statement.extractor AS id")
+
     def copy_in(self, table: str, rows: pa.Table) -> None:
         if rows.num_rows:
             self.run(f"COPY {table} FROM $rows", rows=rows)

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
@@ -11,7 +11,7 @@ import msgspec
 from indexer.documents import Chunk, PreparedDocument
 from indexer.errors import ExtractorFailure, ExtractorRefused, ExtractorUnavailable, UnusableAnswer
 from indexer.extraction.extractor import Extraction, Extractor, known_names, taken
-from indexer.extraction.language_model import LanguageModel, version_of
+from indexer.extraction.language_model import LANGUAGE_MODEL_VERSION, LanguageModel, version_of
 from indexer.extraction.spacy_model import LazyPipeline, SpacyModel, spacy_version
 from indexer.runtime.circuit_breaker import CircuitBreaker
 from schemas.curation import ExtractorName
@@ -34,6 +34,19 @@ def versions_of(settings: WorkerSettings) -> dict[ExtractorName, str]:
     if (version := spacy_version()) is not None:
         found["spacy"] = version
     return found
+
+
+def outdated_note(stored: Collection[str], settings: WorkerSettings) -> str | None:
+    """What the operator should know where statements come from another language model, or another prompt, than is set
+    up. `stored` are the extractors of the graph's statements."""
+    version = version_of(settings.language_model)
+    others = sorted(each for each in stored if each.startswith(LANGUAGE_MODEL_VERSION) and each != version)
+    if version is None or not others:
+        return None
+    return (
+        f"Documents were read by {', '.join(others)}; those that are sent from now on are read by {version}: 'thalweg "
+        "rebuild' reads all by it."
+    )
 
 
 class ExtractorThreads:

@@ -56,6 +56,18 @@ def test_documents_are_told_with_their_revisions_and_chunks(writer: GraphWriter)
     assert writer.documents([]) == {}
 
 
+def test_the_extractors_of_its_statements_are_told_as_long_as_there_are_statements(writer: GraphWriter) -> None:
+    assert writer.extractors() == set()
+    key, made = document(7)
+    assert made is not None
+    stated = {statement.extractor for statement in made.statements}
+    assert stated
+    writer.apply([(key, made)], 1)
+    assert writer.extractors() == stated
+    writer.apply([(key, None)], 2)
+    assert writer.extractors() == set()
+
+
 def test_an_empty_graph_reads_as_empty_tables(writer: GraphWriter, generation: Generation) -> None:
     graph = tables_of(writer, generation)
 

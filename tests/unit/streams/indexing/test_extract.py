@@ -7,7 +7,7 @@ import pytest
 from indexer.extraction.language_model import LanguageModel
 from schemas.graph_delta import Contribution, decode_contribution
 from streams.indexing import extract
-from streams.indexing.extract import open_extractors, versions_of
+from streams.indexing.extract import open_extractors, outdated_note, versions_of
 from streams.metrics import WorkerMetrics
 from streams.runtime.progress import Progress
 from streams.settings import WorkerSettings
@@ -118,6 +118,16 @@ async def test_what_is_prefetched_before_the_choice_is_read_again_after_it(bench
     bench.choices.extractors = chosen
     await bench.indexer.index(records, prefetched)
     assert "hums_at" in {one.predicate for one in contribution(bench).statements}
+
+
+def test_another_model_than_before_offers_the_rebuild(endpoint: ChatEndpoint) -> None:
+    settings = WorkerSettings(language_model=endpoint.settings())
+    assert outdated_note({"sentence", "language_model:reader:1"}, settings) is None
+    note = outdated_note({"sentence", "language_model:reader:1", "language_model:old:1"}, settings)
+    assert note is not None
+    assert "language_model:old:1" in note
+    assert "thalweg rebuild" in note
+    assert outdated_note({"language_model:old:1"}, WorkerSettings()) is None
 
 
 async def test_only_extractors_that_are_set_up_are_opened(
