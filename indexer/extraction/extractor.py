@@ -21,6 +21,7 @@ from schemas.graph_delta import ENTITY_TYPES
 
 MODEL_CONFIDENCE = 0.7  # of all that it says: it gives no probability; above the rules' types
 MAX_KNOWN_NAMES = 40
+MAX_ANSWERED = 256  # entities, and statements, of one answer that are looked for in the text
 IS_A = "is_a"
 _PREDICATE = re.compile(r"[a-z][a-z0-9_]{0,63}")
 
@@ -90,13 +91,14 @@ def known_names(prepared: PreparedDocument) -> list[str]:
 def taken(prepared: PreparedDocument, chunk: Chunk, answer: ExtractorAnswer, version: str) -> Extraction:
     """The part of an answer that the chunk's text bears out, each name and each statement once.
 
-    Numbers are left out, and times that are no calendar time, as those of the tagger are. An entity's definition makes
-    the statement `is_a`, where it stands in a sentence that names the entity.
+    Of each list the first MAX_ANSWERED are looked at, so that a long answer takes little time. Numbers
+    are left out, and times that are no calendar time, as those of the tagger are. An entity's definition makes the
+    statement `is_a`, where it stands in a sentence that names the entity.
     """
     mentions: dict[str, EntityMention] = {}
     statements: dict[tuple[str, str, str], Statement] = {}
-    refused = 0
-    for entity in answer.entities:
+    refused = sum(max(0, len(each) - MAX_ANSWERED) for each in (answer.entities, answer.statements or ()))
+    for entity in answer.entities[:MAX_ANSWERED]:
         places = list(_places(chunk.text, entity.name))
         name = _name(entity.name)
         if not places or not name or entity.type not in (*ENTITY_TYPES, "number"):
@@ -119,7 +121,7 @@ def taken(prepared: PreparedDocument, chunk: Chunk, answer: ExtractorAnswer, ver
             defining = _definition(prepared, chunk, entity, sentences, version)
             refused += defining is None
             _add(statements, defining)
-    for stated in answer.statements or ():
+    for stated in (answer.statements or [])[:MAX_ANSWERED]:
         found = _statement(prepared, chunk, stated, version)
         refused += found is None
         _add(statements, found)

@@ -5,6 +5,7 @@ from typing import Any
 from indexer.chunking.splitter import ChunkingParameters
 from indexer.documents import PreparedDocument
 from indexer.extraction.extractor import (
+    MAX_ANSWERED,
     AnsweredEntity,
     AnsweredStatement,
     Extraction,
@@ -54,6 +55,12 @@ def test_invented_names_unknown_types_and_parts_of_words_are_refused() -> None:
         AnsweredEntity("Beacon" * 100_000, "product"),
     )
     assert (found.mentions, found.refused) == ((), 8)
+
+
+def test_of_an_endless_answer_the_beginning_is_looked_at() -> None:
+    invented = [AnsweredEntity(f"Name {number}", "thing") for number in range(MAX_ANSWERED)]
+    found = of(*invented, AnsweredEntity("Beacon", "product"))
+    assert (found.mentions, found.refused) == ((), MAX_ANSWERED + 1)
 
 
 def test_numbers_and_times_are_treated_as_the_rules_do() -> None:
