@@ -1,4 +1,4 @@
-"""The commands `thalweg collections …` and `thalweg relink`: list, chunking, linking, delete."""
+"""The commands `thalweg collections …` and `thalweg relink`: list, settings, delete."""
 
 import json
 import shlex
@@ -236,6 +236,42 @@ def collection_extraction(
         print(f"extractor {answer['extractor']:<16} {origin}")
     if not as_json:
         note_if_empty(collection, answer)
+
+
+@collections_app.command("graph")
+@plain_failures()
+def collection_graph(
+    collection: Annotated[str, typer.Argument(help="The collection.")],
+    file: Annotated[Path | None, typer.Option(help="JSON with node_types, predicates or both.")] = None,
+    reset: Annotated[bool, typer.Option("--reset", help="Back to anything.")] = False,
+    as_json: Json = False,
+    url: Url = None,
+    data_dir: DataDir = None,
+) -> None:
+    """Show or set what people may add to a collection's graph. What was made before stays."""
+    choice = {} if file is None else graph_choice_in(file)
+    answer, changed = collection_setting(collection, "graph", choice, reset=reset, url=url, data_dir=data_dir)
+    if as_json:
+        print_json(answer)
+    elif changed:
+        rule = "allowed" if reset else "refused where they do not fit"
+        say(f"In the log at {answer['position']}. Edits of {collection} are {rule} from now on.")
+    else:
+        print_json(answer["chosen"])
+    if not as_json:
+        note_if_empty(collection, answer)
+
+
+def graph_choice_in(file: Path) -> dict[str, Any]:
+    """What the file chooses; the service checks it. Raises WrongSetting for a file that is no JSON object or chooses
+    nothing."""
+    try:
+        choice = json.loads(file.read_bytes())
+    except (OSError, ValueError, RecursionError) as error:
+        raise WrongSetting(f"{file} cannot be read as JSON: {error}") from error
+    if not isinstance(choice, dict) or all(value is None for value in choice.values()):
+        raise WrongSetting(f"{file} is to hold a JSON object with node_types, predicates or both.")
+    return choice
 
 
 @collections_app.command("delete")

@@ -1,6 +1,7 @@
 """`thalweg collections chunking` and `delete`, at a service that is a double."""
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -77,6 +78,24 @@ def test_a_collections_chunking_is_shown_chosen_and_reset(monkeypatch: pytest.Mo
     result, stub = run(monkeypatch, *command, "--reset")
     assert (stub.asked, result.exit_code) == ({"path": path}, 0)
     result, stub = run(monkeypatch, *command, "--reset", "--language", "de")
+    assert (stub.asked, result.exit_code) == ({}, Exit.USAGE)
+
+
+def test_what_people_may_add_to_a_graph_is_shown_chosen_and_reset(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    command, file = ("collections", "graph", "notes"), tmp_path / "graph.json"
+    file.write_text('{"node_types": ["team"], "predicates": null}')
+    result, stub = run(monkeypatch, *command, "--file", str(file))
+    assert stub.asked == {"path": "/v1/collections/notes/graph", "body": {"node_types": ["team"]}}
+    assert "0:3" in result.output
+    result, stub = run(monkeypatch, *command, "--reset")
+    assert (stub.asked, result.exit_code) == ({"path": "/v1/collections/notes/graph"}, 0)
+    for text in ("[]", "{}", "{", '{"node_types": null}'):
+        file.write_text(text)
+        result, stub = run(monkeypatch, *command, "--file", str(file))
+        assert (stub.asked, result.exit_code) == ({}, Exit.USAGE), text
+    result, stub = run(monkeypatch, *command, "--file", str(tmp_path / "none"))
     assert (stub.asked, result.exit_code) == ({}, Exit.USAGE)
 
 
