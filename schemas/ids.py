@@ -93,6 +93,11 @@ def sha256_hex(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
+def id_key(identifier: str) -> int:
+    """The first 64 bits of an id of 32 hex digits."""
+    return int(identifier[:16], 16)
+
+
 def digest(*parts: str) -> str:
     """32 hex digits (BLAKE2b, 128 bits) of the parts; no two lists of parts run together."""
     return hashlib.blake2b(_framed(parts), digest_size=16).hexdigest()

@@ -10,6 +10,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from indexer.resolution.groups import Decision, Groups, Verdict, resolve_groups
@@ -30,6 +31,7 @@ from schemas.graph_edits import (
     MergeEdit,
     NodeEdit,
 )
+from schemas.ids import digest, id_key, normalise_name
 from schemas.repairs import RepairEvent
 from schemas.replays import ReplayEvent
 
@@ -94,6 +96,52 @@ class Curation:
 
     def of(self, collection: str) -> CollectionEdits:
         return self.by_collection.get(collection, NOTHING_SAID)
+
+    @cached_property
+    def aliases(self) -> "Aliases":
+        """By what names questions may mean entities, as people merged and renamed them."""
+        merged: dict[int, tuple[int, ...]] = {}
+        renamed: dict[tuple[str, str], set[int]] = {}
+        for collection, edits in self.by_collection.items():
+            for identifier, members in edits.groups().members.items():
+                merged[id_key(identifier)] = tuple(map(id_key, members))
+            names = [(edit.name, [identifier]) for identifier, (edit, _) in edits.entities.items()]
+            names += [(merge.name, merge.entities) for merge, _ in edits.merges.values()]
+            for name, identifiers in names:
+                if name:
+                    renamed.setdefault((collection, normalise_name(name)), set()).update(map(id_key, identifiers))
+        return Aliases(merged, {name: tuple(sorted(keys)) for name, keys in renamed.items()})
+
+    @cached_property
+    def aliases_digest(self) -> str:
+        """Equal where people's names mean the same."""
+        merged, renamed = self.aliases
+        return digest(repr(sorted(merged.items())), repr(sorted(renamed.items())))
+
+
+class Aliases(NamedTuple):
+    """`merged` has the keys of all entities that are one with each; `renamed` those that people call by a name,
+    normalised, in a collection."""
+
+    merged: Mapping[int, tuple[int, ...]]
+    renamed: Mapping[tuple[str, str], tuple[int, ...]]
+
+    def widened(
+        self, known: Mapping[str, Sequence[int]], names: Iterable[str], collection: str | None
+    ) -> dict[str, list[int]]:
+        """{name: keys} with the entities that people call by these names, and those that are one with them; keys
+        ascending. `known` as it is where nothing is said of them."""
+        found = {name: set(keys) for name, keys in known.items()}
+        for (where, name), keys in self.renamed.items():
+            if collection in (None, where) and name in names:
+                found.setdefault(name, set()).update(keys)
+        return {
+            name: sorted({member for key in keys for member in self.merged.get(key, (key,))})
+            for name, keys in found.items()
+        }
+
+
+NO_ALIASES = Aliases({}, {})
 
 
 class PlacedEvent(NamedTuple):

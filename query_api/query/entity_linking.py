@@ -6,6 +6,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
+from query_api.index.curation import NO_ALIASES, Aliases
 from query_api.index.graph.view import GraphView
 from query_api.query.analysis import Question, Span, normalise_text
 from schemas.hits import NamedInQuestion
@@ -52,13 +53,21 @@ class LinkedNames(NamedTuple):
 
 
 def link_names(
-    question: Question, view: GraphView, collection: str | None, given: Sequence[str] | None = None
+    question: Question,
+    view: GraphView,
+    collection: str | None,
+    given: Sequence[str] | None = None,
+    aliases: Aliases = NO_ALIASES,
 ) -> LinkedNames:
     """The titles and, where no title matches, the entities that the question names; longest names first, no word used
-    twice. Where names are `given`, these instead, with the strength of a long one."""
+    twice. Where names are `given`, these instead, with the strength of a long one. By `aliases` a name also means what
+    people say is one with it, or called so."""
     given_names = {normalise_text(name): name for name in reversed(given or ())}
     spans = question.spans() if given is None else [Span(0, 0, name, marked=True) for name in given_names if name]
-    known = view.entities_named(sorted({span.name for span in spans}), collection)
+    names = {span.name for span in spans}
+    known = view.entities_named(sorted(names), collection)
+    if aliases.merged or aliases.renamed:
+        known = aliases.widened(known, names, collection)
     used = [False] * len(question.words)
     links: list[QueryLink] = []
     entities: list[NamedEntity] = []

@@ -26,6 +26,7 @@ class SnapshotIdentity(NamedTuple):
     table_versions: tuple[tuple[str, int], ...]
     linking: frozenset[tuple[str, LinkingChoice]] = frozenset()
     communities: str = ""
+    aliases: str = ""
 
 
 class AnswerKey(NamedTuple):
@@ -42,7 +43,8 @@ def snapshot_identity(snapshot: "Snapshot") -> SnapshotIdentity:
     versions = tuple(sorted(snapshot.text.table_versions.items()))
     linking = frozenset(snapshot.linking.items())
     communities = "" if snapshot.communities is None else snapshot.communities.name
-    return SnapshotIdentity(snapshot.generation, snapshot.graph.position, versions, linking, communities)
+    aliases = snapshot.curation.aliases_digest
+    return SnapshotIdentity(snapshot.generation, snapshot.graph.position, versions, linking, communities, aliases)
 
 
 def question_digest(request: SearchRequest) -> str:

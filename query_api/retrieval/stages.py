@@ -96,12 +96,19 @@ async def analyse(context: SearchContext) -> Analysis:
     names: LinkedNames | None = None
     fields: Recognised | None = None
     if "graph" in context.channels:
-        linking = context.run(lambda: link_names(context.question, snapshot.graph, request.collection, request.names))
+        linking = context.run(lambda: linked_names(context))
         names = (await run_with_timeout("names", budgets.graph_seconds, linking)).value
     if "structured" in context.channels:
         recognising = context.run(lambda: recognised_fields(snapshot.text, request.q, context.scope))
         fields = (await run_with_timeout("fields", budgets.structured_seconds, recognising)).value
     return Analysis(names, fields)
+
+
+def linked_names(context: SearchContext) -> LinkedNames:
+    """What the question names in the graph, or what the request says that it does. Blocks."""
+    request, snapshot = context.request, context.snapshot
+    aliases = snapshot.curation.aliases
+    return link_names(context.question, snapshot.graph, request.collection, request.names, aliases)
 
 
 def embed(context: SearchContext) -> Embedding | None:
@@ -258,13 +265,12 @@ async def follow_graph(
 ) -> Outcome[GraphResults]:
     """What the graph reaches from the names in the question and from the candidates. The keyword index is not
     searched again where it has failed before."""
-    request, view = context.request, context.snapshot.graph
 
     def follow() -> GraphResults:
         if candidates is None:
             reason = diagnostics.failed.get("compare", "it was not tried")
             raise TransientStoreError(f"What was found was not compared with the question: {reason}")
-        names = analysis.names or link_names(context.question, view, request.collection, request.names)
+        names = analysis.names or linked_names(context)
         return search_graph(context, names, candidates, with_residuals="keyword" not in diagnostics.failed)
 
     return await run_with_timeout("graph", context.settings.budgets.graph_seconds, context.run(follow))

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from schemas.ids import DocumentKey, digest, document_node_id, entity_id, entity_ids, link_key
+from schemas.ids import DocumentKey, digest, document_node_id, entity_id, entity_ids, id_key, link_key
 
 Keys = NDArray[np.uint64]
 
@@ -24,7 +24,7 @@ def key_of(identifier: str) -> int:
     """The key of a node: the first 64 bits of its id of 32 hex digits. Raises ValueError for another id."""
     if len(identifier) != 32:
         raise ValueError(f"{identifier[:40]!r} is no node id: an id has 32 hex digits.")
-    return int(identifier[:16], 16)
+    return id_key(identifier)
 
 
 def document_key_of(key: DocumentKey) -> int:
