@@ -141,6 +141,21 @@ async def test_a_merge_that_makes_no_sense_is_refused(
     assert says in body["detail"]
 
 
+async def test_a_merge_undone_after_later_edits_leaves_what_they_say(
+    running: Running, log: CurationLog, reviews: Reviews
+) -> None:
+    first = {"collection": "a", "entities": [MARIA, PETER], "name": "The Two"}
+    merge = (await running.http.post("/v1/entities/merge", json=first)).json()["id"]
+    later = {"collection": "a", "entities": [MARIA, INITIAL], "name": "Maria O."}
+    assert (await running.http.post("/v1/entities/merge", json=later)).status_code == 202
+    renamed = await running.http.put(f"/v1/entities/{PETER}", json={"collection": "a", "type": "organisation"})
+    assert renamed.status_code == 202
+    await decide(running, merge, "undo")
+    (left,) = await listed(running, state="merged")
+    assert (left["name"], left["overruled"]) == ("Maria O.", False)
+    assert {each["id"] for each in left["entities"]} == {MARIA, INITIAL}
+
+
 async def test_a_merge_in_a_circle_is_one_entity(running: Running, log: CurationLog, reviews: Reviews) -> None:
     for pair in ([MARIA, INITIAL], [INITIAL, PETER]):
         answer = await running.http.post("/v1/entities/merge", json={"collection": "a", "entities": pair})
