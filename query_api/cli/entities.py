@@ -1,23 +1,18 @@
 """The commands `thalweg entities …`: look at them, and what people make of them."""
 
-import json
-from contextlib import closing
-from typing import Annotated, Any
+from typing import Annotated
 from urllib.parse import quote
 
 import typer
 
-from query_api.cli.app import DataDir, Json, Url, print_json, service_client
+from query_api.cli.app import DataDir, Json, Url
+from query_api.cli.edits import By, Collection, send_edit
 from query_api.cli.entity_display import list_entities, show_entity, show_paths
 from schemas.errors import WrongSetting, plain_failures
-from schemas.terminal import say
 
 app = typer.Typer()
 entities_app = typer.Typer(no_args_is_help=True, help="Look at entities; merge, rename, retype and split them.")
 app.add_typer(entities_app, name="entities")
-
-Collection = Annotated[str, typer.Option(help="The collection.")]
-By = Annotated[str | None, typer.Option(help="Who says so.")]
 
 
 @entities_app.callback()
@@ -43,7 +38,7 @@ def merge_entities(
 ) -> None:
     """Make entities one; 'thalweg reviews undo' with the printed id takes it back."""
     body = {"entities": names, "name": name, "collection": collection, "by": by}
-    _send("POST", "/v1/entities/merge", body, as_json=as_json, url=url, data_dir=data_dir)
+    send_edit("POST", "/v1/entities/merge", body, as_json=as_json, url=url, data_dir=data_dir)
 
 
 @entities_app.command("edit")
@@ -65,14 +60,4 @@ def edit_entity(
     if reset == any(value is not None for value in wanted.values()):
         raise WrongSetting("Say what is to change by --name, --type or --split; or --reset, alone.")
     path = f"/v1/entities/{quote(entity, safe='')}"
-    _send("PUT", path, wanted | {"collection": collection, "by": by}, as_json=as_json, url=url, data_dir=data_dir)
-
-
-def _send(method: str, path: str, body: dict[str, Any], *, as_json: bool, url: Url, data_dir: DataDir) -> None:
-    given = json.dumps({name: value for name, value in body.items() if value is not None}).encode()
-    with closing(service_client(url, data_dir)) as client:
-        answer = client.post(path, given) if method == "POST" else client.put(path, given)
-    if as_json:
-        print_json(answer)
-    else:
-        say(f"{answer['id']}: in the log at {answer['position']}.")
+    send_edit("PUT", path, wanted | {"collection": collection, "by": by}, as_json=as_json, url=url, data_dir=data_dir)

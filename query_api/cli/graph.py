@@ -1,23 +1,20 @@
 """The commands `thalweg graph …`: nodes and edges made by hand, and the whole graph as a file."""
 
-import json
 import sys
 from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 from urllib.parse import quote, urlencode
 
 import typer
 
-from query_api.cli.app import DataDir, Json, Url, print_json, service_client, show_answer
+from query_api.cli.app import DataDir, Json, Url, service_client, show_answer
 from query_api.cli.communities import show_communities
+from query_api.cli.edits import By, Collection, send_edit
 from query_api.cli.entity_display import show_statements
 from schemas.errors import WrongSetting, plain_failures
 from schemas.terminal import say
-
-if TYPE_CHECKING:
-    from query_api.client import ServiceClient
 
 app = typer.Typer()
 graph_app = typer.Typer(no_args_is_help=True, help="Add nodes and edges to the graph, list them, export the graph.")
@@ -29,10 +26,8 @@ graph_app.command("communities")(show_communities)
 graph_app.command("statements")(show_statements)
 app.add_typer(graph_app, name="graph")
 
-Collection = Annotated[str, typer.Option(help="The collection.")]
 Limit = Annotated[int, typer.Option(min=1, max=1000, help="At most so many.")]
 Cursor = Annotated[str | None, typer.Option(help="What the list before named for more.")]
-By = Annotated[str | None, typer.Option(help="Who says so.")]
 Id = Annotated[str, typer.Argument(help="Its id.")]
 OwnId = Annotated[str | None, typer.Option("--id", help="Its id; made up where it is left out.")]
 Properties = Annotated[list[str] | None, typer.Option("--property", help="name=value; may be repeated.")]
@@ -73,8 +68,7 @@ def add_node(
     """Make a node."""
     body = {"id": identifier, "label": label, "type": node_type, "text": text, "by": by}
     made = {"properties": _properties(properties), "collection": collection}
-    with closing(service_client(url, data_dir)) as client:
-        _tell(_post(client, "/v1/nodes", body | made), as_json=as_json)
+    send_edit("POST", "/v1/nodes", body | made, as_json=as_json, url=url, data_dir=data_dir)
 
 
 @nodes_app.command("delete")
@@ -124,8 +118,7 @@ def add_edge(
     """Make an edge."""
     body = {"id": identifier, "source": source, "predicate": predicate, "target": target, "weight": weight}
     made = {"note": note, "by": by, "properties": _properties(properties), "collection": collection}
-    with closing(service_client(url, data_dir)) as client:
-        _tell(_post(client, "/v1/edges", body | made), as_json=as_json)
+    send_edit("POST", "/v1/edges", body | made, as_json=as_json, url=url, data_dir=data_dir)
 
 
 @edges_app.command("delete")
@@ -172,19 +165,6 @@ def _properties(given: Sequence[str] | None) -> dict[str, str]:
     return found
 
 
-def _post(client: "ServiceClient", path: str, body: dict[str, Any]) -> dict[str, Any]:
-    given = {name: value for name, value in body.items() if value is not None}
-    return client.post(path, json.dumps(given).encode())
-
-
 def _delete(kind: str, identifier: str, collection: str, *, as_json: bool, url: Url, data_dir: DataDir) -> None:
     path = f"/v1/{kind}/{quote(identifier, safe='')}?{urlencode({'collection': collection})}"
-    with closing(service_client(url, data_dir)) as client:
-        _tell(client.delete(path), as_json=as_json)
-
-
-def _tell(answer: dict[str, Any], *, as_json: bool) -> None:
-    if as_json:
-        print_json(answer)
-    else:
-        say(f"{answer['id']}: in the log at {answer['position']}.")
+    send_edit("DELETE", path, {}, as_json=as_json, url=url, data_dir=data_dir)

@@ -1,23 +1,19 @@
 """The commands `thalweg reviews …`: entities that may be one, and what people decided."""
 
-import json
-from contextlib import closing
-from typing import Annotated, Any
+from typing import Annotated
 from urllib.parse import quote
 
 import typer
 
-from query_api.cli.app import DataDir, Json, Url, print_json, service_client, show_answer
+from query_api.cli.app import DataDir, Json, Url, show_answer
+from query_api.cli.edits import By, Collection, send_edit
 from schemas.errors import plain_failures
-from schemas.terminal import say
 
 app = typer.Typer()
 reviews_app = typer.Typer(no_args_is_help=True, help="See entities that may be one, and decide.")
 app.add_typer(reviews_app, name="reviews")
 
-Collection = Annotated[str, typer.Option(help="The collection.")]
 Id = Annotated[str, typer.Argument(help="The review, as 'thalweg reviews list' names it.")]
-By = Annotated[str | None, typer.Option(help="Who decides, as the list is to show it.")]
 
 
 @reviews_app.callback()
@@ -89,12 +85,6 @@ def undo_review(
 def _decide(
     decision: str, review: str, collection: str, by: str | None, *, as_json: bool, url: Url, data_dir: DataDir
 ) -> None:
-    body: dict[str, Any] = {"collection": collection, "decision": decision}
-    if by is not None:
-        body["by"] = by
-    with closing(service_client(url, data_dir)) as client:
-        answer = client.post(f"/v1/reviews/{quote(review, safe='')}", json.dumps(body).encode())
-    if as_json:
-        print_json(answer)
-    else:
-        say(f"In the log at {answer['position']}.")
+    path = f"/v1/reviews/{quote(review, safe='')}"
+    body = {"collection": collection, "decision": decision, "by": by}
+    send_edit("POST", path, body, as_json=as_json, url=url, data_dir=data_dir)

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from query_api.cli import entities
+from query_api.cli import edits, entities
 
 
 class EntitiesClient:
@@ -27,7 +27,7 @@ class EntitiesClient:
 
 def run(monkeypatch: pytest.MonkeyPatch, *arguments: str, exit_code: int = 0) -> tuple[str, EntitiesClient]:
     client = EntitiesClient()
-    monkeypatch.setattr(entities, "service_client", lambda url, data_dir: client)
+    monkeypatch.setattr(edits, "service_client", lambda url, data_dir: client)
     result = CliRunner().invoke(entities.app, ["entities", *arguments])
     assert result.exit_code == exit_code, result.output
     return result.output, client

@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from query_api.cli import app as base_commands
-from query_api.cli import graph
+from query_api.cli import edits, graph
 from schemas.errors import Failure
 
 NODE = {"id": "petrel", "label": "Team [b]Petrel", "type": "team", "text": "Owns Beacon."}
@@ -47,7 +47,7 @@ class GraphClient:
 @pytest.fixture
 def client(monkeypatch: pytest.MonkeyPatch) -> GraphClient:
     made = GraphClient()
-    for module in (base_commands, graph):
+    for module in (base_commands, edits, graph):
         monkeypatch.setattr(module, "service_client", lambda url, data_dir: made)
     return made
 

@@ -7,7 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 from query_api.cli import app as base_commands
-from query_api.cli import reviews
+from query_api.cli import edits, reviews
 
 REVIEW = {
     "id": "5" * 32, "state": "open", "score": 0.75, "reason": "Initials may stand for words.", "name": None,
@@ -37,7 +37,7 @@ class ReviewsClient:
 
 def run(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> tuple[str, ReviewsClient]:
     client = ReviewsClient()
-    for module in (base_commands, reviews):
+    for module in (base_commands, edits):
         monkeypatch.setattr(module, "service_client", lambda url, data_dir: client)
     result = CliRunner().invoke(reviews.app, ["reviews", *arguments])
     assert result.exit_code == 0, result.output
