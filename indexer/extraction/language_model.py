@@ -4,7 +4,6 @@ The answer has to be JSON by a schema, which is sent with the text. Of what an e
 message: the rest may quote the text, or the key.
 """
 
-import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,7 +13,7 @@ import msgspec
 from indexer.embedding.encoder import encodable
 from indexer.errors import ExtractorFailure, ExtractorRefused, ExtractorUnavailable, UnusableAnswer
 from indexer.extraction.extractor import AnsweredEntity, AnsweredStatement, ExtractorAnswer
-from schemas.clock import retry_after_seconds
+from indexer.runtime.bounded_http import AnswerTooLong, post_json
 from schemas.graph_delta import ENTITY_TYPES, PREDICATE_STRENGTHS
 from schemas.settings import LanguageModelSettings
 
@@ -113,23 +112,17 @@ class LanguageModel:
 
     def _answer(self, body: dict[str, Any]) -> bytes:
         """The body of a 200, of at most so many bytes, within the time limit."""
-        content = bytearray()
-        deadline = time.monotonic() + self._seconds
         try:
-            with self._http.stream("POST", self._url, json=body) as response:
-                if response.status_code != httpx.codes.OK:
-                    raise self._failure(response.status_code, retry_after_seconds(response.headers))
-                for piece in response.iter_bytes():
-                    content += piece
-                    if len(content) > self._max_bytes:
-                        raise UnusableAnswer(f"{self._where} gave an answer of more than {self._max_bytes:,} bytes.")
-                    if time.monotonic() > deadline:  # it trickles: no single wait was too long
-                        raise self._timed_out()
+            answer = post_json(self._http, self._url, body, seconds=self._seconds, max_bytes=self._max_bytes)
+        except AnswerTooLong:
+            raise UnusableAnswer(f"{self._where} gave an answer of more than {self._max_bytes:,} bytes.") from None
         except httpx.TimeoutException:
-            raise self._timed_out() from None
+            raise ExtractorUnavailable(f"{self._where} did not answer within {self._seconds:g} s.") from None
         except (httpx.HTTPError, httpx.InvalidURL):  # what is behind it may quote a text or the key
             raise ExtractorUnavailable(f"{self._where} cannot be reached, or broke off.") from None
-        return bytes(content)
+        if answer.status != httpx.codes.OK:
+            raise self._failure(answer.status, answer.retry_after)
+        return answer.content
 
     def _read(self, content: bytes) -> ExtractorAnswer:
         try:
@@ -148,9 +141,6 @@ class LanguageModel:
         except (msgspec.DecodeError, UnicodeError):
             raise UnusableAnswer(f"{self._where} gave an answer that is not JSON, or cut short.") from None
         return ExtractorAnswer(lists.entities, lists.statements)
-
-    def _timed_out(self) -> ExtractorUnavailable:
-        return ExtractorUnavailable(f"{self._where} did not answer within {self._seconds:g} s.")
 
     def _failure(self, status: int, retry_after: float | None) -> ExtractorFailure:
         if status == httpx.codes.TOO_MANY_REQUESTS:

@@ -4,7 +4,6 @@
 an endpoint says reaches a message here but its status: it may quote a text, or the key.
 """
 
-import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -14,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from indexer.embedding.encoder import encodable
+from indexer.runtime.bounded_http import AnswerTooLong, post_json
 from query_api.rerankers import RerankerFailure, RerankerRefused, RerankerUnavailable, TextsNotScored, checked
 from query_api.settings import RerankerSettings
-from schemas.clock import retry_after_seconds
 
 MAX_ANSWER_BYTES = 16 * 1024 * 1024  # some send the texts back
 _TRANSIENT = frozenset({408, 409, 425})  # and all from 500 on
@@ -83,23 +82,20 @@ class EndpointReranker:
 
     def _answer(self, body: Mapping[str, Any]) -> bytes:
         """The body of a 200."""
-        content = bytearray()
-        deadline = time.monotonic() + self._seconds
         try:
-            with self._http.stream("POST", f"{self._url}/rerank", json=body) as response:
-                if response.status_code != httpx.codes.OK:
-                    raise self._failure(response)
-                for piece in response.iter_bytes():
-                    content += piece
-                    if len(content) > MAX_ANSWER_BYTES:
-                        raise TextsNotScored(f"The re-ranker at {self._url} gave an answer without end.")
-                    if time.monotonic() > deadline:  # it trickles: no single wait was too long
-                        raise self._timed_out()
+            answer = post_json(
+                self._http, f"{self._url}/rerank", body, seconds=self._seconds, max_bytes=MAX_ANSWER_BYTES
+            )
+        except AnswerTooLong:
+            raise TextsNotScored(f"The re-ranker at {self._url} gave an answer without end.") from None
         except httpx.TimeoutException:
-            raise self._timed_out() from None
+            within = f"within {self._seconds:g} s"
+            raise RerankerUnavailable(f"The re-ranker at {self._url} did not answer {within}.") from None
         except (httpx.HTTPError, httpx.InvalidURL):  # what is behind it may quote a text or the key
             raise RerankerUnavailable(f"The re-ranker at {self._url} cannot be reached, or broke off.") from None
-        return bytes(content)
+        if answer.status != httpx.codes.OK:
+            raise self._failure(answer.status, answer.retry_after)
+        return answer.content
 
     def _rows(self, content: bytes) -> list[tuple[int, float]]:
         try:
@@ -116,12 +112,8 @@ class EndpointReranker:
             "form it takes."
         )
 
-    def _timed_out(self) -> RerankerUnavailable:
-        return RerankerUnavailable(f"The re-ranker at {self._url} did not answer within {self._seconds:g} s.")
-
-    def _failure(self, response: httpx.Response) -> RerankerFailure:
-        where, status = f"The re-ranker at {self._url}", response.status_code
-        after = retry_after_seconds(response.headers)
+    def _failure(self, status: int, after: float | None) -> RerankerFailure:
+        where = f"The re-ranker at {self._url}"
         if status == httpx.codes.TOO_MANY_REQUESTS:
             return RerankerUnavailable(f"{where} takes no more just now (429).", after)
         if status in _TRANSIENT or status >= 500:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from indexer.runtime import bounded_http
 from query_api.rerankers import RerankerFailure, RerankerRefused, RerankerUnavailable, TextsNotScored
 from query_api.rerankers import endpoint as module
 from query_api.rerankers.endpoint import EndpointReranker
@@ -156,7 +157,7 @@ def test_an_answer_that_trickles_is_late_once_all_of_the_time_is_used(
     times = iter([0.0, 60.0])
     with reranking_endpoint() as endpoint:
         reranker = opened(endpoint)
-        monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: next(times)))
+        monkeypatch.setattr(bounded_http, "time", SimpleNamespace(monotonic=lambda: next(times)))
         with pytest.raises(RerankerUnavailable, match="within 5 s"):
             reranker.scores(QUESTION, TEXTS)
 
