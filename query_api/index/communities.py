@@ -103,17 +103,18 @@ class CommunityView:
         """The largest first."""
         return [self._name(child) for child in self._order if self._parents[child] == row]
 
-    def rows(self, collection: str | None, level: CommunityLevel) -> list[int]:
-        """In the order of lists."""
+    def rows(self, collection: str | None, *levels: CommunityLevel) -> list[int]:
+        """Of these levels, in the order of lists."""
         return [
             row
             for row in self._order
-            if LEVELS[self._places[row].level] == level
+            if LEVELS[self._places[row].level] in levels
             and (collection is None or self._places[row].collection == collection)
         ]
 
     def of_entities(self, keys: Keys, level: CommunityLevel) -> Numbers:
-        """(n_keys,) the row of the community that each entity is a member of at this level, -1 for none."""
+        """(n_keys,) the row of the community that each entity is a member of at this level, or at the next coarser one
+        that is listed (one is listed once where levels agree); -1 for none."""
         known, rows = self._rows_of_entities[level]
         if not len(known):
             return np.full(len(keys), -1)
@@ -122,15 +123,16 @@ class CommunityView:
 
     @cached_property
     def _rows_of_entities(self) -> dict[CommunityLevel, tuple[Keys, Numbers]]:
-        """By level, the keys of the entities, ascending, and the rows of their communities."""
+        """By level, the keys of the entities, ascending, and the rows of their communities there or coarser."""
         keys = id_keys(self._members["id"])
         rows = self._members["community"].to_numpy().astype(np.int64)
         level_of = np.array([place.level for place in self._places], dtype=np.int64)
         found: dict[CommunityLevel, tuple[Keys, Numbers]] = {}
         for number, level in enumerate(LEVELS):
-            members = np.flatnonzero(level_of[rows] == number)
-            members = members[np.argsort(keys[members])]
-            found[level] = keys[members], rows[members]
+            members = np.flatnonzero(level_of[rows] <= number)
+            finest_first = members[np.lexsort((-level_of[rows[members]], keys[members]))]
+            known, first = np.unique(keys[finest_first], return_index=True)
+            found[level] = known, rows[finest_first[first]]
         return found
 
     def holds_word(self, stem: str) -> dict[int, float]:

@@ -9,13 +9,15 @@ import msgspec
 from fastapi import APIRouter, Query
 
 from indexer.errors import MalformedCursor
+from query_api.entities.catalogue import EntityCatalogue
 from query_api.errors import ApiProblem, problem_responses
 from query_api.index.communities import CommunityView, Place
 from query_api.index.graph.identifiers import key_of
+from query_api.index.graph.view import GraphView
 from query_api.index.snapshot import Snapshot
 from query_api.routes.parameters import ServiceOf
 from schemas.clock import rfc3339
-from schemas.communities import CommunityDetail, CommunityLevel, CommunityPage, CommunitySummary
+from schemas.communities import CommunityDetail, CommunityLevel, CommunityMember, CommunityPage, CommunitySummary
 
 router = APIRouter(tags=["graph"])
 
@@ -79,17 +81,33 @@ async def get_community(
 
     def read() -> CommunityDetail:
         summary = with_current_sentences(snapshot, list(view.summaries([found])))[0]
-        members = view.members(found)
-        live = snapshot.graph.entity_names([key_of(member.id) for member in members])
+        catalogue = service.catalogues.of(snapshot.graph, snapshot.curation, may_be_older=True)
         return CommunityDetail(
             **summary.model_dump(),
             parent_community=view.parent(found),
             children=view.children(found),
-            members=[member for member in members if key_of(member.id) in live][:limit],
+            members=_as_people_see_them(view.members(found), snapshot.graph, catalogue)[:limit],
             graph_position=view.graph_position,
         )
 
     return await service.read(read)
+
+
+def _as_people_see_them(
+    members: Sequence[CommunityMember], graph: GraphView, catalogue: EntityCatalogue
+) -> list[CommunityMember]:
+    """Those that are there, each entity once: by the name and type that documents and people give it now."""
+    live = graph.entity_names([key_of(member.id) for member in members])
+    shown: dict[str, CommunityMember] = {}
+    for member in members:
+        row = catalogue.row_of(key_of(member.id))
+        if row is not None:
+            entity = catalogue[row]
+            known = CommunityMember(id=entity.id, label=entity.label, type=entity.type, strength=member.strength)
+            shown.setdefault(entity.id, known)
+        elif key_of(member.id) in live:
+            shown.setdefault(member.id, member)
+    return list(shown.values())
 
 
 def view_of(snapshot: Snapshot) -> CommunityView:

@@ -151,7 +151,7 @@ def _communities_of_a_topic(
             sources[row].append((weight, passage))
     if not weights:
         return []
-    covered = _shares_of_words(view, topic, view.rows(scope.collection, LEVEL_OF_A_TOPIC))
+    covered = _shares_of_words(view, topic, view.rows(scope.collection, LEVEL_OF_A_COLLECTION, LEVEL_OF_A_TOPIC))
     largest = max(weights.values()) or 1.0
     rows = sorted(weights)
     return [

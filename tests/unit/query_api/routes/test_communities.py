@@ -1,11 +1,13 @@
 """`/v1/communities`: lists with pages, one community, what is gone since, and none yet."""
 
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from query_api.index.stores import GraphFile
+from tests.support.fakes.curation import curation_log
 from tests.support.fakes.engine import ScriptedEngine, make_generation
 from tests.support.fakes.service import Running, problem, service_over
 from tests.support.fixtures.communities import ENGINES, RIVERS, two_themes, view_of
@@ -76,6 +78,31 @@ async def test_a_community_shows_members_parent_and_summary_with_sources(themes:
     node = (await themes.get(f"/v1/nodes/{one['members'][0]['id']}")).json()["node"]
     assert (node["kind"], node["collection"]) == ("entity", "a")
     assert len((await themes.get(f"/v1/communities/{listed['id']}", limit=2)).json()["members"]) == 2
+
+
+async def test_members_are_shown_as_people_merged_and_called_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_generation(tmp_path)
+    engine = ScriptedEngine()
+    pages = [replace(page, types=dict.fromkeys(RIVERS, "place")) for page in two_themes("a")]
+    engine.reader.put(*pages, p0=(7, 3))
+    engine.graph_file = GraphFile("s1", 3)
+    engine.graphs["s1"] = [page.contribution() for page in pages]
+    engine.communities = view_of(pages)
+    async with service_over(tmp_path, engine) as service:
+        await eventually(lambda: service.service.snapshot().communities is not None)
+        log = curation_log(service, monkeypatch)
+        listed = (await service.get("/v1/communities", q="elbe")).json()["communities"][0]
+        merge = {"collection": "a", "entities": ["Elbe", "Oder"], "name": "Two Rivers"}
+        answer = await service.http.post("/v1/entities/merge", json=merge)
+        assert answer.status_code == 202, answer.text
+        assert log.records
+        await eventually(lambda: service.service.snapshot().curation.of("a").merges)
+        await service.get("/v1/entities", after_edit=answer.json()["position"])
+        members = (await service.get(f"/v1/communities/{listed['id']}")).json()["members"]
+    assert {each["label"] for each in members} == {"Two Rivers", "Spree", "Havel"}
+    assert {each["type"] for each in members} == {"place"}
 
 
 async def test_what_was_deleted_since_is_not_shown(themes: Running) -> None:

@@ -67,10 +67,21 @@ async def test_hits_on_a_topic_are_the_nearest_passages_of_each_community(themes
     by_community: dict[str, list[str]] = {}
     for hit in hits:
         assert hit.community is not None
-        assert hit.community.level == "medium"
+        assert hit.community.level in ("coarse", "medium")
         by_community.setdefault(hit.community.title, []).append(hit.document_id.split("/")[0])
     assert sorted(set(map(tuple, map(set, by_community.values())))) == [("engines",), ("rivers",)]
     assert len({hit.passage_id for hit in hits}) == len(hits)
+
+
+async def test_where_levels_agree_the_coarser_community_stands_for_both(executor: Executor) -> None:
+    pages = [replace(page, types=dict.fromkeys(RIVERS, "place")) for page in two_themes("a")]
+    snapshot, text, encoder = world(pages)
+    view = view_of(pages)
+    assert view.rows("a", "medium") == []
+    themes = replace(snapshot, communities=view), text, encoder
+    hits = (await asked(themes, executor, "Tell me everything about the Elbe")).hits
+    assert {hit.document_id.split("/")[0] for hit in hits} == {"rivers"}
+    assert {hit.community.level for hit in hits if hit.community} == {"coarse"}
 
 
 async def test_filters_hold(themes: World, executor: Executor) -> None:
