@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from query_api.entities.catalogue import EntityCatalogue
 from query_api.index.curation import CollectionEdits, Curation
@@ -51,6 +51,10 @@ class Fact:
     object: End
     statements: tuple[Statement, ...]
     edges: tuple[EdgeBetween, ...] = ()
+
+    @property
+    def identity(self) -> tuple[Any, ...]:
+        return self.subject.identity, self.predicate, self.object.identity
 
     @property
     def strength(self) -> float:
