@@ -11,9 +11,9 @@ from query_api.index.curation import CollectionEdits, Curation
 from query_api.index.graph.edges import Role, Statement
 from query_api.index.graph.identifiers import Keys, key_of
 from query_api.index.graph.view import GraphView
-from schemas.graph_delta import predicate_strength
 from schemas.graph_edits import COMPUTED_ID
 from schemas.ids import digest
+from schemas.predicates import predicate_strength
 
 STRENGTH_STEP = 0.1
 

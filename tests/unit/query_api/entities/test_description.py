@@ -64,7 +64,7 @@ def test_documents_aliases_and_neighbours_are_counted() -> None:
     assert [(each.surface, each.mentions) for each in beacon.aliases] == [("Beacon", 4)]
     assert {(each.entity.label, each.strength, each.shared_chunks) for each in beacon.neighbours} == {
         ("Kafka", 1.0, 2),
-        ("Team Petrel", 0.3, 2),
+        ("Team Petrel", 0.8, 2),
         ("Maria Okafor", 0.0, 1),
     }
     assert not beacon.truncated
