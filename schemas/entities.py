@@ -117,6 +117,7 @@ class EntityDetail(EntitySummary):
     """All that the graph tells of an entity, as far as the limits allow."""
 
     definition: EntityDefinition | None
+    example: Evidence | None = Field(None, description="The first place that mentions it.")
     aliases: list[Alias]
     statements: list[StatementDetail]
     documents: list[EntityDocument]

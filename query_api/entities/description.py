@@ -81,6 +81,7 @@ class EntityDescriber:
         return EntityDetail(
             **summary(entity).model_dump(),
             definition=self._definition(entity, facts, documents),
+            example=self._first_mention(mentions),
             aliases=[Alias(surface=surface, mentions=times) for surface, times in list(names.items())[:limit]],
             statements=[self._statement(fact, texts) for fact in shown],
             documents=documents[:limit],
@@ -226,6 +227,12 @@ class EntityDescriber:
                 if evidence.sentence:
                     return EntityDefinition(text=evidence.sentence, source=evidence)
         return self._beginning(entity) if any(each.about for each in documents) else None
+
+    def _first_mention(self, mentions: Sequence[TypedMention]) -> Evidence | None:
+        for one in sorted(mentions, key=lambda each: (each.document, each.chunk))[:1]:
+            texts = self._chunks([self._view.chunk_id(one.chunk)])
+            return self._at(one.chunk, one.passage, texts, [normalise_name(one.surface)])
+        return None
 
     def _beginning(self, entity: Entity) -> EntityDefinition | None:
         about = self._view.about(np.array(entity.members, dtype=np.uint64))

@@ -12,7 +12,7 @@ from query_api.index.stores import GraphFile
 from tests.support.fakes.engine import FIRST, ScriptedEngine, make_generation
 from tests.support.fakes.service import Running, service_over
 from tests.support.fakes.text_stores import Page
-from tests.support.fixtures.graph_tables import write_snapshot
+from tests.support.fixtures.graph_snapshots import write_snapshot
 
 HOUR_MS = 3_600_000
 MARCH_MS = 1_740_787_200_000  # 2025-03-01T00:00:00Z
