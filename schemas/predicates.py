@@ -37,11 +37,11 @@ _BY_STRENGTH = {
     0.75: """extends builds_on derived_from produces provides located_in headquarters works_for plays_for reports_to
         child_of sibling_of married_to student_of native_of home_to team teams organisation organization company
         department group project product program service series""",
-    0.6: """named_after lives_in born_in died_in studied_at supports handles compatible_with native_to listens_on
-        follows contributor editor translator reviewer reviewers reviewed_by sponsor delegate assignee approver
-        approvers approved_by decider deciders consulted informed accountable responsible reporter contact cast customer
-        client supplier vendor stakeholder stakeholders city country region location venue journal repository
-        channel""",
+    0.6: """named_after lives_in held_in born_in died_in studied_at supports handles compatible_with native_to
+        listens_on follows contributor editor translator reviewer reviewers reviewed_by sponsor delegate assignee
+        approver approvers approved_by decider deciders consulted informed accountable responsible reporter contact
+        cast customer client supplier vendor stakeholder stakeholders city country region location venue journal
+        repository channel""",
     0.5: "related_to related see_also topic subject keyword tag category genre domain industry area kind type",
     0.3: """mentioned_in status state stage phase severity priority tier environment audience language license licence
         python_version version
