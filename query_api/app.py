@@ -140,7 +140,7 @@ DESCRIPTIONS = {
     404: "Not found.",
     408: "A part of the body did not come in time.",
     409: "Conflicts with the present state.",
-    410: "The snapshot of the cursor is gone.",
+    410: "The snapshot that the cursor or `as_of` asks for is gone.",
     413: "Too large, or too much in it.",
     414: "The address is too long.",
     415: "Unsupported media type.",

@@ -22,6 +22,7 @@ from query_api.dead_letters.reader import DeadLetterReader
 from query_api.dead_letters.recent import RecentDeadLetters
 from query_api.encoder import LoadEncoder, ServedModel, load_encoder
 from query_api.entities.catalogue import EntityCatalogues
+from query_api.entities.earlier_graphs import EarlierGraphs
 from query_api.errors import ApiProblem
 from query_api.index.lag import LagMonitor, UnreadableBatchMonitor
 from query_api.index.log_identity import LogIdentity
@@ -69,6 +70,7 @@ class Service:
     skipped: SkippedBatches
     snapshots: SnapshotManager
     catalogues: EntityCatalogues
+    earlier_graphs: EarlierGraphs
     model: ServedModel
     reranker: ServedReranker | None
     engine: SearchEngine
@@ -155,6 +157,7 @@ class Service:
             skipped=skipped,
             snapshots=snapshots,
             catalogues=EntityCatalogues(),
+            earlier_graphs=EarlierGraphs(),
             model=model,
             reranker=reranker,
             engine=engine,
@@ -331,6 +334,7 @@ class Service:
             await asyncio.sleep(PRUNE_SECONDS)
             self.replay.prune()
             self.pinned.prune()
+            self.earlier_graphs.prune()
             self.provenance.release()
             self.searches.prune(self.snapshots.current)
 

@@ -20,7 +20,7 @@ from query_api.index.curation import Curation
 from query_api.index.graph.explorer import Explorer, NodeRef
 from query_api.index.graph.typed_mentions import typed_mentions_in_passages
 from query_api.index.graph.view import GraphView
-from schemas.graph_delta import predicate_strength
+from schemas.predicates import predicate_strength
 
 PART_BYTES = 64 * 1024
 NAMESPACE = "http://graphml.graphdrawing.org/xmlns"

@@ -79,10 +79,11 @@ class StatementDetail(BaseModel):
 
 
 class StatementSample(BaseModel):
-    """Facts at random, the strongest first."""
+    """Facts at random, the strongest first. `as_of` is the time of the snapshot that was read, where one was asked."""
 
     statements: list[StatementDetail]
     graph_position: int
+    as_of: str | None = None
 
 
 class EntityDocument(BaseModel):
@@ -116,6 +117,7 @@ class EntityDetail(EntitySummary):
     """All that the graph tells of an entity, as far as the limits allow."""
 
     definition: EntityDefinition | None
+    example: Evidence | None = Field(None, description="The first place that mentions it.")
     aliases: list[Alias]
     statements: list[StatementDetail]
     documents: list[EntityDocument]
@@ -124,6 +126,12 @@ class EntityDetail(EntitySummary):
     consolidated: list[ConsolidatedRelation] = Field(description="At most 50 for each document.")
     truncated: bool = Field(False, description="There is more of something than is shown.")
     graph_position: int
+    as_of: str | None = Field(None, description="When the snapshot that was read was made, where `as_of` was given.")
+    withdrawn: list[StatementDetail] | None = Field(
+        None,
+        description="With `since`: what a snapshot from then states and no document states now. Null where none as old "
+        "is kept.",
+    )
 
 
 class PathStep(BaseModel):

@@ -8,25 +8,6 @@ from typing import Literal, get_args
 
 import msgspec
 
-UNLISTED_STRENGTH = 0.3
-PREDICATE_STRENGTHS = {
-    "is_a": 1.0,
-    "subtopic_of": 1.0,
-    "part_of": 0.95,
-    "specialization_of": 0.9,
-    "prerequisite_of": 0.9,
-    "depends_on": 0.9,
-    "requires": 0.9,
-    "replaces": 0.9,
-    "explains": 0.9,
-    "uses": 0.85,
-    "implements": 0.8,
-    "extends": 0.75,
-    "builds_on": 0.75,
-    "related_to": 0.5,
-    "mentioned_in": 0.3,
-}
-
 
 class SectionNode(msgspec.Struct, frozen=True, array_like=True):
     """A section that has content. `parent` is the index of the enclosing section in the list, or -1."""
@@ -142,8 +123,3 @@ _decoder = msgspec.json.Decoder(Contribution)
 def decode_contribution(value: bytes) -> Contribution:
     """Raises msgspec.DecodeError (ValueError) for bytes that are no contribution."""
     return _decoder.decode(value)
-
-
-def predicate_strength(predicate: str) -> float:
-    """How strongly a statement with this predicate joins its subject and object, in (0, 1]."""
-    return PREDICATE_STRENGTHS.get(predicate, UNLISTED_STRENGTH)

@@ -192,8 +192,8 @@ class WorkerContext:
 
     async def _open_stores(self, generation: Generation, dimension: int) -> OpenStores:
         lance, kuzu = self._store_thread("lance"), self._store_thread("kuzu")
-        buffer_bytes = self._settings.storage.graph_buffer_bytes
-        stores = await OpenStores.open(generation, dimension, buffer_bytes, lance, kuzu, self._cleanup)
+        buffer_bytes, kept = self._settings.storage.graph_buffer_bytes, self._settings.worker.kept_snapshots
+        stores = await OpenStores.open(generation, dimension, buffer_bytes, kept, lance, kuzu, self._cleanup)
         if (origin := read_origin(generation)) is not None:
             adoption = Adoption(self._settings.kafka, generation, origin, stores.vectors, lance, stores.graph, kuzu)
             await self._retrier("kafka", *AWAY).retry_forever(adoption.run)

@@ -129,6 +129,13 @@ class WorkerBlock(BaseModel):
         le=1,
         description="Largest share of the time that making snapshots may take while changes keep coming.",
     )
+    kept_snapshots: int = Field(
+        3,
+        ge=3,
+        le=10_000,
+        description="How many of the newest graph snapshots are kept, each as large as the graph: `as_of` reads of "
+        "entities and statements go back as far. Readers and repairs need 3.",
+    )
     communities: bool = Field(
         True, description="Find communities of entities in the graph's snapshots, for `/v1/communities`."
     )

@@ -30,6 +30,7 @@ class OpenStores:
         generation: Generation,
         dimension: int,
         graph_buffer_bytes: int | None,
+        kept_snapshots: int,
         lance: StoreThread,
         kuzu: StoreThread,
         cleanup: AsyncExitStack,
@@ -37,7 +38,7 @@ class OpenStores:
         """What was opened is closed by `cleanup`, also where the rest cannot be opened."""
         vectors = await lance.call(LanceWriter.open, generation, dimension)
         cleanup.push_async_callback(lance.close, vectors.close)
-        graph = await kuzu.call(GraphWriter.open, generation, graph_buffer_bytes)
+        graph = await kuzu.call(GraphWriter.open, generation, graph_buffer_bytes, kept_snapshots)
         cleanup.push_async_callback(kuzu.close, graph.close)
         return cls(vectors, lance, graph, kuzu, await lance.call(vectors.positions), await kuzu.call(graph.position))
 

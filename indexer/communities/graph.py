@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from scipy.sparse import coo_array, csr_array
 
 from indexer.read.graph_tables import GraphTables, id_keys
-from schemas.graph_delta import predicate_strength
 from schemas.ids import CANARY_COLLECTION, link_key
+from schemas.predicates import predicate_strength
 
 FURTHER = 0.1
 LINKED = predicate_strength("related_to")

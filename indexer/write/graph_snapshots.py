@@ -60,8 +60,8 @@ def copy_graph(graph: Path, snapshots_dir: Path, position: int) -> GraphCopy:
     return GraphCopy(path, name, position, made_at_ms, checksum.hexdigest(), path.stat().st_size)
 
 
-def publish_snapshot(copy: GraphCopy) -> GraphSnapshot:
-    """Make the content of a copy the newest snapshot; remove the copy, and snapshots that nobody reads any more.
+def publish_snapshot(copy: GraphCopy, kept: int = KEPT_SNAPSHOTS) -> GraphSnapshot:
+    """Make the content of a copy the newest snapshot; remove the copy, and all snapshots but the `kept` newest.
 
     May be repeated with the same copy. A crash leaves the snapshots as they were.
 
@@ -85,7 +85,7 @@ def publish_snapshot(copy: GraphCopy) -> GraphSnapshot:
         replace_file(part / MANIFEST, msgspec.json.encode(snapshot))  # 3
         part.rename(published)  # 4
     copy.path.unlink(missing_ok=True)
-    _prune(snapshots_dir, copy)
+    _prune(snapshots_dir, copy, kept)
     return msgspec.json.decode((published / MANIFEST).read_bytes(), type=GraphSnapshot)
 
 
@@ -110,10 +110,10 @@ def _stored(path: Path, rows: int) -> TableFile:
     return TableFile(path.name, rows, path.stat().st_size, file_checksum(path))
 
 
-def _prune(snapshots_dir: Path, newest: GraphCopy) -> None:
+def _prune(snapshots_dir: Path, newest: GraphCopy, count: int) -> None:
     """What is left of snapshots before the newest, and what earlier versions made. Those with damaged manifests are
     left to `set_aside_damaged`, so that they are reported."""
-    kept = {snapshot.name for snapshot in published_snapshots(snapshots_dir)[:KEPT_SNAPSHOTS]}
+    kept = {snapshot.name for snapshot in published_snapshots(snapshots_dir)[:count]}
     kept |= with_damaged_manifests(snapshots_dir)
     for folder in snapshots_dir.glob("[!.]*/"):
         if folder.name not in kept:

@@ -18,7 +18,14 @@ from indexer.errors import StoreInDoubt, StoreInUse, TransientStoreError
 from indexer.generations import Generation, replace_file
 from indexer.integrity.files import CLOSED, Damage, damaged_graph, file_checksum
 from indexer.read.graph_snapshots import GraphSnapshot, newest_intact_snapshot, published_snapshots, read_graph
-from indexer.write.graph_snapshots import GraphCopy, copy_graph, publish_snapshot, set_aside, set_aside_damaged
+from indexer.write.graph_snapshots import (
+    KEPT_SNAPSHOTS,
+    GraphCopy,
+    copy_graph,
+    publish_snapshot,
+    set_aside,
+    set_aside_damaged,
+)
 from indexer.write.kuzu_compaction import (
     Compaction,
     CompactionAbandoned,
@@ -47,8 +54,9 @@ class GraphWriter:
     method raises StoreInDoubt: the process then ends, and the next one starts from the newest snapshot.
     """
 
-    def __init__(self, generation: Generation, lock: FileLock, buffer_bytes: int) -> None:
+    def __init__(self, generation: Generation, lock: FileLock, buffer_bytes: int, kept_snapshots: int) -> None:
         """Use `open`. `lock` is acquired, and released by `close`."""
+        self._kept_snapshots = kept_snapshots
         self._buffer_bytes = buffer_bytes
         self._path = generation.graph_path
         self._snapshots_dir = generation.snapshots_dir
@@ -65,7 +73,9 @@ class GraphWriter:
         self._open()
 
     @classmethod
-    def open(cls, generation: Generation, buffer_bytes: int | None = None) -> "GraphWriter":
+    def open(
+        cls, generation: Generation, buffer_bytes: int | None = None, kept_snapshots: int = KEPT_SNAPSHOTS
+    ) -> "GraphWriter":
         """Open or create the graph.
 
         `buffer_bytes` bounds Kùzu's page cache, by default to a quarter of the machine's memory. A COMMIT needs about
@@ -87,10 +97,10 @@ class GraphWriter:
         if damage or path.with_name(UNCLOSED).exists():
             _restore(generation, buffer_bytes)
         try:
-            return cls(generation, lock, buffer_bytes)
+            return cls(generation, lock, buffer_bytes, kept_snapshots)
         except RuntimeError:  # damaged, or of another version: Kùzu raises nothing more telling
             _restore(generation, buffer_bytes)
-            return cls(generation, lock, buffer_bytes)
+            return cls(generation, lock, buffer_bytes, kept_snapshots)
 
     def position(self) -> int:
         """The last offset of the graph topic that is applied; -1 for none."""
@@ -145,7 +155,7 @@ class GraphWriter:
 
     def publish(self, copy: GraphCopy) -> GraphSnapshot:
         """Make the copy the newest snapshot. May run beside other calls, in another thread."""
-        return publish_snapshot(copy)
+        return publish_snapshot(copy, self._kept_snapshots)
 
     def set_aside_damaged(self) -> list[Damage]:
         """Set aside the snapshots that are not as they were written. May run beside other calls, in another thread.

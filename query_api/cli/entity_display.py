@@ -16,6 +16,10 @@ if TYPE_CHECKING:
 
 MAX_SHOWN_PREDICATES = 3
 
+AsOf = Annotated[
+    str | None, typer.Option(help="As a kept snapshot has it: 2h or 7d ago, a time, or a position of the graph.")
+]
+
 
 @plain_failures()
 def list_entities(
@@ -41,13 +45,15 @@ def show_entity(
     entity: Annotated[str, typer.Argument(help="Its name or id.")],
     collection: Annotated[str, typer.Option(help="The collection.")] = "default",
     limit: Annotated[int, typer.Option(min=1, max=500, help="Of each kind of thing that is known of it.")] = 10,
-    since: Annotated[str | None, typer.Option(help="Only what is stated since: 2h or 7d ago, or a time.")] = None,
+    since: Annotated[str | None, typer.Option(help="Only what is stated since, or withdrawn: 2h, 7d, a time.")] = None,
+    as_of: AsOf = None,
     as_json: Json = False,
     url: Url = None,
     data_dir: DataDir = None,
 ) -> None:
     """Show an entity: its definition, statements with their sentences, documents, neighbours."""
-    path, params = f"/v1/entities/{quote(entity, safe='')}", {"collection": collection, "limit": limit, "since": since}
+    path = f"/v1/entities/{quote(entity, safe='')}"
+    params = {"collection": collection, "limit": limit, "since": since, "as_of": as_of}
     params = {name: value for name, value in params.items() if value is not None}
     show_answer(path, params, _show_one, as_json=as_json, url=url, data_dir=data_dir)
 
@@ -74,12 +80,13 @@ def show_statements(
     predicate: Annotated[str | None, typer.Option(help="Only with this one, such as is_a.")] = None,
     sample: Annotated[int, typer.Option(min=0, help="The seed: the same gives the same.")] = 0,
     limit: Annotated[int, typer.Option(min=1, max=1_000, help="Statements, at most.")] = 100,
+    as_of: AsOf = None,
     as_json: Json = False,
     url: Url = None,
     data_dir: DataDir = None,
 ) -> None:
     """Show statements at random with their sentences, to judge them by."""
-    params = {"collection": collection, "predicate": predicate, "sample": sample, "limit": limit}
+    params = {"collection": collection, "predicate": predicate, "sample": sample, "limit": limit, "as_of": as_of}
     given = {name: value for name, value in params.items() if value is not None}
     show_answer("/v1/statements", given, _show_statements, as_json=as_json, url=url, data_dir=data_dir)
 
@@ -133,6 +140,9 @@ def _description(answer: dict[str, Any]) -> "Iterator[str]":
     if others:
         yield f"  also written {', '.join(others)}"
     yield from _facts(answer["statements"])
+    if answer["withdrawn"]:
+        yield "  no longer stated:"
+        yield from _facts(answer["withdrawn"])
     for document in answer["documents"]:
         about = ", about it" if document["about"] else ""
         yield f"  in {document['document_id']}: {document['title']} ({document['mentions']} mentions{about})"

@@ -1,30 +1,28 @@
-"""The commands `thalweg evaluate`, `thalweg evaluate graph` and `thalweg questions`.
+"""The commands `thalweg evaluate` and `thalweg questions`; `thalweg evaluate graph` is in `evaluate_graph`.
 
 What they need to run is imported when they run, so that `--help` answers at once.
 """
 
 import json
 import sys
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Iterable
+from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, cast, get_args
+from typing import Annotated, Any, cast, get_args
 
 import typer
 from typer.core import TyperCommand
 from typer.main import get_command
 
 from query_api.cli.app import DataDir, Json, Url, service_client
+from query_api.cli.evaluate_graph import graph_app
+from query_api.cli.progress import progress_bars
 from query_api.evaluation.approaches import APPROACHES
 from schemas.errors import NoAccess, WrongSetting, plain_failures
 from schemas.filters import MAX_HITS, Group
-from schemas.terminal import plain, plain_json, say
-
-if TYPE_CHECKING:
-    from query_api.evaluation.runner import Progress
+from schemas.terminal import plain_json, say
 
 app = typer.Typer()
-graph_app = typer.Typer()
 
 
 class EvaluateCommand(TyperCommand):
@@ -102,7 +100,7 @@ def evaluate(
     )
     if out is not None:
         _make_folder(out)
-    with closing(service_client(url, data_dir)) as client, _progress(quiet=as_json) as begin:
+    with closing(service_client(url, data_dir)) as client, progress_bars(quiet=as_json) as begin:
         found = evaluate_service(plan, client, begin)
     if out is not None:
         write_reports(found, out)
@@ -112,47 +110,6 @@ def evaluate(
         show_summary(PlainConsole(soft_wrap=True, width=None if sys.stdout.isatty() else NO_TERMINAL_WIDTH), found, out)
         if within is None:
             say(_kept(dict.fromkeys(each.loaded.collection for each in found.collections)))
-
-
-@graph_app.command()
-@plain_failures()
-def graph(
-    folders: Annotated[
-        list[Path], typer.Argument(help="Folders with <split>.jsonl[.gz] in Re-DocRED's form or in CrossNER's.")
-    ],
-    split: Annotated[
-        str | None, typer.Option(help="Which documents, <split>.jsonl[.gz].", show_default="dev, else test")
-    ] = None,
-    limit: Annotated[
-        int | None, typer.Option(min=1, help="The first documents of each folder alone.", show_default="all")
-    ] = None,
-    by_rules: Annotated[
-        bool, typer.Option("--rules", help="By rules alone, also where the embedding model has a tagger of mentions.")
-    ] = False,
-    as_json: Json = False,
-) -> None:
-    """Measure the graph that is extracted from labelled documents: mentions, entities, relations.
-
-    Everything runs in this process, by the embedding model of the settings; no service is asked and nothing is stored.
-    """
-    from indexer.embedding.encoder import load_encoder
-    from query_api.cli.display import PlainConsole
-    from query_api.evaluation.graph_runner import extraction_of, measure, rule_mentions, show_figures
-    from query_api.evaluation.labelled_graphs import read_graphs
-    from query_api.settings import ServiceSettings
-
-    read = [(folder, *read_graphs(folder, split)) for folder in folders]
-    extract = rule_mentions if by_rules else extraction_of(load_encoder(ServiceSettings.load().embedding))
-    with _progress(quiet=as_json) as begin:
-        measured = {
-            folder.resolve().name: measure(chosen, graphs[:limit], extract, begin).report()
-            for folder, chosen, graphs in read
-        }
-    if as_json:
-        print(json.dumps(next(iter(measured.values())) if len(measured) == 1 else measured))
-        return
-    for name, figures in measured.items():
-        show_figures(PlainConsole(soft_wrap=True), name, figures)
 
 
 @app.command()
@@ -179,7 +136,7 @@ def questions(
 
     wanted = parse_kinds(kinds)
     _make_folder(out)
-    with closing(service_client(url, data_dir)) as client, _progress(quiet=as_json) as begin:
+    with closing(service_client(url, data_dir)) as client, progress_bars(quiet=as_json) as begin:
         documents = read_collection(client, collection, begin)
     made = generate_questions(collection, documents, wanted, count, seed)
     write_folder(made, out)
@@ -211,27 +168,3 @@ def _make_folder(out: Path) -> None:
         raise WrongSetting(f"{out} cannot be a folder: a file is in the way. Name another with --out.") from error
     except PermissionError as error:
         raise NoAccess(f"This user may not write to {out}. Name another folder with --out.") from error
-
-
-@contextmanager
-def _progress(*, quiet: bool) -> "Iterator[Progress]":
-    """Bars on standard error, one for each step of the evaluation."""
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
-
-    from query_api.cli.display import PlainConsole
-
-    with Progress(
-        SpinnerColumn(),
-        TextColumn("{task.description}", markup=False),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        console=PlainConsole(stderr=True),
-        disable=quiet,
-    ) as progress:
-
-        def begin(what: str, parts: int) -> Callable[[int], None]:
-            bar = progress.add_task(plain(what), total=parts)
-            return lambda done: progress.advance(bar, done)
-
-        yield begin

@@ -59,9 +59,12 @@ class EntityDescriber:
         self._document_rows = documents
         self._facts = FactFinder(view, catalogue, curation or Curation())
 
-    def describe(self, entity: Entity, limit: int, since_ms: int | None = None) -> EntityDetail:
+    def describe(
+        self, entity: Entity, limit: int, since_ms: int | None = None, earlier: "EntityDescriber | None" = None
+    ) -> EntityDetail:
         """With at most `limit` of each kind, the strongest and most frequent first. With `since_ms` (milliseconds since
-        1970) only the statements and documents whose records are from then or later."""
+        1970) only the statements and documents whose records are from then or later; and with an `earlier` view, of the
+        same catalogue, the facts that were stated there and no longer are."""
         keys = np.array(entity.members, dtype=np.uint64)
         mentions = list(typed_mentions_of(self._view.segments, keys))
         facts = self.facts_of(keys)
@@ -69,6 +72,7 @@ class EntityDescriber:
         neighbours, near = self._neighbours(entity, mentions, facts)
         treating = [each.document for each in mentions]
         related = consolidated(self._view, self._catalogue, list(dict.fromkeys(treating)), near)
+        withdrawn = None if earlier is None else earlier.facts_missing_from(facts, keys)
         if since_ms is not None:
             facts, documents = self._since(since_ms, facts, documents)
         names = labels_of(mentions)
@@ -77,15 +81,22 @@ class EntityDescriber:
         return EntityDetail(
             **summary(entity).model_dump(),
             definition=self._definition(entity, facts, documents),
+            example=self._first_mention(mentions),
             aliases=[Alias(surface=surface, mentions=times) for surface, times in list(names.items())[:limit]],
             statements=[self._statement(fact, texts) for fact in shown],
             documents=documents[:limit],
             document_count=len(documents),
             neighbours=neighbours[:limit],
             consolidated=[self._consolidated(each) for each in related[:limit]],
-            truncated=max(map(len, (names, facts, documents, neighbours, related))) > limit,
+            truncated=max(map(len, (names, facts, documents, neighbours, related, withdrawn or ()))) > limit,
             graph_position=self._view.position,
+            withdrawn=None if earlier is None or withdrawn is None else earlier.details(withdrawn[:limit]),
         )
+
+    def facts_missing_from(self, later: Sequence[Fact], keys: Keys) -> list[Fact]:
+        """What documents state here of these entities, and the later facts do not have from documents."""
+        stated = {fact.identity for fact in later if fact.statements}
+        return [fact for fact in self.facts_of(keys) if fact.statements and fact.identity not in stated]
 
     def _since(
         self, since_ms: int, facts: Sequence[Fact], documents: Sequence[EntityDocument]
@@ -114,7 +125,9 @@ class EntityDescriber:
 
     def of_statements(self, statements: Iterable[Statement]) -> list[StatementDetail]:
         """What these state, each fact once, the strongest first."""
-        facts = self._facts.of_statements(statements)
+        return self.details(self._facts.of_statements(statements))
+
+    def details(self, facts: Sequence[Fact]) -> list[StatementDetail]:
         texts = self._texts_of(facts)
         return [self._statement(fact, texts) for fact in facts]
 
@@ -214,6 +227,12 @@ class EntityDescriber:
                 if evidence.sentence:
                     return EntityDefinition(text=evidence.sentence, source=evidence)
         return self._beginning(entity) if any(each.about for each in documents) else None
+
+    def _first_mention(self, mentions: Sequence[TypedMention]) -> Evidence | None:
+        for one in sorted(mentions, key=lambda each: (each.document, each.chunk))[:1]:
+            texts = self._chunks([self._view.chunk_id(one.chunk)])
+            return self._at(one.chunk, one.passage, texts, [normalise_name(one.surface)])
+        return None
 
     def _beginning(self, entity: Entity) -> EntityDefinition | None:
         about = self._view.about(np.array(entity.members, dtype=np.uint64))

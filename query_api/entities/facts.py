@@ -4,16 +4,16 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from query_api.entities.catalogue import EntityCatalogue
 from query_api.index.curation import CollectionEdits, Curation
 from query_api.index.graph.edges import Role, Statement
 from query_api.index.graph.identifiers import Keys, key_of
 from query_api.index.graph.view import GraphView
-from schemas.graph_delta import predicate_strength
 from schemas.graph_edits import COMPUTED_ID
 from schemas.ids import digest
+from schemas.predicates import predicate_strength
 
 STRENGTH_STEP = 0.1
 
@@ -51,6 +51,10 @@ class Fact:
     object: End
     statements: tuple[Statement, ...]
     edges: tuple[EdgeBetween, ...] = ()
+
+    @property
+    def identity(self) -> tuple[Any, ...]:
+        return self.subject.identity, self.predicate, self.object.identity
 
     @property
     def strength(self) -> float:

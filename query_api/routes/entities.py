@@ -2,15 +2,18 @@
 
 import base64
 import binascii
+import time
 from typing import Annotated
 
 import msgspec
 import numpy as np
 from fastapi import APIRouter, Query
 
+from indexer.generations import Generation
 from query_api.context import Service, not_ready
 from query_api.entities.catalogue import Entity, EntityCatalogue
 from query_api.entities.description import EntityDescriber, summary
+from query_api.entities.earlier_graphs import EarlierGraph, Moment, NotKept
 from query_api.entities.meaning import NEAREST_CHUNKS, entities_by_meaning
 from query_api.entities.paths import PathFinder
 from query_api.entities.statements import sample_statements
@@ -20,6 +23,7 @@ from query_api.index.snapshot import Snapshot
 from query_api.index.text.segments import Scope
 from query_api.routes.edits import Cursor, current_curation
 from query_api.routes.parameters import COLLECTION, ServiceOf, Since, first_ms
+from schemas.clock import SINCE_PATTERN
 from schemas.entities import EntityDetail, EntityPage, EntityPaths, StatementSample
 from schemas.receipts import TOKEN_PATTERN
 
@@ -47,6 +51,15 @@ AfterEdit = Annotated[
     ),
 ]
 WaitSeconds = Annotated[float, Query(ge=0, le=60, description="How long to wait for `after` and `after_edit`.")]
+AsOf = Annotated[
+    str | None,
+    Query(
+        max_length=64,
+        description="Read the newest kept snapshot of the graph that holds nothing later: `15m`, `2h`, `7d` ago, an "
+        "RFC 3339 time, or the `graph_position` of an answer. 410 where none as old is kept.",
+        json_schema_extra={"pattern": f"{SINCE_PATTERN}|^[0-9]{{1,18}}$"},
+    ),
+]
 
 
 class _Place(msgspec.Struct, array_like=True):
@@ -100,30 +113,40 @@ async def list_entities(
     return await service.read(read)
 
 
-@router.get("/v1/entities/{entity_id:path}", summary="An entity", responses=problem_responses(400, 404, 409, 503))
+@router.get("/v1/entities/{entity_id:path}", summary="An entity", responses=problem_responses(400, 404, 409, 410, 503))
 async def get_entity(
     entity_id: str,
     service: ServiceOf,
     collection: InCollection = "default",
     limit: Annotated[int, Query(ge=1, le=500, description="Of each kind of thing that is told of it.")] = 25,
     since: Since = None,
+    as_of: AsOf = None,
     after: AfterToken = None,
     after_edit: AfterEdit = None,
     wait_seconds: WaitSeconds = 10.0,
 ) -> EntityDetail:
     """Its definition, aliases, statements with their sentences, documents and neighbours; with `since` the statements
-    and documents whose records are from then on. The id of any of its names finds it."""
-    from_ms = first_ms(since)
+    and documents whose records are from then on, and what was withdrawn. The id of any of its names finds it."""
+    from_ms, moment = first_ms(since), _moment(as_of, after)
     snapshot, catalogue = await _catalogue(service, after, after_edit, wait_seconds)
 
     def read() -> EntityDetail:
-        entity = _require(catalogue, entity_id, collection)
-        return _describer(snapshot, catalogue).describe(entity, limit, from_ms)
+        if moment is None:
+            entity = _require(catalogue, entity_id, collection)
+            before = None if from_ms is None else _at_or_none(service, snapshot, Moment(at_ms=from_ms))
+            earlier = None if before is None else _earlier_describer(snapshot, before, catalogue)
+            return _describer(snapshot, catalogue).describe(entity, limit, from_ms, earlier)
+        graph = _at(service, snapshot, moment)
+        then = graph.catalogues.of(graph.view, snapshot.curation)
+        detail = _earlier_describer(snapshot, graph, then).describe(
+            _require(then, entity_id, collection), limit, from_ms
+        )
+        return detail.model_copy(update={"as_of": graph.made_at})
 
     return await service.read(read)
 
 
-@router.get("/v1/statements", summary="Statements at random", responses=problem_responses(400, 409, 503))
+@router.get("/v1/statements", summary="Statements at random", responses=problem_responses(400, 409, 410, 503))
 async def get_statements(
     service: ServiceOf,
     collection: Annotated[
@@ -134,14 +157,21 @@ async def get_statements(
     ] = None,
     sample: Annotated[int, Query(ge=0, lt=2**32, description="The seed: the same gives the same.")] = 0,
     limit: Annotated[int, Query(ge=1, le=1_000)] = 100,
+    as_of: AsOf = None,
     after: AfterToken = None,
     after_edit: AfterEdit = None,
     wait_seconds: WaitSeconds = 10.0,
 ) -> StatementSample:
     """What documents state, drawn at random to be judged by people, each with the sentence that says so."""
+    moment = _moment(as_of, after)
     snapshot, catalogue = await _catalogue(service, after, after_edit, wait_seconds)
 
     def read() -> StatementSample:
+        if moment is not None:
+            graph = _at(service, snapshot, moment)
+            describer = _earlier_describer(snapshot, graph, graph.catalogues.of(graph.view, snapshot.curation))
+            stated = describer.of_statements(sample_statements(graph.view, collection, predicate, limit, sample))
+            return StatementSample(statements=stated, graph_position=graph.view.position, as_of=graph.made_at)
         drawn = sample_statements(snapshot.graph, collection, predicate, limit, sample)
         statements = _describer(snapshot, catalogue).of_statements(drawn)
         return StatementSample(statements=statements, graph_position=snapshot.graph.position)
@@ -197,6 +227,39 @@ async def _catalogue(
 
 def _describer(snapshot: Snapshot, catalogue: EntityCatalogue) -> EntityDescriber:
     return EntityDescriber(snapshot.graph, catalogue, snapshot.text.chunks, snapshot.text.documents, snapshot.curation)
+
+
+def _moment(as_of: str | None, after: str | None) -> Moment | None:
+    """Raises ApiProblem 422."""
+    if as_of is None:
+        return None
+    if after is not None:
+        raise ApiProblem(422, "Invalid request", "Give `as_of` or `after`, not both: one asks for old, one for new.")
+    try:
+        return Moment.of(as_of, time.time_ns() // 1_000_000)
+    except ValueError as error:
+        raise ApiProblem(422, "Invalid request", f"`as_of`: {error}") from error
+
+
+def _at(service: Service, snapshot: Snapshot, moment: Moment) -> EarlierGraph:
+    """May block. Raises ApiProblem 410 where none as old is kept."""
+    try:
+        return service.earlier_graphs.at(Generation(service.settings.storage.data_dir, snapshot.generation), moment)
+    except NotKept as error:
+        raise ApiProblem(410, "Snapshot gone", str(error), members={"oldest": error.oldest}) from error
+
+
+def _at_or_none(service: Service, snapshot: Snapshot, moment: Moment) -> EarlierGraph | None:
+    try:
+        return service.earlier_graphs.at(Generation(service.settings.storage.data_dir, snapshot.generation), moment)
+    except NotKept:
+        return None
+
+
+def _earlier_describer(snapshot: Snapshot, graph: EarlierGraph, catalogue: EntityCatalogue) -> EntityDescriber:
+    """Sentences are those of chunks that are still there, whose texts are what they were."""
+    records = graph.records(snapshot.text.documents)
+    return EntityDescriber(graph.view, catalogue, snapshot.text.chunks, records, snapshot.curation)
 
 
 def _require(catalogue: EntityCatalogue, identifier: str, collection: str) -> Entity:

@@ -168,7 +168,12 @@ def _goes_on(place: NounPhrase) -> bool:
 
 
 def _is_place_name(place: NounPhrase) -> bool:
-    return place.grade() == NAME and all(word.isalpha() and word[0].isupper() for word in place.surface.split())
+    """Not `uses Kafka` of `written in Rust, uses Kafka`."""
+    return (
+        place.grade() == NAME
+        and place.words.is_capital(place.low)
+        and all(word.isalpha() and word[0].isupper() for word in place.surface.split())
+    )
 
 
 def _place_facts(subject: NounPhrase, kind: NounPhrase) -> Iterator[Fact]:

@@ -101,8 +101,11 @@ class Subjects:
         return [phrase] if phrase.grade() >= DEFINITE else []
 
     def _before_insertion(self, comma: int) -> list[NounPhrase]:
-        """The phrase before an insertion that ends at a comma: `Beacon, which we like, uses`."""
-        words = self._words
+        """The phrase before an insertion that ends at a comma: `Beacon, which we like, uses`. Insertions after one that
+        opens the sentence may have commas of their own: `Kiel Airport, located near Holtenau, Germany, is`."""
+        words, opening = self._words, phrase_after(self._words, 0)
+        if opening is not None and opening.grade() >= DEFINITE and self._is_described(opening, comma):
+            return self._whole(opening, is_plural=False)
         for at in range(comma - 1, 0, -1):
             if words.lower[at] in (";", ":"):
                 break
@@ -110,6 +113,14 @@ class Subjects:
             if phrase and words.at(at + 1) not in ("and", "or") and phrase.grade() >= DEFINITE:
                 return self._whole(phrase, is_plural=False)
         return []
+
+    def _is_described(self, phrase: NounPhrase, end: int) -> bool:
+        """Whether all from a phrase to an index is what a participle after a comma begins, and no clause."""
+        words, at = self._words, phrase.high + 1
+        if phrase.after != "," or at >= end or not is_participle(words.lower[at]) or words.is_capital(at):
+            return False
+        between = words.lower[at + 1 : end]
+        return not any(word in THIRD_PERSONS or word in BE or word in (";", ":") for word in between)
 
     def _whole(self, phrase: NounPhrase, is_plural: bool) -> list[NounPhrase]:
         """The phrase, or what it is only a part of: the head before its preposition, all phrases that `and` joins."""

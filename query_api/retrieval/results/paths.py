@@ -19,6 +19,7 @@ QUESTION = "question"
 MAX_EVIDENCE_CHARACTERS = 500
 WITHIN_DOCUMENT = {"next_chunk": "next_to", "similar_to": "similar_text", "related_to": "similar_text"}
 SHOWN_AS = {**WITHIN_DOCUMENT, "similar_across": "similar_text"}
+_HYPHENS = str.maketrans(dict.fromkeys("-\u2010\u2011\u2013", " "))
 
 ChunkTexts = Callable[[str], str | None]
 
@@ -197,15 +198,15 @@ class PathBuilder:
 
 def without_loops(edges: Sequence[PathEdge], title: str) -> list[PathEdge]:
     """The edges without those between two visits of the same document or entity, by its name, but for steps within a
-    document; the last leads to the title."""
+    document; the last leads to the title. Hyphens make no other name: `Coleridge-Taylor` is `Coleridge Taylor`."""
     kept: list[PathEdge] = []
     reached: list[str | None] = [None]
     for edge in edges:
-        target = normalise_text(edge.target)
+        target = normalise_text(edge.target.translate(_HYPHENS))
         if target in reached and not (edge.edge in WITHIN_DOCUMENT.values() and target == reached[-1]):
             del kept[reached.index(target) :], reached[reached.index(target) + 1 :]
         else:
-            kept.append(edge)
+            kept.append(edge.model_copy(update={"source": kept[-1].target}) if kept else edge)
             reached.append(target)
     if kept and kept[-1].target != title:
         kept[-1] = kept[-1].model_copy(update={"target": title})

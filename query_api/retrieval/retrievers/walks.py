@@ -32,7 +32,7 @@ from query_api.retrieval.retrievers.graph_scoring import MAX_REACHED, GraphResul
 from query_api.retrieval.retrievers.graph_seeds import SeedSet
 from query_api.retrieval.retrievers.pagerank import LEAST_WEIGHT, PassagesAndEntities, centrality, push
 from schemas.curation import LinkingChoice
-from schemas.graph_delta import predicate_strength
+from schemas.predicates import predicate_strength
 
 
 def steps_from(

@@ -11,27 +11,27 @@
 """
 
 import argparse
-import gzip
 import json
 import random
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from indexer.chunking.splitter import ChunkingParameters
 from indexer.communities.graph import EntityGraph, Pairs, entity_graphs
 from indexer.communities.partition import LEVELS, Former, Partition, full_partition, updated_partition
-from indexer.linking import contribution
-from indexer.pipeline import prepare
-from indexer.read.graph_tables import GraphTables
-from schemas.events import DocumentUpsert
+from indexer.read.contributed_tables import tables_of
+from query_api.evaluation.category_communities import (
+    Article,
+    articles_of,
+    community_report,
+    prepared_articles,
+    read_lines,
+)
 from schemas.graph_delta import Contribution
-from schemas.ids import DocumentKey
-from tests.support.fixtures.graph_tables import graph_tables
 
 NODES, PLANTED, EDGES, CHANGED_EDGES = 100_000, 1_000, 500_000, 2_000
 INSIDE = 0.7  # of the edges
@@ -46,8 +46,11 @@ def main() -> None:
     given = asked.parse_args()
     report: dict[str, Any] = {"planted": planted()}
     if given.folder is not None:
-        articles = read_articles(given.folder / "leads.jsonl.gz")
-        report |= {"kept up": kept_up(articles, given.rounds), "categories": categories(articles)}
+        file = articles_of(given.folder)
+        if file is None:
+            asked.error("The folder has no leads.jsonl.")
+        articles = prepared_articles(read_lines(file), lambda _: None)
+        report |= {"kept up": kept_up(articles, given.rounds), "categories": community_report(articles)["by_level"]}
     print(json.dumps(report, indent=2))
 
 
@@ -92,39 +95,19 @@ def made_graph(sources: NDArray[np.int64], targets: NDArray[np.int64], weights: 
     return EntityGraph("planted", np.arange(NODES, dtype=np.uint64), np.arange(NODES), pairs)
 
 
-def read_articles(file: Path) -> list[tuple[Contribution, str]]:
-    """The contribution of each article, by the rules alone, and its top category."""
-    articles = []
-    with gzip.open(file, "rt") as lines:
-        for line in lines:
-            row = json.loads(line)
-            upsert = DocumentUpsert(
-                key=DocumentKey("articles", row["_id"]),
-                content=row["text"].encode(),
-                content_type="text/plain",
-                title=row["title"],
-                links=row["metadata"]["links"],
-            )
-            prepared = prepare(upsert, ChunkingParameters())
-            vectors = np.zeros((len(prepared.chunked.chunks), 1), dtype=np.float32)
-            top = next(iter(row["metadata"]["categories"]), "").partition(".")[0]
-            articles.append((contribution(prepared, vectors), top))
-    return articles
-
-
-def kept_up(articles: Sequence[tuple[Contribution, str]], rounds: int) -> dict[str, Any]:
+def kept_up(articles: Sequence[Article], rounds: int) -> dict[str, Any]:
     chance = random.Random(1)
     numbers = list(range(len(articles)))
     chance.shuffle(numbers)
     outside, inside = numbers[: int(LEFT_OUT * len(numbers))], numbers[int(LEFT_OUT * len(numbers)) :]
     count = int(CHANGED * len(numbers))
-    graph = graph_of(articles[at][0] for at in inside)
+    graph = graph_of(articles[at].contribution for at in inside)
     found = full_partition(graph)
     for _ in range(rounds):
         chance.shuffle(inside)
         chance.shuffle(outside)
         inside, outside = inside[count:] + outside[:count], outside[count:] + inside[:count]
-        newer = graph_of(articles[at][0] for at in sorted(inside))
+        newer = graph_of(articles[at].contribution for at in sorted(inside))
         found, graph = updated_partition(newer, Former(graph, found)), newer
     anew = full_partition(graph)
     return {
@@ -135,59 +118,8 @@ def kept_up(articles: Sequence[tuple[Contribution, str]], rounds: int) -> dict[s
 
 
 def graph_of(contributions: Iterable[Contribution]) -> EntityGraph:
-    (graph,) = entity_graphs(graph_tables(list(contributions)))
+    (graph,) = entity_graphs(tables_of(contributions))
     return graph
-
-
-def categories(articles: Sequence[tuple[Contribution, str]]) -> dict[str, Any]:
-    tables = graph_tables([each for each, _ in articles])
-    (whole,) = entity_graphs(tables)
-    linked = links_alone(articles)
-    return {
-        "entities": agreement(full_partition(whole), nodes_of_articles(tables, whole), articles),
-        "links alone": agreement(full_partition(linked), {at: at for at in range(len(articles))}, articles),
-    }
-
-
-def nodes_of_articles(tables: GraphTables, graph: EntityGraph) -> dict[int, int]:
-    """{article: the node of the entity that it is about}."""
-    node_of = {int(row): node for node, row in enumerate(graph.rows)}
-    about = zip(*(tables.about[name].to_pylist() for name in ("source", "target", "weight")), strict=True)
-    return {source: node_of[target] for source, target, weight in about if weight >= 1 and target in node_of}
-
-
-def links_alone(articles: Sequence[tuple[Contribution, str]]) -> EntityGraph:
-    number_of = {each.document_id: at for at, (each, _) in enumerate(articles)}
-    links = {
-        (min(at, other), max(at, other))
-        for at, (each, _) in enumerate(articles)
-        for link in each.links
-        if (other := number_of.get(link.target_id, at)) != at
-    }
-    ends = np.array(sorted(links), dtype=np.int64)
-    pairs = Pairs(ends[:, 0], ends[:, 1], np.ones(len(ends)))
-    return EntityGraph("links", np.arange(len(articles), dtype=np.uint64), np.arange(len(articles)), pairs)
-
-
-def agreement(
-    found: Partition, node_of: Mapping[int, int], articles: Sequence[tuple[Contribution, str]]
-) -> dict[str, float]:
-    chosen = [at for at, (_, top) in enumerate(articles) if top and at in node_of]
-    tops = np.unique([articles[at][1] for at in chosen], return_inverse=True)[1]
-    nodes = np.array([node_of[at] for at in chosen])
-    return {level: round(mutual_information(found.labels[level][nodes], tops), 4) for level in LEVELS}
-
-
-def mutual_information(one: NDArray[np.int64], other: NDArray[np.int64]) -> float:
-    """Normalised by the mean of both entropies (Danon et al. 2005)."""
-    one, other = (np.unique(labels, return_inverse=True)[1] for labels in (one, other))
-    shared = np.zeros((one.max() + 1, other.max() + 1))
-    np.add.at(shared, (one, other), 1 / len(one))
-    of_one, of_other = shared.sum(axis=1), shared.sum(axis=0)
-    there = shared > 0
-    information = float((shared[there] * np.log(shared[there] / np.outer(of_one, of_other)[there])).sum())
-    entropies = -float((of_one * np.log(of_one)).sum()) - float((of_other * np.log(of_other)).sum())
-    return 2 * information / entropies
 
 
 def lowest_ratio(one: Partition, other: Partition) -> float:

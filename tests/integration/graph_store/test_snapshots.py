@@ -55,6 +55,15 @@ def test_a_snapshot_says_what_it_holds(writer: GraphWriter, generation: Generati
         snapshot_named(generation.snapshots_dir, "000000000012-1")
 
 
+def test_as_many_snapshots_are_kept_as_are_chosen(generation: Generation) -> None:
+    writer = GraphWriter.open(generation, kept_snapshots=5)
+    for position in range(7):
+        writer.apply([document(position)], position)
+        writer.snapshot()
+    writer.close()
+    assert [each.graph_position for each in published_snapshots(generation.snapshots_dir)] == [6, 5, 4, 3, 2]
+
+
 def test_what_is_applied_while_a_snapshot_is_exported_is_not_in_it(writer: GraphWriter, generation: Generation) -> None:
     writer.apply([document(1)], 0)
     copy = writer.copy()

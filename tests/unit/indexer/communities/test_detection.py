@@ -4,10 +4,10 @@ from typing import Any
 
 from indexer.communities.detection import find_communities
 from indexer.read.communities import COMMUNITY_TABLES, CommunityTables
+from indexer.read.contributed_tables import tables_of
 from indexer.read.graph_tables import GraphTables
 from tests.support.fakes.text_stores import Page
 from tests.support.fixtures.communities import ENGINES, RIVERS, communities_of, two_themes
-from tests.support.fixtures.graph_tables import graph_tables
 
 
 def by_members(tables: CommunityTables) -> dict[frozenset[str], dict[str, Any]]:
@@ -75,7 +75,7 @@ def test_only_changed_summaries_are_made_again() -> None:
         asked.extend(ids)
         return {identifier: texts[identifier] for identifier in ids}
 
-    find_communities(graph_tables(page.contribution() for page in pages), read, before)
+    find_communities(tables_of(page.contribution() for page in pages), read, before)
     engines = {identifier for page in pages if page.id.startswith("engines") for identifier, _, _ in page.chunks()}
     assert asked
     assert not engines & set(asked)

@@ -5,16 +5,16 @@ from math import sqrt
 import pytest
 
 from indexer.communities.graph import EntityGraph, entity_graphs
+from indexer.read.contributed_tables import tables_of
 from indexer.read.graph_tables import GraphTables
 from schemas.graph_delta import MentionEdge
 from schemas.ids import CANARY_COLLECTION
 from tests.support.fakes.text_stores import Page
-from tests.support.fixtures.graph_tables import graph_tables
 
 
 def weights(*pages: Page) -> dict[tuple[str, str], float]:
     """{(name, name): weight} of the one collection."""
-    tables = graph_tables(page.contribution() for page in pages)
+    tables = tables_of(page.contribution() for page in pages)
     names = tables.entities["name"].to_pylist()
     [graph] = entity_graphs(tables)
     return {
@@ -51,7 +51,7 @@ def test_collections_are_graphs_of_their_own_and_canaries_none() -> None:
         Page(str(number), "One", [["x"]], facts=[("Ada", "uses", "Engine")], collection=collection)
         for number, collection in enumerate(("b", "a", CANARY_COLLECTION))
     ]
-    graphs = list(entity_graphs(graph_tables(page.contribution() for page in pages)))
+    graphs = list(entity_graphs(tables_of(page.contribution() for page in pages)))
     assert [(graph.collection, graph.n_nodes) for graph in graphs] == [("a", 2), ("b", 2)]
     assert list(entity_graphs(GraphTables.empty())) == []
 
@@ -63,7 +63,7 @@ def test_where_mentions_have_types_only_typed_entities_take_part() -> None:
         MentionEdge(*list(_fields(edge))[:6], entity_type="person", confidence=0.9) for edge in contribution.mentions
     ]
     contribution.mentions[:] = typed
-    [graph] = entity_graphs(graph_tables([contribution]))
+    [graph] = entity_graphs(tables_of([contribution]))
     assert graph.n_nodes == 2, "Ada and Babbage; nothing mentions the engine as an entity"
 
 
@@ -84,6 +84,6 @@ def test_the_graph_does_not_depend_on_the_order_of_documents() -> None:
         )
 
     contributions = [page.contribution() for page in pages]
-    [forwards] = entity_graphs(graph_tables(contributions))
-    [backwards] = entity_graphs(graph_tables(contributions[::-1]))
+    [forwards] = entity_graphs(tables_of(contributions))
+    [backwards] = entity_graphs(tables_of(contributions[::-1]))
     assert described(forwards) == described(backwards)

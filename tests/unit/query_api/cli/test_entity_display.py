@@ -31,6 +31,18 @@ DETAIL = BEACON | {
     "consolidated": [
         {"entity": {"id": None, "label": "Lisbon", "type": "place"}, "documents": 2, "document_ids": ["a"]}
     ],
+    "withdrawn": [
+        {
+            "subject": BEACON,
+            "predicate": "depends_on",
+            "object": {"id": None, "label": "Redis", "type": None},
+            "further": [],
+            "strength": 0.9,
+            "by_people": [],
+            "stated": 1,
+            "evidence": [SENTENCE | {"sentence": None}],
+        }
+    ],
 }
 PATHS = {
     "source": BEACON,
@@ -89,8 +101,11 @@ def test_a_list_shows_a_line_each_and_how_to_go_on(monkeypatch: pytest.MonkeyPat
 
 
 def test_an_entity_is_shown_with_its_sentences(monkeypatch: pytest.MonkeyPatch) -> None:
-    text, client = shown(monkeypatch, DETAIL, "show", "TCP/IP", "--collection", "company")
-    assert client.asked[0][0] == "/v1/entities/TCP%2FIP"
+    asked = ("show", "TCP/IP", "--collection", "company", "--since", "7d", "--as-of", "12")
+    text, client = shown(monkeypatch, DETAIL, *asked)
+    assert client.asked == [
+        ("/v1/entities/TCP%2FIP", {"collection": "company", "limit": 10, "since": "7d", "as_of": "12"})
+    ]
     for line in (
         "Beacon is a service. [beacon]",
         "also written BEACON",
@@ -98,6 +113,7 @@ def test_an_entity_is_shown_with_its_sentences(monkeypatch: pytest.MonkeyPatch) 
         "Beacon requires Kafka. [beacon]",
         "in beacon: Beacon (4 mentions, about it)",
         "near Kafka (2 chunks)",
+        "no longer stated:\n  Beacon -depends_on-> Redis (0.9)\n",
     ):
         assert line in text
 

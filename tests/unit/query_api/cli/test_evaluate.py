@@ -97,6 +97,15 @@ def test_a_graph_is_measured_without_a_service(tmp_path: Path) -> None:
     assert run("graph", labelled, "--split", "test").exit_code == Exit.USAGE
 
 
+def test_a_graph_is_measured_or_drawn_from_a_service(tmp_path: Path) -> None:
+    labelled = write_lines(tmp_path / "redocred" / "dev.jsonl", DOCUMENT)
+    for arguments in (("graph",), ("graph", labelled, "--sample", 5)):
+        refused = run(*arguments)
+        assert refused.exit_code == Exit.USAGE
+        assert "--sample" in refused.output
+    assert run("graph", "--sample", 5, "--url", "http://127.0.0.1:9").exit_code == Exit.UNREACHABLE
+
+
 def test_several_graphs_are_told_apart_by_their_folders(tmp_path: Path) -> None:
     first = write_lines(tmp_path / "first" / "dev.jsonl", DOCUMENT)
     second = write_lines(tmp_path / "second" / "birds.dev.jsonl", SENTENCE)

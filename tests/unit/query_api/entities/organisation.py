@@ -87,7 +87,7 @@ def read_documents(keys: Iterable[DocumentKey]) -> dict[DocumentKey, DocumentRow
         page.key: DocumentRow(page.key, 1, 0, number, NEW_YEAR_MS + number * DAY_MS)
         for number, page in enumerate(pages())
     }
-    return {key: rows[key] for key in keys}
+    return {key: rows[key] for key in keys if key in rows}
 
 
 def describer_of(view: GraphView, curation: Curation | None = None) -> EntityDescriber:

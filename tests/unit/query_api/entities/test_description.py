@@ -37,6 +37,14 @@ def test_a_definition_is_the_sentence_that_says_what_it_is() -> None:
     assert described("Kafka").definition is None
 
 
+def test_an_example_is_a_sentence_that_mentions_it() -> None:
+    example = described("Kafka").example
+    assert example is not None
+    assert example.sentence is not None
+    assert "Kafka" in example.sentence
+    assert example.document_id in ("beacon", "harbor", "more")
+
+
 def test_statements_grow_stronger_with_their_evidence_and_weaker_again() -> None:
     def requires(detail: EntityDetail) -> tuple[float, int, list[str | None]]:
         found = next(each for each in detail.statements if each.predicate == "depends_on")
@@ -64,7 +72,7 @@ def test_documents_aliases_and_neighbours_are_counted() -> None:
     assert [(each.surface, each.mentions) for each in beacon.aliases] == [("Beacon", 4)]
     assert {(each.entity.label, each.strength, each.shared_chunks) for each in beacon.neighbours} == {
         ("Kafka", 1.0, 2),
-        ("Team Petrel", 0.3, 2),
+        ("Team Petrel", 0.8, 2),
         ("Maria Okafor", 0.0, 1),
     }
     assert not beacon.truncated

@@ -68,6 +68,7 @@ def test_a_kind_has_a_head_noun(text: str, expected: bool) -> None:
         ("It opened in Lund, Sweden, and closed.", [("Lund", "Sweden")]),
         ("It opened in Lund, Kiel and Riga.", []),
         ("It opened in May, June, July.", []),
+        ("Marsh, written in Rust, uses Kafka.", []),
         ("It opened in Lund.", []),
         ("It is used in Fiji, Samoa, the Cook Islands and Tonga.", []),
         ("It is used in Peru, Chile, and Bolivia.", []),

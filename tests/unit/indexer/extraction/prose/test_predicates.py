@@ -52,6 +52,7 @@ def test_a_verb_states_a_relation(lemma: str, preposition: str, expected: Relati
         ("found", "by", Relation("founded_by")),
         ("base", "on", Relation("builds_on")),
         ("locate", "in", Relation("located_in")),
+        ("hold", "in", Relation("held_in")),
         ("define", "in", Relation("defined_in", is_typed=False)),
         ("own", "", None),
         ("define", "for", None),

@@ -1,0 +1,58 @@
+"""A labelled folder of a graph measured by what its files are: mentions, typed relations, or categories."""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rich.table import Table
+
+from query_api.evaluation.category_communities import articles_of, community_report, prepared_articles, read_lines
+from query_api.evaluation.graph_runner import Extract, Progress, measure, show_figures
+from query_api.evaluation.labelled_graphs import read_graphs
+from query_api.evaluation.typed_relations import files_of, final_texts, labelled_relations, relation_report
+from schemas.errors import WrongSetting
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+Report = dict[str, Any]
+
+
+def plan_folder(
+    folder: Path, split: str | None, limit: int | None, extract: Callable[[], Extract]
+) -> Callable[[Progress], Report]:
+    """Reads the folder's labels; what is returned measures it. `extract` is called for labelled mentions alone.
+
+    Raises WrongSetting where the folder, or an option for it, is wrong.
+    """
+    relations, articles = files_of(folder), articles_of(folder)
+    if relations is None and articles is None:
+        chosen, graphs = read_graphs(folder, split)
+        return lambda begin: measure(chosen, graphs[:limit], extract(), begin).report()
+    if split is not None:
+        raise WrongSetting(f"{folder} has no splits: leave --split out.")
+    if relations is not None:
+        if limit is not None:
+            raise WrongSetting(f"The labels of {folder} are of all its documents: leave --limit out.")
+        texts, labelled = final_texts(relations[0]), labelled_relations(relations[1])
+        return lambda begin: relation_report(texts, labelled, begin(f"Extract {folder.name}", len(texts)))
+    lines = read_lines(articles, limit) if articles is not None else []
+    return lambda begin: community_report(prepared_articles(lines, begin(f"Extract {folder.name}", len(lines))))
+
+
+def show_report(console: "Console", name: str, report: Mapping[str, Any]) -> None:
+    """A report as tables."""
+    if "split" in report:
+        show_figures(console, name, report)
+        return
+    console.print(f"{name}: {report['documents']:,} documents")
+    if "relation_f1" in report:
+        table = Table("relation", "F1", "precision", "recall", "labelled", "found")
+        for title, figures in [("all", report["relation"]), *report["by_relation"].items()]:
+            shares = (f"{figures[key]:.3f}" for key in ("f1", "precision", "recall"))
+            table.add_row(title, *shares, f"{figures['labelled']:,}", f"{figures['found']:,}")
+    else:
+        table = Table("level", "modularity", "NMI with categories", "NMI of links alone")
+        for level, figures in report["by_level"].items():
+            table.add_row(level, *(f"{figures[key]:.3f}" for key in ("modularity", "nmi", "nmi_links")))
+    console.print(table)
