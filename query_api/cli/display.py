@@ -341,13 +341,6 @@ def show_collections(console: Console, answer: JSONObject) -> None:
         console.print(escape(note), highlight=False, style="yellow")
 
 
-def show_chunking(answer: JSONObject) -> None:
-    """A line for each part of how a collection is cut, and whether it was chosen."""
-    for name in ("parent_characters", "parent_overlap", "child_characters", "child_overlap", "method", "language"):
-        origin = "default" if answer["chosen"].get(name) is None else f"chosen at {answer['position']}"
-        print(f"{name:<18} {answer[name]!s:<10} {origin}")
-
-
 def show_retrievals(console: Console, page: JSONObject) -> None:
     """A line a search, and how to see more."""
     for each in page["retrievals"]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from query_api.cli.app import DataDir, Json, Url, print_json, service_client
-from query_api.cli.collections import await_order
+from query_api.cli.orders import await_order
 from schemas.errors import Exit, WrongSetting, plain_failures
 from schemas.terminal import say
 
