@@ -6,14 +6,16 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from functools import partial
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 from urllib.parse import quote
 
 import typer
 
 from query_api.cli.app import DataDir, Json, Url, print_json, service_client, show_answer
-from query_api.client import ServiceClient
 from schemas.errors import Exit, Failure, WrongSetting, plain_failures
+
+if TYPE_CHECKING:
+    from query_api.client import ServiceClient
 
 app = typer.Typer()
 commands = typer.Typer(no_args_is_help=True, help="Look at what could not be indexed, or read, and send it again.")
@@ -122,7 +124,7 @@ def redrive(
         raise typer.Exit(Exit.FAILED)
 
 
-def _followed(client: ServiceClient, state: dict[str, Any], *, quiet: bool) -> dict[str, Any]:
+def _followed(client: "ServiceClient", state: dict[str, Any], *, quiet: bool) -> dict[str, Any]:
     """The state once it has ended, with a bar meanwhile."""
     path = f"/v1/dead-letters/redrive/{state['id']}"
     with _progress(quiet=quiet) as update:

@@ -10,7 +10,6 @@ import typer
 
 from query_api.cli.app import DataDir, Json, Url, print_json, service_client, show_answer
 from schemas.errors import Failure, plain_failures
-from schemas.settings import MIB
 from schemas.terminal import say
 
 if TYPE_CHECKING:
@@ -213,6 +212,8 @@ def _show_list(console: "PlainConsole", answer: dict[str, Any]) -> None:
 
 
 def _size(generation: Generation) -> str:
+    from query_api.cli.display import MIB
+
     return f"{generation['bytes'] / MIB:,.0f} MiB"
 
 

@@ -12,7 +12,6 @@ import typer
 
 from schemas.clock import rfc3339
 from schemas.errors import Failure, plain_failures
-from schemas.settings import MIB
 from schemas.terminal import say
 
 if TYPE_CHECKING:
@@ -112,6 +111,8 @@ def _verify(source: Path, *, as_json: bool) -> None:
 
 
 def _print(done: str, path: Path, manifest: "BackupManifest", began: float, *, as_json: bool, **more: str) -> None:
+    from schemas.settings import MIB
+
     seconds = time.monotonic() - began
     if not as_json:
         say(
