@@ -66,7 +66,8 @@ class ServiceClient:
     """A client of one service. Its methods raise Unreachable, WrongSetting (bad input), ServiceUnavailable or Failure.
 
     With `starting`, connections are retried for some seconds: `thalweg up` has announced the service. Requests that are
-    refused as ServiceBusy are retried when the service says, for `busy_seconds`.
+    refused as ServiceBusy are retried when the service says, for `busy_seconds`. A service that sends nothing for
+    `silence_seconds` is Unreachable.
     """
 
     def __init__(
@@ -76,6 +77,7 @@ class ServiceClient:
         transport: httpx.BaseTransport | None = None,
         *,
         starting: bool = False,
+        silence_seconds: float = SILENCE_SECONDS,
         busy_seconds: float = BUSY_SECONDS,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
@@ -86,7 +88,7 @@ class ServiceClient:
         self._http = httpx.Client(
             base_url=url,
             headers=headers,
-            timeout=httpx.Timeout(SILENCE_SECONDS, connect=CONNECT_SECONDS),
+            timeout=httpx.Timeout(silence_seconds, connect=min(silence_seconds, CONNECT_SECONDS)),
             transport=transport,
             trust_env=False,
         )

@@ -19,7 +19,7 @@ Since = Annotated[str | None, typer.Option(help="Only from then on: 15m, 2h, 7d 
 Limit = Annotated[int, typer.Option(min=1, max=200, help="How many, at most.")]
 
 
-@retrievals_app.command("list")
+@retrievals_app.command("list", epilog="Example: thalweg retrievals list --since 2h --limit 5")
 @plain_failures()
 def list_retrievals(
     collection: Collection = None,
@@ -37,7 +37,7 @@ def list_retrievals(
     show_answer("/v1/retrievals", params, show_retrievals, as_json=as_json, url=url, data_dir=data_dir)
 
 
-@retrievals_app.command("show")
+@retrievals_app.command("show", epilog="Example: thalweg retrievals show r_01a2147edab989265658dba4cb64")
 @plain_failures()
 def show_retrieval(
     retrieval_id: Annotated[str, typer.Argument(help="The id that a search ends with.")],
@@ -52,7 +52,7 @@ def show_retrieval(
     show_answer(path, {}, show, as_json=as_json, url=url, data_dir=data_dir)
 
 
-@analytics_app.command()
+@analytics_app.command(epilog="Example: thalweg analytics popular --since 7d")
 @plain_failures()
 def popular(
     collection: Collection = None,

@@ -1,4 +1,4 @@
-"""The query service's commands: `thalweg serve`, `search` and `status`; and what commands share.
+"""The query service's commands `thalweg serve` and `status`; and what commands share.
 
 What takes time to import is imported in the command that needs it.
 """
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from schemas.errors import Failure, plain_failures
+from schemas.errors import plain_failures
 from schemas.terminal import plain_json
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ Url = Annotated[str | None, typer.Option(help="The service's address, instead of
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
-@app.command()
+@app.command(epilog="Example: thalweg serve --data-dir /srv/thalweg --port 8421")
 @plain_failures(stderr_is_log=True)
 def serve(
     data_dir: DataDir = None,
@@ -51,83 +51,11 @@ def serve(
     serve_until_stopped(settings, log_level.upper())
 
 
-@app.command()
-@plain_failures()
-def search(
-    query: Annotated[str, typer.Argument(help="The question, in plain words.")],
-    k: Annotated[int, typer.Option("-k", "--k", min=1, help="Hits.")] = 10,
-    mode: Annotated[
-        str | None,
-        typer.Option(
-            help="hybrid, vector, keyword, structured, graph, graph_rerank or global.", show_default="by the question"
-        ),
-    ] = None,
-    collection: Annotated[str | None, typer.Option(help="This collection only.")] = None,
-    group: Annotated[str, typer.Option(help="One hit a passage, chunk or document.")] = "passage",
-    filters: Annotated[
-        list[str] | None,
-        typer.Option("--filter", help="Only documents with field=value, a|b, !=, <, <=, >, >=; may be repeated."),
-    ] = None,
-    decompose: Annotated[
-        bool, typer.Option("--decompose", help="Search what is compared, or each sentence or question, by itself too.")
-    ] = False,
-    names: Annotated[
-        list[str] | None,
-        typer.Option("--name", help="What the question names, in place of what is read from it; may be repeated."),
-    ] = None,
-    reranker: Annotated[
-        bool | None,
-        typer.Option(help="Have the service's re-ranker order the first hits.", show_default="where it has one"),
-    ] = None,
-    explain: Annotated[
-        bool, typer.Option("--explain", help="Show what each hit mentions and states, and what speaks for it.")
-    ] = False,
-    after: Annotated[str | None, typer.Option(help="A token from a write: show at least that.")] = None,
-    wait_seconds: Annotated[float, typer.Option(min=0, max=60, help="How long to wait for --after.")] = 10.0,
-    as_json: Json = False,
-    url: Url = None,
-    data_dir: DataDir = None,
-) -> None:
-    """Search, and print hits as they stream in, with the path by which the graph found them."""
-    from query_api.cli.display import PlainConsole, show_end, show_hit
-
-    parameters = {
-        "q": query,
-        "k": k,
-        "mode": mode,
-        "collection": collection,
-        "group": group,
-        "filter": filters,
-        "decompose": decompose or None,
-        "names": names,
-        "reranker": reranker,
-        "explain": explain or None,
-        "after": after,
-        "wait_seconds": wait_seconds,
-    }
-    params = {name: value for name, value in parameters.items() if value not in (None, [])}
-    with closing(service_client(url, data_dir)) as client:
-        if as_json:
-            print_json(client.get("/v1/search", params))
-            return
-        console = PlainConsole(soft_wrap=True)
-        meta: dict[str, Any] = {}
-        for name, body in client.events("/v1/search", params):
-            if name == "meta":
-                meta = body
-            elif name == "hit":
-                show_hit(console, body)
-            elif name == "done":
-                show_end(console, body, meta)
-            elif name == "error":
-                raise Failure(f"{body['title']}: {body['detail']}")
-
-
-@app.command()
+@app.command(epilog="Example: thalweg status --json")
 @plain_failures()
 def status(as_json: Json = False, url: Url = None, data_dir: DataDir = None) -> None:
     """Show how the service is: lag, freshness, stores. Exit code 3 when none is running."""
-    from query_api.cli.display import show_status
+    from query_api.cli.status_display import show_status
 
     show_answer("/v1/status", {}, show_status, as_json=as_json, url=url, data_dir=data_dir)
 
@@ -158,8 +86,11 @@ def show_answer(
         show(PlainConsole(soft_wrap=True), answer)
 
 
-def service_client(url: str | None, data_dir: Path | None) -> "ServiceClient":
-    """A client of the service at `url`, else of the one that runs on the data directory; with the settings' key."""
+def service_client(url: str | None, data_dir: Path | None, *, patience_seconds: float | None = None) -> "ServiceClient":
+    """A client of the service at `url`, else of the one that runs on the data directory; with the settings' key.
+
+    With `patience_seconds` an answer is to come at once, or not at all.
+    """
     from query_api.client import ServiceClient, locate_service
     from query_api.settings import ServiceSettings
     from schemas.runtime import find_running
@@ -168,8 +99,11 @@ def service_client(url: str | None, data_dir: Path | None) -> "ServiceClient":
     key = settings.service.api_key
     folder = settings.storage.data_dir
     located = locate_service(url, folder, named="data_dir" in settings.storage.model_fields_set)
+    secret = None if key is None else key.get_secret_value()
+    if patience_seconds is not None:
+        return ServiceClient(located, secret, silence_seconds=patience_seconds, busy_seconds=0)
     announced = url is None and find_running(folder) is not None
-    return ServiceClient(located, None if key is None else key.get_secret_value(), starting=announced)
+    return ServiceClient(located, secret, starting=announced)
 
 
 def print_json(answer: dict[str, Any]) -> None:

@@ -119,7 +119,9 @@ def collection_path(collection: str, what: str) -> str:
     return f"/v1/collections/{quote(collection, safe='')}/{what}"
 
 
-@commands.command("chunking")
+@commands.command(
+    "chunking", epilog="Example: thalweg collections chunking notes --child-characters 200 --method semantic"
+)
 @plain_failures()
 def collection_chunking(
     collection: Collection,
@@ -147,7 +149,7 @@ def collection_chunking(
     CHUNKING.run(collection, parameters, reset=reset, as_json=as_json, url=url, data_dir=data_dir)
 
 
-@commands.command("extraction")
+@commands.command("extraction", epilog="Example: thalweg collections extraction notes --extractor spacy")
 @plain_failures()
 def collection_extraction(
     collection: Collection,
@@ -161,7 +163,7 @@ def collection_extraction(
     EXTRACTION.run(collection, {"extractor": extractor}, reset=reset, as_json=as_json, url=url, data_dir=data_dir)
 
 
-@commands.command("graph")
+@commands.command("graph", epilog="Example: thalweg collections graph notes --file graph.json")
 @plain_failures()
 def collection_graph(
     collection: Collection,
@@ -188,7 +190,7 @@ def graph_choice_in(file: Path) -> dict[str, Any]:
     return choice
 
 
-@commands.command("linking")
+@commands.command("linking", epilog="Example: thalweg collections linking notes --max-related 4")
 @plain_failures()
 def collection_linking(
     collection: Collection,

@@ -26,7 +26,7 @@ def collections() -> None:
     """See the collections, choose how they are indexed, delete one."""
 
 
-@collections_app.command("list")
+@collections_app.command("list", epilog="Example: thalweg collections list")
 @plain_failures()
 def list_collections(as_json: Json = False, url: Url = None, data_dir: DataDir = None) -> None:
     """List the collections: how many documents and chunks each holds, and what was chosen for it."""
@@ -35,7 +35,7 @@ def list_collections(as_json: Json = False, url: Url = None, data_dir: DataDir =
     show_answer("/v1/collections", {}, show_collections, as_json=as_json, url=url, data_dir=data_dir)
 
 
-@collections_app.command("delete")
+@collections_app.command("delete", epilog="Example: thalweg collections delete drafts --yes")
 @plain_failures()
 def delete_collection(
     collection: Annotated[str, typer.Argument(help="The collection.")],
@@ -78,7 +78,7 @@ def delete_collection(
     print(f"token {deleted.token}")
 
 
-@app.command()
+@app.command(epilog="Example: thalweg relink notes")
 @plain_failures()
 def relink(
     collection: Annotated[str, typer.Argument(help="The collection.")],

@@ -24,7 +24,7 @@ app.add_typer(commands, name="dead-letters")
 POLL_SECONDS = 0.2
 
 
-@commands.command("list")
+@commands.command("list", epilog="Example: thalweg dead-letters list --since 2h --reason too_large")
 @plain_failures()
 def list_dead_letters(
     reason: Annotated[str | None, typer.Option(help="Only with this reason, such as not_json.")] = None,
@@ -43,7 +43,7 @@ def list_dead_letters(
     show_answer("/v1/dead-letters", params, show, as_json=as_json, url=url, data_dir=data_dir)
 
 
-@commands.command("show")
+@commands.command("show", epilog="Example: thalweg dead-letters show 3:17")
 @plain_failures()
 def show_dead_letter(
     position: Annotated[str, typer.Argument(help="<partition>:<offset>, as `dead-letters list` prints it.")],
@@ -66,7 +66,7 @@ def show_dead_letter(
         sys.stdout.buffer.flush()
 
 
-@commands.command("redrive")
+@commands.command("redrive", epilog="Example: thalweg dead-letters redrive --reason too_large --dry-run")
 @plain_failures()
 def redrive(
     positions: Annotated[
@@ -172,7 +172,7 @@ def _progress(*, quiet: bool) -> Iterator[Callable[[dict[str, Any]], None]]:
         yield update
 
 
-@commands.command("skip")
+@commands.command("skip", epilog="Example: thalweg dead-letters skip thalweg.documents.v1 3:17")
 @plain_failures()
 def skip_batch(
     topic: Annotated[str, typer.Argument(help="The topic, as `thalweg status` names it.")],

@@ -20,12 +20,12 @@ def entities() -> None:
     """Look at entities; merge, rename, retype and split them."""
 
 
-entities_app.command("list")(list_entities)
-entities_app.command("show")(show_entity)
-entities_app.command("paths")(show_paths)
+entities_app.command("list", epilog="Example: thalweg entities list --prefix harb --type place")(list_entities)
+entities_app.command("show", epilog="Example: thalweg entities show Beacon --collection wiki")(show_entity)
+entities_app.command("paths", epilog="Example: thalweg entities paths Petrel Beacon")(show_paths)
 
 
-@entities_app.command("merge")
+@entities_app.command("merge", epilog="Example: thalweg entities merge Petrel 'Team Petrel' --name 'Team Petrel'")
 @plain_failures()
 def merge_entities(
     names: Annotated[list[str], typer.Argument(help="Names or ids of entities that are one.")],
@@ -41,7 +41,7 @@ def merge_entities(
     send_edit("POST", "/v1/entities/merge", body, as_json=as_json, url=url, data_dir=data_dir)
 
 
-@entities_app.command("edit")
+@entities_app.command("edit", epilog="Example: thalweg entities edit Petrel --type product")
 @plain_failures()
 def edit_entity(
     entity: Annotated[str, typer.Argument(help="Its name or id.")],

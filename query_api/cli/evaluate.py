@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from query_api.evaluation.runner import Progress
 
 app = typer.Typer()
-graph_app = typer.Typer()
+graph_app = typer.Typer(add_completion=False)
 
 
 class EvaluateCommand(TyperCommand):
@@ -36,7 +36,7 @@ class EvaluateCommand(TyperCommand):
         return super().make_context(info_name, args, parent, **extra)
 
 
-@app.command(cls=EvaluateCommand)
+@app.command(cls=EvaluateCommand, epilog="Example: thalweg evaluate questions/ -k 5 --out report")
 @plain_failures()
 def evaluate(
     folders: Annotated[
@@ -114,7 +114,7 @@ def evaluate(
             say(_kept(dict.fromkeys(each.loaded.collection for each in found.collections)))
 
 
-@graph_app.command()
+@graph_app.command(epilog="Example: thalweg evaluate graph redocred/ --split test")
 @plain_failures()
 def graph(
     folders: Annotated[
@@ -155,7 +155,7 @@ def graph(
         show_figures(PlainConsole(soft_wrap=True), name, figures)
 
 
-@app.command()
+@app.command(epilog="Example: thalweg questions notes --out questions --count 100")
 @plain_failures()
 def questions(
     collection: Annotated[str, typer.Argument(help="A collection of the running service, loaded and searchable.")],

@@ -26,7 +26,7 @@ Name = Annotated[str, typer.Argument(help="The generation, as `generations list`
 Generation = dict[str, Any]
 
 
-@app.command()
+@app.command(epilog="Example: thalweg rebuild --reason 'smaller chunks'")
 @plain_failures()
 def rebuild(
     reason: Annotated[str, typer.Option(help="Shown with the generation, such as 'new chunk size'.")] = "",
@@ -48,14 +48,14 @@ def rebuild(
     _print(generation, as_json=as_json)
 
 
-@generations_app.command("list")
+@generations_app.command("list", epilog="Example: thalweg generations list")
 @plain_failures()
 def list_generations(as_json: Json = False, url: Url = None, data_dir: DataDir = None) -> None:
     """List the generations: which is live, which is being built and how far, which are kept."""
     show_answer("/v1/generations", {}, _show_list, as_json=as_json, url=url, data_dir=data_dir)
 
 
-@generations_app.command("show")
+@generations_app.command("show", epilog="Example: thalweg generations show g0002-5f3a9c")
 @plain_failures()
 def show_generation(name: Name, as_json: Json = False, url: Url = None, data_dir: DataDir = None) -> None:
     """Show one generation: what it was made with, how far it is, and how it compares with the one before."""
@@ -63,7 +63,7 @@ def show_generation(name: Name, as_json: Json = False, url: Url = None, data_dir
         _print(_get(client, name), as_json=as_json)
 
 
-@generations_app.command("switch")
+@generations_app.command("switch", epilog="Example: thalweg generations switch g0001-23bcdd")
 @plain_failures()
 def switch_generation(
     name: Name,
@@ -80,7 +80,7 @@ def switch_generation(
     _print(generation, as_json=as_json)
 
 
-@generations_app.command("drop")
+@generations_app.command("drop", epilog="Example: thalweg generations drop g0002-5f3a9c")
 @plain_failures()
 def drop_generation(name: Name, as_json: Json = False, url: Url = None, data_dir: DataDir = None) -> None:
     """Drop a generation with its stores; ends its build. The documents stay in the log."""

@@ -22,8 +22,8 @@ nodes_app = typer.Typer(no_args_is_help=True, help="Nodes made by hand.")
 edges_app = typer.Typer(no_args_is_help=True, help="Edges made by hand.")
 graph_app.add_typer(nodes_app, name="nodes")
 graph_app.add_typer(edges_app, name="edges")
-graph_app.command("communities")(show_communities)
-graph_app.command("statements")(show_statements)
+graph_app.command("communities", epilog="Example: thalweg graph communities --level coarse")(show_communities)
+graph_app.command("statements", epilog="Example: thalweg graph statements --predicate is_a --limit 20")(show_statements)
 app.add_typer(graph_app, name="graph")
 
 Limit = Annotated[int, typer.Option(min=1, max=1000, help="At most so many.")]
@@ -33,7 +33,7 @@ OwnId = Annotated[str | None, typer.Option("--id", help="Its id; made up where i
 Properties = Annotated[list[str] | None, typer.Option("--property", help="name=value; may be repeated.")]
 
 
-@nodes_app.command("list")
+@nodes_app.command("list", epilog="Example: thalweg graph nodes list --type team")
 @plain_failures()
 def list_nodes(
     collection: Collection = "default",
@@ -51,7 +51,7 @@ def list_nodes(
     show_answer("/v1/nodes", params, show_nodes, as_json=as_json, url=url, data_dir=data_dir)
 
 
-@nodes_app.command("add")
+@nodes_app.command("add", epilog="Example: thalweg graph nodes add 'Team Petrel' --type team --text 'Owns Beacon.'")
 @plain_failures()
 def add_node(
     label: Annotated[str, typer.Argument(help="How it is called.")],
@@ -71,7 +71,7 @@ def add_node(
     send_edit("POST", "/v1/nodes", body | made, as_json=as_json, url=url, data_dir=data_dir)
 
 
-@nodes_app.command("delete")
+@nodes_app.command("delete", epilog="Example: thalweg graph nodes delete team-petrel")
 @plain_failures()
 def delete_node(
     node: Id, collection: Collection = "default", as_json: Json = False, url: Url = None, data_dir: DataDir = None
@@ -80,7 +80,7 @@ def delete_node(
     _delete("nodes", node, collection, as_json=as_json, url=url, data_dir=data_dir)
 
 
-@edges_app.command("list")
+@edges_app.command("list", epilog="Example: thalweg graph edges list --predicate owns")
 @plain_failures()
 def list_edges(
     collection: Collection = "default",
@@ -99,7 +99,7 @@ def list_edges(
     show_answer("/v1/edges", params, show_edges, as_json=as_json, url=url, data_dir=data_dir)
 
 
-@edges_app.command("add")
+@edges_app.command("add", epilog="Example: thalweg graph edges add team-petrel owns Beacon")
 @plain_failures()
 def add_edge(
     source: Annotated[str, typer.Argument(help="Id of a node, chunk, entity or document, or an entity's name.")],
@@ -121,7 +121,7 @@ def add_edge(
     send_edit("POST", "/v1/edges", body | made, as_json=as_json, url=url, data_dir=data_dir)
 
 
-@edges_app.command("delete")
+@edges_app.command("delete", epilog="Example: thalweg graph edges delete e_17")
 @plain_failures()
 def delete_edge(
     edge: Id, collection: Collection = "default", as_json: Json = False, url: Url = None, data_dir: DataDir = None
@@ -130,7 +130,7 @@ def delete_edge(
     _delete("edges", edge, collection, as_json=as_json, url=url, data_dir=data_dir)
 
 
-@graph_app.command("export")
+@graph_app.command("export", epilog="Example: thalweg graph export notes.graphml --collection notes")
 @plain_failures()
 def export(
     file: Annotated[Path | None, typer.Argument(help="Where to write it.", show_default="standard output")] = None,

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 app = typer.Typer()
 
 
-@app.command()
+@app.command(epilog="Example: thalweg replay --since 2h --dry-run")
 @plain_failures()
 def replay(
     first: Annotated[str | None, typer.Option("--from", help="From these positions on, such as 0:17,3:1042.")] = None,

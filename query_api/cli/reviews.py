@@ -21,7 +21,7 @@ def reviews() -> None:
     """See entities that may be one, and decide."""
 
 
-@reviews_app.command("list")
+@reviews_app.command("list", epilog="Example: thalweg reviews list --min-score 0.8")
 @plain_failures()
 def list_reviews(
     collection: Collection = "default",
@@ -40,7 +40,7 @@ def list_reviews(
     show_answer("/v1/reviews", params, show_reviews, as_json=as_json, url=url, data_dir=data_dir)
 
 
-@reviews_app.command("accept")
+@reviews_app.command("accept", epilog="Example: thalweg reviews accept r_17 --by ann")
 @plain_failures()
 def accept_review(
     review: Id,
@@ -54,7 +54,7 @@ def accept_review(
     _decide("accept", review, collection, by, as_json=as_json, url=url, data_dir=data_dir)
 
 
-@reviews_app.command("reject")
+@reviews_app.command("reject", epilog="Example: thalweg reviews reject r_17 --by ann")
 @plain_failures()
 def reject_review(
     review: Id,
@@ -68,7 +68,7 @@ def reject_review(
     _decide("reject", review, collection, by, as_json=as_json, url=url, data_dir=data_dir)
 
 
-@reviews_app.command("undo")
+@reviews_app.command("undo", epilog="Example: thalweg reviews undo r_17")
 @plain_failures()
 def undo_review(
     review: Id,

@@ -23,7 +23,7 @@ Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and no
 Verify = Annotated[bool, typer.Option("--verify", help="Only check the backup that is there: every checksum.")]
 
 
-@app.command()
+@app.command(epilog="Example: thalweg backup /backups/monday.tar.zst")
 @plain_failures()
 def backup(
     destination: Annotated[
@@ -65,7 +65,7 @@ def backup(
     _print("Backed up", destination, manifest, began, as_json=as_json)
 
 
-@app.command()
+@app.command(epilog="Example: thalweg restore /backups/monday.tar.zst --data-dir /srv/thalweg")
 @plain_failures()
 def restore(
     source: Annotated[Path, typer.Argument(help="The backup: a folder or an archive.")],

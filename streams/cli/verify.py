@@ -28,7 +28,7 @@ class Store(StrEnum):
 BROKER_SECONDS = 3.0
 
 
-@app.command()
+@app.command(epilog="Example: thalweg verify --deep --sample 200")
 @plain_failures()
 def verify(
     wait_seconds: Annotated[
