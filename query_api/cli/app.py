@@ -51,10 +51,25 @@ def serve(
     serve_until_stopped(settings, log_level.upper())
 
 
-@app.command(epilog="Example: thalweg status --json")
+@app.command(epilog="Example: thalweg status --watch --interval 2")
 @plain_failures()
-def status(as_json: Json = False, url: Url = None, data_dir: DataDir = None) -> None:
-    """Show how the service is: lag, freshness, stores. Exit code 3 when none is running."""
+def status(
+    watch: Annotated[bool, typer.Option("--watch", "-w", help="Refresh it in place until Ctrl-C.")] = False,
+    interval: Annotated[float, typer.Option(min=0.1, max=3_600, help="Seconds between, with --watch.")] = 1.0,
+    as_json: Json = False,
+    url: Url = None,
+    data_dir: DataDir = None,
+) -> None:
+    """Show how the service is: lag, freshness, stores. Exit code 3 when none is running.
+
+    With --watch also lag by partition, records a second and a plot; where standard output is no terminal it is a line
+    each time, with --json one JSON object a line. It goes on when the service restarts.
+    """
+    if watch:
+        from query_api.cli.watch import watch as watch_status
+
+        watch_status(url, data_dir, interval_seconds=interval, as_json=as_json)
+        return
     from query_api.cli.status_display import show_status
 
     show_answer("/v1/status", {}, show_status, as_json=as_json, url=url, data_dir=data_dir)
