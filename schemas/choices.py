@@ -19,3 +19,6 @@ EdgeKind = Literal[
     "has_chunk", "next_chunk", "similar_to", "related_to", "links_to", "mentions", "about", "states", "hand_made"
 ]
 """Edges of the graph as people see it."""
+
+CommunityLevel = Literal["coarse", "medium", "fine"]
+ReviewState = Literal["open", "accepted", "rejected", "split", "merged"]

@@ -6,6 +6,7 @@ from urllib.parse import quote
 import typer
 
 from query_api.cli.app import DataDir, Json, Url, show_answer
+from query_api.cli.completion import collections
 from schemas.errors import plain_failures
 
 app = typer.Typer()
@@ -14,7 +15,7 @@ analytics_app = typer.Typer(no_args_is_help=True, help="See how searches are use
 app.add_typer(retrievals_app, name="retrievals")
 app.add_typer(analytics_app, name="analytics")
 
-Collection = Annotated[str | None, typer.Option(help="Of this collection only.")]
+Collection = Annotated[str | None, typer.Option(help="Of this collection only.", autocompletion=collections)]
 Since = Annotated[str | None, typer.Option(help="Only from then on: 15m, 2h, 7d ago, or an RFC 3339 time.")]
 Limit = Annotated[int, typer.Option(min=1, max=200, help="How many, at most.")]
 

@@ -12,6 +12,7 @@ from urllib.parse import quote
 import typer
 
 from query_api.cli.app import DataDir, Json, Url, print_json, service_client
+from query_api.cli.completion import choice, collections
 from schemas.errors import MalformedEvent, WrongSetting, complain, plain_failures
 from schemas.ids import DocumentKey
 from schemas.terminal import say
@@ -23,7 +24,7 @@ LINKING_RULES = (
 )  # fmt: skip
 
 Answer = dict[str, Any]
-Collection = Annotated[str, typer.Argument(help="The collection.")]
+Collection = Annotated[str, typer.Argument(help="The collection.", autocompletion=collections)]
 Reset = Annotated[bool, typer.Option("--reset", help="Back to the defaults.")]
 
 commands = typer.Typer()
@@ -129,7 +130,9 @@ def collection_chunking(
     parent_overlap: Annotated[int | None, typer.Option(help="Characters a passage repeats; up to half.")] = None,
     child_characters: Annotated[int | None, typer.Option(help="Size of a chunk, 50 to 10000.")] = None,
     child_overlap: Annotated[int | None, typer.Option(help="Characters a chunk repeats; up to half.")] = None,
-    method: Annotated[str | None, typer.Option(help="sentences, or semantic: cut where the meaning turns.")] = None,
+    method: Annotated[
+        str | None, choice(("sentences", "semantic"), help="At sentences, or where the meaning turns.")
+    ] = None,
     language: Annotated[str | None, typer.Option(help="ISO 639 code of its sentences, or auto.")] = None,
     reset: Reset = False,
     as_json: Json = False,
@@ -153,7 +156,7 @@ def collection_chunking(
 @plain_failures()
 def collection_extraction(
     collection: Collection,
-    extractor: Annotated[str | None, typer.Option(help="rules (the default), language_model or spacy.")] = None,
+    extractor: Annotated[str | None, choice(("rules", "language_model", "spacy"), help="What finds them.")] = None,
     reset: Reset = False,
     as_json: Json = False,
     url: Url = None,

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from query_api.cli.app import DataDir, Json, Url, print_json, service_client, show_answer
-from query_api.cli.collection_settings import collection_path
+from query_api.cli.collection_settings import Collection, collection_path
 from query_api.cli.collection_settings import commands as setting_commands
 from schemas.errors import plain_failures
 from schemas.terminal import plain, say
@@ -38,7 +38,7 @@ def list_collections(as_json: Json = False, url: Url = None, data_dir: DataDir =
 @collections_app.command("delete", epilog="Example: thalweg collections delete drafts --yes")
 @plain_failures()
 def delete_collection(
-    collection: Annotated[str, typer.Argument(help="The collection.")],
+    collection: Collection,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
     wait: Annotated[bool, typer.Option(help="Wait until both stores show it.")] = True,
     patience: Annotated[float, typer.Option(min=0, help="Give up after so many seconds without progress.")] = 120.0,
@@ -81,7 +81,7 @@ def delete_collection(
 @app.command(epilog="Example: thalweg relink notes")
 @plain_failures()
 def relink(
-    collection: Annotated[str, typer.Argument(help="The collection.")],
+    collection: Collection,
     wait: Annotated[bool, typer.Option(help="Wait until it is done.")] = True,
     patience: Annotated[float, typer.Option(min=0, help="Give up after so many seconds without progress.")] = 120.0,
     as_json: Json = False,

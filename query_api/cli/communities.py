@@ -1,11 +1,13 @@
 """`thalweg graph communities`: communities of entities."""
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, get_args
 
 import typer
 from rich.markup import escape
 
 from query_api.cli.app import DataDir, Json, Url, show_answer
+from query_api.cli.completion import choice, collections
+from schemas.choices import CommunityLevel
 from schemas.errors import plain_failures
 
 if TYPE_CHECKING:
@@ -17,8 +19,10 @@ if TYPE_CHECKING:
 @plain_failures()
 def show_communities(
     community_id: Annotated[str | None, typer.Argument(help="The id of one, to be shown with its members.")] = None,
-    collection: Annotated[str | None, typer.Option(help="Of this collection only.")] = None,
-    level: Annotated[str | None, typer.Option(help="coarse, medium or fine.", show_default="all")] = None,
+    collection: Annotated[str | None, typer.Option(help="Of this collection only.", autocompletion=collections)] = None,
+    level: Annotated[
+        str | None, choice(get_args(CommunityLevel), help="How fine they are.", show_default="all")
+    ] = None,
     query: Annotated[
         str | None, typer.Option("--query", "-q", help="Only those with these words in title or members.")
     ] = None,

@@ -3,6 +3,8 @@
 What only the service knows is asked of it, with little patience: without an answer nothing is offered.
 """
 
+import os
+import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from typing import Any
@@ -15,14 +17,26 @@ from schemas.errors import Failure
 PATIENCE_SECONDS = 0.5
 MAX_OFFERED = 50
 STATEMENTS_READ = 500
+SHELL = "_THALWEG_COMPLETE"
+"""The variable by which a shell's script asks for completions."""
 
 Complete = Callable[[typer.Context, str], list[str]]
 
 
 def choice(values: Sequence[str], *flags: str, several: bool = False, **more: Any) -> Any:
     """A typer.Option whose value is one of these, or with `several` some of them with commas between."""
-    check, complete = _checked(tuple(values), several=several), _offered(tuple(values), several=several)
+    check, complete = _checked(tuple(values), several=several), offered(values, several=several)
     return typer.Option(*flags, parser=check, autocompletion=complete, **{"metavar": "|".join(values), **more})
+
+
+def offered(values: Sequence[str], *, several: bool = False) -> Callable[[str], list[str]]:
+    """Completes these values, with `several` the last one of some with commas between."""
+
+    def complete(incomplete: str) -> list[str]:
+        done, comma, last = incomplete.rpartition(",") if several else ("", "", incomplete)
+        return [f"{done}{comma}{value}" for value in values if value.startswith(last)]
+
+    return complete
 
 
 def nearest(text: str, values: Sequence[str]) -> str:
@@ -54,6 +68,13 @@ def entities(context: typer.Context, incomplete: str) -> list[str]:
     return _from_service(context, incomplete, "/v1/entities", params, lambda answer: _each(answer, "entities", "label"))
 
 
+def entity_types(incomplete: str) -> list[str]:
+    """The types that documents' entities have; people may give others."""
+    from schemas.graph_delta import ENTITY_TYPES
+
+    return [name for name in ENTITY_TYPES if name.startswith(incomplete)]
+
+
 def predicates(context: typer.Context, incomplete: str) -> list[str]:
     """Predicates of statements, as a sample of them has it; with commas between, the last one."""
     done, _, last = incomplete.rpartition(",")
@@ -68,7 +89,7 @@ def edges(kinds: Sequence[str]) -> Complete:
     """Kinds of edges, and predicates."""
 
     def complete(context: typer.Context, incomplete: str) -> list[str]:
-        return _offered(tuple(kinds), several=True)(incomplete) + predicates(context, incomplete)
+        return offered(kinds, several=True)(incomplete) + predicates(context, incomplete)
 
     return complete
 
@@ -91,15 +112,13 @@ def _from_service(
             found = dict.fromkeys(names(client.get(path, given)))
     except (Failure, KeyError, TypeError):  # no service, an older one, or none of Thalweg's
         return []
-    return [name for name in found if name.lower().startswith(incomplete.lower())][:MAX_OFFERED]
+    matching = [name for name in found if name.startswith(incomplete)][:MAX_OFFERED]
+    return [_quoted(name) for name in matching] if os.environ.get(SHELL) == "complete_bash" else matching
 
 
-def _offered(values: tuple[str, ...], *, several: bool) -> Callable[[str], list[str]]:
-    def complete(incomplete: str) -> list[str]:
-        done, comma, last = incomplete.rpartition(",") if several else ("", "", incomplete)
-        return [f"{done}{comma}{value}" for value in values if value.startswith(last)]
-
-    return complete
+def _quoted(name: str) -> str:
+    """As bash is to insert it, which the script leaves to us; other shells quote by themselves."""
+    return re.sub(r"([^\w.,:/@%+=-])", r"\\\1", name)
 
 
 def _checked(values: tuple[str, ...], *, several: bool) -> Callable[[str], str]:

@@ -6,13 +6,14 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, get_args
 from urllib.parse import quote
 
 import typer
 
 from query_api.cli.app import DataDir, Json, Url, print_json, service_client, show_answer
-from schemas.errors import Exit, Failure, WrongSetting, plain_failures
+from query_api.cli.completion import collections, offered
+from schemas.errors import DeadLetterReason, Exit, Failure, WrongSetting, plain_failures
 
 if TYPE_CHECKING:
     from query_api.client import ServiceClient
@@ -22,12 +23,15 @@ commands = typer.Typer(no_args_is_help=True, help="Look at what could not be ind
 app.add_typer(commands, name="dead-letters")
 
 POLL_SECONDS = 0.2
+REASONS = get_args(DeadLetterReason)
 
 
 @commands.command("list", epilog="Example: thalweg dead-letters list --since 2h --reason too_large")
 @plain_failures()
 def list_dead_letters(
-    reason: Annotated[str | None, typer.Option(help="Only with this reason, such as not_json.")] = None,
+    reason: Annotated[
+        str | None, typer.Option(help="Only with this reason, such as not_json.", autocompletion=offered(REASONS))
+    ] = None,
     since: Annotated[str | None, typer.Option(help="Only from then on: 15m, 2h, 7d ago, or an RFC 3339 time.")] = None,
     limit: Annotated[int, typer.Option(min=1, max=1_000, help="Letters a page.")] = 20,
     cursor: Annotated[str | None, typer.Option(help="Go on after an earlier page.")] = None,
@@ -74,9 +78,12 @@ def redrive(
     ] = None,
     everything: Annotated[bool, typer.Option("--all", help="Every dead letter that is kept.")] = False,
     reason: Annotated[
-        list[str] | None, typer.Option(help="Only with this reason, such as too_large; may be repeated.")
+        list[str] | None,
+        typer.Option(
+            help="Only with this reason, such as too_large; may be repeated.", autocompletion=offered(REASONS)
+        ),
     ] = None,
-    collection: Annotated[str | None, typer.Option(help="Only of this collection.")] = None,
+    collection: Annotated[str | None, typer.Option(help="Only of this collection.", autocompletion=collections)] = None,
     since: Annotated[str | None, typer.Option(help="Only from then on: 15m, 2h, 7d ago, or an RFC 3339 time.")] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only tell what would be done.")] = False,
     wait: Annotated[

@@ -6,6 +6,8 @@ from urllib.parse import quote
 import typer
 
 from query_api.cli.app import DataDir, Json, Url
+from query_api.cli.completion import entities as entities_named
+from query_api.cli.completion import entity_types
 from query_api.cli.edits import By, Collection, send_edit
 from query_api.cli.entity_display import list_entities, show_entity, show_paths
 from schemas.errors import WrongSetting, plain_failures
@@ -28,7 +30,9 @@ entities_app.command("paths", epilog="Example: thalweg entities paths Petrel Bea
 @entities_app.command("merge", epilog="Example: thalweg entities merge Petrel 'Team Petrel' --name 'Team Petrel'")
 @plain_failures()
 def merge_entities(
-    names: Annotated[list[str], typer.Argument(help="Names or ids of entities that are one.")],
+    names: Annotated[
+        list[str], typer.Argument(help="Names or ids of entities that are one.", autocompletion=entities_named)
+    ],
     name: Annotated[str | None, typer.Option(help="How the one is called.", show_default="its commonest name")] = None,
     collection: Collection = "default",
     by: By = None,
@@ -44,9 +48,12 @@ def merge_entities(
 @entities_app.command("edit", epilog="Example: thalweg entities edit Petrel --type product")
 @plain_failures()
 def edit_entity(
-    entity: Annotated[str, typer.Argument(help="Its name or id.")],
+    entity: Annotated[str, typer.Argument(help="Its name or id.", autocompletion=entities_named)],
     name: Annotated[str | None, typer.Option(help="How it is called.")] = None,
-    entity_type: Annotated[str | None, typer.Option("--type", help="What it is, such as person.")] = None,
+    entity_type: Annotated[
+        str | None,
+        typer.Option("--type", help="What it is, such as person.", autocompletion=entity_types),
+    ] = None,
     split: Annotated[bool, typer.Option("--split", help="Let the name stand by itself.")] = False,
     reset: Annotated[bool, typer.Option("--reset", help="Back to what the documents say.")] = False,
     collection: Collection = "default",

@@ -7,6 +7,8 @@ import typer
 from rich.markup import escape
 
 from query_api.cli.app import DataDir, Json, Url, show_answer
+from query_api.cli.completion import collections, entities, entity_types, predicates
+from query_api.cli.edits import Collection
 from schemas.errors import plain_failures
 
 if TYPE_CHECKING:
@@ -21,8 +23,10 @@ MAX_SHOWN_PREDICATES = 3
 def list_entities(
     prefix: Annotated[str, typer.Option(help="A word of the name begins so.")] = "",
     query: Annotated[str, typer.Option("--query", "-q", help="What passages say that mention them.")] = "",
-    entity_type: Annotated[str | None, typer.Option("--type", help="What they are, such as person.")] = None,
-    collection: Annotated[str | None, typer.Option(help="Of this collection only.")] = None,
+    entity_type: Annotated[
+        str | None, typer.Option("--type", help="What they are, such as person.", autocompletion=entity_types)
+    ] = None,
+    collection: Annotated[str | None, typer.Option(help="Of this collection only.", autocompletion=collections)] = None,
     sample: Annotated[int | None, typer.Option(min=0, help="Any of them at random, by this seed.")] = None,
     cursor: Annotated[str | None, typer.Option(help="The next_cursor of the page before.")] = None,
     limit: Annotated[int, typer.Option(min=1, max=1_000)] = 30,
@@ -38,8 +42,8 @@ def list_entities(
 
 @plain_failures()
 def show_entity(
-    entity: Annotated[str, typer.Argument(help="Its name or id.")],
-    collection: Annotated[str, typer.Option(help="The collection.")] = "default",
+    entity: Annotated[str, typer.Argument(help="Its name or id.", autocompletion=entities)],
+    collection: Collection = "default",
     limit: Annotated[int, typer.Option(min=1, max=500, help="Of each kind of thing that is known of it.")] = 10,
     since: Annotated[str | None, typer.Option(help="Only what is stated since: 2h or 7d ago, or a time.")] = None,
     as_json: Json = False,
@@ -54,9 +58,9 @@ def show_entity(
 
 @plain_failures()
 def show_paths(
-    source: Annotated[str, typer.Argument(help="The name or id of an entity.")],
-    target: Annotated[str, typer.Argument(help="That of another.")],
-    collection: Annotated[str, typer.Option(help="The collection.")] = "default",
+    source: Annotated[str, typer.Argument(help="The name or id of an entity.", autocompletion=entities)],
+    target: Annotated[str, typer.Argument(help="That of another.", autocompletion=entities)],
+    collection: Collection = "default",
     max_steps: Annotated[int, typer.Option(min=1, max=6)] = 4,
     limit: Annotated[int, typer.Option(min=1, max=20, help="Paths, at most.")] = 3,
     as_json: Json = False,
@@ -70,8 +74,10 @@ def show_paths(
 
 @plain_failures()
 def show_statements(
-    collection: Annotated[str | None, typer.Option(help="Of this collection only.")] = None,
-    predicate: Annotated[str | None, typer.Option(help="Only with this one, such as is_a.")] = None,
+    collection: Annotated[str | None, typer.Option(help="Of this collection only.", autocompletion=collections)] = None,
+    predicate: Annotated[
+        str | None, typer.Option(help="Only with this one, such as is_a.", autocompletion=predicates)
+    ] = None,
     sample: Annotated[int, typer.Option(min=0, help="The seed: the same gives the same.")] = 0,
     limit: Annotated[int, typer.Option(min=1, max=1_000, help="Statements, at most.")] = 100,
     as_json: Json = False,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from query_api.cli.app import DataDir, Json, Url, print_json, service_client, show_answer
+from query_api.cli.completion import generations
 from schemas.errors import Failure, plain_failures
 from schemas.terminal import say
 
@@ -22,7 +23,9 @@ app.add_typer(generations_app, name="generations")
 
 POLL_SECONDS = 0.5
 ORDER_SECONDS = 60.0  # until a worker has begun
-Name = Annotated[str, typer.Argument(help="The generation, as `generations list` names it.")]
+Name = Annotated[
+    str, typer.Argument(help="The generation, as `generations list` names it.", autocompletion=generations)
+]
 Generation = dict[str, Any]
 
 

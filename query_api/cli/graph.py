@@ -11,6 +11,7 @@ import typer
 
 from query_api.cli.app import DataDir, Json, Url, service_client, show_answer
 from query_api.cli.communities import show_communities
+from query_api.cli.completion import choice, entities, predicates
 from query_api.cli.edits import By, Collection, send_edit
 from query_api.cli.entity_display import show_statements
 from schemas.errors import WrongSetting, plain_failures
@@ -85,7 +86,7 @@ def delete_node(
 def list_edges(
     collection: Collection = "default",
     node: Annotated[str | None, typer.Option(help="Only edges at the node of this id.")] = None,
-    predicate: Annotated[str | None, typer.Option(help="Only this predicate.")] = None,
+    predicate: Annotated[str | None, typer.Option(help="Only this predicate.", autocompletion=predicates)] = None,
     limit: Limit = 100,
     cursor: Cursor = None,
     as_json: Json = False,
@@ -102,9 +103,12 @@ def list_edges(
 @edges_app.command("add", epilog="Example: thalweg graph edges add team-petrel owns Beacon")
 @plain_failures()
 def add_edge(
-    source: Annotated[str, typer.Argument(help="Id of a node, chunk, entity or document, or an entity's name.")],
-    predicate: Annotated[str, typer.Argument(help="Such as owns or depends_on.")],
-    target: Annotated[str, typer.Argument(help="As the source.")],
+    source: Annotated[
+        str,
+        typer.Argument(help="Id of a node, chunk, entity or document, or an entity's name.", autocompletion=entities),
+    ],
+    predicate: Annotated[str, typer.Argument(help="Such as owns or depends_on.", autocompletion=predicates)],
+    target: Annotated[str, typer.Argument(help="As the source.", autocompletion=entities)],
     weight: Annotated[float, typer.Option(help="Over 0, up to 1.")] = 1.0,
     note: Annotated[str, typer.Option(help="Why it holds.")] = "",
     identifier: OwnId = None,
@@ -134,7 +138,7 @@ def delete_edge(
 @plain_failures()
 def export(
     file: Annotated[Path | None, typer.Argument(help="Where to write it.", show_default="standard output")] = None,
-    file_format: Annotated[str, typer.Option("--format", help="graphml or jsonl.")] = "graphml",
+    file_format: Annotated[str, choice(("graphml", "jsonl"), "--format", help="Of the file.")] = "graphml",
     collection: Collection = "default",
     as_json: Annotated[bool, typer.Option("--json", help="The same as --format jsonl.")] = False,
     url: Url = None,

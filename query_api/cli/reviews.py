@@ -1,12 +1,14 @@
 """The commands `thalweg reviews …`: entities that may be one, and what people decided."""
 
-from typing import Annotated
+from typing import Annotated, get_args
 from urllib.parse import quote
 
 import typer
 
 from query_api.cli.app import DataDir, Json, Url, show_answer
+from query_api.cli.completion import choice
 from query_api.cli.edits import By, Collection, send_edit
+from schemas.choices import ReviewState
 from schemas.errors import plain_failures
 
 app = typer.Typer()
@@ -25,7 +27,9 @@ def reviews() -> None:
 @plain_failures()
 def list_reviews(
     collection: Collection = "default",
-    state: Annotated[str, typer.Option(help="open, accepted, rejected, merged, split, decided or all.")] = "open",
+    state: Annotated[
+        str, choice((*get_args(ReviewState), "decided", "all"), help="Those that wait for you, or were decided.")
+    ] = "open",
     min_score: Annotated[float, typer.Option(min=0, max=1, help="Leave out open ones with a lower score.")] = 0.0,
     limit: Annotated[int, typer.Option(min=1, max=1000, help="Reviews, at most.")] = 50,
     cursor: Annotated[str | None, typer.Option(help="What the list before named for more.")] = None,
