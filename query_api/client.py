@@ -28,6 +28,10 @@ class ServiceUnavailable(Failure):
     """503: not yet indexed, or the log is unavailable. A retry may help."""
 
 
+class NotFound(Failure):
+    """404: nothing is there by this name."""
+
+
 class ServiceBusy(ServiceUnavailable):
     """429, or 503 for too many searches: nothing was started, and the service says when to retry."""
 
@@ -187,6 +191,8 @@ class ServiceClient:
             raise WrongSetting(text)
         if response.status_code == 429 or reason == "overloaded":
             raise ServiceBusy(text, _seconds(response.headers.get("Retry-After")))
+        if response.status_code == 404:
+            raise NotFound(text)
         raise ServiceUnavailable(text) if response.status_code == 503 else Failure(text)
 
 

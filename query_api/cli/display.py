@@ -26,6 +26,11 @@ class PlainConsole(Console):
         return super().render_str(plain(text), **options)
 
 
+def plain_text(text: str, style: str = "") -> Text:
+    """Text without markup, its control characters as escapes."""
+    return Text(plain(text), style=style)
+
+
 def show_dead_letters(console: Console, page: JSONObject, *, filtered: bool) -> None:
     """Two lines a letter, and how to see more. `filtered` says whether only some were asked for."""
     for letter in page["dead_letters"]:

@@ -1,30 +1,47 @@
-"""The commands `thalweg graph …`: nodes and edges made by hand, and the whole graph as a file."""
+"""The commands `thalweg graph …`: a node with its edges, nodes and edges made by hand, the whole graph as a file."""
 
 import sys
 from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, get_args
 from urllib.parse import quote, urlencode
 
 import typer
+from typer.core import TyperGroup
 
-from query_api.cli.app import DataDir, Json, Url, service_client, show_answer
+from query_api.cli.app import DataDir, Json, Url, print_json, service_client, show_answer
 from query_api.cli.communities import show_communities
-from query_api.cli.completion import choice, entities, predicates
+from query_api.cli.completion import choice, collections, entities, predicates
 from query_api.cli.edits import By, Collection, send_edit
-from query_api.cli.entity_display import show_statements
+from schemas.choices import EdgeKind
 from schemas.errors import WrongSetting, plain_failures
 from schemas.terminal import say
 
 app = typer.Typer()
-graph_app = typer.Typer(no_args_is_help=True, help="Add nodes and edges to the graph, list them, export the graph.")
+
+
+class GraphGroup(TyperGroup):
+    """`graph NODE` is `graph show NODE`; what looks like a misspelt command is refused as one."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        if args and not args[0].startswith("-") and args[0] not in self.commands:
+            from difflib import get_close_matches
+
+            if not get_close_matches(args[0], self.commands, n=1):
+                args = ["show", *args]
+        return super().resolve_command(ctx, args)
+
+
+graph_app = typer.Typer(
+    cls=GraphGroup,
+    no_args_is_help=True,
+    help="Draw a node of the graph with its edges ('thalweg graph NODE'); add nodes and edges, list them, export all.",
+)
 nodes_app = typer.Typer(no_args_is_help=True, help="Nodes made by hand.")
 edges_app = typer.Typer(no_args_is_help=True, help="Edges made by hand.")
 graph_app.add_typer(nodes_app, name="nodes")
 graph_app.add_typer(edges_app, name="edges")
-graph_app.command("communities", epilog="Example: thalweg graph communities --level coarse")(show_communities)
-graph_app.command("statements", epilog="Example: thalweg graph statements --predicate is_a --limit 20")(show_statements)
 app.add_typer(graph_app, name="graph")
 
 Limit = Annotated[int, typer.Option(min=1, max=1000, help="At most so many.")]
@@ -32,6 +49,79 @@ Cursor = Annotated[str | None, typer.Option(help="What the list before named for
 Id = Annotated[str, typer.Argument(help="Its id.")]
 OwnId = Annotated[str | None, typer.Option("--id", help="Its id; made up where it is left out.")]
 Properties = Annotated[list[str] | None, typer.Option("--property", help="name=value; may be repeated.")]
+
+
+@graph_app.command("show", epilog="Example: thalweg graph show Beacon --depth 1 --evidence")
+@plain_failures()
+def show_node(
+    node: Annotated[
+        str,
+        typer.Argument(help="An id, a document's collection/id, or a name or how it begins.", autocompletion=entities),
+    ],
+    depth: Annotated[int, typer.Option(min=1, max=3, help="Levels of edges.")] = 2,
+    kinds: Annotated[
+        str | None,
+        choice(
+            get_args(EdgeKind),
+            several=True,
+            help=f"Only these kinds of edges, with commas between: {', '.join(get_args(EdgeKind))}.",
+            metavar="KINDS",
+            show_default="all",
+        ),
+    ] = None,
+    limit: Annotated[int, typer.Option(min=1, max=100, help="Edges of a kind, the strongest; half at each level.")] = 5,
+    evidence: Annotated[bool, typer.Option("--evidence", help="Show the sentence of each statement.")] = False,
+    collection: Annotated[
+        str | None,
+        typer.Option(
+            help="Where a name is looked up.", autocompletion=collections, show_default="default, then all others"
+        ),
+    ] = None,
+    as_json: Json = False,
+    url: Url = None,
+    data_dir: DataDir = None,
+) -> None:
+    """Draw a node of the graph with its edges by kind and their strength, two levels deep.
+
+    'thalweg graph NODE' is the same. Where a name begins several, they are listed.
+    """
+    from query_api.cli.graph_tree import Explorer, find_node
+
+    with closing(service_client(url, data_dir)) as client:
+        found = find_node(client, node, collection, kinds)
+        explorer = Explorer(client, kinds, limit, with_evidence=evidence)
+        tree = explorer.tree(found, depth)
+    if as_json:
+        print_json(tree)
+        return
+    from query_api.cli.display import PlainConsole
+    from query_api.cli.graph_display import node_tree
+
+    PlainConsole().print(node_tree(tree), highlight=False)
+
+
+graph_app.command("communities", epilog="Example: thalweg graph communities --level coarse")(show_communities)
+
+
+@graph_app.command("statements", epilog="Example: thalweg graph statements --predicate is_a --limit 20")
+@plain_failures()
+def show_statements(
+    collection: Annotated[str | None, typer.Option(help="Of this collection only.", autocompletion=collections)] = None,
+    predicate: Annotated[
+        str | None, typer.Option(help="Only with this one, such as is_a.", autocompletion=predicates)
+    ] = None,
+    sample: Annotated[int, typer.Option(min=0, help="The seed: the same gives the same.")] = 0,
+    limit: Annotated[int, typer.Option(min=1, max=1_000, help="Statements, at most.")] = 100,
+    as_json: Json = False,
+    url: Url = None,
+    data_dir: DataDir = None,
+) -> None:
+    """Show statements at random with their sentences, to judge them by."""
+    from query_api.cli import entity_display
+
+    params = {"collection": collection, "predicate": predicate, "sample": sample, "limit": limit}
+    given = {name: value for name, value in params.items() if value is not None}
+    show_answer("/v1/statements", given, entity_display.show_statements, as_json=as_json, url=url, data_dir=data_dir)
 
 
 @nodes_app.command("list", epilog="Example: thalweg graph nodes list --type team")
