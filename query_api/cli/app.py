@@ -101,6 +101,59 @@ def show_answer(
         show(PlainConsole(soft_wrap=True), answer)
 
 
+def show_list(
+    path: str,
+    params: dict[str, Any],
+    members: str,
+    show: "Callable[[PlainConsole, dict[str, Any]], None]",
+    *,
+    limit: int,
+    page_limit: int,
+    as_json: bool,
+    url: str | None,
+    data_dir: Path | None,
+) -> None:
+    """GET a list, following its cursors until `limit` of its `members` are there, and print it as one page. The route
+    gives `page_limit` at a time."""
+    from query_api.cli.display import PlainConsole
+
+    given = {name: value for name, value in params.items() if value is not None}
+    with closing(service_client(url, data_dir)) as client:
+        page = client.get(path, given | {"limit": min(limit, page_limit)})
+        found = page[members]
+        while page["next_cursor"] is not None and len(found) < limit:
+            following = {"cursor": page["next_cursor"], "limit": min(limit - len(found), page_limit)}
+            page = client.get(path, given | following)
+            found = [*found, *page[members]]
+    answer = page | {members: found}
+    if as_json:
+        print_json(answer)
+    else:
+        show(PlainConsole(soft_wrap=True), answer)
+
+
+def show_whole_list(
+    path: str,
+    members: str,
+    show: "Callable[[PlainConsole, dict[str, Any]], None]",
+    *,
+    limit: int | None,
+    as_json: bool,
+    url: str | None,
+    data_dir: Path | None,
+) -> None:
+    """GET a list that comes as a whole, and print the first `limit` of its `members`, or all."""
+    from query_api.cli.display import PlainConsole
+
+    with closing(service_client(url, data_dir)) as client:
+        answer = client.get(path)
+    answer |= {members: answer[members][:limit]}
+    if as_json:
+        print_json(answer)
+    else:
+        show(PlainConsole(soft_wrap=True), answer)
+
+
 def service_client(url: str | None, data_dir: Path | None, *, patience_seconds: float | None = None) -> "ServiceClient":
     """A client of the service at `url`, else of the one that runs on the data directory; with the settings' key.
 

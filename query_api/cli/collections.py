@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from query_api.cli.app import DataDir, Json, Url, print_json, service_client, show_answer
+from query_api.cli.app import DataDir, Json, Url, print_json, service_client, show_whole_list
 from query_api.cli.collection_settings import Collection, collection_path
 from query_api.cli.collection_settings import commands as setting_commands
 from schemas.errors import plain_failures
@@ -28,11 +28,18 @@ def collections() -> None:
 
 @collections_app.command("list", epilog="Example: thalweg collections list")
 @plain_failures()
-def list_collections(as_json: Json = False, url: Url = None, data_dir: DataDir = None) -> None:
+def list_collections(
+    limit: Annotated[int | None, typer.Option(min=1, help="At most so many.", show_default="all")] = None,
+    as_json: Json = False,
+    url: Url = None,
+    data_dir: DataDir = None,
+) -> None:
     """List the collections: how many documents and chunks each holds, and what was chosen for it."""
     from query_api.cli.display import show_collections
 
-    show_answer("/v1/collections", {}, show_collections, as_json=as_json, url=url, data_dir=data_dir)
+    show_whole_list(
+        "/v1/collections", "collections", show_collections, limit=limit, as_json=as_json, url=url, data_dir=data_dir
+    )
 
 
 @collections_app.command("delete", epilog="Example: thalweg collections delete drafts --yes")

@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 import typer
 
-from query_api.cli.app import DataDir, Json, Url, print_json, service_client, show_answer
+from query_api.cli.app import DataDir, Json, Url, print_json, service_client, show_answer, show_list
 from query_api.cli.completion import collections, offered
 from schemas.errors import DeadLetterReason, Exit, Failure, WrongSetting, plain_failures
 
@@ -23,6 +23,7 @@ commands = typer.Typer(no_args_is_help=True, help="Look at what could not be ind
 app.add_typer(commands, name="dead-letters")
 
 POLL_SECONDS = 0.2
+PAGE_LIMIT = 1_000
 REASONS = get_args(DeadLetterReason)
 
 
@@ -33,7 +34,7 @@ def list_dead_letters(
         str | None, typer.Option(help="Only with this reason, such as not_json.", autocompletion=offered(REASONS))
     ] = None,
     since: Annotated[str | None, typer.Option(help="Only from then on: 15m, 2h, 7d ago, or an RFC 3339 time.")] = None,
-    limit: Annotated[int, typer.Option(min=1, max=1_000, help="Letters a page.")] = 20,
+    limit: Annotated[int, typer.Option(min=1, help="Letters, at most.")] = 20,
     cursor: Annotated[str | None, typer.Option(help="Go on after an earlier page.")] = None,
     as_json: Json = False,
     url: Url = None,
@@ -42,9 +43,19 @@ def list_dead_letters(
     """List dead letters, newest first: position, time, reason, key, and what was wrong."""
     from query_api.cli.display import show_dead_letters
 
-    params = {"reason": reason, "since": since, "limit": limit, "cursor": cursor}
+    params = {"reason": reason, "since": since, "cursor": cursor}
     show = partial(show_dead_letters, filtered=any(given is not None for given in (reason, since, cursor)))
-    show_answer("/v1/dead-letters", params, show, as_json=as_json, url=url, data_dir=data_dir)
+    show_list(
+        "/v1/dead-letters",
+        params,
+        "dead_letters",
+        show,
+        limit=limit,
+        page_limit=PAGE_LIMIT,
+        as_json=as_json,
+        url=url,
+        data_dir=data_dir,
+    )
 
 
 @commands.command("show", epilog="Example: thalweg dead-letters show 3:17")

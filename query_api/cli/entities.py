@@ -5,13 +5,14 @@ from urllib.parse import quote
 
 import typer
 
-from query_api.cli.app import DataDir, Json, Url, show_answer
+from query_api.cli.app import DataDir, Json, Url, show_answer, show_list
 from query_api.cli.completion import collections, entity_types
 from query_api.cli.completion import entities as entities_named
 from query_api.cli.edits import By, Collection, send_edit
 from schemas.errors import WrongSetting, plain_failures
 
 app = typer.Typer()
+PAGE_LIMIT = 1_000
 entities_app = typer.Typer(no_args_is_help=True, help="Look at entities; merge, rename, retype and split them.")
 app.add_typer(entities_app, name="entities")
 
@@ -32,7 +33,7 @@ def list_entities(
     collection: Annotated[str | None, typer.Option(help="Of this collection only.", autocompletion=collections)] = None,
     sample: Annotated[int | None, typer.Option(min=0, help="Any of them at random, by this seed.")] = None,
     cursor: Annotated[str | None, typer.Option(help="The next_cursor of the page before.")] = None,
-    limit: Annotated[int, typer.Option(min=1, max=1_000)] = 30,
+    limit: Annotated[int, typer.Option(min=1, help="Entities, at most.")] = 30,
     as_json: Json = False,
     url: Url = None,
     data_dir: DataDir = None,
@@ -40,16 +41,19 @@ def list_entities(
     """List entities, those that are mentioned most first."""
     from query_api.cli import entity_display
 
-    chosen: dict[str, Any] = {
-        "prefix": prefix,
-        "q": query,
-        "type": entity_type,
-        "collection": collection,
-        "cursor": cursor,
-    }
-    chosen |= {"sample": None if sample is None else str(sample)}
-    show_answer(
-        "/v1/entities", chosen | {"limit": limit}, entity_display.show_list, as_json=as_json, url=url, data_dir=data_dir
+    words = {"prefix": prefix, "q": query, "type": entity_type}
+    params: dict[str, Any] = words | {"collection": collection, "sample": sample, "cursor": cursor}
+    show = entity_display.show_list
+    show_list(
+        "/v1/entities",
+        params,
+        "entities",
+        show,
+        limit=limit,
+        page_limit=PAGE_LIMIT,
+        as_json=as_json,
+        url=url,
+        data_dir=data_dir,
     )
 
 
@@ -78,7 +82,7 @@ def show_paths(
     source: Annotated[str, typer.Argument(help="The name or id of an entity.", autocompletion=entities_named)],
     target: Annotated[str, typer.Argument(help="That of another.", autocompletion=entities_named)],
     collection: Collection = "default",
-    max_steps: Annotated[int, typer.Option(min=1, max=6)] = 4,
+    max_steps: Annotated[int, typer.Option(min=1, max=6, help="Steps of a path, at most.")] = 4,
     limit: Annotated[int, typer.Option(min=1, max=20, help="Paths, at most.")] = 3,
     as_json: Json = False,
     url: Url = None,

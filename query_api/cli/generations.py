@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from query_api.cli.app import DataDir, Json, Url, print_json, service_client, show_answer
+from query_api.cli.app import DataDir, Json, Url, print_json, service_client, show_whole_list
 from query_api.cli.completion import generations
 from schemas.errors import Failure, plain_failures
 from schemas.terminal import say
@@ -53,9 +53,16 @@ def rebuild(
 
 @generations_app.command("list", epilog="Example: thalweg generations list")
 @plain_failures()
-def list_generations(as_json: Json = False, url: Url = None, data_dir: DataDir = None) -> None:
+def list_generations(
+    limit: Annotated[int | None, typer.Option(min=1, help="At most so many.", show_default="all")] = None,
+    as_json: Json = False,
+    url: Url = None,
+    data_dir: DataDir = None,
+) -> None:
     """List the generations: which is live, which is being built and how far, which are kept."""
-    show_answer("/v1/generations", {}, _show_list, as_json=as_json, url=url, data_dir=data_dir)
+    show_whole_list(
+        "/v1/generations", "generations", _show_list, limit=limit, as_json=as_json, url=url, data_dir=data_dir
+    )
 
 
 @generations_app.command("show", epilog="Example: thalweg generations show g0002-5f3a9c")

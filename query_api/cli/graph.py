@@ -10,7 +10,7 @@ from urllib.parse import quote, urlencode
 import typer
 from typer.core import TyperGroup
 
-from query_api.cli.app import DataDir, Json, Url, print_json, service_client, show_answer
+from query_api.cli.app import DataDir, Json, Url, print_json, service_client, show_answer, show_list
 from query_api.cli.communities import show_communities
 from query_api.cli.completion import choice, collections, entities, predicates
 from query_api.cli.edits import By, Collection, send_edit
@@ -44,7 +44,8 @@ graph_app.add_typer(nodes_app, name="nodes")
 graph_app.add_typer(edges_app, name="edges")
 app.add_typer(graph_app, name="graph")
 
-Limit = Annotated[int, typer.Option(min=1, max=1000, help="At most so many.")]
+PAGE_LIMIT = 1_000
+Limit = Annotated[int, typer.Option(min=1, help="At most so many.")]
 Cursor = Annotated[str | None, typer.Option(help="What the list before named for more.")]
 Id = Annotated[str, typer.Argument(help="Its id.")]
 OwnId = Annotated[str | None, typer.Option("--id", help="Its id; made up where it is left out.")]
@@ -138,8 +139,18 @@ def list_nodes(
     """List the nodes that people made."""
     from query_api.cli.graph_display import show_nodes
 
-    params = {"collection": collection, "type": node_type, "limit": limit, "cursor": cursor}
-    show_answer("/v1/nodes", params, show_nodes, as_json=as_json, url=url, data_dir=data_dir)
+    params = {"collection": collection, "type": node_type, "cursor": cursor}
+    show_list(
+        "/v1/nodes",
+        params,
+        "nodes",
+        show_nodes,
+        limit=limit,
+        page_limit=PAGE_LIMIT,
+        as_json=as_json,
+        url=url,
+        data_dir=data_dir,
+    )
 
 
 @nodes_app.command("add", epilog="Example: thalweg graph nodes add 'Team Petrel' --type team --text 'Owns Beacon.'")
@@ -186,8 +197,18 @@ def list_edges(
     """List the edges that people made."""
     from query_api.cli.graph_display import show_edges
 
-    params = {"collection": collection, "node": node, "predicate": predicate, "limit": limit, "cursor": cursor}
-    show_answer("/v1/edges", params, show_edges, as_json=as_json, url=url, data_dir=data_dir)
+    params = {"collection": collection, "node": node, "predicate": predicate, "cursor": cursor}
+    show_list(
+        "/v1/edges",
+        params,
+        "edges",
+        show_edges,
+        limit=limit,
+        page_limit=PAGE_LIMIT,
+        as_json=as_json,
+        url=url,
+        data_dir=data_dir,
+    )
 
 
 @edges_app.command("add", epilog="Example: thalweg graph edges add team-petrel owns Beacon")

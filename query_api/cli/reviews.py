@@ -5,7 +5,7 @@ from urllib.parse import quote
 
 import typer
 
-from query_api.cli.app import DataDir, Json, Url, show_answer
+from query_api.cli.app import DataDir, Json, Url, show_list
 from query_api.cli.completion import choice
 from query_api.cli.edits import By, Collection, send_edit
 from schemas.choices import ReviewState
@@ -15,6 +15,7 @@ app = typer.Typer()
 reviews_app = typer.Typer(no_args_is_help=True, help="See entities that may be one, and decide.")
 app.add_typer(reviews_app, name="reviews")
 
+PAGE_LIMIT = 1_000
 Id = Annotated[str, typer.Argument(help="The review, as 'thalweg reviews list' names it.")]
 
 
@@ -31,7 +32,7 @@ def list_reviews(
         str, choice((*get_args(ReviewState), "decided", "all"), help="Those that wait for you, or were decided.")
     ] = "open",
     min_score: Annotated[float, typer.Option(min=0, max=1, help="Leave out open ones with a lower score.")] = 0.0,
-    limit: Annotated[int, typer.Option(min=1, max=1000, help="Reviews, at most.")] = 50,
+    limit: Annotated[int, typer.Option(min=1, help="Reviews, at most.")] = 50,
     cursor: Annotated[str | None, typer.Option(help="What the list before named for more.")] = None,
     as_json: Json = False,
     url: Url = None,
@@ -40,8 +41,18 @@ def list_reviews(
     """List pairs of entities that may be one, the likeliest first, or what was decided."""
     from query_api.cli.graph_display import show_reviews
 
-    params = {"collection": collection, "state": state, "min_score": min_score, "limit": limit, "cursor": cursor}
-    show_answer("/v1/reviews", params, show_reviews, as_json=as_json, url=url, data_dir=data_dir)
+    params = {"collection": collection, "state": state, "min_score": min_score, "cursor": cursor}
+    show_list(
+        "/v1/reviews",
+        params,
+        "reviews",
+        show_reviews,
+        limit=limit,
+        page_limit=PAGE_LIMIT,
+        as_json=as_json,
+        url=url,
+        data_dir=data_dir,
+    )
 
 
 @reviews_app.command("accept", epilog="Example: thalweg reviews accept r_17 --by ann")
