@@ -5,6 +5,7 @@ What takes time to import is imported in the command that needs it.
 
 import json
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -66,9 +67,12 @@ def status(
     each time, with --json one JSON object a line. It goes on when the service restarts.
     """
     if watch:
+        from query_api.cli.watch import PATIENCE_SECONDS
         from query_api.cli.watch import watch as watch_status
 
-        watch_status(url, data_dir, interval_seconds=interval, as_json=as_json)
+        patience = max(interval, PATIENCE_SECONDS)
+        connect = partial(service_client, url, data_dir, patience_seconds=patience)
+        watch_status(connect, interval_seconds=interval, as_json=as_json)
         return
     from query_api.cli.status_display import show_status
 
@@ -91,14 +95,9 @@ def show_answer(
     data_dir: Path | None,
 ) -> None:
     """GET the path with the parameters that are given, and print the answer."""
-    from query_api.cli.display import PlainConsole
-
     with closing(service_client(url, data_dir)) as client:
         answer = client.get(path, {name: value for name, value in params.items() if value is not None} or None)
-    if as_json:
-        print_json(answer)
-    else:
-        show(PlainConsole(soft_wrap=True), answer)
+    _print(answer, show, as_json=as_json)
 
 
 def show_list(
@@ -115,8 +114,6 @@ def show_list(
 ) -> None:
     """GET a list, following its cursors until `limit` of its `members` are there, and print it as one page. The route
     gives `page_limit` at a time."""
-    from query_api.cli.display import PlainConsole
-
     given = {name: value for name, value in params.items() if value is not None}
     with closing(service_client(url, data_dir)) as client:
         page = client.get(path, given | {"limit": min(limit, page_limit)})
@@ -126,10 +123,7 @@ def show_list(
             page = client.get(path, given | following)
             found = [*found, *page[members]]
     answer = page | {members: found}
-    if as_json:
-        print_json(answer)
-    else:
-        show(PlainConsole(soft_wrap=True), answer)
+    _print(answer, show, as_json=as_json)
 
 
 def show_whole_list(
@@ -143,15 +137,19 @@ def show_whole_list(
     data_dir: Path | None,
 ) -> None:
     """GET a list that comes as a whole, and print the first `limit` of its `members`, or all."""
-    from query_api.cli.display import PlainConsole
-
     with closing(service_client(url, data_dir)) as client:
         answer = client.get(path)
     answer |= {members: answer[members][:limit]}
+    _print(answer, show, as_json=as_json)
+
+
+def _print(answer: dict[str, Any], show: "Callable[[PlainConsole, dict[str, Any]], None]", *, as_json: bool) -> None:
     if as_json:
         print_json(answer)
-    else:
-        show(PlainConsole(soft_wrap=True), answer)
+        return
+    from query_api.cli.display import PlainConsole
+
+    show(PlainConsole(soft_wrap=True), answer)
 
 
 def service_client(url: str | None, data_dir: Path | None, *, patience_seconds: float | None = None) -> "ServiceClient":

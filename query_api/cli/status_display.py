@@ -1,7 +1,6 @@
 """How the state of the service looks on a terminal: once, and refreshed in place."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING
 
 from rich.console import Console, Group, RenderableType
 from rich.markup import escape
@@ -9,9 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from query_api.cli.display import MIB, JSONObject
-
-if TYPE_CHECKING:
-    from query_api.cli.watch import History, Observation
+from query_api.cli.status_history import History, Observation
 
 BLOCKS = "▁▂▃▄▅▆▇█"
 MAX_PARTITIONS = 12
@@ -67,7 +64,7 @@ def _facts(rows: Iterable[tuple[str, str]]) -> Table:
     return table
 
 
-def watch_view(history: "History") -> RenderableType:
+def watch_view(history: History) -> RenderableType:
     """The newest state with its lag by stage and partition, throughput, and a plot of the lag; while the service does
     not answer, the last that it told."""
     status, problem = history.known, history.newest.problem
@@ -84,7 +81,7 @@ def watch_view(history: "History") -> RenderableType:
     return Group(*parts)
 
 
-def watch_line(observation: "Observation", history: "History") -> str:
+def watch_line(observation: Observation, history: History) -> str:
     """The newest state in one line, for logs."""
     if observation.status is None:
         return str(observation.problem)

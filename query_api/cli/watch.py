@@ -1,107 +1,39 @@
 """`thalweg status --watch`: the state of the service, refreshed in place until Ctrl-C."""
 
 import json
-import sys
 import time
-from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
-from dataclasses import dataclass, field
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING
 
-from query_api.cli import app as commands
 from query_api.cli.display import PlainConsole
 from query_api.cli.status_display import watch_line, watch_view
+from query_api.cli.status_history import History, JSONObject, Observation
 from schemas.errors import Failure, Unreachable, WrongSetting
 from schemas.terminal import plain_json, say
 
 if TYPE_CHECKING:
     from query_api.client import ServiceClient
 
-HISTORY_SECONDS = 300.0
-RATE_SECONDS = 10.0
 PATIENCE_SECONDS = 2.0
+"""At least so long an answer may take."""
 
-JSONObject = dict[str, Any]
 Ask = Callable[[], JSONObject]
-
-
-@dataclass(frozen=True)
-class Observation:
-    """The service's state at a moment, in monotonic seconds; or why it did not tell."""
-
-    at_seconds: float
-    status: JSONObject | None
-    problem: str | None = None
-
-
-@dataclass
-class History:
-    """What was observed in the last minutes, and what follows from it."""
-
-    observations: deque[Observation] = field(default_factory=deque)
-
-    def add(self, observation: Observation) -> None:
-        self.observations.append(observation)
-        while observation.at_seconds - self.observations[0].at_seconds > HISTORY_SECONDS:
-            self.observations.popleft()
-
-    @property
-    def newest(self) -> Observation:
-        return self.observations[-1]
-
-    @property
-    def known(self) -> JSONObject | None:
-        """The last state that the service told."""
-        return next((each.status for each in reversed(self.observations) if each.status is not None), None)
-
-    @property
-    def lag_records(self) -> list[int | None]:
-        """By observation, None where it was not known."""
-        return [None if each.status is None else each.status["lag_records"] for each in self.observations]
-
-    def records_per_second(self) -> dict[tuple[str, int], float]:
-        """By (topic, partition), from how far each came in the last RATE_SECONDS. Nothing of a partition whose position
-        went back: other stores are served."""
-        newest = self.newest
-        if newest.status is None:
-            return {}
-        since = [
-            each
-            for each in self.observations
-            if each.status is not None
-            and newest.at_seconds - each.at_seconds <= RATE_SECONDS
-            and each.status["generation"] == newest.status["generation"]
-        ]
-        seconds = newest.at_seconds - since[0].at_seconds
-        if seconds <= 0:
-            return {}
-        before, now = _reached(since[0].status), _reached(newest.status)
-        return {
-            place: (offset - before[place]) / seconds
-            for place, offset in now.items()
-            if place in before and offset >= before[place]
-        }
-
-
-def _reached(status: JSONObject | None) -> dict[tuple[str, int], int]:
-    lags = [] if status is None else status["lag"]
-    return {(each["topic"], each["partition"]): each["reached"] for each in lags}
+Connect = Callable[[], "ServiceClient"]
 
 
 class StatusSource:
-    """The state of the service on a data directory or at an address, which is looked up again after each failure: a
-    service that restarts may have another port."""
+    """The state of the service, which is connected to again after each failure: one that restarts may have another
+    port."""
 
-    def __init__(self, url: str | None, data_dir: Path | None, patience_seconds: float) -> None:
-        self._url, self._data_dir, self._patience_seconds = url, data_dir, patience_seconds
+    def __init__(self, connect: Connect) -> None:
+        self._connect = connect
         self._client: ServiceClient | None = None
 
     def __call__(self) -> JSONObject:
         """Raises Failure."""
         if self._client is None:
-            self._client = commands.service_client(self._url, self._data_dir, patience_seconds=self._patience_seconds)
+            self._client = self._connect()
         try:
             return self._client.get("/v1/status")
         except Failure:
@@ -114,24 +46,14 @@ class StatusSource:
             self._client = None
 
 
-def watch(
-    url: str | None,
-    data_dir: Path | None,
-    *,
-    interval_seconds: float,
-    as_json: bool,
-    output: TextIO | None = None,
-) -> None:
+def watch(connect: Connect, *, interval_seconds: float, as_json: bool) -> None:
     """Show the state every `interval_seconds` until Ctrl-C: in place on a terminal, else a line each time.
 
     Raises Failure where no service answers at first; later ones are shown, and it goes on.
     """
-    console = PlainConsole(file=output or sys.stdout)
+    console = PlainConsole()
     history = History()
-    with (
-        closing(StatusSource(url, data_dir, max(interval_seconds, PATIENCE_SECONDS))) as ask,
-        suppress(KeyboardInterrupt),
-    ):
+    with closing(StatusSource(connect)) as ask, suppress(KeyboardInterrupt):
         history.add(Observation(time.monotonic(), ask()))
         ticks = _ticks(ask, history, interval_seconds)
         if as_json or not console.is_terminal:

@@ -23,7 +23,8 @@ import pytest
 
 from query_api.cli.display import PlainConsole
 from query_api.cli.status_display import lag_plot, show_status, watch_line, watch_view
-from query_api.cli.watch import HISTORY_SECONDS, History, Observation, observe
+from query_api.cli.status_history import HISTORY_SECONDS, History, Observation
+from query_api.cli.watch import observe
 from schemas.errors import Exit, Failure, Unreachable, WrongSetting
 
 DEADLINE_SECONDS = 60.0
