@@ -98,7 +98,8 @@ def show_node(
     from query_api.cli.display import PlainConsole
     from query_api.cli.graph_display import node_tree
 
-    PlainConsole().print(node_tree(tree), highlight=False)
+    console = PlainConsole()
+    console.print(node_tree(tree), highlight=False, soft_wrap=not console.is_terminal)
 
 
 graph_app.command("communities", epilog="Example: thalweg graph communities --level coarse")(show_communities)

@@ -155,5 +155,8 @@ def _group(edge: JSONObject, here: str) -> tuple[str, str, bool]:
 
 
 def _strongest(neighbours: list[JSONObject]) -> list[JSONObject]:
-    """Each node once, by its heaviest edge, which stands first."""
-    return list({each["node"]["id"]: each for each in reversed(neighbours)}.values())[::-1]
+    """Each node once, by its heaviest edge; the heaviest come first."""
+    found: dict[str, JSONObject] = {}
+    for each in neighbours:
+        found.setdefault(each["node"]["id"], each)
+    return list(found.values())

@@ -36,6 +36,7 @@ EDGES = {
     "beacon": [
         (CHUNK, edge("c1", "beacon", "mentions", 3)),
         (KAFKA, edge("beacon", "kafka", "states", 0.9, "requires (object)")),
+        (node("disk"), edge("beacon", "disk", "states", 0.6, "requires (object)")),
         (KAFKA, edge("beacon", "kafka", "states", 0.4, "requires (object)")),
         (ANN, edge("beacon", "ann", "states", 0.8, "maintains (subject)")),
         (OWNER, edge("petrel", "beacon", "hand_made", 0.5, "owns")),
@@ -106,15 +107,16 @@ Beacon  entity  beacon
 ├── ← mentions
 │   └── 3 times  “Beacon requires\\x1b[31m [b]Kafka…”  chunk beacon.md
 ├── → requires
-│   └── 0.90  Kafka  entity
-│       ├── “Beacon [really] requires Kafka.”
-│       ├── ← knows
-│       │   └── 0.70  Ann  entity
-│       ├── → uses
-│       │   ├── 0.60  N0  entity
-│       │   ├── 0.60  N1  entity
-│       │   └── … 7 more
-│       └── … and more edges than were read
+│   ├── 0.90  Kafka  entity
+│   │   ├── “Beacon [really] requires Kafka.”
+│   │   ├── ← knows
+│   │   │   └── 0.70  Ann  entity
+│   │   ├── → uses
+│   │   │   ├── 0.60  N0  entity
+│   │   │   ├── 0.60  N1  entity
+│   │   │   └── … 7 more
+│   │   └── … and more edges than were read
+│   └── 0.60  Disk  entity
 ├── ← maintains
 │   └── 0.80  Ann  entity
 └── ← owns
@@ -129,7 +131,7 @@ def test_a_node_is_drawn_with_its_edges_by_kind(service: Service, given: tuple[s
 
 def test_each_node_is_asked_for_once(service: Service) -> None:
     run("show", "beacon", "--collection", COLLECTION, "--kinds", "states,mentions")
-    assert len(service.asked) == len(set(service.asked)) == 5
+    assert len(service.asked) == len(set(service.asked)) == 6
     assert all(each.endswith(f" {COLLECTION} states,mentions") for each in service.asked)
     service.asked.clear()
     flat = run("show", "beacon", "--collection", COLLECTION, "--depth", "1")
@@ -142,6 +144,7 @@ def test_json_has_the_same_tree(service: Service) -> None:
     mentions, requires, maintains, owns = tree["groups"]
     assert (mentions["kind"], mentions["inward"], owns["edge"]) == ("mentions", True, "owns")
     assert (maintains["edge"], maintains["inward"], requires["inward"]) == ("maintains", True, False)
+    assert (requires["more"], mentions["more"]) == (1, 0)
     [kafka] = requires["neighbours"]
     assert (kafka["weight"], kafka["node"]["id"], kafka["evidence"]) == (0.9, "kafka", None)
     assert [group["more"] for group in kafka["groups"]] == [0, 8]
