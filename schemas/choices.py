@@ -20,5 +20,7 @@ EdgeKind = Literal[
 ]
 """Edges of the graph as people see it."""
 
+ChunkingMethod = Literal["sentences", "semantic"]
+ExtractorName = Literal["rules", "spacy", "language_model"]
 CommunityLevel = Literal["coarse", "medium", "fine"]
 ReviewState = Literal["open", "accepted", "rejected", "split", "merged"]

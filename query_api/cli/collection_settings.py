@@ -6,13 +6,14 @@ from collections.abc import Callable, Iterable
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, get_args
 from urllib.parse import quote
 
 import typer
 
 from query_api.cli.app import DataDir, Json, Url, print_json, service_client
 from query_api.cli.completion import choice, collections
+from schemas.choices import ChunkingMethod, ExtractorName
 from schemas.errors import MalformedEvent, WrongSetting, complain, plain_failures
 from schemas.ids import DocumentKey
 from schemas.terminal import say
@@ -131,7 +132,7 @@ def collection_chunking(
     child_characters: Annotated[int | None, typer.Option(help="Size of a chunk, 50 to 10000.")] = None,
     child_overlap: Annotated[int | None, typer.Option(help="Characters a chunk repeats; up to half.")] = None,
     method: Annotated[
-        str | None, choice(("sentences", "semantic"), help="At sentences, or where the meaning turns.")
+        str | None, choice(get_args(ChunkingMethod), help="At sentences, or where the meaning turns.")
     ] = None,
     language: Annotated[str | None, typer.Option(help="ISO 639 code of its sentences, or auto.")] = None,
     reset: Reset = False,
@@ -156,7 +157,7 @@ def collection_chunking(
 @plain_failures()
 def collection_extraction(
     collection: Collection,
-    extractor: Annotated[str | None, choice(("rules", "language_model", "spacy"), help="What finds them.")] = None,
+    extractor: Annotated[str | None, choice(get_args(ExtractorName), help="What finds them.")] = None,
     reset: Reset = False,
     as_json: Json = False,
     url: Url = None,

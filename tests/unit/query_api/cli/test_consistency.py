@@ -68,6 +68,7 @@ def test_every_list_has_json_and_a_limit(name: str) -> None:
 @pytest.mark.parametrize("name", ["", "search", "graph show", "collections linking"])
 def test_help_fits_the_terminal(name: str, width: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", str(width))
+    monkeypatch.setattr("indexer.runtime.logs.log_to_stderr", lambda: None)  # which is for the whole process
     shown = CliRunner().invoke(app, [*name.split(), "--help"]).output
     assert max(map(len, shown.splitlines())) <= width
     assert ("Exit codes" if not name else "Example") in shown
