@@ -1,5 +1,7 @@
 """The command `thalweg`: the worker's commands and the query service's, under one name."""
 
+import inspect
+from collections.abc import Mapping
 from importlib.metadata import version
 from typing import Annotated
 
@@ -15,36 +17,71 @@ from query_api.cli.generations import app as generation_commands
 from query_api.cli.graph import app as graph_commands
 from query_api.cli.replay import app as replay_commands
 from query_api.cli.reviews import app as review_commands
+from query_api.cli.search import app as search_commands
 from streams.cli.app import app as stream_commands
 from streams.cli.backup import app as backup_commands
 from streams.cli.load import app as document_commands
 from streams.cli.verify import app as verify_commands
 
+EXIT_CODES = (
+    "Exit codes: 0 done, 1 failed, 2 a wrong option or setting, 3 no answer from the broker or the service, 4 a port "
+    "or data directory in use, 5 no access, 6 something on disk is damaged, 130 ended by Ctrl-C."
+)
+
+PANELS = {
+    "Run": ("up", "kafka", "worker", "serve", "topics"),
+    "Documents": ("load", "delete", "export", "collections", "relink"),
+    "Search": ("search", "retrievals", "analytics", "evaluate", "questions"),
+    "Graph": ("entities", "reviews", "graph"),
+    "Operate": ("status", "verify", "dead-letters", "replay", "rebuild", "generations", "backup", "restore"),
+}
+
 app = typer.Typer(
     name="thalweg",
     help="An event-driven streaming indexer: documents in on Kafka, hybrid search out over Server-Sent Events.",
     no_args_is_help=True,
-    rich_markup_mode=None,
+    rich_markup_mode="rich",
+    epilog=EXIT_CODES,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 for commands in (
     stream_commands,
     document_commands,
-    verify_commands,
-    query_commands,
-    dead_letter_commands,
-    analytics_commands,
     collection_commands,
+    search_commands,
+    analytics_commands,
     evaluation_commands,
-    generation_commands,
-    replay_commands,
-    review_commands,
     entity_commands,
+    review_commands,
     graph_commands,
+    query_commands,
+    verify_commands,
+    dead_letter_commands,
+    replay_commands,
+    generation_commands,
     backup_commands,
 ):
     app.add_typer(commands)
+
+
+def _arrange(commands: typer.Typer, panels: Mapping[str, str]) -> None:
+    """Put commands under the headings of `panels`, and make one line of each paragraph of their help, for terminals of
+    any width to wrap."""
+    for command in commands.registered_commands:
+        name = command.name or getattr(command.callback, "__name__", "")
+        text = inspect.cleandoc(command.help or getattr(command.callback, "__doc__", None) or "")
+        command.help = "\n\n".join(" ".join(paragraph.split()) for paragraph in text.split("\n\n"))
+        command.rich_help_panel = panels.get(name)
+    for group in commands.registered_groups:
+        is_named = isinstance(group.name, str)
+        if is_named:
+            group.rich_help_panel = panels.get(str(group.name))
+        if group.typer_instance is not None:
+            _arrange(group.typer_instance, {} if is_named else panels)
+
+
+_arrange(app, {name: panel for panel, names in PANELS.items() for name in names})
 
 
 def _print_version(wanted: bool) -> None:

@@ -23,6 +23,7 @@ from query_api.reviews import Reviews
 from query_api.routes import (
     analytics,
     backups,
+    collection_settings,
     collections,
     communities,
     dead_letters,
@@ -112,6 +113,7 @@ def create_app(
         document_writes,
         documents,
         collections,
+        collection_settings,
         graph,
         entities,
         nodes,

@@ -28,6 +28,10 @@ class ServiceUnavailable(Failure):
     """503: not yet indexed, or the log is unavailable. A retry may help."""
 
 
+class NotFound(Failure):
+    """404: nothing is there by this name."""
+
+
 class ServiceBusy(ServiceUnavailable):
     """429, or 503 for too many searches: nothing was started, and the service says when to retry."""
 
@@ -66,7 +70,8 @@ class ServiceClient:
     """A client of one service. Its methods raise Unreachable, WrongSetting (bad input), ServiceUnavailable or Failure.
 
     With `starting`, connections are retried for some seconds: `thalweg up` has announced the service. Requests that are
-    refused as ServiceBusy are retried when the service says, for `busy_seconds`.
+    refused as ServiceBusy are retried when the service says, for `busy_seconds`. A service that sends nothing for
+    `silence_seconds` is Unreachable.
     """
 
     def __init__(
@@ -76,6 +81,7 @@ class ServiceClient:
         transport: httpx.BaseTransport | None = None,
         *,
         starting: bool = False,
+        silence_seconds: float = SILENCE_SECONDS,
         busy_seconds: float = BUSY_SECONDS,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
@@ -86,7 +92,7 @@ class ServiceClient:
         self._http = httpx.Client(
             base_url=url,
             headers=headers,
-            timeout=httpx.Timeout(SILENCE_SECONDS, connect=CONNECT_SECONDS),
+            timeout=httpx.Timeout(silence_seconds, connect=min(silence_seconds, CONNECT_SECONDS)),
             transport=transport,
             trust_env=False,
         )
@@ -185,6 +191,8 @@ class ServiceClient:
             raise WrongSetting(text)
         if response.status_code == 429 or reason == "overloaded":
             raise ServiceBusy(text, _seconds(response.headers.get("Retry-After")))
+        if response.status_code == 404:
+            raise NotFound(text)
         raise ServiceUnavailable(text) if response.status_code == 503 else Failure(text)
 
 

@@ -42,11 +42,12 @@ from query_api.retrieval.service import Retriever
 from query_api.settings import ServiceSettings
 from query_api.sse.replay import ReplayBuffer
 from query_api.sse.stream import SearchStreams
+from schemas.choices import Mode
 from schemas.errors import MalformedToken
 from schemas.ids import format_positions
 from schemas.receipts import parse_token
 from schemas.runtime import find_running
-from schemas.search import Mode, SearchRequest
+from schemas.search import SearchRequest
 from schemas.settings import KafkaConnection
 from schemas.topics import TopicNames
 

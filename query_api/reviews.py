@@ -15,7 +15,8 @@ from cachetools import LRUCache
 from indexer.resolution.candidates import CandidateIndex, CandidatePair, NamedEntity
 from query_api.index.curation import CollectionEdits
 from query_api.index.snapshot import Snapshot
-from schemas.edits_api import Review, ReviewedEntity, ReviewState
+from schemas.choices import ReviewState
+from schemas.edits_api import Review, ReviewedEntity
 from schemas.graph_edits import decision_id
 from schemas.ids import Position
 

@@ -4,8 +4,9 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, FailFast, Field, StringConstraints, model_validator
 
+from schemas.choices import Mode
 from schemas.filters import Group
-from schemas.search import MAX_QUERY_CHARACTERS, Count, Mode, StrictNumbers
+from schemas.search import MAX_QUERY_CHARACTERS, Count, StrictNumbers
 
 Rating = Literal["helpful", "unhelpful"]
 

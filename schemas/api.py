@@ -5,6 +5,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from schemas.choices import EdgeKind
 from schemas.curation import ChunkingChoice, ExtractionChoice, LinkingChoice
 from schemas.edits_api import HandMadeNode
 from schemas.entities import EntityRef, StatementDetail
@@ -172,11 +173,6 @@ class CollectionList(BaseModel):
 
 
 NodeKind = Literal["document", "chunk", "entity", "hand_made"]
-
-
-EdgeKind = Literal[
-    "has_chunk", "next_chunk", "similar_to", "related_to", "links_to", "mentions", "about", "states", "hand_made"
-]
 
 
 class GraphNode(BaseModel):

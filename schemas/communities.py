@@ -1,10 +1,8 @@
 """The models of `/v1/communities`."""
 
-from typing import Literal
-
 from pydantic import BaseModel, Field
 
-CommunityLevel = Literal["coarse", "medium", "fine"]
+from schemas.choices import CommunityLevel
 
 
 class CommunitySentence(BaseModel):

@@ -11,6 +11,7 @@ from typing import Literal, NamedTuple, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from schemas.choices import ChunkingMethod, ExtractorName
 from schemas.errors import MalformedEvent
 from schemas.generations import EVERY_COLLECTION, GENERATION, GENERATION_NAME, GenerationEvent, GenerationOrder
 from schemas.graph_edits import (
@@ -35,15 +36,12 @@ EXTRACTION = "extraction"
 GRAPH = "graph"
 RELINK = "relink"
 
-Method = Literal["sentences", "semantic"]
 Language = Literal[
     "auto", "am", "ar", "az", "be", "bg", "bn", "ca", "cs", "da", "de", "el", "en", "es", "et", "eu", "fa", "fi", "fr",
     "gl", "gu", "he", "hi", "hr", "hu", "hy", "id", "is", "it", "ja", "ka", "kk", "kn", "ko", "lo", "lt", "lv", "mk",
     "ml", "mr", "ms", "my", "ne", "nl", "no", "pa", "pl", "pt", "ro", "ru", "si", "sk", "sl", "sq", "sr", "sv", "ta",
     "te", "th", "tr", "uk", "ur", "vi", "zh",
 ]  # fmt: skip
-
-ExtractorName = Literal["rules", "spacy", "language_model"]
 
 DOCUMENTS = "Live documents of the collection; 0 where it has none yet, null while the stores are being opened."
 
@@ -139,7 +137,7 @@ class ChunkingChoice(BaseModel):
     child_overlap: int | None = Field(
         None, ge=0, le=5_000, description="Characters a chunk repeats from the one before; up to half of it."
     )
-    method: Method | None = Field(
+    method: ChunkingMethod | None = Field(
         None,
         description="`sentences` fills chunks up to their size; `semantic` also ends them where neighbouring sentences "
         "differ in meaning, for about twice the embedding.",
@@ -365,7 +363,7 @@ class CollectionChunking(BaseModel):
     parent_overlap: int
     child_characters: int
     child_overlap: int
-    method: Method
+    method: ChunkingMethod
     language: str
     chosen: ChunkingChoice = Field(description="What was chosen for this collection; null where it was not.")
     position: str | None = Field(None, description="Where the choice stands on the curation topic; null for none.")

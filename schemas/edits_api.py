@@ -4,6 +4,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from schemas.choices import ReviewState
 from schemas.graph_edits import By, EdgeEdit, GraphChoice, Name, NodeEdit, TypeName
 
 COLLECTION_PATTERN = r"^[^/\x00-\x1f\x7f]+$"
@@ -89,9 +90,6 @@ class ReviewedEntity(BaseModel):
     name: str
     type: str
     mentions: int
-
-
-ReviewState = Literal["open", "accepted", "rejected", "split", "merged"]
 
 
 class Review(BaseModel):

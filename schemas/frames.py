@@ -7,8 +7,8 @@ from typing import Literal
 
 from pydantic import BaseModel, Field
 
+from schemas.choices import Mode
 from schemas.hits import Hit, SnapshotInfo, Understanding
-from schemas.search import Mode
 
 FrameName = Literal["meta", "stage", "hit", "done", "error", "reset", "status"]
 

@@ -4,10 +4,10 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from schemas.choices import Channel, Intent, Mode
 from schemas.communities import CommunityName
 from schemas.entities import EntityRef
 from schemas.filters import Operator
-from schemas.search import Channel, Intent, Mode
 
 
 class NamedInQuestion(BaseModel):

@@ -1,7 +1,7 @@
 """The request of a search: its parameters, their limits and choices."""
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal, Self, get_args
+from typing import Annotated, Any, Self, get_args
 
 from pydantic import (
     AfterValidator,
@@ -17,20 +17,9 @@ from pydantic import (
     model_validator,
 )
 
+from schemas.choices import Channel, Context, Duplicates, Edge, Fusion, GraphMethod, Intent, Mode
 from schemas.filters import MAX_FILTER_CHARACTERS, MAX_FILTERS, MAX_HITS, Condition, Group, parse_condition
 from schemas.receipts import TOKEN_PATTERN
-
-Mode = Literal["hybrid", "vector", "keyword", "structured", "graph", "graph_rerank", "global"]
-Fusion = Literal["adaptive", "rrf", "weighted"]
-Channel = Literal["vector", "keyword", "structured", "graph"]
-Intent = Literal["explain", "compare", "find", "summarise", "path", "quiz", "relation", "global", "general"]
-GraphMethod = Literal["hop", "expansion", "pagerank"]
-Duplicates = Literal["keep", "exact", "semantic"]
-Context = Literal["parent", "window", "section"]
-Edge = Literal[
-    "named", "title_mention", "mentioned_by", "shared_entity", "link", "statement", "residual",
-    "next_chunk", "similar_to", "related_to",
-]  # fmt: skip
 
 RENAMED_MODES = {"rerank": "graph_rerank"}
 """Modes by the names they had until 0.1; accepted with a note for one release."""

@@ -1,16 +1,17 @@
-"""The query service's commands: `thalweg serve`, `search` and `status`; and what commands share.
+"""The query service's commands `thalweg serve` and `status`; and what commands share.
 
 What takes time to import is imported in the command that needs it.
 """
 
 import json
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from schemas.errors import Failure, plain_failures
+from schemas.errors import plain_failures
 from schemas.terminal import plain_json
 
 if TYPE_CHECKING:
@@ -24,9 +25,12 @@ app = typer.Typer()
 DataDir = Annotated[Path | None, typer.Option(help="The data directory.", show_default="thalweg-data", file_okay=False)]
 Url = Annotated[str | None, typer.Option(help="The service's address, instead of what runs on the data directory.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+AsOf = Annotated[
+    str | None, typer.Option(help="As a kept snapshot has it: 2h or 7d ago, a time, or a position of the graph.")
+]
 
 
-@app.command()
+@app.command(epilog="Example: thalweg serve --data-dir /srv/thalweg --port 8421")
 @plain_failures(stderr_is_log=True)
 def serve(
     data_dir: DataDir = None,
@@ -51,83 +55,29 @@ def serve(
     serve_until_stopped(settings, log_level.upper())
 
 
-@app.command()
+@app.command(epilog="Example: thalweg status --watch --interval 2")
 @plain_failures()
-def search(
-    query: Annotated[str, typer.Argument(help="The question, in plain words.")],
-    k: Annotated[int, typer.Option("-k", "--k", min=1, help="Hits.")] = 10,
-    mode: Annotated[
-        str | None,
-        typer.Option(
-            help="hybrid, vector, keyword, structured, graph, graph_rerank or global.", show_default="by the question"
-        ),
-    ] = None,
-    collection: Annotated[str | None, typer.Option(help="This collection only.")] = None,
-    group: Annotated[str, typer.Option(help="One hit a passage, chunk or document.")] = "passage",
-    filters: Annotated[
-        list[str] | None,
-        typer.Option("--filter", help="Only documents with field=value, a|b, !=, <, <=, >, >=; may be repeated."),
-    ] = None,
-    decompose: Annotated[
-        bool, typer.Option("--decompose", help="Search what is compared, or each sentence or question, by itself too.")
-    ] = False,
-    names: Annotated[
-        list[str] | None,
-        typer.Option("--name", help="What the question names, in place of what is read from it; may be repeated."),
-    ] = None,
-    reranker: Annotated[
-        bool | None,
-        typer.Option(help="Have the service's re-ranker order the first hits.", show_default="where it has one"),
-    ] = None,
-    explain: Annotated[
-        bool, typer.Option("--explain", help="Show what each hit mentions and states, and what speaks for it.")
-    ] = False,
-    after: Annotated[str | None, typer.Option(help="A token from a write: show at least that.")] = None,
-    wait_seconds: Annotated[float, typer.Option(min=0, max=60, help="How long to wait for --after.")] = 10.0,
+def status(
+    watch: Annotated[bool, typer.Option("--watch", "-w", help="Refresh it in place until Ctrl-C.")] = False,
+    interval: Annotated[float, typer.Option(min=0.1, max=3_600, help="Seconds between, with --watch.")] = 1.0,
     as_json: Json = False,
     url: Url = None,
     data_dir: DataDir = None,
 ) -> None:
-    """Search, and print hits as they stream in, with the path by which the graph found them."""
-    from query_api.cli.display import PlainConsole, show_end, show_hit
+    """Show how the service is: lag, freshness, stores. Exit code 3 when none is running.
 
-    parameters = {
-        "q": query,
-        "k": k,
-        "mode": mode,
-        "collection": collection,
-        "group": group,
-        "filter": filters,
-        "decompose": decompose or None,
-        "names": names,
-        "reranker": reranker,
-        "explain": explain or None,
-        "after": after,
-        "wait_seconds": wait_seconds,
-    }
-    params = {name: value for name, value in parameters.items() if value not in (None, [])}
-    with closing(service_client(url, data_dir)) as client:
-        if as_json:
-            print_json(client.get("/v1/search", params))
-            return
-        console = PlainConsole(soft_wrap=True)
-        meta: dict[str, Any] = {}
-        for name, body in client.events("/v1/search", params):
-            if name == "meta":
-                meta = body
-            elif name == "hit":
-                show_hit(console, body)
-            elif name == "done":
-                show_end(console, body, meta)
-            elif name == "error":
-                raise Failure(f"{body['title']}: {body['detail']}")
+    With --watch also lag by partition, records a second and a plot; where standard output is no terminal it is a line
+    each time, with --json one JSON object a line. It goes on when the service restarts.
+    """
+    if watch:
+        from query_api.cli.watch import PATIENCE_SECONDS
+        from query_api.cli.watch import watch as watch_status
 
-
-@app.command()
-@plain_failures()
-def status(as_json: Json = False, url: Url = None, data_dir: DataDir = None) -> None:
-    """Show how the service is: lag, freshness, stores. Exit code 3 when none is running."""
-    from query_api.cli.display import show_status
+        patience = max(interval, PATIENCE_SECONDS)
+        connect = partial(service_client, url, data_dir, patience_seconds=patience)
+        watch_status(connect, interval_seconds=interval, as_json=as_json)
+        return
+    from query_api.cli.status_display import show_status
 
     show_answer("/v1/status", {}, show_status, as_json=as_json, url=url, data_dir=data_dir)
 
@@ -148,18 +98,68 @@ def show_answer(
     data_dir: Path | None,
 ) -> None:
     """GET the path with the parameters that are given, and print the answer."""
-    from query_api.cli.display import PlainConsole
-
     with closing(service_client(url, data_dir)) as client:
         answer = client.get(path, {name: value for name, value in params.items() if value is not None} or None)
+    _print(answer, show, as_json=as_json)
+
+
+def show_list(
+    path: str,
+    params: dict[str, Any],
+    members: str,
+    show: "Callable[[PlainConsole, dict[str, Any]], None]",
+    *,
+    limit: int,
+    page_limit: int,
+    as_json: bool,
+    url: str | None,
+    data_dir: Path | None,
+) -> None:
+    """GET a list, following its cursors until `limit` of its `members` are there, and print it as one page. The route
+    gives `page_limit` at a time."""
+    given = {name: value for name, value in params.items() if value is not None}
+    with closing(service_client(url, data_dir)) as client:
+        page = client.get(path, given | {"limit": min(limit, page_limit)})
+        found = page[members]
+        while page["next_cursor"] is not None and len(found) < limit:
+            following = {"cursor": page["next_cursor"], "limit": min(limit - len(found), page_limit)}
+            page = client.get(path, given | following)
+            found = [*found, *page[members]]
+    answer = page | {members: found}
+    _print(answer, show, as_json=as_json)
+
+
+def show_whole_list(
+    path: str,
+    members: str,
+    show: "Callable[[PlainConsole, dict[str, Any]], None]",
+    *,
+    limit: int | None,
+    as_json: bool,
+    url: str | None,
+    data_dir: Path | None,
+) -> None:
+    """GET a list that comes as a whole, and print the first `limit` of its `members`, or all."""
+    with closing(service_client(url, data_dir)) as client:
+        answer = client.get(path)
+    answer |= {members: answer[members][:limit]}
+    _print(answer, show, as_json=as_json)
+
+
+def _print(answer: dict[str, Any], show: "Callable[[PlainConsole, dict[str, Any]], None]", *, as_json: bool) -> None:
     if as_json:
         print_json(answer)
-    else:
-        show(PlainConsole(soft_wrap=True), answer)
+        return
+    from query_api.cli.display import PlainConsole
+
+    show(PlainConsole(soft_wrap=True), answer)
 
 
-def service_client(url: str | None, data_dir: Path | None) -> "ServiceClient":
-    """A client of the service at `url`, else of the one that runs on the data directory; with the settings' key."""
+def service_client(url: str | None, data_dir: Path | None, *, patience_seconds: float | None = None) -> "ServiceClient":
+    """A client of the service at `url`, else of the one that runs on the data directory; with the settings' key.
+
+    With `patience_seconds` an answer is to come at once, or not at all.
+    """
     from query_api.client import ServiceClient, locate_service
     from query_api.settings import ServiceSettings
     from schemas.runtime import find_running
@@ -168,8 +168,11 @@ def service_client(url: str | None, data_dir: Path | None) -> "ServiceClient":
     key = settings.service.api_key
     folder = settings.storage.data_dir
     located = locate_service(url, folder, named="data_dir" in settings.storage.model_fields_set)
+    secret = None if key is None else key.get_secret_value()
+    if patience_seconds is not None:
+        return ServiceClient(located, secret, silence_seconds=patience_seconds, busy_seconds=0)
     announced = url is None and find_running(folder) is not None
-    return ServiceClient(located, None if key is None else key.get_secret_value(), starting=announced)
+    return ServiceClient(located, secret, starting=announced)
 
 
 def print_json(answer: dict[str, Any]) -> None:

@@ -1,11 +1,12 @@
 """`thalweg graph communities`: communities of entities."""
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, get_args
 
 import typer
-from rich.markup import escape
 
-from query_api.cli.app import DataDir, Json, Url, show_answer
+from query_api.cli.app import DataDir, Json, Url, show_answer, show_list
+from query_api.cli.completion import choice, collections
+from schemas.choices import CommunityLevel
 from schemas.errors import plain_failures
 
 if TYPE_CHECKING:
@@ -14,30 +15,47 @@ if TYPE_CHECKING:
     from query_api.cli.display import PlainConsole
 
 
+PAGE_LIMIT = 200
+
+
 @plain_failures()
 def show_communities(
     community_id: Annotated[str | None, typer.Argument(help="The id of one, to be shown with its members.")] = None,
-    collection: Annotated[str | None, typer.Option(help="Of this collection only.")] = None,
-    level: Annotated[str | None, typer.Option(help="coarse, medium or fine.", show_default="all")] = None,
+    collection: Annotated[str | None, typer.Option(help="Of this collection only.", autocompletion=collections)] = None,
+    level: Annotated[
+        str | None, choice(get_args(CommunityLevel), help="How fine they are.", show_default="all")
+    ] = None,
     query: Annotated[
         str | None, typer.Option("--query", "-q", help="Only those with these words in title or members.")
     ] = None,
     cursor: Annotated[str | None, typer.Option(help="The next_cursor of the page before.")] = None,
-    limit: Annotated[int, typer.Option(min=1, max=200, help="Communities; of one, members.")] = 20,
+    limit: Annotated[int, typer.Option(min=1, help="Communities, at most; of one, members, 200 at most.")] = 20,
     as_json: Json = False,
     url: Url = None,
     data_dir: DataDir = None,
 ) -> None:
     """List communities of entities, largest first, or show one with its summary, members and neighbours."""
     if community_id is not None:
-        path, params, show = f"/v1/communities/{community_id}", {"limit": limit}, _show_one
+        path, params, show = f"/v1/communities/{community_id}", {"limit": min(limit, PAGE_LIMIT)}, _show_one
         show_answer(path, params, show, as_json=as_json, url=url, data_dir=data_dir)
         return
-    chosen = {"collection": collection, "level": level, "q": query, "cursor": cursor, "limit": limit}
-    show_answer("/v1/communities", chosen, _show_list, as_json=as_json, url=url, data_dir=data_dir)
+    chosen = {"collection": collection, "level": level, "q": query, "cursor": cursor}
+    show_list(
+        "/v1/communities",
+        chosen,
+        "communities",
+        _show_list,
+        limit=limit,
+        page_limit=PAGE_LIMIT,
+        as_json=as_json,
+        url=url,
+        data_dir=data_dir,
+    )
 
 
 def _show_list(console: "PlainConsole", answer: dict[str, Any]) -> None:
+    from rich.markup import escape
+
     if not answer["communities"]:
         console.print("There are no such communities.")
     for community in answer["communities"]:
@@ -48,6 +66,8 @@ def _show_list(console: "PlainConsole", answer: dict[str, Any]) -> None:
 
 
 def _show_one(console: "PlainConsole", answer: dict[str, Any]) -> None:
+    from rich.markup import escape
+
     for line in _lines(answer):
         console.print(escape(line))
     if answer["parent_community"]:

@@ -6,28 +6,35 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from functools import partial
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, get_args
 from urllib.parse import quote
 
 import typer
 
-from query_api.cli.app import DataDir, Json, Url, print_json, service_client, show_answer
-from query_api.client import ServiceClient
-from schemas.errors import Exit, Failure, WrongSetting, plain_failures
+from query_api.cli.app import DataDir, Json, Url, print_json, service_client, show_answer, show_list
+from query_api.cli.completion import collections, offered
+from schemas.errors import DeadLetterReason, Exit, Failure, WrongSetting, plain_failures
+
+if TYPE_CHECKING:
+    from query_api.client import ServiceClient
 
 app = typer.Typer()
 commands = typer.Typer(no_args_is_help=True, help="Look at what could not be indexed, or read, and send it again.")
 app.add_typer(commands, name="dead-letters")
 
 POLL_SECONDS = 0.2
+PAGE_LIMIT = 1_000
+REASONS = get_args(DeadLetterReason)
 
 
-@commands.command("list")
+@commands.command("list", epilog="Example: thalweg dead-letters list --since 2h --reason too_large")
 @plain_failures()
 def list_dead_letters(
-    reason: Annotated[str | None, typer.Option(help="Only with this reason, such as not_json.")] = None,
+    reason: Annotated[
+        str | None, typer.Option(help="Only with this reason, such as not_json.", autocompletion=offered(REASONS))
+    ] = None,
     since: Annotated[str | None, typer.Option(help="Only from then on: 15m, 2h, 7d ago, or an RFC 3339 time.")] = None,
-    limit: Annotated[int, typer.Option(min=1, max=1_000, help="Letters a page.")] = 20,
+    limit: Annotated[int, typer.Option(min=1, help="Letters, at most.")] = 20,
     cursor: Annotated[str | None, typer.Option(help="Go on after an earlier page.")] = None,
     as_json: Json = False,
     url: Url = None,
@@ -36,12 +43,22 @@ def list_dead_letters(
     """List dead letters, newest first: position, time, reason, key, and what was wrong."""
     from query_api.cli.display import show_dead_letters
 
-    params = {"reason": reason, "since": since, "limit": limit, "cursor": cursor}
+    params = {"reason": reason, "since": since, "cursor": cursor}
     show = partial(show_dead_letters, filtered=any(given is not None for given in (reason, since, cursor)))
-    show_answer("/v1/dead-letters", params, show, as_json=as_json, url=url, data_dir=data_dir)
+    show_list(
+        "/v1/dead-letters",
+        params,
+        "dead_letters",
+        show,
+        limit=limit,
+        page_limit=PAGE_LIMIT,
+        as_json=as_json,
+        url=url,
+        data_dir=data_dir,
+    )
 
 
-@commands.command("show")
+@commands.command("show", epilog="Example: thalweg dead-letters show 3:17")
 @plain_failures()
 def show_dead_letter(
     position: Annotated[str, typer.Argument(help="<partition>:<offset>, as `dead-letters list` prints it.")],
@@ -64,7 +81,7 @@ def show_dead_letter(
         sys.stdout.buffer.flush()
 
 
-@commands.command("redrive")
+@commands.command("redrive", epilog="Example: thalweg dead-letters redrive --reason too_large --dry-run")
 @plain_failures()
 def redrive(
     positions: Annotated[
@@ -72,9 +89,12 @@ def redrive(
     ] = None,
     everything: Annotated[bool, typer.Option("--all", help="Every dead letter that is kept.")] = False,
     reason: Annotated[
-        list[str] | None, typer.Option(help="Only with this reason, such as too_large; may be repeated.")
+        list[str] | None,
+        typer.Option(
+            help="Only with this reason, such as too_large; may be repeated.", autocompletion=offered(REASONS)
+        ),
     ] = None,
-    collection: Annotated[str | None, typer.Option(help="Only of this collection.")] = None,
+    collection: Annotated[str | None, typer.Option(help="Only of this collection.", autocompletion=collections)] = None,
     since: Annotated[str | None, typer.Option(help="Only from then on: 15m, 2h, 7d ago, or an RFC 3339 time.")] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only tell what would be done.")] = False,
     wait: Annotated[
@@ -122,7 +142,7 @@ def redrive(
         raise typer.Exit(Exit.FAILED)
 
 
-def _followed(client: ServiceClient, state: dict[str, Any], *, quiet: bool) -> dict[str, Any]:
+def _followed(client: "ServiceClient", state: dict[str, Any], *, quiet: bool) -> dict[str, Any]:
     """The state once it has ended, with a bar meanwhile."""
     path = f"/v1/dead-letters/redrive/{state['id']}"
     with _progress(quiet=quiet) as update:
@@ -170,7 +190,7 @@ def _progress(*, quiet: bool) -> Iterator[Callable[[dict[str, Any]], None]]:
         yield update
 
 
-@commands.command("skip")
+@commands.command("skip", epilog="Example: thalweg dead-letters skip thalweg.documents.v1 3:17")
 @plain_failures()
 def skip_batch(
     topic: Annotated[str, typer.Argument(help="The topic, as `thalweg status` names it.")],

@@ -1,8 +1,5 @@
 """How answers of the service look on a terminal; plain text where there is none."""
 
-import re
-from collections.abc import Iterator
-from itertools import pairwise
 from typing import Any
 
 from rich.console import Console
@@ -29,125 +26,9 @@ class PlainConsole(Console):
         return super().render_str(plain(text), **options)
 
 
-def show_hit(console: Console, hit: JSONObject) -> None:
-    """Rank, title, section, address, how likely it is relevant, score by channel, what answers, what was asked of its
-    fields, which parts of the question found it, what was left out for it, and how the graph came to it."""
-    section = " › ".join(heading for heading in hit["section"] if heading != hit["title"])
-    scores = "  ".join(f"{channel} {score:.3g}" for channel, score in hit["scores"].items())
-    sure = "" if hit.get("confidence") is None else f"{hit['confidence']:.0%} sure   "
-    sure = "unlikely   " if hit.get("unlikely") else sure
-    title = escape(hit["title"])
-    if section:
-        title += f" [dim]› {escape(section)}[/dim]"
-    console.print(f"[bold]{hit['rank']:>3}  {title}[/bold]", highlight=False)
-    console.print(
-        f"     [dim]{escape(hit['collection'])}/{escape(hit['document_id'])}   "
-        f"{sure}score {hit['score']:.4g}   ({escape(scores)})[/dim]",
-        highlight=False,
-    )
-    if hit.get("uri"):
-        console.print(f"     [dim]{escape(hit['uri'])}[/dim]", highlight=False)
-    console.print(f"     {marked_text(hit)}", highlight=False)
-    if hit.get("matches"):
-        console.print(f"     [cyan]has {escape(', '.join(hit['matches']))}[/cyan]", highlight=False)
-    if community := hit.get("community"):
-        console.print(
-            f"     [cyan]of {escape(community['title'])} ({community['size']} entities)[/cyan]", highlight=False
-        )
-    if hit.get("parts"):
-        found = ", ".join(f"“{part}” at {rank}" for part, rank in hit["parts"].items())
-        console.print(f"     [dim]for {escape(found)}[/dim]", highlight=False)
-    if hit.get("duplicates"):
-        others = ", ".join(f"{each['collection']}/{each['document_id']}" for each in hit["duplicates"])
-        console.print(f"     [dim]also in {escape(others)}[/dim]", highlight=False)
-    for step in hit["path"]:
-        console.print(f"     [cyan]{escape(step_text(step))}[/cyan]", highlight=False)
-        if step.get("evidence"):
-            console.print(f"         [dim]“{escape(snippet(step['evidence']))}”[/dim]", highlight=False)
-    for line in explained_lines(hit):
-        console.print(f"     [dim]{escape(line)}[/dim]", highlight=False)
-    console.print()
-
-
-def explained_lines(hit: JSONObject) -> Iterator[str]:
-    """Of a hit with `explain`: what its chunk mentions, what it states, and the factors."""
-    if hit.get("entities"):
-        yield "mentions " + ", ".join(f"{each['label']} ({each['type']})" for each in hit["entities"])
-    for fact in hit.get("statements") or ():
-        yield f"states {fact['subject']} ─{fact['predicate']}→ {fact['object']}"
-    if factors := hit.get("factors"):
-        yield "factors " + ", ".join(f"{name} {value:.2f}" for name, value in factors.items())
-
-
-def step_text(step: JSONObject) -> str:
-    """A step of a path; one that is no edge of the graph is not drawn as if it were."""
-    if step.get("inverse"):
-        return f"{step['from']} ←{step['edge']}─ {step['to']}"
-    if step.get("by") != "words":
-        return f"{step['from']} ─{step['edge']}→ {step['to']}"
-    return f"{step['from']}, then {step['to']}, by words (no link)"
-
-
-def show_end(console: Console, done: JSONObject, meta: JSONObject) -> None:
-    """The last line: how many, how long, from which state."""
-    snapshot = meta["snapshot"]
-    total = done["timings"]["total"]
-    noun = "hit" if done["hits"] == 1 else "hits"
-    console.print(
-        f"{done['hits']} {noun} in {total * 1000:.0f} ms, as of {snapshot['positions'] or 'an empty log'} "
-        f"({snapshot['generation']}). Retrieval {done['retrieval_id']}",
-        highlight=False,
-        style="dim",
-    )
-    if period := (meta.get("understanding") or {}).get("period"):
-        console.print(escape(period_text(period)), highlight=False, style="dim")
-    for channel, reason in done["failed_channels"].items():
-        what = "re-ranker" if channel == "rerank" else f"{channel} channel"
-        console.print(f"Without the {what}: {escape(reason)}", highlight=False, style="yellow")
-    for note in done.get("notes", []):
-        console.print(escape(note), highlight=False, style="yellow")
-
-
-def period_text(period: JSONObject) -> str:
-    """What a time in the question let through."""
-    if not period["documents"]:
-        return f"No document is from “{period['words']}”: all were searched."
-    dated = " or ".join([*period["fields"], "arrival"])
-    noun = "document" if period["documents"] == 1 else "documents"
-    return f"Only {period['documents']} {noun} from “{period['words']}”, by {dated}."
-
-
-def show_status(console: Console, status: JSONObject) -> None:
-    """The service's state as a table of a dozen lines."""
-    readiness = status["readiness"]
-    table = Table(box=None, show_header=False, pad_edge=False)
-    table.add_column(style="dim")
-    table.add_column()
-    table.add_row("service", "ready" if readiness["ready"] else "not ready: " + " ".join(readiness["reasons"]))
-    table.add_row("kafka", f"{readiness['kafka']} ({status['kafka_servers'] or 'none known'})")
-    table.add_row("generation", status["generation"] or "none yet")
-    table.add_row("worker", escape(worker_text(status["worker"])))
-    table.add_row("lag", lag_text(status))
-    if fresh := status.get("freshness"):
-        ago = fresh["measured_seconds_ago"]
-        table.add_row("fresh", f"searchable {fresh['seconds']:.2f} s after it was written, measured {ago:,.0f} s ago")
-    table.add_row("searchable up to", status["positions"] or "nothing yet")
-    if status["graph_position"] is not None:
-        table.add_row("graph", f"position {status['graph_position']}, snapshot at {status['graph_base_position']}")
-    counts = {name: count for name, count in status["counts"].items() if name != "misplaced"}
-    table.add_row("holds", ", ".join(f"{count:,} {name}" for name, count in counts.items()) or "nothing yet")
-    if misplaced := status["counts"].get("misplaced"):
-        table.add_row("misplaced", f"{misplaced:,} documents are not only where Kafka's default partitioner puts them")
-    table.add_row("provenance", f"{status['provenance_buffered']} waiting, {status['provenance_dropped']} dropped")
-    letters = status["dead_letters_last_day"]
-    reasons = status.get("dead_letters_by_reason") or {}
-    named = "".join(f"\n{count:,} {escape(reason)}" for reason, count in reasons.items())
-    table.add_row("dead letters", "unknown" if letters is None else f"{letters:,} within a day{named}")
-    table.add_row("memory", f"{status['memory_bytes'] / MIB:,.0f} MiB")
-    table.add_row("running for", f"{status['uptime_seconds']:,.0f} s, version {status['version']}")
-    console.print(table, highlight=False)
-    for note in readiness["notes"]:
-        console.print(escape(note), highlight=False, style="yellow")
+def plain_text(text: str, style: str = "") -> Text:
+    """Text without markup, its control characters as escapes."""
+    return Text(plain(text), style=style)
 
 
 def show_dead_letters(console: Console, page: JSONObject, *, filtered: bool) -> None:
@@ -259,61 +140,6 @@ def _size(letter: JSONObject) -> str:
     return f"{content:,} bytes, in an envelope of {letter['bytes']:,}"
 
 
-def worker_text(worker: JSONObject) -> str:
-    """In a few words; what there is to do about it is in the notes."""
-    crashes = worker["crashes_in_ten_minutes"]
-    text = str(worker["state"]).replace("_", " ")
-    if worker["state"] not in ("running", "never_seen"):
-        text += f", heard of {worker['heard_seconds_ago']:,.0f} s ago"
-    if worker["waiting_for"] and worker["state"] in ("starting", "running"):
-        text += f", waits for {', '.join(worker['waiting_for'])}"
-    text += f", {crashes} crashes in ten minutes" if crashes else ""
-    is_up = worker["state"] in ("starting", "running") and worker.get("metrics_url")
-    return text + (f", metrics at {worker['metrics_url']}" if is_up else "")
-
-
-def lag_text(status: JSONObject) -> str:
-    records = status["lag_records"]
-    if records is None:
-        known = status.get("lag_known_seconds_ago")
-        return "unknown" if known is None else f"unknown: Kafka last answered {known:,.0f} s ago"
-    if records == 0:
-        return "none"
-    return f"{records:,} records, the oldest for {status['lag_seconds']:.1f} s"
-
-
-def marked_text(hit: JSONObject) -> str:
-    """Markup for one line of some SNIPPET_CHARACTERS of a hit's text, its answer among them: words of the question are
-    bold, the text around the answer is dim."""
-    text, answer = hit["text"], hit.get("answer")
-    first, last = _around(text, answer)
-    bold = [(span["start"], span["end"]) for span in hit.get("highlights", ())]
-    bounds = {first, last, *((answer["start"], answer["end"]) if answer else ()), *(at for span in bold for at in span)}
-    cuts = sorted(at for at in bounds if first <= at <= last)
-    pieces = ["… "] if first else []
-    for begin, end in pairwise(cuts):
-        piece = escape(re.sub(r"\s+", " ", text[begin:end]))
-        if (begin, end) in bold:
-            piece = f"[bold]{piece}[/bold]"
-        is_beside = answer and not answer["start"] <= begin < answer["end"]
-        pieces.append(f"[dim]{piece}[/dim]" if is_beside else piece)
-    return "".join(pieces) + (" …" if last < len(text) else "")
-
-
-def _around(text: str, answer: JSONObject | None) -> tuple[int, int]:
-    """What is shown of a text: all of a short one, else as much as has room with the answer, up to a blank. An answer
-    is whole unless it is longer than two snippets."""
-    if len(text) <= SNIPPET_CHARACTERS:
-        return 0, len(text)
-    begin, end = (answer["start"], answer["end"]) if answer else (0, 0)
-    first = 0 if end <= SNIPPET_CHARACTERS else begin
-    last = max(first + SNIPPET_CHARACTERS, min(end, first + 2 * SNIPPET_CHARACTERS))
-    if last >= len(text) or last == end:
-        return first, min(last, len(text))
-    blank = max(text.rfind(sign, min(end, last), last) for sign in " \n")
-    return first, last if blank < 0 else blank
-
-
 def snippet(text: str) -> str:
     """One line of at most SNIPPET_CHARACTERS."""
     flat = " ".join(text.split())
@@ -339,13 +165,6 @@ def show_collections(console: Console, answer: JSONObject) -> None:
         console.print("There is no collection yet: 'thalweg load' makes one with its first document.")
     for note in answer["notes"]:
         console.print(escape(note), highlight=False, style="yellow")
-
-
-def show_chunking(answer: JSONObject) -> None:
-    """A line for each part of how a collection is cut, and whether it was chosen."""
-    for name in ("parent_characters", "parent_overlap", "child_characters", "child_overlap", "method", "language"):
-        origin = "default" if answer["chosen"].get(name) is None else f"chosen at {answer['position']}"
-        print(f"{name:<18} {answer[name]!s:<10} {origin}")
 
 
 def show_retrievals(console: Console, page: JSONObject) -> None:

@@ -9,9 +9,10 @@ from typing import Annotated, Any, Literal
 import typer
 
 from query_api.cli.app import print_json, service_client
+from query_api.cli.completion import collections
 from schemas.terminal import say
 
-Collection = Annotated[str, typer.Option(help="The collection.")]
+Collection = Annotated[str, typer.Option(help="The collection.", autocompletion=collections)]
 By = Annotated[str | None, typer.Option(help="Who says so, as lists are to show it.")]
 
 

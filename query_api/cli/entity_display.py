@@ -1,104 +1,26 @@
-"""`thalweg entities list`, `show` and `paths`: entities and what documents say of them, for a terminal."""
+"""How entities, what documents say of them, and the paths between them look on a terminal."""
 
-from typing import TYPE_CHECKING, Annotated, Any
-from urllib.parse import quote
+from collections.abc import Iterator
 
-import typer
+from rich.console import Console
 from rich.markup import escape
+from rich.text import Text
+from rich.tree import Tree
 
-from query_api.cli.app import DataDir, Json, Url, show_answer
-from schemas.errors import plain_failures
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from query_api.cli.display import PlainConsole
+from query_api.cli.display import JSONObject, plain_text
+from schemas.terminal import plain
 
 MAX_SHOWN_PREDICATES = 3
 
-AsOf = Annotated[
-    str | None, typer.Option(help="As a kept snapshot has it: 2h or 7d ago, a time, or a position of the graph.")
-]
 
-
-@plain_failures()
-def list_entities(
-    prefix: Annotated[str, typer.Option(help="A word of the name begins so.")] = "",
-    query: Annotated[str, typer.Option("--query", "-q", help="What passages say that mention them.")] = "",
-    entity_type: Annotated[str | None, typer.Option("--type", help="What they are, such as person.")] = None,
-    collection: Annotated[str | None, typer.Option(help="Of this collection only.")] = None,
-    sample: Annotated[int | None, typer.Option(min=0, help="Any of them at random, by this seed.")] = None,
-    cursor: Annotated[str | None, typer.Option(help="The next_cursor of the page before.")] = None,
-    limit: Annotated[int, typer.Option(min=1, max=1_000)] = 30,
-    as_json: Json = False,
-    url: Url = None,
-    data_dir: DataDir = None,
-) -> None:
-    """List entities, those that are mentioned most first."""
-    chosen = {"prefix": prefix, "q": query, "type": entity_type, "collection": collection, "cursor": cursor}
-    chosen |= {"sample": None if sample is None else str(sample)}
-    show_answer("/v1/entities", chosen | {"limit": limit}, _show_list, as_json=as_json, url=url, data_dir=data_dir)
-
-
-@plain_failures()
-def show_entity(
-    entity: Annotated[str, typer.Argument(help="Its name or id.")],
-    collection: Annotated[str, typer.Option(help="The collection.")] = "default",
-    limit: Annotated[int, typer.Option(min=1, max=500, help="Of each kind of thing that is known of it.")] = 10,
-    since: Annotated[str | None, typer.Option(help="Only what is stated since, or withdrawn: 2h, 7d, a time.")] = None,
-    as_of: AsOf = None,
-    as_json: Json = False,
-    url: Url = None,
-    data_dir: DataDir = None,
-) -> None:
-    """Show an entity: its definition, statements with their sentences, documents, neighbours."""
-    path = f"/v1/entities/{quote(entity, safe='')}"
-    params = {"collection": collection, "limit": limit, "since": since, "as_of": as_of}
-    params = {name: value for name, value in params.items() if value is not None}
-    show_answer(path, params, _show_one, as_json=as_json, url=url, data_dir=data_dir)
-
-
-@plain_failures()
-def show_paths(
-    source: Annotated[str, typer.Argument(help="The name or id of an entity.")],
-    target: Annotated[str, typer.Argument(help="That of another.")],
-    collection: Annotated[str, typer.Option(help="The collection.")] = "default",
-    max_steps: Annotated[int, typer.Option(min=1, max=6)] = 4,
-    limit: Annotated[int, typer.Option(min=1, max=20, help="Paths, at most.")] = 3,
-    as_json: Json = False,
-    url: Url = None,
-    data_dir: DataDir = None,
-) -> None:
-    """Show how two entities hang together, each step with its sentence."""
-    params = {"from": source, "to": target, "collection": collection, "max_steps": max_steps, "limit": limit}
-    show_answer("/v1/paths", params, _show_paths, as_json=as_json, url=url, data_dir=data_dir)
-
-
-@plain_failures()
-def show_statements(
-    collection: Annotated[str | None, typer.Option(help="Of this collection only.")] = None,
-    predicate: Annotated[str | None, typer.Option(help="Only with this one, such as is_a.")] = None,
-    sample: Annotated[int, typer.Option(min=0, help="The seed: the same gives the same.")] = 0,
-    limit: Annotated[int, typer.Option(min=1, max=1_000, help="Statements, at most.")] = 100,
-    as_of: AsOf = None,
-    as_json: Json = False,
-    url: Url = None,
-    data_dir: DataDir = None,
-) -> None:
-    """Show statements at random with their sentences, to judge them by."""
-    params = {"collection": collection, "predicate": predicate, "sample": sample, "limit": limit, "as_of": as_of}
-    given = {name: value for name, value in params.items() if value is not None}
-    show_answer("/v1/statements", given, _show_statements, as_json=as_json, url=url, data_dir=data_dir)
-
-
-def _show_statements(console: "PlainConsole", answer: dict[str, Any]) -> None:
+def show_statements(console: Console, answer: JSONObject) -> None:
     if not answer["statements"]:
         console.print("Nothing is stated.")
     for line in _facts(answer["statements"]):
         console.print(escape(line))
 
 
-def _show_list(console: "PlainConsole", answer: dict[str, Any]) -> None:
+def show_list(console: Console, answer: JSONObject) -> None:
     if not answer["entities"]:
         console.print("There are no such entities.")
     for entity in answer["entities"]:
@@ -107,12 +29,46 @@ def _show_list(console: "PlainConsole", answer: dict[str, Any]) -> None:
         console.print(f"There are more: --cursor {answer['next_cursor']}")
 
 
-def _show_one(console: "PlainConsole", answer: dict[str, Any]) -> None:
-    for line in _description(answer):
-        console.print(escape(line))
+def show_one(console: Console, answer: JSONObject) -> None:
+    """Name, type and definition, then what is known of it, by kind; a statement stands above its sentence."""
+    heading = Text.assemble(
+        (plain(answer["label"]), "bold"), plain(f" ({answer['type']})"), (f"  {answer['id']}", "dim")
+    )
+    tree = Tree(heading)
+    tree.add(Text(f"{answer['mentions']:,} mentions in {plain(answer['collection'])}", style="dim"))
+    if answer["definition"]:
+        definition = answer["definition"]
+        tree.add(Text(plain(f"{definition['text']} [{definition['source']['document_id']}]"), style="italic"))
+    others = [alias["surface"] for alias in answer["aliases"] if alias["surface"] != answer["label"]]
+    if others:
+        tree.add(plain_text(f"also written {', '.join(others)}"))
+    _add_facts(tree, "statements", answer["statements"])
+    _add_facts(tree, "no longer stated", answer["withdrawn"] or [])
+    for name, lines in (
+        ("documents", map(_document, answer["documents"])),
+        ("neighbours", map(_neighbour, answer["neighbours"])),
+        ("in the same documents, never in one chunk", map(_consolidated, answer["consolidated"])),
+    ):
+        if found := list(lines):
+            branch = tree.add(Text(name, style="bold cyan"))
+            for line in found:
+                branch.add(plain_text(line))
+    if answer.get("truncated"):
+        tree.add(Text("There is more: --limit shows it.", style="dim"))
+    console.print(tree, highlight=False, soft_wrap=not console.is_terminal)
 
 
-def _show_paths(console: "PlainConsole", answer: dict[str, Any]) -> None:
+def _add_facts(tree: Tree, name: str, statements: list[JSONObject]) -> None:
+    if not statements:
+        return
+    branch = tree.add(Text(name, style="bold cyan"))
+    for each in statements:
+        fact = branch.add(plain_text(_fact(each)))
+        for sentence in _evidence(each["evidence"][:1]):
+            fact.add(Text(plain(sentence), style="dim"))
+
+
+def show_paths(console: Console, answer: JSONObject) -> None:
     if not answer["paths"]:
         console.print(
             escape(f"Nothing joins {answer['source']['label']} and {answer['target']['label']} in few steps.")
@@ -120,48 +76,45 @@ def _show_paths(console: "PlainConsole", answer: dict[str, Any]) -> None:
     for path in answer["paths"]:
         console.print(f"strength {path['strength']}")
         for step in path["steps"]:
-            arrow = f"<-{step['predicate']}-" if step["inverse"] else f"-{step['predicate']}->"
+            arrow = f"←{step['predicate']}─" if step["inverse"] else f"─{step['predicate']}→"
             console.print(escape(f"  {step['source']['label']} {arrow} {step['target']['label']}"))
             for line in _evidence([step["evidence"]] if step["evidence"] else []):
-                console.print(escape(line))
+                console.print(escape(f"      {line}"))
 
 
-def _line(entity: dict[str, Any]) -> str:
+def _line(entity: JSONObject) -> str:
     return (
         f"{entity['id']}  {entity['collection']}  {entity['label']} ({entity['type']}), {entity['mentions']} mentions"
     )
 
 
-def _description(answer: dict[str, Any]) -> "Iterator[str]":
-    yield _line(answer)
-    if answer["definition"]:
-        yield f"  {answer['definition']['text']} [{answer['definition']['source']['document_id']}]"
-    others = [alias["surface"] for alias in answer["aliases"] if alias["surface"] != answer["label"]]
-    if others:
-        yield f"  also written {', '.join(others)}"
-    yield from _facts(answer["statements"])
-    if answer["withdrawn"]:
-        yield "  no longer stated:"
-        yield from _facts(answer["withdrawn"])
-    for document in answer["documents"]:
-        about = ", about it" if document["about"] else ""
-        yield f"  in {document['document_id']}: {document['title']} ({document['mentions']} mentions{about})"
-    for neighbour in answer["neighbours"]:
-        joined = ", ".join(neighbour["predicates"][:MAX_SHOWN_PREDICATES]) or f"{neighbour['shared_chunks']} chunks"
-        yield f"  near {neighbour['entity']['label']} ({joined})"
-    for related in answer["consolidated"]:
-        noun = "document" if related["documents"] == 1 else "documents"
-        yield f"  beside {related['entity']['label']} (in {related['documents']} {noun}, never in one chunk)"
+def _document(document: JSONObject) -> str:
+    about = ", about it" if document["about"] else ""
+    return f"{document['document_id']}: {document['title']} ({document['mentions']} mentions{about})"
 
 
-def _facts(statements: list[dict[str, Any]]) -> "Iterator[str]":
+def _neighbour(neighbour: JSONObject) -> str:
+    joined = ", ".join(neighbour["predicates"][:MAX_SHOWN_PREDICATES]) or f"{neighbour['shared_chunks']} chunks"
+    return f"{neighbour['entity']['label']} ({joined})"
+
+
+def _consolidated(related: JSONObject) -> str:
+    noun = "document" if related["documents"] == 1 else "documents"
+    return f"{related['entity']['label']} (in {related['documents']} {noun})"
+
+
+def _fact(statement: JSONObject) -> str:
+    further = "".join(f", {part['role']} {part['entity']['label']}" for part in statement["further"])
+    fact = f"{statement['subject']['label']} ─{statement['predicate']}→ {statement['object']['label']}"
+    return f"{fact}{further} ({statement['strength']:.2g}{', by people' if statement['by_people'] else ''})"
+
+
+def _facts(statements: list[JSONObject]) -> Iterator[str]:
     for each in statements:
-        further = "".join(f", {part['role']} {part['entity']['label']}" for part in each["further"])
-        fact = f"{each['subject']['label']} -{each['predicate']}-> {each['object']['label']}"
-        yield f"  {fact}{further} ({each['strength']}{', by people' if each['by_people'] else ''})"
-        yield from _evidence(each["evidence"][:1])
+        yield f"  {_fact(each)}"
+        yield from (f"      {sentence}" for sentence in _evidence(each["evidence"][:1]))
 
 
-def _evidence(evidence: list[dict[str, Any]]) -> "Iterator[str]":
+def _evidence(evidence: list[JSONObject]) -> Iterator[str]:
     for each in evidence:
-        yield f"      {each['sentence'] or each['title']} [{each['document_id']}]"
+        yield f"{each['sentence'] or each['title']} [{each['document_id']}]"

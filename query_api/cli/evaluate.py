@@ -15,6 +15,7 @@ from typer.core import TyperCommand
 from typer.main import get_command
 
 from query_api.cli.app import DataDir, Json, Url, service_client
+from query_api.cli.completion import choice, collections
 from query_api.cli.evaluate_graph import graph_app
 from query_api.cli.progress import progress_bars
 from query_api.evaluation.approaches import APPROACHES
@@ -34,7 +35,7 @@ class EvaluateCommand(TyperCommand):
         return super().make_context(info_name, args, parent, **extra)
 
 
-@app.command(cls=EvaluateCommand)
+@app.command(cls=EvaluateCommand, epilog="Example: thalweg evaluate questions/ -k 5 --out report")
 @plain_failures()
 def evaluate(
     folders: Annotated[
@@ -42,8 +43,10 @@ def evaluate(
     ],
     approach: Annotated[
         list[str] | None,
-        typer.Option(
+        choice(
+            tuple(APPROACHES),
             help=f"One of {', '.join(APPROACHES)}; may be repeated. The others are compared with the first.",
+            metavar="APPROACH",
             show_default="all",
         ),
     ] = None,
@@ -57,13 +60,14 @@ def evaluate(
         ),
     ] = None,
     k: Annotated[int, typer.Option("-k", "--k", min=1, max=MAX_HITS, help="Hits asked for and judged.")] = 10,
-    group: Annotated[str, typer.Option(help="What a hit stands for: document, passage or chunk.")] = "document",
+    group: Annotated[str, choice(get_args(Group), help="What a hit stands for.")] = "document",
     lower_case: Annotated[bool, typer.Option("--lower-case", help="Ask every question in lower case.")] = False,
     pool: Annotated[
         str | None, typer.Option(help="Load all folders into one collection of this name and search it as a whole.")
     ] = None,
     within: Annotated[
-        str | None, typer.Option(help="Load nothing; ask in this collection of the service, as it is.")
+        str | None,
+        typer.Option(help="Load nothing; ask in this collection of the service, as it is.", autocompletion=collections),
     ] = None,
     out: Annotated[
         Path | None, typer.Option(help="Write report.json, report.md and report.html there.", file_okay=False)
@@ -86,8 +90,6 @@ def evaluate(
     from query_api.evaluation.runner import Plan
     from query_api.evaluation.runner import evaluate as evaluate_service
 
-    if group not in get_args(Group):
-        raise WrongSetting(f"There is no group {group!r}; choose --group from document, passage, chunk.")
     plan = Plan(
         approaches=approaches_named(approach or ()),
         collections=tuple(read_folder(folder, split) for folder in folders),
@@ -112,10 +114,13 @@ def evaluate(
             say(_kept(dict.fromkeys(each.loaded.collection for each in found.collections)))
 
 
-@app.command()
+@app.command(epilog="Example: thalweg questions notes --out questions --count 100")
 @plain_failures()
 def questions(
-    collection: Annotated[str, typer.Argument(help="A collection of the running service, loaded and searchable.")],
+    collection: Annotated[
+        str,
+        typer.Argument(help="A collection of the running service, loaded and searchable.", autocompletion=collections),
+    ],
     out: Annotated[Path, typer.Option(help="The folder to write; it must not hold labelled questions yet.")],
     kinds: Annotated[
         str, typer.Option(help="Kinds, comma-separated: exact, structured, semantic, temporal, multi-hop.")

@@ -19,11 +19,11 @@ from schemas.terminal import plain_json
 if TYPE_CHECKING:
     from query_api.evaluation.graph_runner import Extract
 
-graph_app = typer.Typer()
+graph_app = typer.Typer(add_completion=False)
 MOST_DRAWN = 1_000
 
 
-@graph_app.command()
+@graph_app.command(epilog="Example: thalweg evaluate graph redocred/ --split test")
 @plain_failures()
 def graph(
     folders: Annotated[

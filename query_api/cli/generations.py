@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from query_api.cli.app import DataDir, Json, Url, print_json, service_client, show_answer
+from query_api.cli.app import DataDir, Json, Url, print_json, service_client, show_whole_list
+from query_api.cli.completion import generations
 from schemas.errors import Failure, plain_failures
-from schemas.settings import MIB
 from schemas.terminal import say
 
 if TYPE_CHECKING:
@@ -23,11 +23,13 @@ app.add_typer(generations_app, name="generations")
 
 POLL_SECONDS = 0.5
 ORDER_SECONDS = 60.0  # until a worker has begun
-Name = Annotated[str, typer.Argument(help="The generation, as `generations list` names it.")]
+Name = Annotated[
+    str, typer.Argument(help="The generation, as `generations list` names it.", autocompletion=generations)
+]
 Generation = dict[str, Any]
 
 
-@app.command()
+@app.command(epilog="Example: thalweg rebuild --reason 'smaller chunks'")
 @plain_failures()
 def rebuild(
     reason: Annotated[str, typer.Option(help="Shown with the generation, such as 'new chunk size'.")] = "",
@@ -49,14 +51,21 @@ def rebuild(
     _print(generation, as_json=as_json)
 
 
-@generations_app.command("list")
+@generations_app.command("list", epilog="Example: thalweg generations list")
 @plain_failures()
-def list_generations(as_json: Json = False, url: Url = None, data_dir: DataDir = None) -> None:
+def list_generations(
+    limit: Annotated[int | None, typer.Option(min=1, help="At most so many.", show_default="all")] = None,
+    as_json: Json = False,
+    url: Url = None,
+    data_dir: DataDir = None,
+) -> None:
     """List the generations: which is live, which is being built and how far, which are kept."""
-    show_answer("/v1/generations", {}, _show_list, as_json=as_json, url=url, data_dir=data_dir)
+    show_whole_list(
+        "/v1/generations", "generations", _show_list, limit=limit, as_json=as_json, url=url, data_dir=data_dir
+    )
 
 
-@generations_app.command("show")
+@generations_app.command("show", epilog="Example: thalweg generations show g0002-5f3a9c")
 @plain_failures()
 def show_generation(name: Name, as_json: Json = False, url: Url = None, data_dir: DataDir = None) -> None:
     """Show one generation: what it was made with, how far it is, and how it compares with the one before."""
@@ -64,7 +73,7 @@ def show_generation(name: Name, as_json: Json = False, url: Url = None, data_dir
         _print(_get(client, name), as_json=as_json)
 
 
-@generations_app.command("switch")
+@generations_app.command("switch", epilog="Example: thalweg generations switch g0001-23bcdd")
 @plain_failures()
 def switch_generation(
     name: Name,
@@ -81,7 +90,7 @@ def switch_generation(
     _print(generation, as_json=as_json)
 
 
-@generations_app.command("drop")
+@generations_app.command("drop", epilog="Example: thalweg generations drop g0002-5f3a9c")
 @plain_failures()
 def drop_generation(name: Name, as_json: Json = False, url: Url = None, data_dir: DataDir = None) -> None:
     """Drop a generation with its stores; ends its build. The documents stay in the log."""
@@ -213,6 +222,8 @@ def _show_list(console: "PlainConsole", answer: dict[str, Any]) -> None:
 
 
 def _size(generation: Generation) -> str:
+    from query_api.cli.display import MIB
+
     return f"{generation['bytes'] / MIB:,.0f} MiB"
 
 

@@ -1,39 +1,133 @@
-"""The commands `thalweg graph …`: nodes and edges made by hand, and the whole graph as a file."""
+"""The commands `thalweg graph …`: a node with its edges, nodes and edges made by hand, the whole graph as a file."""
 
 import sys
 from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, get_args
 from urllib.parse import quote, urlencode
 
 import typer
+from typer.core import TyperGroup
 
-from query_api.cli.app import DataDir, Json, Url, service_client, show_answer
+from query_api.cli.app import AsOf, DataDir, Json, Url, print_json, service_client, show_answer, show_list
 from query_api.cli.communities import show_communities
+from query_api.cli.completion import choice, collections, entities, predicates
 from query_api.cli.edits import By, Collection, send_edit
-from query_api.cli.entity_display import show_statements
+from schemas.choices import EdgeKind
 from schemas.errors import WrongSetting, plain_failures
 from schemas.terminal import say
 
 app = typer.Typer()
-graph_app = typer.Typer(no_args_is_help=True, help="Add nodes and edges to the graph, list them, export the graph.")
+
+
+class GraphGroup(TyperGroup):
+    """`graph NODE` is `graph show NODE`; what looks like a misspelt command is refused as one."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        if args and not args[0].startswith("-") and args[0] not in self.commands:
+            from difflib import get_close_matches
+
+            if not get_close_matches(args[0], self.commands, n=1):
+                args = ["show", *args]
+        return super().resolve_command(ctx, args)
+
+
+graph_app = typer.Typer(
+    cls=GraphGroup,
+    no_args_is_help=True,
+    help="Draw a node of the graph with its edges ('thalweg graph NODE'); add nodes and edges, list them, export all.",
+)
 nodes_app = typer.Typer(no_args_is_help=True, help="Nodes made by hand.")
 edges_app = typer.Typer(no_args_is_help=True, help="Edges made by hand.")
 graph_app.add_typer(nodes_app, name="nodes")
 graph_app.add_typer(edges_app, name="edges")
-graph_app.command("communities")(show_communities)
-graph_app.command("statements")(show_statements)
 app.add_typer(graph_app, name="graph")
 
-Limit = Annotated[int, typer.Option(min=1, max=1000, help="At most so many.")]
+PAGE_LIMIT = 1_000
+Limit = Annotated[int, typer.Option(min=1, help="At most so many.")]
 Cursor = Annotated[str | None, typer.Option(help="What the list before named for more.")]
 Id = Annotated[str, typer.Argument(help="Its id.")]
 OwnId = Annotated[str | None, typer.Option("--id", help="Its id; made up where it is left out.")]
 Properties = Annotated[list[str] | None, typer.Option("--property", help="name=value; may be repeated.")]
 
 
-@nodes_app.command("list")
+@graph_app.command("show", epilog="Example: thalweg graph show Beacon --depth 1 --evidence")
+@plain_failures()
+def show_node(
+    node: Annotated[
+        str,
+        typer.Argument(help="An id, a document's collection/id, or a name or how it begins.", autocompletion=entities),
+    ],
+    depth: Annotated[int, typer.Option(min=1, max=3, help="Levels of edges.")] = 2,
+    kinds: Annotated[
+        str | None,
+        choice(
+            get_args(EdgeKind),
+            several=True,
+            help=f"Only these kinds of edges, with commas between: {', '.join(get_args(EdgeKind))}.",
+            metavar="KINDS",
+            show_default="all",
+        ),
+    ] = None,
+    limit: Annotated[int, typer.Option(min=1, max=100, help="Edges of a kind, the strongest; half at each level.")] = 5,
+    evidence: Annotated[bool, typer.Option("--evidence", help="Show the sentence of each statement.")] = False,
+    collection: Annotated[
+        str | None,
+        typer.Option(
+            help="Where a name is looked up.", autocompletion=collections, show_default="default, then all others"
+        ),
+    ] = None,
+    as_json: Json = False,
+    url: Url = None,
+    data_dir: DataDir = None,
+) -> None:
+    """Draw a node of the graph with its edges by kind and their strength, two levels deep.
+
+    'thalweg graph NODE' is the same. Where a name begins several, they are listed.
+    """
+    from query_api.cli.graph_tree import Explorer, find_node
+
+    with closing(service_client(url, data_dir)) as client:
+        found = find_node(client, node, collection, kinds)
+        explorer = Explorer(client, kinds, limit, with_evidence=evidence)
+        tree = explorer.tree(found, depth)
+    if as_json:
+        print_json(tree)
+        return
+    from query_api.cli.display import PlainConsole
+    from query_api.cli.graph_display import node_tree
+
+    console = PlainConsole()
+    console.print(node_tree(tree), highlight=False, soft_wrap=not console.is_terminal)
+
+
+graph_app.command("communities", epilog="Example: thalweg graph communities --level coarse")(show_communities)
+
+
+@graph_app.command("statements", epilog="Example: thalweg graph statements --predicate is_a --limit 20")
+@plain_failures()
+def show_statements(
+    collection: Annotated[str | None, typer.Option(help="Of this collection only.", autocompletion=collections)] = None,
+    predicate: Annotated[
+        str | None, typer.Option(help="Only with this one, such as is_a.", autocompletion=predicates)
+    ] = None,
+    sample: Annotated[int, typer.Option(min=0, help="The seed: the same gives the same.")] = 0,
+    limit: Annotated[int, typer.Option(min=1, max=1_000, help="Statements, at most.")] = 100,
+    as_of: AsOf = None,
+    as_json: Json = False,
+    url: Url = None,
+    data_dir: DataDir = None,
+) -> None:
+    """Show statements at random with their sentences, to judge them by."""
+    from query_api.cli import entity_display
+
+    params = {"collection": collection, "predicate": predicate, "sample": sample, "limit": limit, "as_of": as_of}
+    given = {name: value for name, value in params.items() if value is not None}
+    show_answer("/v1/statements", given, entity_display.show_statements, as_json=as_json, url=url, data_dir=data_dir)
+
+
+@nodes_app.command("list", epilog="Example: thalweg graph nodes list --type team")
 @plain_failures()
 def list_nodes(
     collection: Collection = "default",
@@ -47,11 +141,21 @@ def list_nodes(
     """List the nodes that people made."""
     from query_api.cli.graph_display import show_nodes
 
-    params = {"collection": collection, "type": node_type, "limit": limit, "cursor": cursor}
-    show_answer("/v1/nodes", params, show_nodes, as_json=as_json, url=url, data_dir=data_dir)
+    params = {"collection": collection, "type": node_type, "cursor": cursor}
+    show_list(
+        "/v1/nodes",
+        params,
+        "nodes",
+        show_nodes,
+        limit=limit,
+        page_limit=PAGE_LIMIT,
+        as_json=as_json,
+        url=url,
+        data_dir=data_dir,
+    )
 
 
-@nodes_app.command("add")
+@nodes_app.command("add", epilog="Example: thalweg graph nodes add 'Team Petrel' --type team --text 'Owns Beacon.'")
 @plain_failures()
 def add_node(
     label: Annotated[str, typer.Argument(help="How it is called.")],
@@ -71,7 +175,7 @@ def add_node(
     send_edit("POST", "/v1/nodes", body | made, as_json=as_json, url=url, data_dir=data_dir)
 
 
-@nodes_app.command("delete")
+@nodes_app.command("delete", epilog="Example: thalweg graph nodes delete team-petrel")
 @plain_failures()
 def delete_node(
     node: Id, collection: Collection = "default", as_json: Json = False, url: Url = None, data_dir: DataDir = None
@@ -80,12 +184,12 @@ def delete_node(
     _delete("nodes", node, collection, as_json=as_json, url=url, data_dir=data_dir)
 
 
-@edges_app.command("list")
+@edges_app.command("list", epilog="Example: thalweg graph edges list --predicate owns")
 @plain_failures()
 def list_edges(
     collection: Collection = "default",
     node: Annotated[str | None, typer.Option(help="Only edges at the node of this id.")] = None,
-    predicate: Annotated[str | None, typer.Option(help="Only this predicate.")] = None,
+    predicate: Annotated[str | None, typer.Option(help="Only this predicate.", autocompletion=predicates)] = None,
     limit: Limit = 100,
     cursor: Cursor = None,
     as_json: Json = False,
@@ -95,16 +199,29 @@ def list_edges(
     """List the edges that people made."""
     from query_api.cli.graph_display import show_edges
 
-    params = {"collection": collection, "node": node, "predicate": predicate, "limit": limit, "cursor": cursor}
-    show_answer("/v1/edges", params, show_edges, as_json=as_json, url=url, data_dir=data_dir)
+    params = {"collection": collection, "node": node, "predicate": predicate, "cursor": cursor}
+    show_list(
+        "/v1/edges",
+        params,
+        "edges",
+        show_edges,
+        limit=limit,
+        page_limit=PAGE_LIMIT,
+        as_json=as_json,
+        url=url,
+        data_dir=data_dir,
+    )
 
 
-@edges_app.command("add")
+@edges_app.command("add", epilog="Example: thalweg graph edges add team-petrel owns Beacon")
 @plain_failures()
 def add_edge(
-    source: Annotated[str, typer.Argument(help="Id of a node, chunk, entity or document, or an entity's name.")],
-    predicate: Annotated[str, typer.Argument(help="Such as owns or depends_on.")],
-    target: Annotated[str, typer.Argument(help="As the source.")],
+    source: Annotated[
+        str,
+        typer.Argument(help="Id of a node, chunk, entity or document, or an entity's name.", autocompletion=entities),
+    ],
+    predicate: Annotated[str, typer.Argument(help="Such as owns or depends_on.", autocompletion=predicates)],
+    target: Annotated[str, typer.Argument(help="As the source.", autocompletion=entities)],
     weight: Annotated[float, typer.Option(help="Over 0, up to 1.")] = 1.0,
     note: Annotated[str, typer.Option(help="Why it holds.")] = "",
     identifier: OwnId = None,
@@ -121,7 +238,7 @@ def add_edge(
     send_edit("POST", "/v1/edges", body | made, as_json=as_json, url=url, data_dir=data_dir)
 
 
-@edges_app.command("delete")
+@edges_app.command("delete", epilog="Example: thalweg graph edges delete e_17")
 @plain_failures()
 def delete_edge(
     edge: Id, collection: Collection = "default", as_json: Json = False, url: Url = None, data_dir: DataDir = None
@@ -130,11 +247,11 @@ def delete_edge(
     _delete("edges", edge, collection, as_json=as_json, url=url, data_dir=data_dir)
 
 
-@graph_app.command("export")
+@graph_app.command("export", epilog="Example: thalweg graph export notes.graphml --collection notes")
 @plain_failures()
 def export(
     file: Annotated[Path | None, typer.Argument(help="Where to write it.", show_default="standard output")] = None,
-    file_format: Annotated[str, typer.Option("--format", help="graphml or jsonl.")] = "graphml",
+    file_format: Annotated[str, choice(("graphml", "jsonl"), "--format", help="Of the file.")] = "graphml",
     collection: Collection = "default",
     as_json: Annotated[bool, typer.Option("--json", help="The same as --format jsonl.")] = False,
     url: Url = None,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from query_api.cli.app import DataDir, Json, Url, print_json, service_client
-from query_api.cli.collections import await_order
+from query_api.cli.orders import await_order
 from schemas.errors import Exit, WrongSetting, plain_failures
 from schemas.terminal import say
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 app = typer.Typer()
 
 
-@app.command()
+@app.command(epilog="Example: thalweg replay --since 2h --dry-run")
 @plain_failures()
 def replay(
     first: Annotated[str | None, typer.Option("--from", help="From these positions on, such as 0:17,3:1042.")] = None,

@@ -1,18 +1,21 @@
 """The commands `thalweg reviews …`: entities that may be one, and what people decided."""
 
-from typing import Annotated
+from typing import Annotated, get_args
 from urllib.parse import quote
 
 import typer
 
-from query_api.cli.app import DataDir, Json, Url, show_answer
+from query_api.cli.app import DataDir, Json, Url, show_list
+from query_api.cli.completion import choice
 from query_api.cli.edits import By, Collection, send_edit
+from schemas.choices import ReviewState
 from schemas.errors import plain_failures
 
 app = typer.Typer()
 reviews_app = typer.Typer(no_args_is_help=True, help="See entities that may be one, and decide.")
 app.add_typer(reviews_app, name="reviews")
 
+PAGE_LIMIT = 1_000
 Id = Annotated[str, typer.Argument(help="The review, as 'thalweg reviews list' names it.")]
 
 
@@ -21,13 +24,15 @@ def reviews() -> None:
     """See entities that may be one, and decide."""
 
 
-@reviews_app.command("list")
+@reviews_app.command("list", epilog="Example: thalweg reviews list --min-score 0.8")
 @plain_failures()
 def list_reviews(
     collection: Collection = "default",
-    state: Annotated[str, typer.Option(help="open, accepted, rejected, merged, split, decided or all.")] = "open",
+    state: Annotated[
+        str, choice((*get_args(ReviewState), "decided", "all"), help="Those that wait for you, or were decided.")
+    ] = "open",
     min_score: Annotated[float, typer.Option(min=0, max=1, help="Leave out open ones with a lower score.")] = 0.0,
-    limit: Annotated[int, typer.Option(min=1, max=1000, help="Reviews, at most.")] = 50,
+    limit: Annotated[int, typer.Option(min=1, help="Reviews, at most.")] = 50,
     cursor: Annotated[str | None, typer.Option(help="What the list before named for more.")] = None,
     as_json: Json = False,
     url: Url = None,
@@ -36,11 +41,21 @@ def list_reviews(
     """List pairs of entities that may be one, the likeliest first, or what was decided."""
     from query_api.cli.graph_display import show_reviews
 
-    params = {"collection": collection, "state": state, "min_score": min_score, "limit": limit, "cursor": cursor}
-    show_answer("/v1/reviews", params, show_reviews, as_json=as_json, url=url, data_dir=data_dir)
+    params = {"collection": collection, "state": state, "min_score": min_score, "cursor": cursor}
+    show_list(
+        "/v1/reviews",
+        params,
+        "reviews",
+        show_reviews,
+        limit=limit,
+        page_limit=PAGE_LIMIT,
+        as_json=as_json,
+        url=url,
+        data_dir=data_dir,
+    )
 
 
-@reviews_app.command("accept")
+@reviews_app.command("accept", epilog="Example: thalweg reviews accept r_17 --by ann")
 @plain_failures()
 def accept_review(
     review: Id,
@@ -54,7 +69,7 @@ def accept_review(
     _decide("accept", review, collection, by, as_json=as_json, url=url, data_dir=data_dir)
 
 
-@reviews_app.command("reject")
+@reviews_app.command("reject", epilog="Example: thalweg reviews reject r_17 --by ann")
 @plain_failures()
 def reject_review(
     review: Id,
@@ -68,7 +83,7 @@ def reject_review(
     _decide("reject", review, collection, by, as_json=as_json, url=url, data_dir=data_dir)
 
 
-@reviews_app.command("undo")
+@reviews_app.command("undo", epilog="Example: thalweg reviews undo r_17")
 @plain_failures()
 def undo_review(
     review: Id,

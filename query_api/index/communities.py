@@ -13,7 +13,8 @@ from indexer.read.communities import CommunityManifest, CommunityTables
 from indexer.read.graph_tables import id_keys, spelled
 from query_api.index.graph.edges import Numbers
 from query_api.index.graph.identifiers import Keys
-from schemas.communities import CommunityLevel, CommunityMember, CommunityName, CommunitySentence, CommunitySummary
+from schemas.choices import CommunityLevel
+from schemas.communities import CommunityMember, CommunityName, CommunitySentence, CommunitySummary
 
 LEVELS: tuple[CommunityLevel, ...] = ("coarse", "medium", "fine")
 CENTRAL_MEMBERS = 20

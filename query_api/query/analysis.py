@@ -11,9 +11,10 @@ import Stemmer
 from indexer.chunking.sentences import sentence_spans
 from indexer.extraction.lexicon import STOP_WORDS
 from query_api.query.decomposition import question_clauses
+from schemas.choices import Intent
 from schemas.hits import Understanding
 from schemas.ids import normalise_name
-from schemas.search import MAX_HOPS, Intent, SearchRequest
+from schemas.search import MAX_HOPS, SearchRequest
 
 MAX_WORDS = 64  # of a question, for names and weights; the channels get the whole of it
 MAX_NAME_WORDS = 12

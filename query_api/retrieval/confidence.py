@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from query_api.retrieval.comparison import CandidateScores
 from query_api.retrieval.fusion import RankedPassage
-from schemas.search import Mode
+from schemas.choices import Mode
 
 FILE = "confidence.toml"
 FEATURES = ("cosine", "held", "together", "graph", "first", "log_rank")

@@ -24,10 +24,10 @@ from query_api.retrieval.scoring import (
     text_score,
     weighted_sum,
 )
+from schemas.choices import Fusion, Mode
 from schemas.filters import Group
 from schemas.hits import DuplicateHit
 from schemas.ids import DocumentKey
-from schemas.search import Fusion, Mode
 
 T = TypeVar("T")
 

@@ -45,8 +45,9 @@ from query_api.retrieval.stages import (
 )
 from query_api.retrieval.subqueries import MergedRanking, rank_merged, run_subqueries, subqueries
 from query_api.settings import SearchBudgetSettings
+from schemas.choices import Mode
 from schemas.frames import Done, Meta, SearchFrame, Stage
-from schemas.search import RERANKED_MODES, Mode, SearchRequest
+from schemas.search import RERANKED_MODES, SearchRequest
 
 UNCOMPARED: frozenset[Mode] = frozenset({"structured", "global"})
 """The modes whose candidates are not scored by words and meaning: they have an order of their own."""

@@ -18,8 +18,9 @@ from query_api.retrieval.confidence import Judge, fitted_judge
 from query_api.retrieval.fusion import FusionWeights, HitLimit
 from query_api.retrieval.retrievers.graph_edges import check_edges
 from query_api.retrieval.retrievers.graph_scoring import TermWeights
+from schemas.choices import Channel
 from schemas.frames import Stage
-from schemas.search import MAX_PER_VALUE, Channel, SearchRequest
+from schemas.search import MAX_PER_VALUE, SearchRequest
 
 MAX_REASON_CHARACTERS = 300
 TEXTS_OF_HITS = "The texts of the hits"

@@ -16,8 +16,9 @@ from query_api.index.graph.identifiers import key_of
 from query_api.index.graph.view import GraphView
 from query_api.index.snapshot import Snapshot
 from query_api.routes.parameters import ServiceOf
+from schemas.choices import CommunityLevel
 from schemas.clock import rfc3339
-from schemas.communities import CommunityDetail, CommunityLevel, CommunityMember, CommunityPage, CommunitySummary
+from schemas.communities import CommunityDetail, CommunityMember, CommunityPage, CommunitySummary
 
 router = APIRouter(tags=["graph"])
 

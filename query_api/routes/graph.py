@@ -16,7 +16,8 @@ from query_api.index.graph.identifiers import MISSING
 from query_api.index.snapshot import Snapshot
 from query_api.routes.edits import After, WaitSeconds, current_curation, hand_made_node
 from query_api.routes.parameters import ServiceOf
-from schemas.api import ChunkDetail, EdgeKind, NodeDetail, Subgraph
+from schemas.api import ChunkDetail, NodeDetail, Subgraph
+from schemas.choices import EdgeKind
 from schemas.hits import HitSource
 from schemas.ids import DocumentKey
 from schemas.search import split_list

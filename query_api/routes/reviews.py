@@ -36,6 +36,7 @@ from query_api.routes.edits import (
     write,
 )
 from query_api.routes.parameters import ServiceOf
+from schemas.choices import ReviewState
 from schemas.edits_api import (
     EditAccepted,
     EntityChange,
@@ -43,7 +44,6 @@ from schemas.edits_api import (
     ReviewDecision,
     ReviewedEntity,
     ReviewPage,
-    ReviewState,
 )
 from schemas.graph_edits import (
     COMPUTED_ID,

@@ -87,7 +87,7 @@ def up(
     asyncio.run(run())
 
 
-@app.command()
+@app.command(epilog="Example: thalweg kafka --kafka-port 9093")
 @plain_failures()
 def kafka(data_dir: DataDir = None, kafka_port: KafkaPort = None) -> None:
     """Run only the embedded Kafka, in the foreground. Ctrl-C ends it."""
@@ -121,7 +121,7 @@ def kafka(data_dir: DataDir = None, kafka_port: KafkaPort = None) -> None:
                 broker.require_alive()
 
 
-@app.command()
+@app.command(epilog="Example: thalweg worker --data-dir /srv/thalweg")
 @plain_failures(stderr_is_log=True)
 def worker(
     data_dir: DataDir = None,
@@ -153,14 +153,14 @@ def worker(
     raise SystemExit(run_worker(settings, build))
 
 
-@topics_app.command("create")
+@topics_app.command("create", epilog="Example: thalweg topics create")
 @plain_failures()
 def create_topics(data_dir: DataDir = None, bootstrap_servers: BootstrapServers = None, as_json: Json = False) -> None:
     """Make the topics that are missing, and say where an existing one has other settings. Changes none."""
     _report_topics(data_dir, bootstrap_servers, create=True, as_json=as_json)
 
 
-@topics_app.command("list")
+@topics_app.command("list", epilog="Example: thalweg topics list --json")
 @plain_failures()
 def list_topics(data_dir: DataDir = None, bootstrap_servers: BootstrapServers = None, as_json: Json = False) -> None:
     """Show the topics, what is missing, and what is not as the settings ask. Exits with 1 when one is missing."""

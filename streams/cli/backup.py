@@ -12,7 +12,6 @@ import typer
 
 from schemas.clock import rfc3339
 from schemas.errors import Failure, plain_failures
-from schemas.settings import MIB
 from schemas.terminal import say
 
 if TYPE_CHECKING:
@@ -24,7 +23,7 @@ Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and no
 Verify = Annotated[bool, typer.Option("--verify", help="Only check the backup that is there: every checksum.")]
 
 
-@app.command()
+@app.command(epilog="Example: thalweg backup /backups/monday.tar.zst")
 @plain_failures()
 def backup(
     destination: Annotated[
@@ -66,7 +65,7 @@ def backup(
     _print("Backed up", destination, manifest, began, as_json=as_json)
 
 
-@app.command()
+@app.command(epilog="Example: thalweg restore /backups/monday.tar.zst --data-dir /srv/thalweg")
 @plain_failures()
 def restore(
     source: Annotated[Path, typer.Argument(help="The backup: a folder or an archive.")],
@@ -112,6 +111,8 @@ def _verify(source: Path, *, as_json: bool) -> None:
 
 
 def _print(done: str, path: Path, manifest: "BackupManifest", began: float, *, as_json: bool, **more: str) -> None:
+    from schemas.settings import MIB
+
     seconds = time.monotonic() - began
     if not as_json:
         say(

@@ -1,6 +1,5 @@
 """`thalweg verify`: the stores held against their checksums, against each other, and against the log."""
 
-import asyncio
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
 
@@ -9,7 +8,6 @@ import typer
 from schemas.errors import Exit, Failure, WrongSetting, plain_failures
 from schemas.terminal import plain_json, say
 from streams.cli.load import DataDir, Json
-from streams.indexing.extract import versions_of
 
 if TYPE_CHECKING:
     from streams.settings import WorkerSettings
@@ -30,7 +28,7 @@ class Store(StrEnum):
 BROKER_SECONDS = 3.0
 
 
-@app.command()
+@app.command(epilog="Example: thalweg verify --deep --sample 200")
 @plain_failures()
 def verify(
     wait_seconds: Annotated[
@@ -166,6 +164,8 @@ def _hold_against_log(
     settings: "WorkerSettings", sampled: tuple[int, int] | None, *, shown: bool
 ) -> tuple["LedgerReport | None", "SampleReport | None", str | None]:
     """The ledger, and the sample of (documents, seed); or why the log was not read, where Kafka is away."""
+    import asyncio
+
     from aiokafka.errors import KafkaError
 
     from indexer.errors import IncompatibleGeneration
@@ -187,6 +187,7 @@ def _hold_against_log(
             if sampled is None:
                 return await installation.ledger(generation, snapshot, offsets.is_of, offsets.advance), None
             from streams.generations.role import WorkerRole
+            from streams.indexing.extract import versions_of
             from streams.verification.sample import Sample, SampleComparison, open_builder, require_same_pipeline
 
             require_same_pipeline(generation)

@@ -7,10 +7,10 @@ import structlog
 
 from indexer.chunking.splitter import ChunkingParameters
 from indexer.linking import DEFAULT_RULES, LinkingRules
+from schemas.choices import ExtractorName
 from schemas.curation import (
     ChunkingEvent,
     ExtractionEvent,
-    ExtractorName,
     LinkingEvent,
     RelinkEvent,
     decode_curation,

@@ -14,7 +14,7 @@ from indexer.extraction.extractor import Extraction, Extractor, known_names, tak
 from indexer.extraction.language_model import LANGUAGE_MODEL_VERSION, LanguageModel, version_of
 from indexer.extraction.spacy_model import LazyPipeline, SpacyModel, spacy_version
 from indexer.runtime.circuit_breaker import CircuitBreaker
-from schemas.curation import ExtractorName
+from schemas.choices import ExtractorName
 from schemas.ids import sha256_hex
 from streams.metrics import WorkerMetrics
 from streams.runtime.progress import Progress

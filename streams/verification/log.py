@@ -12,7 +12,8 @@ from indexer.read.lance import LanceSnapshot
 from kafka_client.async_clients import open_reader, read_range
 from kafka_client.skipped_batches import SkippedBatches
 from kafka_client.unreadable_batches import UnreadableBatch, skip_all
-from schemas.curation import ChunkingEvent, ExtractionEvent, ExtractorName, LinkingEvent, decode_curation
+from schemas.choices import ExtractorName
+from schemas.curation import ChunkingEvent, ExtractionEvent, LinkingEvent, decode_curation
 from schemas.dead_letters import CONNECT_PREFIX
 from schemas.errors import MalformedEvent
 from schemas.ids import Position

@@ -44,8 +44,9 @@ from query_api.retrieval.confidence import FEATURES, WITHOUT_MEANING, FittedWay,
 from query_api.retrieval.pipeline import search
 from query_api.retrieval.results.hits import UNLIKELY_BELOW
 from query_api.retrieval.search_context import SearchBudgets, SearchSettings
+from schemas.choices import Mode
 from schemas.hits import Hit
-from schemas.search import Mode, SearchRequest
+from schemas.search import SearchRequest
 from schemas.settings import EmbeddingSettings
 
 K = 10

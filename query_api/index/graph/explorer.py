@@ -16,7 +16,8 @@ from query_api.index.graph.builder import CHUNK_EDGE_KINDS
 from query_api.index.graph.edges import Statement
 from query_api.index.graph.identifiers import MISSING, key_of
 from query_api.index.graph.view import GraphView
-from schemas.api import EdgeKind, GraphEdge, GraphNode, Neighbour, NodeDetail, NodeKind, Subgraph
+from schemas.api import GraphEdge, GraphNode, Neighbour, NodeDetail, NodeKind, Subgraph
+from schemas.choices import EdgeKind
 from schemas.errors import MalformedEvent
 from schemas.graph_edits import NODE_DOCUMENT_PREFIX, node_document
 from schemas.ids import DocumentKey, entity_id, normalise_name

@@ -23,7 +23,8 @@ from query_api.index.graph.view import GraphView
 from query_api.index.snapshot import Snapshot
 from query_api.index.text.segments import Candidate, Scope
 from query_api.query.analysis import Question
-from schemas.communities import CommunityLevel, CommunitySummary
+from schemas.choices import CommunityLevel
+from schemas.communities import CommunitySummary
 from schemas.hits import HitCommunity
 from schemas.ids import DocumentKey
 

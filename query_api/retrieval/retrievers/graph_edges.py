@@ -17,8 +17,9 @@ from query_api.index.graph.builder import CHUNK_EDGE_KINDS
 from query_api.index.graph.edges import Neighbourhood, Statement, rows_of
 from query_api.index.graph.view import GraphView
 from query_api.query.entity_linking import MAX_TARGETS, QueryLink
+from schemas.choices import Edge
 from schemas.errors import MalformedFilter
-from schemas.search import Edge, SearchRequest
+from schemas.search import SearchRequest
 
 KINDS: frozenset[str] = frozenset(get_args(Edge))
 MAX_NAMED = 40

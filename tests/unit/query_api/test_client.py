@@ -12,8 +12,17 @@ import httpx
 import pytest
 from rich.console import Console
 
-from query_api.cli.display import show_end, show_hit, snippet
-from query_api.client import DEFAULT_URL, ServiceBusy, ServiceClient, ServiceUnavailable, locate_service, parse_events
+from query_api.cli.display import snippet
+from query_api.cli.hit_display import show_end, show_hit
+from query_api.client import (
+    DEFAULT_URL,
+    NotFound,
+    ServiceBusy,
+    ServiceClient,
+    ServiceUnavailable,
+    locate_service,
+    parse_events,
+)
 from schemas.errors import Exit, Failure, Unreachable, WrongSetting
 from schemas.runtime import Running, announce
 from tests.support.fakes.engine import make_hit
@@ -40,7 +49,14 @@ def test_a_stream_is_handed_on_frame_by_frame_with_the_key() -> None:
 
 @pytest.mark.parametrize(
     ("status", "failure"),
-    [(400, WrongSetting), (422, WrongSetting), (401, WrongSetting), (503, ServiceUnavailable), (404, Failure)],
+    [
+        (400, WrongSetting),
+        (422, WrongSetting),
+        (401, WrongSetting),
+        (503, ServiceUnavailable),
+        (404, NotFound),
+        (409, Failure),
+    ],
 )
 def test_a_problem_is_told_in_its_own_words(status: int, failure: type[Failure]) -> None:
     def answer(request: httpx.Request) -> httpx.Response:

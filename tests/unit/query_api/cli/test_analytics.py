@@ -65,8 +65,8 @@ def shown(*arguments: str) -> str:
 
 
 def test_retrievals_are_listed_and_shown(client: UsageClient) -> None:
-    listed = shown("retrievals", "list", "--since", "2h", "--collection", "a")
-    assert client.asked == ("/v1/retrievals", {"since": "2h", "collection": "a", "limit": 20})
+    listed = shown("retrievals", "list", "--since", "2h", "--collection", "a", "--limit", "1")
+    assert client.asked == ("/v1/retrievals", {"since": "2h", "collection": "a", "limit": 1})
     for word in (
         "2026-11-22T04:00:00Z",
         "r_1",
@@ -102,7 +102,7 @@ def test_popular_chunks_are_listed(client: UsageClient) -> None:
 @pytest.mark.parametrize(
     ("arguments", "answer"),
     [
-        (("retrievals", "list"), {"retrievals": [SUMMARY], "next_cursor": "abc"}),
+        (("retrievals", "list", "--limit", "1"), {"retrievals": [SUMMARY], "next_cursor": "abc"}),
         (("retrievals", "show", "r_1"), DETAIL),
         (("analytics", "popular"), POPULAR),
     ],

@@ -9,13 +9,14 @@ import typer
 from typer.testing import CliRunner
 
 from query_api.cli import app as base_commands
-from query_api.cli import collections
+from query_api.cli import collection_deletion, collection_settings, collections
 from query_api.cli.app import app as query_commands
-from query_api.cli.collections import (
+from query_api.cli.collection_deletion import (
     CollectionDeleted,
     documents_of,
     follow_tombstones,
     publish_tombstones,
+    summary_of,
     token_of,
 )
 from schemas.errors import Exit, Failure, WrongSetting
@@ -60,7 +61,7 @@ class SettingsClient:
 
 def run(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> tuple[Any, SettingsClient]:
     made, app = SettingsClient(), typer.Typer()
-    for commands in (base_commands, collections):
+    for commands in (base_commands, collections, collection_settings):
         monkeypatch.setattr(commands, "service_client", lambda url, data_dir: made)
     app.add_typer(query_commands)
     app.add_typer(collections.app)
@@ -126,9 +127,9 @@ def delete(
     """`answer` is what a person types; None where there is nobody."""
     held = service or HoldingService("a", "b", "c")
     monkeypatch.setattr(collections, "service_client", lambda url, data_dir: held.client)
-    monkeypatch.setattr(collections, "is_interactive", lambda: answer is not None)
-    monkeypatch.setattr(collections, "PAUSE_SECONDS", 0)
-    monkeypatch.setattr(collections, "THREADS", 1)
+    monkeypatch.setattr(collection_deletion, "is_interactive", lambda: answer is not None)
+    monkeypatch.setattr(collection_deletion, "PAUSE_SECONDS", 0)
+    monkeypatch.setattr(collection_deletion, "THREADS", 1)
     return CliRunner().invoke(collections.app, ["collections", "delete", *arguments], input=answer), held
 
 
@@ -167,7 +168,7 @@ AWKWARD = ["a/b.md", "..", "c?d=é#", "reports/status", "100%"]
 
 @pytest.fixture(autouse=True)
 def one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(collections, "THREADS", 1)
+    monkeypatch.setattr(collection_deletion, "THREADS", 1)
 
 
 def no_pause(seconds: float) -> None:
@@ -214,9 +215,7 @@ def test_a_collection_that_is_not_there_is_refused_with_those_that_are() -> None
 
 
 def test_what_was_sent_again_and_what_stays_chosen_is_told() -> None:
-    told = collections.summary_of(
-        CollectionDeleted("made", 1_200, 1, "0:1"), {"chunking": {"method": "semantic"}, "linking": None}
-    )
+    told = summary_of(CollectionDeleted("made", 1_200, 1, "0:1"), {"chunking": {"method": "semantic"}, "linking": None})
     assert told == [
         "1,199 documents of made deleted.",
         "1 were sent again meanwhile, and are there.",

@@ -54,8 +54,8 @@ def run(*arguments: str) -> str:
 
 
 def test_a_list_shows_titles_summaries_with_their_documents_and_the_next_page() -> None:
-    shown = run("--level", "medium", "-q", "elbe")
-    assert Client.asked == ("/v1/communities", {"level": "medium", "q": "elbe", "limit": 20})
+    shown = run("--level", "medium", "-q", "elbe", "--limit", "1")
+    assert Client.asked == ("/v1/communities", {"level": "medium", "q": "elbe", "limit": 1})
     assert "Places: Elbe, Oder" in shown
     assert "The Elbe is [very] long. [rivers/1]" in shown
     assert "--cursor abc" in shown
@@ -69,4 +69,4 @@ def test_one_is_shown_with_its_members_and_parent() -> None:
 
 
 def test_json_is_the_answer_of_the_service() -> None:
-    assert json.loads(run("--json"))["communities"] == [LISTED]
+    assert json.loads(run("--json", "--limit", "1"))["communities"] == [LISTED]

@@ -70,9 +70,11 @@ class LettersClient(StubClient):
 def test_dead_letters_are_listed_and_shown_so_that_a_person_sees_what_to_mend(monkeypatch: pytest.MonkeyPatch) -> None:
     stub = LettersClient()
     connect_to(monkeypatch, stub)
-    listed = CliRunner().invoke(dead_letters.app, ["dead-letters", "list", "--reason", "not_json", "--since", "2h"])
+    listed = CliRunner().invoke(
+        dead_letters.app, ["dead-letters", "list", "--reason", "not_json", "--since", "2h", "--limit", "1"]
+    )
     assert listed.exit_code == Exit.OK
-    assert stub.asked["params"] == {"reason": "not_json", "since": "2h", "limit": 20}
+    assert stub.asked["params"] == {"reason": "not_json", "since": "2h", "limit": 1}
     assert all(word in listed.output for word in ("3:17", "not_json", "docs/[bold]a", "not JSON.", "--cursor 3:17"))
     shown = CliRunner().invoke(dead_letters.app, ["dead-letters", "show", "3:17"])
     assert stub.asked["path"] == "/v1/dead-letters/3:17"

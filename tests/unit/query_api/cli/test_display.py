@@ -9,13 +9,11 @@ from rich.console import Console
 from query_api.cli.display import (
     SNIPPET_CHARACTERS,
     PlainConsole,
-    lag_text,
-    period_text,
     show_collections,
     show_dead_letters,
-    show_hit,
-    worker_text,
 )
+from query_api.cli.hit_display import period_text, show_hit
+from query_api.cli.status_display import lag_text, worker_text
 
 HIT: dict[str, Any] = {
     "rank": 1,
@@ -56,13 +54,13 @@ def test_a_long_text_is_cut_around_its_answer_and_the_questions_words_are_bold()
     }
     output = io.StringIO()
     show_hit(Console(file=output, width=400, force_terminal=True), hit)
-    line = output.getvalue().splitlines()[3]
+    line = output.getvalue().splitlines()[2]
     assert "A \x1b[1mweir\x1b[0m holds the river back.\x1b[2m After it." in line
     plain = shown(**hit).splitlines()
-    assert plain[2].strip() == "https://x.org/[a]"
-    assert plain[3].startswith(f"     … {ANSWER} After it.")
-    assert plain[3].endswith(" After it. …")
-    assert SNIPPET_CHARACTERS - 12 < len(plain[3].strip("… ")) <= SNIPPET_CHARACTERS
+    assert plain[1].endswith("   https://x.org/[a]")
+    assert plain[2].startswith(f"     … {ANSWER} After it.")
+    assert plain[2].endswith(" After it. …")
+    assert SNIPPET_CHARACTERS - 12 < len(plain[2].strip("… ")) <= SNIPPET_CHARACTERS
 
 
 @pytest.mark.parametrize(
@@ -74,6 +72,18 @@ def test_an_answer_is_whole_unless_it_is_very_long(length: int, shown_of_it: int
     answer = {"start": len(BEFORE), "end": len(text)}
     line = shown(text=text, answer=answer).splitlines()[2]
     assert abs(len(line.strip("… ")) - shown_of_it) < 12
+
+
+@pytest.mark.parametrize("width", [60, 100, 200])
+def test_on_a_terminal_wrapped_lines_stand_under_their_beginning(width: int) -> None:
+    output = io.StringIO()
+    console = PlainConsole(file=output, width=width, force_terminal=True, color_system=None, soft_wrap=True)
+    show_hit(console, HIT | {"title": "Weirs and locks " * 8, "text": "word " * 40, "uri": "https://x.org/weirs"})
+    first, *others = output.getvalue().rstrip().splitlines()
+    assert first.startswith("  1  Weirs and locks")
+    assert len(others) >= 2
+    assert all(line.startswith("     ") and not line.startswith("      ") for line in others)
+    assert all(len(line.rstrip()) <= width for line in (first, *others))
 
 
 def test_a_text_without_an_answer_is_shown_from_its_beginning() -> None:

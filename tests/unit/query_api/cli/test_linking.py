@@ -7,8 +7,9 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from query_api.cli import collections
-from query_api.cli.collections import LINKING_RULES, await_order
+from query_api.cli import collection_settings, collections, orders
+from query_api.cli.collection_settings import LINKING_RULES
+from query_api.cli.orders import await_order
 from schemas.errors import Exit, Failure
 
 STATES = [
@@ -45,8 +46,9 @@ class LinkingClient:
 @pytest.fixture
 def client(monkeypatch: pytest.MonkeyPatch) -> LinkingClient:
     made = LinkingClient()
-    monkeypatch.setattr(collections, "service_client", lambda url, data_dir: made)
-    monkeypatch.setattr(collections, "POLL_SECONDS", 0.0)
+    for commands in (collections, collection_settings):
+        monkeypatch.setattr(commands, "service_client", lambda url, data_dir: made)
+    monkeypatch.setattr(orders, "POLL_SECONDS", 0.0)
     return made
 
 

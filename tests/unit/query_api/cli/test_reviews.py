@@ -45,13 +45,13 @@ def run(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> tuple[str, ReviewsC
 
 
 def test_reviews_are_listed_with_their_reason(monkeypatch: pytest.MonkeyPatch) -> None:
-    told, client = run(monkeypatch, "list", "--collection", "a", "--limit", "5")
-    assert client.asked == [("/v1/reviews", {"collection": "a", "state": "open", "min_score": 0.0, "limit": 5})]
+    told, client = run(monkeypatch, "list", "--collection", "a", "--limit", "1")
+    assert client.asked == [("/v1/reviews", {"collection": "a", "state": "open", "min_score": 0.0, "limit": 1})]
     assert "M. [bold]Okafor (person)" in told
     assert "b" * 32 in told
     assert "Initials may stand for words." in told
     assert "--cursor c1" in told
-    told, _ = run(monkeypatch, "list", "--json")
+    told, _ = run(monkeypatch, "list", "--limit", "1", "--json")
     assert json.loads(told)["reviews"] == [REVIEW]
 
 

@@ -15,8 +15,9 @@ from query_api.evaluation.html_report import write_reports
 from query_api.evaluation.report import as_json_text, facts, p_text
 from query_api.evaluation.results import CollectionResult, Evaluation
 from query_api.evaluation.runner import Plan, evaluate
+from schemas.choices import Mode
 from schemas.errors import Failure, WrongSetting
-from schemas.search import Mode, SearchRequest
+from schemas.search import SearchRequest
 from tests.unit.query_api.evaluation.folders import write_folder
 from tests.unit.query_api.evaluation.pretend_service import PretendService
 

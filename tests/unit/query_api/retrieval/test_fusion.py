@@ -14,9 +14,9 @@ from query_api.retrieval.fusion import (
     apply_limits,
     rank_passages,
 )
+from schemas.choices import Fusion, Mode
 from schemas.filters import Group
 from schemas.ids import DocumentKey
-from schemas.search import Fusion, Mode
 
 WEIGHTS = FusionWeights()
 

@@ -5,8 +5,8 @@ from typing import get_args
 
 import pytest
 
+from schemas.choices import GraphMethod
 from schemas.errors import MalformedFilter
-from schemas.search import GraphMethod
 from tests.support.fakes.text_stores import Page, world
 from tests.unit.query_api.retrieval.asking import PAGES, ask
 

@@ -1,0 +1,173 @@
+"""How the state of the service looks on a terminal: once, and refreshed in place."""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from rich.console import Console, Group, RenderableType
+from rich.markup import escape
+from rich.table import Table
+from rich.text import Text
+
+from query_api.cli.display import MIB, JSONObject
+from query_api.cli.status_history import History, Observation
+
+BLOCKS = "▁▂▃▄▅▆▇█"
+MAX_PARTITIONS = 12
+PLOT_COLUMNS = 60
+
+
+def show_status(console: Console, status: JSONObject) -> None:
+    """The service's state as a table of a dozen lines."""
+    console.print(_facts(status_rows(status)), highlight=False)
+    for note in status["readiness"]["notes"]:
+        console.print(escape(note), highlight=False, style="yellow")
+
+
+def status_rows(status: JSONObject) -> Iterator[tuple[str, str]]:
+    """Name and markup of each thing to tell of the service."""
+    readiness = status["readiness"]
+    yield "service", "ready" if readiness["ready"] else "not ready: " + escape(" ".join(readiness["reasons"]))
+    yield "kafka", f"{readiness['kafka']} ({escape(status['kafka_servers'] or 'none known')})"
+    yield "generation", escape(status["generation"] or "none yet")
+    yield "worker", escape(worker_text(status["worker"]))
+    yield "lag", lag_text(status)
+    if fresh := status.get("freshness"):
+        ago = fresh["measured_seconds_ago"]
+        yield "fresh", f"searchable {fresh['seconds']:.2f} s after it was written, measured {ago:,.0f} s ago"
+    yield "searchable up to", status["positions"] or "nothing yet"
+    if status["graph_position"] is not None:
+        age = readiness["snapshot_age_seconds"]
+        old = "" if age is None else f", {age:,.0f} s old"
+        yield "graph", f"position {status['graph_position']}, snapshot at {status['graph_base_position']}{old}"
+    counts = {name: count for name, count in status["counts"].items() if name != "misplaced"}
+    yield "holds", ", ".join(f"{count:,} {name}" for name, count in counts.items()) or "nothing yet"
+    if misplaced := status["counts"].get("misplaced"):
+        yield "misplaced", f"{misplaced:,} documents are not only where Kafka's default partitioner puts them"
+    running, waiting, streams = status["searches_running"], status["searches_waiting"], status["streams_open"]
+    yield "searches", f"{running} running, {waiting} waiting, {streams} streams open"
+    yield "provenance", f"{status['provenance_buffered']} waiting, {status['provenance_dropped']} dropped"
+    letters = status["dead_letters_last_day"]
+    reasons = status.get("dead_letters_by_reason") or {}
+    named = "".join(f"\n{count:,} {escape(reason)}" for reason, count in reasons.items())
+    yield "dead letters", "unknown" if letters is None else f"{letters:,} within a day{named}"
+    free = status["disk_free_bytes"]
+    disk = "" if free is None else f", {free / MIB:,.0f} MiB of the disk free"
+    yield "memory", f"{status['memory_bytes'] / MIB:,.0f} MiB{disk}"
+    yield "running for", f"{status['uptime_seconds']:,.0f} s, version {escape(status['version'])}"
+
+
+def _facts(rows: Iterable[tuple[str, str]]) -> Table:
+    table = Table(box=None, show_header=False, pad_edge=False)
+    table.add_column(style="dim", no_wrap=True)
+    table.add_column(overflow="fold")
+    for name, text in rows:
+        table.add_row(name, text)
+    return table
+
+
+def watch_view(history: History) -> RenderableType:
+    """The newest state with its lag by stage and partition, throughput, and a plot of the lag; while the service does
+    not answer, the last that it told."""
+    status, problem = history.known, history.newest.problem
+    parts: list[RenderableType] = []
+    if problem is not None:
+        parts.append(Text(f"{problem} Trying again; this is what it told last.", style="yellow"))
+    if status is None:
+        return Group(*parts)
+    parts.append(_lag_table(status, history.records_per_second()))
+    parts.append(Text.assemble(("lag  ", "dim"), lag_plot(history.lag_records)))
+    parts.append(_facts(status_rows(status)))
+    parts += [Text(note, style="yellow") for note in status["readiness"]["notes"]]
+    parts.append(Text("Ctrl-C ends it.", style="dim"))
+    return Group(*parts)
+
+
+def watch_line(observation: Observation, history: History) -> str:
+    """The newest state in one line, for logs."""
+    if observation.status is None:
+        return str(observation.problem)
+    status = observation.status
+    text_rates = [rate for (topic, _), rate in history.records_per_second().items() if topic == _text_topic(status)]
+    fresh = status.get("freshness")
+    parts = [
+        "ready" if status["readiness"]["ready"] else "not ready",
+        f"lag {lag_text(status)}",
+        f"{sum(text_rates):.1f} records/s",
+        "freshness unknown" if fresh is None else f"fresh {fresh['seconds']:.2f} s",
+        f"worker {worker_text(status['worker']).partition(', metrics')[0]}",
+        f"{status['streams_open']} streams",
+        f"dead letters {'unknown' if status['dead_letters_last_day'] is None else status['dead_letters_last_day']}",
+    ]
+    return "  ".join(parts)
+
+
+def _text_topic(status: JSONObject) -> str | None:
+    """The documents topic, which comes first."""
+    return status["lag"][0]["topic"] if status["lag"] else None
+
+
+def _lag_table(status: JSONObject, rates: dict[tuple[str, int], float]) -> Table:
+    table = Table(box=None, pad_edge=False)
+    table.add_column("stage", header_style="dim")
+    for heading in ("partition", "reached", "end", "lag", "seconds", "records/s"):
+        table.add_column(heading, justify="right", header_style="dim")
+    text_topic = _text_topic(status)
+    lags = status["lag"]
+    shown = sorted(lags, key=lambda each: -(each["records"] or 0))[:MAX_PARTITIONS]
+    for each in (each for each in lags if each in shown):
+        rate = rates.get((each["topic"], each["partition"]))
+        table.add_row(
+            "text" if each["topic"] == text_topic else "graph",
+            str(each["partition"]),
+            f"{each['reached']:,}" if each["reached"] >= 0 else "none",
+            _number(each["end"]),
+            _number(each["records"]),
+            "?" if each["seconds"] is None else f"{each['seconds']:,.1f}",
+            "" if rate is None else f"{rate:,.1f}",
+            style="yellow" if each["records"] else "",
+        )
+    if len(lags) > len(shown):
+        table.add_row(f"… {len(lags) - len(shown)} more", *[""] * 6, style="dim")
+    return table
+
+
+def _number(count: int | None) -> str:
+    return "?" if count is None else f"{count:,}"
+
+
+def lag_plot(records: Sequence[int | None], columns: int = PLOT_COLUMNS) -> str:
+    """A column for each of the newest observations, or for several of them their most; `?` where it was not known. Then
+    the height of a whole column."""
+    each = max(1, -(-len(records) // columns))
+    groups = [records[max(0, end - each) : end] for end in range(len(records), 0, -each)][::-1]
+    tops = [max((count for count in group if count is not None), default=None) for group in groups]
+    most = max((top for top in tops if top is not None), default=0)
+    drawn = "".join("?" if top is None else _block(top, most) for top in tops)
+    return f"{drawn} at most {most:,}" if most else drawn
+
+
+def _block(count: int, most: int) -> str:
+    """The lowest block for none alone."""
+    return BLOCKS[0] if count == 0 else BLOCKS[max(1, -(-count * (len(BLOCKS) - 1) // most))]
+
+
+def worker_text(worker: JSONObject) -> str:
+    """In a few words; what there is to do about it is in the notes."""
+    crashes = worker["crashes_in_ten_minutes"]
+    text = str(worker["state"]).replace("_", " ")
+    if worker["state"] not in ("running", "never_seen"):
+        text += f", heard of {worker['heard_seconds_ago']:,.0f} s ago"
+    if worker["waiting_for"] and worker["state"] in ("starting", "running"):
+        text += f", waits for {', '.join(worker['waiting_for'])}"
+    text += f", {crashes} crashes in ten minutes" if crashes else ""
+    is_up = worker["state"] in ("starting", "running") and worker.get("metrics_url")
+    return text + (f", metrics at {worker['metrics_url']}" if is_up else "")
+
+
+def lag_text(status: JSONObject) -> str:
+    records = status["lag_records"]
+    if records is None:
+        known = status.get("lag_known_seconds_ago")
+        return "unknown" if known is None else f"unknown: Kafka last answered {known:,.0f} s ago"
+    if records == 0:
+        return "none"
+    return f"{records:,} records, the oldest for {status['lag_seconds']:.1f} s"

@@ -1,0 +1,219 @@
+"""`thalweg search`: every option of the route, hits as they come, wrong values with the nearest right one."""
+
+import json
+from typing import Any
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from query_api.cli import app as base_commands
+from query_api.cli import search
+from query_api.client import ServerSentEvent
+from schemas.errors import Exit
+from schemas.search import SearchRequest
+from tests.support.fakes.engine import make_hit
+
+HIT = json.loads(make_hit(1).model_dump_json(by_alias=True))
+META = {"snapshot": {"positions": "0:7", "generation": "g0001"}}
+DONE = {"retrieval_id": "r_1", "hits": 1, "timings": {"total": 0.02}, "failed_channels": {}}
+
+
+class StubClient:
+    """A client that answers from a list."""
+
+    def __init__(self, events: list[ServerSentEvent]) -> None:
+        self.asked: dict[str, Any] = {}
+        self._events = events
+
+    def events(self, path: str, params: dict[str, Any]) -> list[ServerSentEvent]:
+        self.asked = params
+        return self._events
+
+    def get(self, path: str, params: dict[str, Any] | None = None) -> dict[str, Any]:
+        return {"path": path, "params": params}
+
+    def close(self) -> None:
+        return
+
+
+def run(
+    monkeypatch: pytest.MonkeyPatch, *arguments: str, events: list[ServerSentEvent] | None = None
+) -> tuple[Any, StubClient]:
+    stub = StubClient(events or [])
+    monkeypatch.setattr(base_commands, "service_client", lambda url, data_dir: stub)
+    return CliRunner().invoke(search.app, list(arguments)), stub
+
+
+def test_a_question_is_taken_apart_when_asked_for_and_hits_tell_what_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    hit = HIT | {"parts": {"the Elbe": 1, "the Oder": 7}}
+    events = [ServerSentEvent("meta", META), ServerSentEvent("hit", hit), ServerSentEvent("done", DONE)]
+    result, stub = run(monkeypatch, "compare the Elbe and the Oder", "--decompose", events=events)
+    assert result.exit_code == Exit.OK
+    assert stub.asked["decompose"] is True
+    assert "for “the Elbe” at 1, “the Oder” at 7" in result.output
+
+
+@pytest.mark.parametrize(
+    ("options", "asked"), [([], None), (["--reranker"], True), (["--no-reranker"], False)], ids=str
+)
+def test_a_re_ranker_is_asked_for_or_not_or_as_the_service_has_it(
+    monkeypatch: pytest.MonkeyPatch, options: list[str], asked: bool | None
+) -> None:
+    done = DONE | {"failed_channels": {"rerank": "It is away.", "graph": "It is late."}}
+    events = [ServerSentEvent("meta", META), ServerSentEvent("done", done)]
+    result, stub = run(monkeypatch, "river", *options, events=events)
+    assert stub.asked.get("reranker") is asked
+    assert "Without the re-ranker: It is away." in result.output
+    assert "Without the graph channel: It is late." in result.output
+
+
+def test_search_prints_hits_as_they_come(monkeypatch: pytest.MonkeyPatch) -> None:
+    events = [
+        ServerSentEvent("meta", META),
+        ServerSentEvent("stage", {}),
+        ServerSentEvent("hit", HIT),
+        ServerSentEvent("done", DONE),
+    ]
+    result, stub = run(monkeypatch, "the river", "-k", "3", "--after", "0:7", events=events)
+    assert result.exit_code == Exit.OK
+    assert "Note 1" in result.output
+    assert "river ─mentions→ Note 1" in result.output
+    assert stub.asked == {
+        "q": "the river", "k": 3, "group": "passage", "after": "0:7", "wait_seconds": 10.0
+    }  # fmt: skip
+
+
+def test_a_stream_that_ends_in_an_error_is_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:
+    error = ServerSentEvent("error", {"title": "Search not answered", "detail": "The disk is gone."})
+    result, _ = run(monkeypatch, "river", events=[error])
+    assert result.exit_code == Exit.FAILED
+    assert "The disk is gone." in result.output
+
+
+def test_json_is_the_answer_and_nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:
+    result, _ = run(monkeypatch, "river", "--json")
+    assert json.loads(result.stdout)["path"] == "/v1/search"
+
+
+EVERY_OPTION = [
+    "river",
+    "-k",
+    "3",
+    "--offset",
+    "10",
+    "--cursor",
+    "c",
+    "--collection",
+    "wiki",
+    "--mode",
+    "hybrid",
+    "--group",
+    "document",
+    "--intent",
+    "find",
+    "--name",
+    "Elbe",
+    "--decompose",
+    "--after",
+    "0:7",
+    "--wait-seconds",
+    "2",
+    "--filter",
+    "status=Final",
+    "--min-confidence",
+    "0.1",
+    "--duplicates",
+    "semantic",
+    "--duplicate-threshold",
+    "0.9",
+    "--max-per-document",
+    "1",
+    "--diversity",
+    "author",
+    "--max-per-value",
+    "1",
+    "--channels",
+    "vector,keyword",
+    "--fusion",
+    "weighted",
+    "--vector-weight",
+    "0.5",
+    "--keyword-weight",
+    "0.5",
+    "--graph-weight",
+    "0.5",
+    "--no-reranker",
+    "--graph-method",
+    "expansion",
+    "--edges",
+    "link,is_a",
+    "--hops",
+    "1",
+    "--context",
+    "window",
+    "--context-chunks",
+    "1",
+    "--explain",
+    "--no-cache",
+]
+
+
+def test_the_command_has_every_option_of_the_route(monkeypatch: pytest.MonkeyPatch) -> None:
+    result, stub = run(monkeypatch, *EVERY_OPTION, "--json")
+    assert result.exit_code == Exit.OK, result.output
+    asked = json.loads(result.stdout)["params"]
+    assert set(asked) == set(SearchRequest.model_fields)
+    request = SearchRequest.model_validate(asked)
+    defaults = {name: field.get_default() for name, field in SearchRequest.model_fields.items()}
+    unlike = {name for name, default in defaults.items() if getattr(request, name) != default}
+    assert unlike == set(defaults) - {"mode"}  # whose default is the only one that takes the others
+    assert request.edges == ("link", "is_a")
+    del stub
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "nearest"),
+    [
+        ("--mode", "hybird", "hybrid"),
+        ("--group", "documents", "document"),
+        ("--fusion", "rff", "rrf"),
+        ("--channels", "vector,keywords", "keyword"),
+        ("--intent", "sumarise", "summarise"),
+        ("--graph-method", "page_rank", "pagerank"),
+        ("--duplicates", "semantics", "semantic"),
+        ("--context", "sections", "section"),
+    ],
+)
+def test_a_wrong_value_is_refused_with_the_nearest(
+    monkeypatch: pytest.MonkeyPatch, option: str, value: str, nearest: str
+) -> None:
+    result, stub = run(monkeypatch, "river", option, value)
+    assert (result.exit_code, stub.asked) == (Exit.USAGE, {})
+    words = " ".join(result.output.replace("│", " ").split())
+    assert f"Did you mean {nearest!r}?" in words
+    assert option in words
+
+
+def test_what_is_like_nothing_is_refused_with_all_there_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    result, _ = run(monkeypatch, "river", "--group", "zzz")
+    words = " ".join(result.output.replace("│", " ").split())
+    assert "'zzz' is none of passage, chunk, document." in words
+    assert "Did you mean" not in words
+
+
+def test_more_pages_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    done = DONE | {"next_cursor": "abc"}
+    result, _ = run(monkeypatch, "river", events=[ServerSentEvent("meta", META), ServerSentEvent("done", done)])
+    assert "More: --cursor abc" in result.output
+
+
+@pytest.mark.parametrize("width", [60, 100, 200])
+def test_help_is_in_five_parts_at_any_width(monkeypatch: pytest.MonkeyPatch, width: int) -> None:
+    root = typer.Typer(rich_markup_mode="rich")
+    root.command()(search.search)
+    monkeypatch.setenv("COLUMNS", str(width))
+    shown = CliRunner().invoke(root, ["--help"]).output
+    for part in (search.WHAT, search.FILTERS, search.RANKING, search.GRAPH, search.OUTPUT):
+        assert f"─ {part} ─" in shown
+    assert max(map(len, shown.splitlines())) <= width
