@@ -188,7 +188,8 @@ async def test_the_description_of_the_interface_is_complete(running: Running) ->
         "/v1/generations/{name}/switch", "/v1/backups", "/v1/backups/{name}", "/v1/backups/{name}/verify",
         "/v1/replays", "/v1/replays/{id}", "/v1/entities", "/v1/entities/{entity_id}", "/v1/paths", "/v1/statements",
         "/v1/nodes", "/v1/edges", "/v1/edges/{edge_id}", "/v1/collections/{collection}/graph",
-        "/v1/collections/{collection}/extraction",
+        "/v1/collections/{collection}/extraction", "/v1/collections/{collection}/fields",
+        "/v1/collections/{collection}/fields/{field}/values",
         "/v1/communities", "/v1/communities/{community_id}", "/v1/entities/merge", "/v1/reviews",
         "/v1/reviews/{review_id}", "/v1/graph/export",
     }  # fmt: skip
