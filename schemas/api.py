@@ -9,6 +9,7 @@ from schemas.curation import ChunkingChoice, ExtractionChoice, LinkingChoice
 from schemas.edits_api import HandMadeNode
 from schemas.entities import EntityRef, StatementDetail
 from schemas.hits import HitSource
+from schemas.unknown_fields import UnknownField
 
 
 class Problem(BaseModel):
@@ -27,6 +28,14 @@ class WriteAccepted(BaseModel):
     documents: int = 1
 
 
+class DocumentAccepted(WriteAccepted):
+    """One document is in the log."""
+
+    unknown_fields: list[UnknownField] = Field(
+        default_factory=list, description="The first ten of its envelope that were left out, and what may be meant."
+    )
+
+
 class AcceptedMember(BaseModel):
     """A document of a batch that is in the log; `index` counts from 0 in the order given."""
 
@@ -34,6 +43,9 @@ class AcceptedMember(BaseModel):
     id: str
     collection: str
     position: str
+    unknown_fields: list[UnknownField] = Field(
+        default_factory=list, description="The first ten of its envelope that were left out, and what may be meant."
+    )
 
 
 class RefusedMember(BaseModel):
