@@ -11,13 +11,14 @@ from fastapi_offline import FastAPIOffline
 from starlette.middleware.cors import CORSMiddleware
 
 from indexer.runtime.circuit_breaker import RESET_SECONDS
+from query_api.auth import SAFE_METHODS, only_reads
 from query_api.backups import Backups
 from query_api.context import Service
 from query_api.encoder import LoadEncoder, load_encoder
 from query_api.errors import MEDIA_TYPE, PROBLEM, install_problem_handlers
 from query_api.health import gauges
 from query_api.index.stores import Stores
-from query_api.middleware import OPEN_PATHS, SAFE_METHODS, AuthMiddleware, BodySizeMiddleware
+from query_api.middleware import OPEN_PATHS, AuthMiddleware, BodySizeMiddleware
 from query_api.retrieval.pipeline import SearchEngine
 from query_api.reviews import Reviews
 from query_api.routes import (
@@ -138,7 +139,7 @@ def create_app(
 DESCRIPTIONS = {
     400: "Malformed: no JSON, no UTF-8, a malformed token, cursor or header.",
     401: "The API key is missing or wrong.",
-    403: "A web page of another origin may not write.",
+    403: "A web page of another origin, or a key that only reads, may not write.",
     404: "Not found.",
     408: "A part of the body did not come in time.",
     409: "Conflicts with the present state.",
@@ -191,12 +192,9 @@ def with_problems(document: dict[str, Any], *, with_key: bool) -> dict[str, Any]
 def _before_routes(path: str, method: str, operation: dict[str, Any], *, with_key: bool) -> Iterator[int]:
     yield 400
     if path not in OPEN_PATHS:
-        if with_key:
-            yield 401
-        else:
-            yield 421
-            if method not in SAFE_METHODS:
-                yield 403
+        yield 401 if with_key else 421
+        if not (only_reads(method, path) if with_key else method in SAFE_METHODS):
+            yield 403
     if operation.get("parameters"):
         yield 414
     if "requestBody" in operation:
