@@ -11,7 +11,7 @@ from fastapi_offline import FastAPIOffline
 from starlette.middleware.cors import CORSMiddleware
 
 from indexer.runtime.circuit_breaker import RESET_SECONDS
-from query_api.auth import SAFE_METHODS, only_reads
+from query_api.auth import ACCESS_TOKEN, SAFE_METHODS, only_reads
 from query_api.backups import Backups
 from query_api.context import Service
 from query_api.encoder import LoadEncoder, load_encoder
@@ -41,10 +41,12 @@ from query_api.routes import (
     retrievals,
     reviews,
     search,
+    session_tokens,
 )
 from query_api.routes.parameters import refuse_unknown_parameters
 from query_api.settings import ServiceSettings
 from schemas.api import Problem
+from schemas.frames import EVENT_STREAM
 
 DESCRIPTION = """Documents in on Kafka, hybrid search out over Server-Sent Events.
 
@@ -129,6 +131,7 @@ def create_app(
         retrievals,
         reviews,
         analytics,
+        session_tokens,
     ):
         app.include_router(routes.router, dependencies=[Depends(refuse_unknown_parameters)])
     app.state.needs_key = settings.service.api_key is not None
@@ -182,8 +185,14 @@ def with_problems(document: dict[str, Any], *, with_key: bool) -> dict[str, Any]
                 responses[str(status)] = _response(status)
             operation["responses"] = dict(sorted(responses.items()))
     if with_key:
-        document["components"]["securitySchemes"] = {"key": {"type": "http", "scheme": "bearer"}}
+        document["components"]["securitySchemes"] = {
+            "key": {"type": "http", "scheme": "bearer", "description": "A key, or a session token to read."},
+            "session": {"type": "apiKey", "in": "query", "name": ACCESS_TOKEN, "description": "For streams alone."},
+        }
         document["security"] = [{"key": []}]
+        for methods in document["paths"].values():
+            if EVENT_STREAM in methods.get("get", {}).get("responses", {}).get("200", {}).get("content", {}):
+                methods["get"]["security"] = [{"key": []}, {"session": []}]
         for path in OPEN_PATHS:
             document["paths"][path]["get"]["security"] = []
     return document

@@ -17,7 +17,7 @@ from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from indexer.runtime.resources import trim_memory
-from query_api.auth import SAFE_METHODS, ApiKeys, check_access
+from query_api.auth import SAFE_METHODS, ApiKeys, check_access, take_access_token
 from query_api.errors import ApiProblem
 from query_api.settings import ServiceBlock
 from schemas.settings import MIB
@@ -29,7 +29,7 @@ DEFAULT_PORTS = {"http": ":80", "https": ":443"}
 
 class AuthMiddleware:
     """ASGI middleware. With an API key, every request but /livez and /readyz must carry it as a bearer token, or, to
-    read, the key that only reads.
+    read, the key that only reads or a session token.
 
     Without one the service listens on loopback only, and must be kept from web pages in a browser on this machine:
     requests must be addressed to a known host name (against DNS rebinding), and a page may write if it came from this
@@ -47,7 +47,7 @@ class AuthMiddleware:
             await self._app(scope, receive, send)
             return
         try:
-            self._check_caller(scope, Headers(scope=scope))
+            self._check_caller(scope, Headers(scope=scope), take_access_token(scope))
             check_parameters(scope)
             check_characters(scope)
         except ApiProblem as problem:
@@ -55,11 +55,11 @@ class AuthMiddleware:
             return
         await self._app(scope, receive, send)
 
-    def _check_caller(self, scope: Scope, headers: Headers) -> None:
+    def _check_caller(self, scope: Scope, headers: Headers, access_token: str | None) -> None:
         if scope["path"] in OPEN_PATHS:
             return
         if self._keys is not None:
-            check_access(self._keys.access_of(headers.get("authorization", "")), scope["method"], scope["path"])
+            check_access(self._keys.access_of(scope, headers, access_token), scope["method"], scope["path"])
             return
         host = host_name(headers.get("host", ""))
         if host not in self._hosts:

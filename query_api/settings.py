@@ -47,6 +47,13 @@ class ServiceBlock(BaseModel):
         description="A second key, for who may only read: GET, HEAD and `POST /v1/search`. All else gets 403: writes, "
         "edits, feedback, rebuilds, evaluations, clearing the cache. It goes beside `api_key`, and is another one.",
     )
+    session_token_seconds: int = Field(
+        600,
+        ge=10,
+        le=86_400,
+        description="How long a token of `POST /v1/session-tokens` is good for, with which a page in a browser reads "
+        "streams. A stream that is open when it expires goes on; choose it longer than a page's streams are resumed.",
+    )
     allowed_hosts: tuple[str, ...] = Field(
         ("localhost", "127.0.0.1", "::1"),
         description="Host names a request may be addressed to while there is no `api_key`; this keeps web pages that "

@@ -10,6 +10,8 @@ from pydantic import BaseModel, Field
 from schemas.hits import Hit, SnapshotInfo, Understanding
 from schemas.search import Mode
 
+EVENT_STREAM = "text/event-stream"
+
 FrameName = Literal["meta", "stage", "hit", "done", "error", "reset", "status"]
 
 

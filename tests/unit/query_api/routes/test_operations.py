@@ -181,7 +181,7 @@ async def test_the_description_of_the_interface_is_complete(running: Running) ->
         "/v1/documents/{document_id}", "/v1/formats", "/v1/chunks/{chunk_id}",
         "/v1/nodes/{node_id}", "/v1/graph", "/v1/retrievals", "/v1/retrievals/{retrieval_id}",
         "/v1/retrievals/{retrieval_id}/feedback", "/v1/analytics/popular-chunks", "/v1/analytics/chunks/{chunk_id}",
-        "/v1/analytics/queries", "/v1/cache", "/livez", "/readyz", "/metrics",
+        "/v1/analytics/queries", "/v1/cache", "/livez", "/readyz", "/metrics", "/v1/session-tokens",
         "/v1/status", "/v1/collections/{collection}/linking", "/v1/collections/{collection}/relink",
         "/v1/collections/{collection}/relink/{order}", "/v1/collections", "/v1/collections/{collection}/chunking",
         "/v1/evaluations", "/v1/evaluations/{evaluation_id}", "/v1/generations", "/v1/generations/{name}",
