@@ -200,7 +200,7 @@ class GraphNode(BaseModel):
     label: str
     collection: str | None = None
     document_id: str | None = None
-    type: str | None = Field(None, description="Of a hand-made node.")
+    type: str | None = Field(None, description="Of a hand-made node, and of an entity in a list.")
 
 
 class GraphEdge(BaseModel):
@@ -241,6 +241,13 @@ class Subgraph(BaseModel):
     edges: list[GraphEdge]
     truncated: bool = False
     graph_position: int
+
+
+class NamedNodePage(BaseModel):
+    """Hand-made nodes, entities, documents, each in the order of their labels, without regard to case."""
+
+    nodes: list[GraphNode]
+    next_cursor: str | None = None
 
 
 class CacheStatistics(BaseModel):
