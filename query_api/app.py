@@ -48,6 +48,8 @@ from query_api.settings import ServiceSettings
 from schemas.api import Problem
 from schemas.frames import EVENT_STREAM
 
+EXPOSED_HEADERS = ("Allow", "Location", "Retry-After", "WWW-Authenticate")  # beside what any page may read
+
 DESCRIPTION = """Documents in on Kafka, hybrid search out over Server-Sent Events.
 
 Every write returns a **token**; a search with `after` set to it shows at least that write, or says that it is not there
@@ -108,7 +110,8 @@ def create_app(
             allow_origins=settings.service.cors_origins,
             allow_methods=("GET", "POST", "PUT", "DELETE"),
             allow_headers=("*",),
-            expose_headers=("Location", "Retry-After"),
+            allow_private_network=True,  # pages of the internet that were named may ask a service in a local network
+            expose_headers=EXPOSED_HEADERS,
         )
     install_problem_handlers(app)
     for routes in (
