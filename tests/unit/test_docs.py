@@ -230,6 +230,18 @@ def test_the_example_publishes_what_is_accepted_and_prints_the_token(
         assert getattr(event, "unknown_fields", ()) == ()
 
 
+def test_the_example_page_is_short_and_what_is_shown_of_it_is_its_own() -> None:
+    page = (ROOT / "docs" / "examples" / "search.html").read_text()
+    assert page.count("\n") < 60
+    about_pages = TEXTS["docs/sse.md"].partition("## From a page, with a key")[2]
+    shown = re.findall(r"```js\n(.*?)```", about_pages, re.DOTALL)
+    lines = [line.strip() for line in page.splitlines()]
+    assert len(shown) == 2
+    for excerpt in shown:
+        wanted = [line.strip() for line in excerpt.strip().splitlines()]
+        assert any(lines[at : at + len(wanted)] == wanted for at in range(len(lines))), excerpt
+
+
 def test_every_format_is_in_the_table() -> None:
     text = TEXTS["docs/ingestion.md"]
     lines = [line for line in text.splitlines() if line.startswith("| ")]
