@@ -112,14 +112,13 @@ class Explorer:
             graph_position=self._view.position,
         )
 
-    def heaviest(self, ref: NodeRef, limit: int, *, always: NodeRef) -> list[tuple[NodeRef, GraphEdge]]:
-        """The other end and the edge of at most `limit` edges of a node, the heaviest to each other end; and that to
-        `always`, where there is one."""
+    def heaviest(self, ref: NodeRef, limit: int) -> tuple[dict[NodeRef, GraphEdge], bool]:
+        """The heaviest edge to each of at most `limit` other nodes, and whether there are more."""
         best: dict[NodeRef, GraphEdge] = {}
         for other, edge in sorted(self._edges(ref), key=_by_weight):
-            if other != ref and (len(best) < limit or other == always):
+            if other != ref:
                 best.setdefault(other, edge)
-        return list(best.items())
+        return dict(islice(best.items(), limit)), len(best) > limit
 
     def document_of(self, ref: NodeRef) -> int | None:
         """The number of the document that a node is or is a chunk of; None for an entity or a hand-made node."""

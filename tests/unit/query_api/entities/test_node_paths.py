@@ -81,3 +81,15 @@ def test_from_a_node_to_itself_and_to_what_is_apart_there_is_no_path(explorer: E
 
 def test_no_more_paths_than_asked_for(explorer: Explorer) -> None:
     assert len(between(explorer, "one", "two", 6, limit=1)) == 1
+
+
+def test_a_way_through_what_very_many_mention_is_found_from_the_end() -> None:
+    pages = [Page(f"d{at}", f"Page {at}", [["The Hub stands."]], ["Hub"]) for at in range(600)]
+    view = GraphView.from_contributions([page.contribution() for page in pages], 0)
+    hub = Explorer(view, lambda ids: dict.fromkeys(ids, "text"))
+    start, end = hub.find("d0", "wiki"), hub.find("d599", "wiki")
+    assert start is not None
+    assert end is not None
+    found = node_paths(hub, start, end, 4, 3)
+    assert [walked(path) for path in found.paths] == [["Page 0", "text", "hub", "text", "Page 599"]]
+    assert found.truncated
