@@ -11,13 +11,14 @@ from fastapi_offline import FastAPIOffline
 from starlette.middleware.cors import CORSMiddleware
 
 from indexer.runtime.circuit_breaker import RESET_SECONDS
+from query_api.auth import ACCESS_TOKEN, SAFE_METHODS, only_reads
 from query_api.backups import Backups
 from query_api.context import Service
 from query_api.encoder import LoadEncoder, load_encoder
 from query_api.errors import MEDIA_TYPE, PROBLEM, install_problem_handlers
 from query_api.health import gauges
 from query_api.index.stores import Stores
-from query_api.middleware import OPEN_PATHS, SAFE_METHODS, AuthMiddleware, BodySizeMiddleware
+from query_api.middleware import OPEN_PATHS, AuthMiddleware, BodySizeMiddleware
 from query_api.retrieval.pipeline import SearchEngine
 from query_api.reviews import Reviews
 from query_api.routes import (
@@ -31,6 +32,7 @@ from query_api.routes import (
     documents,
     entities,
     evaluations,
+    fields,
     generations,
     graph,
     nodes,
@@ -40,10 +42,14 @@ from query_api.routes import (
     retrievals,
     reviews,
     search,
+    session_tokens,
 )
 from query_api.routes.parameters import refuse_unknown_parameters
 from query_api.settings import ServiceSettings
 from schemas.api import Problem
+from schemas.frames import EVENT_STREAM
+
+EXPOSED_HEADERS = ("Allow", "Location", "Retry-After", "WWW-Authenticate")  # beside what any page may read
 
 DESCRIPTION = """Documents in on Kafka, hybrid search out over Server-Sent Events.
 
@@ -105,7 +111,8 @@ def create_app(
             allow_origins=settings.service.cors_origins,
             allow_methods=("GET", "POST", "PUT", "DELETE"),
             allow_headers=("*",),
-            expose_headers=("Location", "Retry-After"),
+            allow_private_network=True,  # pages of the internet that were named may ask a service in a local network
+            expose_headers=EXPOSED_HEADERS,
         )
     install_problem_handlers(app)
     for routes in (
@@ -114,6 +121,7 @@ def create_app(
         documents,
         collections,
         collection_settings,
+        fields,
         graph,
         entities,
         nodes,
@@ -128,6 +136,7 @@ def create_app(
         retrievals,
         reviews,
         analytics,
+        session_tokens,
     ):
         app.include_router(routes.router, dependencies=[Depends(refuse_unknown_parameters)])
     app.state.needs_key = settings.service.api_key is not None
@@ -138,7 +147,7 @@ def create_app(
 DESCRIPTIONS = {
     400: "Malformed: no JSON, no UTF-8, a malformed token, cursor or header.",
     401: "The API key is missing or wrong.",
-    403: "A web page of another origin may not write.",
+    403: "A web page of another origin, or a key that only reads, may not write.",
     404: "Not found.",
     408: "A part of the body did not come in time.",
     409: "Conflicts with the present state.",
@@ -181,8 +190,14 @@ def with_problems(document: dict[str, Any], *, with_key: bool) -> dict[str, Any]
                 responses[str(status)] = _response(status)
             operation["responses"] = dict(sorted(responses.items()))
     if with_key:
-        document["components"]["securitySchemes"] = {"key": {"type": "http", "scheme": "bearer"}}
+        document["components"]["securitySchemes"] = {
+            "key": {"type": "http", "scheme": "bearer", "description": "A key, or a session token to read."},
+            "session": {"type": "apiKey", "in": "query", "name": ACCESS_TOKEN, "description": "For streams alone."},
+        }
         document["security"] = [{"key": []}]
+        for methods in document["paths"].values():
+            if EVENT_STREAM in methods.get("get", {}).get("responses", {}).get("200", {}).get("content", {}):
+                methods["get"]["security"] = [{"key": []}, {"session": []}]
         for path in OPEN_PATHS:
             document["paths"][path]["get"]["security"] = []
     return document
@@ -191,12 +206,9 @@ def with_problems(document: dict[str, Any], *, with_key: bool) -> dict[str, Any]
 def _before_routes(path: str, method: str, operation: dict[str, Any], *, with_key: bool) -> Iterator[int]:
     yield 400
     if path not in OPEN_PATHS:
-        if with_key:
-            yield 401
-        else:
-            yield 421
-            if method not in SAFE_METHODS:
-                yield 403
+        yield 401 if with_key else 421
+        if not (only_reads(method, path) if with_key else method in SAFE_METHODS):
+            yield 403
     if operation.get("parameters"):
         yield 414
     if "requestBody" in operation:

@@ -5,7 +5,6 @@ Bytes count as they arrive, not as a request announces them. Members are counted
 """
 
 import asyncio
-import hmac
 from collections.abc import Callable, Coroutine, Mapping
 from types import TracebackType
 from typing import Any, NamedTuple, Self
@@ -18,18 +17,19 @@ from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from indexer.runtime.resources import trim_memory
+from query_api.auth import SAFE_METHODS, ApiKeys, check_access, take_access_token
 from query_api.errors import ApiProblem
 from query_api.settings import ServiceBlock
 from schemas.settings import MIB
 
 OPEN_PATHS = frozenset({"/livez", "/readyz"})
-SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 MAX_PARAMETERS = 256
 DEFAULT_PORTS = {"http": ":80", "https": ":443"}
 
 
 class AuthMiddleware:
-    """ASGI middleware. With an API key, every request but /livez and /readyz must carry it as a bearer token.
+    """ASGI middleware. With an API key, every request but /livez and /readyz must carry it as a bearer token, or, to
+    read, the key that only reads or a session token.
 
     Without one the service listens on loopback only, and must be kept from web pages in a browser on this machine:
     requests must be addressed to a known host name (against DNS rebinding), and a page may write if it came from this
@@ -38,7 +38,7 @@ class AuthMiddleware:
 
     def __init__(self, app: ASGIApp, settings: ServiceBlock) -> None:
         self._app = app
-        self._key = None if settings.api_key is None else settings.api_key.get_secret_value().encode()
+        self._keys = ApiKeys.from_settings(settings)
         self._hosts = frozenset(host.lower() for host in settings.allowed_hosts)
         self._origins = frozenset(origin.lower() for origin in settings.cors_origins)
 
@@ -47,7 +47,7 @@ class AuthMiddleware:
             await self._app(scope, receive, send)
             return
         try:
-            self._check_caller(scope, Headers(scope=scope))
+            self._check_caller(scope, Headers(scope=scope), take_access_token(scope))
             check_parameters(scope)
             check_characters(scope)
         except ApiProblem as problem:
@@ -55,18 +55,11 @@ class AuthMiddleware:
             return
         await self._app(scope, receive, send)
 
-    def _check_caller(self, scope: Scope, headers: Headers) -> None:
+    def _check_caller(self, scope: Scope, headers: Headers, access_token: str | None) -> None:
         if scope["path"] in OPEN_PATHS:
             return
-        if self._key is not None:
-            scheme, _, given = headers.get("authorization", "").partition(" ")
-            if scheme.lower() != "bearer" or not hmac.compare_digest(given.strip().encode(), self._key):
-                raise ApiProblem(
-                    401,
-                    "Unauthorized",
-                    "Send the service's API key: `Authorization: Bearer <key>`.",
-                    headers={"WWW-Authenticate": "Bearer"},
-                )
+        if self._keys is not None:
+            check_access(self._keys.access_of(scope, headers, access_token), scope["method"], scope["path"])
             return
         host = host_name(headers.get("host", ""))
         if host not in self._hosts:

@@ -41,6 +41,19 @@ class ServiceBlock(BaseModel):
     api_key: SecretStr | None = Field(
         None, min_length=16, description="When set, every request but /livez and /readyz needs it as a bearer token."
     )
+    read_api_key: SecretStr | None = Field(
+        None,
+        min_length=16,
+        description="A second key, for who may only read: GET, HEAD and `POST /v1/search`. All else gets 403: writes, "
+        "edits, feedback, rebuilds, evaluations, clearing the cache. It goes beside `api_key`, and is another one.",
+    )
+    session_token_seconds: int = Field(
+        600,
+        ge=10,
+        le=86_400,
+        description="How long a token of `POST /v1/session-tokens` is good for, with which a page in a browser reads "
+        "streams. A stream that is open when it expires goes on; choose it longer than a page's streams are resumed.",
+    )
     allowed_hosts: tuple[str, ...] = Field(
         ("localhost", "127.0.0.1", "::1"),
         description="Host names a request may be addressed to while there is no `api_key`; this keeps web pages that "
@@ -173,6 +186,21 @@ class ServiceBlock(BaseModel):
             raise ValueError(
                 f"refusing to listen on {self.host} without an API key: set THALWEG_SERVICE__API_KEY "
                 "(16 characters or more), or listen on 127.0.0.1"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _two_keys(self) -> Self:
+        if self.read_api_key is None:
+            return self
+        if self.api_key is None:
+            raise ValueError(
+                "a key that only reads protects nothing without one for the rest: set THALWEG_SERVICE__API_KEY too"
+            )
+        if self.read_api_key == self.api_key:
+            raise ValueError(
+                "the key that only reads is the same as THALWEG_SERVICE__API_KEY, which may do all: choose another for "
+                "THALWEG_SERVICE__READ_API_KEY"
             )
         return self
 

@@ -10,6 +10,7 @@ from schemas.curation import ChunkingChoice, ExtractionChoice, LinkingChoice
 from schemas.edits_api import HandMadeNode
 from schemas.entities import EntityRef, StatementDetail
 from schemas.hits import HitSource
+from schemas.unknown_fields import UnknownField
 
 
 class Problem(BaseModel):
@@ -28,6 +29,14 @@ class WriteAccepted(BaseModel):
     documents: int = 1
 
 
+class DocumentAccepted(WriteAccepted):
+    """One document is in the log."""
+
+    unknown_fields: list[UnknownField] = Field(
+        default_factory=list, description="The first ten of its envelope that were left out, and what may be meant."
+    )
+
+
 class AcceptedMember(BaseModel):
     """A document of a batch that is in the log; `index` counts from 0 in the order given."""
 
@@ -35,6 +44,9 @@ class AcceptedMember(BaseModel):
     id: str
     collection: str
     position: str
+    unknown_fields: list[UnknownField] = Field(
+        default_factory=list, description="The first ten of its envelope that were left out, and what may be meant."
+    )
 
 
 class RefusedMember(BaseModel):
@@ -184,7 +196,7 @@ class GraphNode(BaseModel):
     label: str
     collection: str | None = None
     document_id: str | None = None
-    type: str | None = Field(None, description="Of a hand-made node.")
+    type: str | None = Field(None, description="Of a hand-made node, and of an entity in a list.")
 
 
 class GraphEdge(BaseModel):
@@ -225,6 +237,13 @@ class Subgraph(BaseModel):
     edges: list[GraphEdge]
     truncated: bool = False
     graph_position: int
+
+
+class NamedNodePage(BaseModel):
+    """Hand-made nodes, entities, documents, each in the order of their labels, without regard to case."""
+
+    nodes: list[GraphNode]
+    next_cursor: str | None = None
 
 
 class CacheStatistics(BaseModel):

@@ -158,3 +158,32 @@ class EntityPaths(BaseModel):
     paths: list[EntityPath] = Field(description="The strongest first; empty where there is none of `max_steps`.")
     truncated: bool = Field(False, description="The search ended at its bound: there may be further paths.")
     graph_position: int
+
+
+class NodePathStep(BaseModel):
+    """From one node to the next, over an edge of this kind: `predicate` is its label, or its kind."""
+
+    source: EntityRef
+    predicate: str
+    target: EntityRef
+    kind: str
+    inverse: bool = Field(False, description="The edge leads the other way, from `target` to `source`.")
+    strength: float
+    evidence: Evidence | None = None
+
+
+class NodePath(BaseModel):
+    """`strength` is the product of the steps'."""
+
+    strength: float
+    steps: list[NodePathStep]
+
+
+class NodePaths(BaseModel):
+    """Paths where an end is no entity. `type` of an end or a node is its kind where it has no other."""
+
+    source: EntityRef
+    target: EntityRef
+    paths: list[NodePath] = Field(description="The shortest first; empty where there is none of `max_steps`.")
+    truncated: bool = Field(False, description="The search ended at its bound: there may be further paths.")
+    graph_position: int

@@ -43,7 +43,7 @@ class DocumentUpsert(msgspec.Struct, frozen=True, kw_only=True):
     metadata: dict[str, JSONValue] = {}
     version: int | None = None
     links: list[str] = []
-    unknown_fields: int = 0
+    unknown_fields: tuple[str, ...] = ()  # names that were left out
     traceparent: str | None = None
 
     @property
@@ -108,7 +108,7 @@ class _EnvelopeAsSent(msgspec.Struct, frozen=True, kw_only=True):
     links: list[str] = []
 
 
-_ENVELOPE_FIELDS = frozenset(Envelope.__struct_fields__)
+ENVELOPE_FIELDS = Envelope.__struct_fields__
 _envelope_decoder = msgspec.json.Decoder(_EnvelopeAsSent)
 _metadata_decoder = msgspec.json.Decoder(dict[str, JSONValue])
 _fields_decoder = msgspec.json.Decoder(dict[str, msgspec.Raw])
@@ -160,8 +160,8 @@ def media_type_in(content_type: str) -> str:
     return content_type.partition(";")[0].strip().lower()
 
 
-def decode_envelope(value: bytes | bytearray | msgspec.Raw, limits: LimitSettings) -> tuple[Envelope, int]:
-    """The envelope and the number of unknown fields that were left out. Raises MalformedEvent."""
+def decode_envelope(value: bytes | bytearray | msgspec.Raw, limits: LimitSettings) -> tuple[Envelope, tuple[str, ...]]:
+    """The envelope and the names of unknown fields that were left out. Raises MalformedEvent."""
     try:
         sent = _envelope_decoder.decode(value)
         check_metadata_text(len(memoryview(sent.metadata)), limits)
@@ -171,11 +171,11 @@ def decode_envelope(value: bytes | bytearray | msgspec.Raw, limits: LimitSetting
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise MalformedEvent("not_json", f"The record is not a JSON envelope: {error}.") from error
     envelope = Envelope(**msgspec.structs.asdict(sent) | {"metadata": metadata})
-    return envelope, len(_fields_decoder.decode(value).keys() - _ENVELOPE_FIELDS)
+    return envelope, tuple(name for name in _fields_decoder.decode(value) if name not in ENVELOPE_FIELDS)
 
 
 def upsert_from_envelope(
-    decoded: tuple[Envelope, int], limits: LimitSettings, *, expected: DocumentKey | None = None
+    decoded: tuple[Envelope, tuple[str, ...]], limits: LimitSettings, *, expected: DocumentKey | None = None
 ) -> DocumentUpsert:
     """The upsert an envelope asks for; `expected` is the record's key, which the envelope must agree with."""
     envelope, unknown_fields = decoded

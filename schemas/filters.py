@@ -40,3 +40,16 @@ def parse_condition(text: str) -> Condition:
     if len(values) > 1 and operator not in ("=", "!="):
         raise MalformedFilter(f"{text[:60]!r} compares with several values; `{operator}` takes one")
     return Condition(match[1], operator, values)
+
+
+def format_condition(field: str, value: str) -> str | None:
+    r"""The filter for this one value, as `parse_condition` reads it. None where there is none: a blank value, a field
+    whose name holds an operator, or a text of more than MAX_FILTER_CHARACTERS."""
+    escaped = value.replace("|", r"\|")
+    text = f"{field}={escaped}"
+    if len(text) > MAX_FILTER_CHARACTERS:
+        return None
+    try:
+        return text if parse_condition(text) == Condition(field, "=", (value.strip(),)) else None
+    except MalformedFilter:
+        return None

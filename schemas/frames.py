@@ -10,6 +10,8 @@ from pydantic import BaseModel, Field
 from schemas.choices import Mode
 from schemas.hits import Hit, SnapshotInfo, Understanding
 
+EVENT_STREAM = "text/event-stream"
+
 FrameName = Literal["meta", "stage", "hit", "done", "error", "reset", "status"]
 
 

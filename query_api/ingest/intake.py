@@ -352,6 +352,7 @@ class Batch:
     keys: dict[int, DocumentKey] = field(default_factory=dict)
     records: dict[int, OutgoingRecord] = field(default_factory=dict)
     refused: dict[int, Refusal] = field(default_factory=dict)
+    unknown_fields: dict[int, tuple[str, ...]] = field(default_factory=dict)  # left out of the envelope
 
     def refusals(self) -> list[RefusedMember]:
         return [
@@ -392,6 +393,8 @@ def build_batch(parsed: Iterable[ParsedMember], kafka: KafkaSettings, traceparen
         else:
             batch.keys[index] = event.key
             deletes = isinstance(event, DocumentDelete)
+            if isinstance(event, DocumentUpsert) and event.unknown_fields:
+                batch.unknown_fields[index] = event.unknown_fields
             members.append(BatchMember(event.key, event.version, Position(0, index), deletes))
     for index, winner in superseded_members(members).items():
         batch.refused[index] = Refusal.from_problem(repeated_id(batch.keys[index], winner))

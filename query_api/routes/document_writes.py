@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Iterable
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import JSONResponse
@@ -15,11 +15,12 @@ from query_api.ingest.intake import Batch, Refusal, build_batch
 from query_api.ingest.producer import BrokerUnavailable, OutgoingRecord, RecordRefused
 from query_api.routes.parameters import Collection, DocumentId, ServiceOf
 from query_api.settings import ServiceSettings
-from schemas.api import AcceptedMember, BatchAccepted, WriteAccepted
+from schemas.api import AcceptedMember, BatchAccepted, DocumentAccepted, WriteAccepted
 from schemas.events import DocumentDelete, DocumentEvent
 from schemas.ids import DocumentKey, Position
 from schemas.receipts import format_token
 from schemas.tracing import TRACEPARENT, well_formed
+from schemas.unknown_fields import name_unknown
 
 router = APIRouter(tags=["documents"])
 
@@ -32,7 +33,7 @@ ENVELOPE_EXAMPLE = {
 }
 
 _TOKEN: dict[int | str, dict[str, Any]] = {
-    202: {"model": WriteAccepted, "description": "In the log; search with `after` set to the token to see it."},
+    202: {"model": DocumentAccepted, "description": "In the log; search with `after` set to the token to see it."},
     **problem_responses(415),
 }
 
@@ -52,7 +53,7 @@ def _body(*media_types: str) -> dict[str, Any]:
     "/v1/documents",
     status_code=202,
     summary="Publish documents",
-    response_model=WriteAccepted | BatchAccepted,
+    response_model=DocumentAccepted | BatchAccepted,
     responses=_TOKEN,
     openapi_extra=_body("multipart/form-data", *_RAW_TYPES),
 )
@@ -76,7 +77,7 @@ async def publish_documents(
         document = await asyncio.to_thread(_from_json, service.settings, await _body_of(request), trace)
         if isinstance(document, Batch):
             return await _publish_batch(service, document)
-        return await _publish_one(service, document)
+        return await _publish_one(service, *document)
     if media_type == "multipart/form-data":
         async with request.form(max_files=service.settings.service.max_batch_documents, max_fields=20) as form:
             files = intake.from_form(form, limits)
@@ -90,14 +91,14 @@ async def publish_documents(
     event = await asyncio.to_thread(
         intake.from_raw, key, body, request.headers, limits, title=title, uri=uri, version=version
     )
-    return await _publish_one(service, intake.record_of(event, service.settings.kafka, trace))
+    return await _publish_one(service, *_outgoing(event, service.settings, trace))
 
 
 @router.put(
     "/v1/documents/{document_id:path}",
     status_code=202,
     summary="Publish a document under this id",
-    response_model=WriteAccepted,
+    response_model=DocumentAccepted,
     responses=_TOKEN | problem_responses(404),
     openapi_extra=_body(*_RAW_TYPES),
 )
@@ -124,7 +125,7 @@ async def put_document(
         event = await asyncio.to_thread(
             intake.from_raw, key, body, request.headers, limits, title=title, uri=uri, version=version
         )
-    return await _publish_one(service, intake.record_of(event, service.settings.kafka, _trace(request)))
+    return await _publish_one(service, *_outgoing(event, service.settings, _trace(request)))
 
 
 @router.delete(
@@ -139,7 +140,8 @@ async def delete_document(
 ) -> Response:
     """Deleting what is not there is no error: the log may still hold it on its way."""
     event = DocumentDelete(key=intake.document_key(collection, document_id))
-    return await _publish_one(service, intake.record_of(event, service.settings.kafka, _trace(request)))
+    token = await publish_document(service, intake.record_of(event, service.settings.kafka, _trace(request)))
+    return _accepted(WriteAccepted(token=token))
 
 
 def _media_type(request: Request) -> str:
@@ -158,16 +160,29 @@ async def _body_of(request: Request) -> bytearray:
     return body
 
 
-def _from_json(settings: ServiceSettings, body: bytearray, traceparent: str | None) -> Batch | OutgoingRecord:
+class _Outgoing(NamedTuple):
+    """A document's record, and the fields of its envelope that are not in it."""
+
+    record: OutgoingRecord
+    unknown_fields: tuple[str, ...]
+
+
+def _outgoing(event: DocumentEvent, settings: ServiceSettings, traceparent: str | None) -> _Outgoing:
+    unknown = () if isinstance(event, DocumentDelete) else event.unknown_fields
+    return _Outgoing(intake.record_of(event, settings.kafka, traceparent), unknown)
+
+
+def _from_json(settings: ServiceSettings, body: bytearray, traceparent: str | None) -> Batch | _Outgoing:
     """Runs in a thread: the event loop answers others meanwhile."""
     members = intake.split_json(body, settings.service.max_batch_documents)
     if members is None:
-        return intake.record_of(intake.from_envelope(body, settings.limits), settings.kafka, traceparent)
+        return _outgoing(intake.from_envelope(body, settings.limits), settings, traceparent)
     return build_batch(intake.from_envelopes(members, settings.limits), settings.kafka, traceparent)
 
 
-async def _publish_one(service: Service, record: OutgoingRecord) -> Response:
-    return _accepted(WriteAccepted(token=await publish_document(service, record)))
+async def _publish_one(service: Service, record: OutgoingRecord, unknown_fields: tuple[str, ...]) -> Response:
+    token = await publish_document(service, record)
+    return _accepted(DocumentAccepted(token=token, unknown_fields=name_unknown(unknown_fields)))
 
 
 async def publish_document(service: Service, record: OutgoingRecord) -> str:
@@ -213,7 +228,12 @@ async def _publish_batch(service: Service, batch: Batch) -> Response:
             token=_token(service, confirmed.values()),
             documents=len(confirmed),
             accepted=[
-                AcceptedMember(index=index, position=str(position), **_names(batch.keys[index]))
+                AcceptedMember(
+                    index=index,
+                    position=str(position),
+                    unknown_fields=name_unknown(batch.unknown_fields.get(index, ())),
+                    **_names(batch.keys[index]),
+                )
                 for index, position in sorted(confirmed.items())
             ],
             refused=batch.refusals(),

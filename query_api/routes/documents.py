@@ -17,9 +17,10 @@ from query_api.index.document_status import document_status
 from query_api.ingest import intake
 from query_api.routes.parameters import Collection, DocumentId, ServiceOf
 from query_api.sse.events import FINAL, document_status_frames, document_stream_id, last_stage
-from query_api.sse.stream import MEDIA_TYPE, accepts_events
+from query_api.sse.stream import accepts_events
 from schemas.api import DocumentDetail, DocumentPage, DocumentStatus, DocumentSummary, FormatInfo, PassageText
 from schemas.clock import rfc3339
+from schemas.frames import EVENT_STREAM
 from schemas.ids import DocumentKey
 from schemas.limits import MAX_LINK_CHARACTERS, MAX_LINKS, MAX_TITLE_CHARACTERS, MAX_URI_CHARACTERS
 from schemas.receipts import TOKEN_PATTERN
@@ -70,7 +71,7 @@ async def list_documents(
     summary="A document, or its status",
     response_model=DocumentDetail | DocumentStatus,
     responses={
-        200: {"content": {MEDIA_TYPE: {"schema": {"type": "string"}, "example": STATUS_EXAMPLE}}},
+        200: {"content": {EVENT_STREAM: {"schema": {"type": "string"}, "example": STATUS_EXAMPLE}}},
         204: {"description": "`Last-Event-ID` is that of the last frame: nothing follows."},
         **problem_responses(404),
     },

@@ -34,7 +34,7 @@ After = Annotated[
     ),
 ]
 WaitSeconds = Annotated[float, Query(ge=0, le=60, description="How long to wait for `after`.")]
-Cursor = Annotated[str | None, Query(max_length=1024, description="The `next_cursor` of the page before.")]
+Cursor = Annotated[str | None, Query(max_length=8_192, description="The `next_cursor` of the page before.")]
 Limit = Annotated[int, Query(ge=1, le=1_000)]
 
 

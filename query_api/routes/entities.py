@@ -15,21 +15,28 @@ from query_api.entities.catalogue import Entity, EntityCatalogue
 from query_api.entities.description import EntityDescriber, summary
 from query_api.entities.earlier_graphs import EarlierGraph, Moment, NotKept
 from query_api.entities.meaning import NEAREST_CHUNKS, entities_by_meaning
+from query_api.entities.node_paths import node_paths, reference
+from query_api.entities.nodes import NamedNodes
 from query_api.entities.paths import PathFinder
 from query_api.entities.statements import sample_statements
 from query_api.errors import ApiProblem, problem_responses
+from query_api.index.graph.explorer import Explorer, NodeRef
 from query_api.index.graph.identifiers import key_of
 from query_api.index.snapshot import Snapshot
 from query_api.index.text.segments import Scope
 from query_api.routes.edits import Cursor, current_curation
+from query_api.routes.graph import explorer_of
 from query_api.routes.parameters import COLLECTION, ServiceOf, Since, first_ms
 from schemas.clock import SINCE_PATTERN
-from schemas.entities import EntityDetail, EntityPage, EntityPaths, StatementSample
+from schemas.entities import EntityDetail, EntityPage, EntityPaths, NodePaths, StatementSample
 from schemas.receipts import TOKEN_PATTERN
 
 router = APIRouter(tags=["entities"])
 
-ENTITY_IS = "An entity's id, or in `collection` one of its names."
+NODE_IS = (
+    "An entity's id, or in `collection` one of its names; else any node: a hand-made node's id or label, a chunk's "
+    "id, a document's key, id or title."
+)
 
 InCollection = Annotated[
     str, Query(max_length=128, description="Where a name is looked up.", json_schema_extra=COLLECTION)
@@ -179,23 +186,28 @@ async def get_statements(
     return await service.read(read)
 
 
-@router.get("/v1/paths", summary="Paths between two entities", responses=problem_responses(400, 404, 409, 503))
+@router.get("/v1/paths", summary="Paths between two nodes", responses=problem_responses(400, 404, 409, 503))
 async def get_paths(
     service: ServiceOf,
-    source: Annotated[str, Query(alias="from", min_length=1, max_length=2_200, description=ENTITY_IS)],
-    target: Annotated[str, Query(alias="to", min_length=1, max_length=2_200, description=ENTITY_IS)],
+    source: Annotated[str, Query(alias="from", min_length=1, max_length=2_200, description=NODE_IS)],
+    target: Annotated[str, Query(alias="to", min_length=1, max_length=2_200, description=NODE_IS)],
     collection: InCollection = "default",
     max_steps: Annotated[int, Query(ge=1, le=6)] = 4,
     limit: Annotated[int, Query(ge=1, le=20, description="Paths, at most.")] = 3,
     after: AfterToken = None,
     after_edit: AfterEdit = None,
     wait_seconds: WaitSeconds = 10.0,
-) -> EntityPaths:
-    """The strongest first: each step is a statement, or a chunk that mentions both ends, with its sentence."""
+) -> EntityPaths | NodePaths:
+    """Between two entities the strongest first: each step is a statement, or a chunk that mentions both ends, with its
+    sentence. Where an end is another node, the shortest first, over the edges of `/v1/graph`. None visits a node twice,
+    or returns to a document that it has left."""
     snapshot, catalogue = await _catalogue(service, after, after_edit, wait_seconds)
 
-    def read() -> EntityPaths:
-        start, end = (_require(catalogue, each, collection) for each in (source, target))
+    def read() -> EntityPaths | NodePaths:
+        start, end = (catalogue.find(each, collection) for each in (source, target))
+        if start is None or end is None:
+            current = snapshot if after_edit is None else service.snapshot()
+            return _node_paths(current, catalogue, collection, (source, target), max_steps, limit)
         describer = _describer(snapshot, catalogue)
         found = PathFinder(snapshot.graph, catalogue, describer).paths(start, end, max_steps, limit)
         return EntityPaths(
@@ -207,6 +219,47 @@ async def get_paths(
         )
 
     return await service.read(read)
+
+
+def _node_paths(
+    snapshot: Snapshot,
+    catalogue: EntityCatalogue,
+    collection: str,
+    ends: tuple[str, str],
+    max_steps: int,
+    limit: int,
+) -> NodePaths:
+    """Raises ApiProblem 404 for an end that is not there."""
+    explorer = explorer_of(snapshot)
+    named = NamedNodes(snapshot.graph, catalogue, snapshot.curation.of(collection), collection)
+    start, end = (_end(explorer, catalogue, named, each, collection) for each in ends)
+    found = node_paths(explorer, start, end, max_steps, limit)
+    shown = explorer.nodes([start, end])
+    return NodePaths(
+        source=reference(shown[start]),
+        target=reference(shown[end]),
+        paths=found.paths,
+        truncated=found.truncated,
+        graph_position=snapshot.graph.position,
+    )
+
+
+def _end(
+    explorer: Explorer, catalogue: EntityCatalogue, named: NamedNodes, identifier: str, collection: str
+) -> NodeRef:
+    entity = catalogue.find(identifier, collection)
+    found = explorer.find(identifier if entity is None else entity.id, collection)
+    is_term = entity is None and (found is None or found.kind == "entity")  # a title is one, that nobody mentions
+    if is_term and (called := named.called(identifier)) is not None:
+        found = explorer.find(called.id, collection)
+    if found is None:
+        raise ApiProblem(
+            404,
+            "No such node",
+            f"The graph of the collection {collection[:128]!r} holds no entity and no other node {identifier[:80]!r}. "
+            "GET /v1/nodes?prefix= finds them by name.",
+        )
+    return found
 
 
 async def _catalogue(

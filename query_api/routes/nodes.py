@@ -8,9 +8,12 @@ is in `graph`, for extracted nodes too.
 from typing import Annotated, Any, Literal
 from uuid import uuid4
 
+import msgspec
 from fastapi import APIRouter, Path, Query
+from pydantic import BeforeValidator
 
 from query_api.context import Service
+from query_api.entities.nodes import LISTED_KINDS, ListedKind, NamedNodes, Place
 from query_api.errors import ApiProblem, problem_responses
 from query_api.index.curation import CollectionEdits, Curation, Placed
 from query_api.index.graph.explorer import Explorer, NodeRef
@@ -26,17 +29,21 @@ from query_api.routes.edits import (
     check_id,
     current_curation,
     current_edits,
+    decode_cursor,
+    encode_cursor,
     hand_made_node,
     page_of,
     require,
     write,
 )
 from query_api.routes.parameters import ServiceOf
+from schemas.api import NamedNodePage
 from schemas.edits_api import EdgeCreation, EdgePage, EditAccepted, HandMadeEdge, NodeCreation, NodePage
 from schemas.events import DocumentDelete, DocumentUpsert
 from schemas.graph_edits import EDGE, NODE, EdgeEdit, EditKind, GraphChoice, NodeEdit, is_id_of, node_document
 from schemas.ids import Position
 from schemas.limits import is_visible
+from schemas.search import split_list
 
 router = APIRouter(tags=["graph"], route_class=ModelRoute)
 
@@ -45,23 +52,62 @@ End = Literal["source", "target"]
 OF_ITS_KIND = {"document": "document", "chunk": "chunk"}
 
 
-@router.get("/v1/nodes", summary="List the nodes that people made", responses=problem_responses(400))
+@router.get("/v1/nodes", summary="List nodes by name", responses=problem_responses(400))
 async def list_nodes(
     service: ServiceOf,
     collection: EditsCollection = "default",
-    node_type: Annotated[str | None, Query(alias="type", max_length=64, description="Only this type.")] = None,
+    prefix: Annotated[
+        str | None, Query(max_length=300, description="A word of the label, or an id, begins so, in any case.")
+    ] = None,
+    kind: Annotated[
+        list[ListedKind] | None,
+        BeforeValidator(split_list),
+        Query(description="Only nodes of these kinds, with commas between. May stand several times."),
+    ] = None,
+    node_type: Annotated[
+        str | None, Query(alias="type", max_length=64, description="Only this type, of a hand-made node or an entity.")
+    ] = None,
     cursor: Cursor = None,
     limit: Limit = 100,
     after: After = None,
     wait_seconds: WaitSeconds = 10.0,
-) -> NodePage:
-    """In the order of their ids. `/v1/entities` lists what was found in documents."""
+) -> NodePage | NamedNodePage:
+    """With `prefix` or `kind`, what has a name: nodes that people made, entities, documents, in the order of kind and
+    label; chunks and sections are found from their documents. Without them all of the nodes that people made, in the
+    order of their ids."""
+    if prefix is not None or kind is not None:
+        curation = await current_curation(service, after, wait_seconds)
+        place = None if cursor is None else _decode_place(cursor)
+
+        def read() -> NamedNodePage:
+            named = named_nodes(service, curation, collection)
+            nodes, last = named.page(kind or LISTED_KINDS, prefix or "", node_type, place, limit)
+            following = None if last is None else encode_cursor(msgspec.json.encode(last).decode())
+            return NamedNodePage(nodes=nodes, next_cursor=following)
+
+        return await service.read(read)
     nodes = (await current_edits(service, collection, after, wait_seconds)).nodes
     wanted = (name for name, node in nodes.items() if node_type is None or node.edit.type == node_type)
     page = page_of(wanted, cursor, limit)
     return NodePage(
         nodes=[hand_made_node(collection, each, nodes[each]) for each in page.ids], next_cursor=page.next_cursor
     )
+
+
+def named_nodes(service: Service, curation: Curation, collection: str) -> NamedNodes:
+    graph = service.snapshot().graph
+    return NamedNodes(graph, service.catalogues.of(graph, curation), curation.of(collection), collection)
+
+
+def _decode_place(cursor: str) -> Place:
+    """Raises ApiProblem 400."""
+    try:
+        place: Place = msgspec.json.decode(decode_cursor(cursor), type=Place)
+    except msgspec.DecodeError as error:
+        raise ApiProblem(
+            400, "Malformed cursor", "Not a cursor of this list: omit it to start from the first page."
+        ) from error
+    return place
 
 
 @router.post("/v1/nodes", status_code=202, summary="Make a node", responses=problem_responses(409))

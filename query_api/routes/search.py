@@ -15,9 +15,9 @@ from query_api.rerankers import HOW_TO_CONFIGURE
 from query_api.retrieval.search_context import SearchFailed, check_names
 from query_api.routes.parameters import ServiceOf
 from query_api.sse.events import new_retrieval_id
-from query_api.sse.stream import MEDIA_TYPE, accepts_events
+from query_api.sse.stream import accepts_events
 from schemas.errors import MalformedFilter
-from schemas.frames import Done, Meta
+from schemas.frames import EVENT_STREAM, Done, Meta
 from schemas.hits import Hit, SearchAnswer
 from schemas.search import SearchRequest
 from schemas.tracing import TRACEPARENT, well_formed
@@ -51,7 +51,7 @@ RESPONSES: dict[int | str, dict[str, Any]] = {
     200: {
         "model": SearchAnswer,
         "description": "The answer; as frames `meta`, `stage`…, `hit`…, `done` for `Accept: text/event-stream`.",
-        "content": {MEDIA_TYPE: {"schema": {"type": "string"}, "example": STREAM_EXAMPLE}},
+        "content": {EVENT_STREAM: {"schema": {"type": "string"}, "example": STREAM_EXAMPLE}},
     },
     204: {"description": "`Last-Event-ID` is that of the last frame: nothing follows; do not reconnect."},
     **problem_responses(410, 429),

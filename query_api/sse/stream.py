@@ -18,15 +18,13 @@ from query_api.retrieval.search_context import SearchFailed
 from query_api.settings import ServiceBlock
 from query_api.sse.events import EventId, new_retrieval_id
 from query_api.sse.replay import RecordedStream, ReplayBuffer
-from schemas.frames import NAMES, Reset, SearchFrame, StreamError
+from schemas.frames import EVENT_STREAM, NAMES, Reset, SearchFrame, StreamError
 from schemas.search import SearchRequest
 
 if TYPE_CHECKING:
     from query_api.index.snapshot import Snapshot
 
 log = structlog.get_logger(__name__)
-
-MEDIA_TYPE = "text/event-stream"
 
 
 class Retrieve(Protocol):
@@ -53,7 +51,7 @@ def accepts_events(accept: str | None) -> bool:
             qualities[media_type] = float(quality)
         except ValueError:
             qualities[media_type] = 0.0
-    events = qualities.get(MEDIA_TYPE, 0.0)
+    events = qualities.get(EVENT_STREAM, 0.0)
     return events > 0 and events >= qualities.get("application/json", 0.0)
 
 

@@ -50,12 +50,14 @@ def load(
     A line {"id": …, "collection": …, "deleted": true} in JSON lines deletes. What would end as a dead letter is
     refused here and listed; the rest goes in. Prints the token: search with --after TOKEN to see at least these.
     """
-    from streams.loader.loader import Loader
+    from streams.loader.loader import Loader, describe_unknown
     from streams.loader.sources import Selection
 
     loader = Loader.connect(data_dir, wait=wait, timeout_seconds=patience, quiet=as_json)
     loaded = loader.load(paths, Selection(collection, include or (), exclude or (), charset, base_uri))
     loaded.show(as_json=as_json)
+    if loaded.unknown_fields:
+        say(describe_unknown(loaded.unknown_fields), error=True)
     if loaded.refused:
         raise typer.Exit(Exit.FAILED)
 

@@ -104,7 +104,7 @@ class Batch:
                 continue
             self._note_trace(record, event.traceparent)
             if isinstance(event, DocumentUpsert):
-                self.unknown_fields += event.unknown_fields
+                self.unknown_fields += len(event.unknown_fields)
             chosen = self.chunking.get(event.key.collection)
             extractor = self.extractors.get(event.key.collection)
             self.events[event.key].append(DecodedEvent.from_record(record, event, chosen, extractor))

@@ -5,7 +5,7 @@ import json
 import shlex
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from itertools import chain
@@ -35,6 +35,8 @@ from streams.loader.sources import (
 from streams.settings import WorkerSettings
 
 SHOWN_REFUSALS = 20
+MAX_UNKNOWN_FIELDS = 1_000
+MAX_NAME_CHARACTERS = 80
 
 
 class Bar(Protocol):
@@ -94,7 +96,8 @@ def progress_bars(*, shown: bool) -> Iterator[Callable[[str], Bar]]:
 @dataclass(frozen=True)
 class Loaded:
     """What was published, and its outcomes, None without waiting. `absent` are keys of deletes of unknown documents,
-    `notes` {key: what could not be read as intended}.
+    `notes` {key: what could not be read as intended}, `unknown_fields` {name: how many envelopes hold it}, which were
+    left out, of at most MAX_UNKNOWN_FIELDS names.
 
     `seconds` are from the first record sent to the last receipt, or to the broker's last confirmation.
     """
@@ -106,6 +109,7 @@ class Loaded:
     seconds: float
     absent: list[str] = field(default_factory=list)
     notes: dict[str, list[str]] = field(default_factory=dict)
+    unknown_fields: dict[str, int] = field(default_factory=dict)
 
     def show(self, *, as_json: bool) -> None:
         if as_json:
@@ -143,6 +147,21 @@ class Loaded:
         more = len(self.absent) - SHOWN_REFUSALS
         named = [*self.absent[:SHOWN_REFUSALS], *([f"and {more} more, which --json lists"] if more > 0 else [])]
         return f"{outcome} ({', '.join(named)})"
+
+
+def describe_unknown(fields: Mapping[str, int]) -> str:
+    """A warning about fields that were left out, {name: how many envelopes hold it}."""
+    from schemas.unknown_fields import suggest_field  # pydantic, which a load without them does not need
+
+    shown = []
+    for name, count in sorted(fields.items(), key=lambda item: (-item[1], item[0]))[:SHOWN_REFUSALS]:
+        meant = suggest_field(name)
+        shown.append(f"{name!r} in {count:,}" + (f" (is {meant!r} meant?)" if meant else ""))
+    more = f" and {len(fields) - SHOWN_REFUSALS} more" if len(fields) > SHOWN_REFUSALS else ""
+    return (
+        f"Left out, as no document has such fields: {', '.join(shown)}{more}. What describes a document goes under "
+        "'metadata'."
+    )
 
 
 def suggest_collection(collection: str, absent: Iterable[str]) -> str | None:
@@ -192,6 +211,7 @@ class Loader:
         require_base_uri(selection)
         _key(selection.collection, "any")
         refused: list[Refused] = []
+        unknown: Counter[str] = Counter()
         sizes = Sizes(self.settings.limits, self.settings.kafka.max_record_bytes)
 
         def accepted() -> Iterator[Record]:
@@ -199,13 +219,17 @@ class Loader:
                 if isinstance(item, Refused):
                     refused.append(item)
                 else:
+                    for name in {name[:MAX_NAME_CHARACTERS] for name in item.unknown_fields}:
+                        if name in unknown or len(unknown) < MAX_UNKNOWN_FIELDS:
+                            unknown[name] += 1
                     yield item
 
         records = accepted()
         first = next(records, None)
         if first is None and not refused:
             require_matches(paths, selection)
-        return self._run(records if first is None else chain([first], records), refused)
+        loaded = self._run(records if first is None else chain([first], records), refused)
+        return replace(loaded, unknown_fields=dict(unknown))
 
     def delete(self, collection: str, document_ids: Sequence[str]) -> Loaded:
         """Raises WrongSetting for what cannot be a document's id."""

@@ -37,13 +37,15 @@ _BROKEN = (OSError, EOFError, lzma.LZMAError, zlib.error)
 @dataclass(frozen=True)
 class Record:
     """One record to publish; a null value deletes. `origin` says where it was read. `partition` is given for a
-    tombstone that repeats another one in a partition where its document was seen too."""
+    tombstone that repeats another one in a partition where its document was seen too. `unknown_fields` are names in an
+    envelope that no document has."""
 
     key: DocumentKey
     value: bytes | None
     headers: tuple[tuple[str, bytes], ...]
     origin: str
     partition: int | None = None
+    unknown_fields: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -277,4 +279,6 @@ def _json_line(line: bytes, origin: str, selection: Selection, sizes: Sizes) -> 
         raise MalformedEvent(
             "too_large", f"As a record it has {len(line):,} bytes; the limit is {sizes.max_record_bytes:,}."
         )
-    return Record(upsert.key, line, (("content-type", ENVELOPE_TYPE.encode()),), origin)
+    headers = (("content-type", ENVELOPE_TYPE.encode()),)
+    left_out = tuple(name for name in unknown if name not in _Head.__struct_fields__)
+    return Record(upsert.key, line, headers, origin, unknown_fields=left_out)

@@ -230,7 +230,19 @@ def test_the_example_publishes_what_is_accepted_and_prints_the_token(
         assert topic == TopicNames(KafkaSettings().topic_prefix).documents
         event = decode_document_event(key, value, headers, LimitSettings())
         assert isinstance(event, DocumentDelete if value is None else DocumentUpsert)
-        assert getattr(event, "unknown_fields", 0) == 0
+        assert getattr(event, "unknown_fields", ()) == ()
+
+
+def test_the_example_page_is_short_and_what_is_shown_of_it_is_its_own() -> None:
+    page = (ROOT / "docs" / "examples" / "search.html").read_text()
+    assert page.count("\n") < 60
+    about_pages = TEXTS["docs/sse.md"].partition("## From a page, with a key")[2]
+    shown = re.findall(r"```js\n(.*?)```", about_pages, re.DOTALL)
+    lines = [line.strip() for line in page.splitlines()]
+    assert len(shown) == 2
+    for excerpt in shown:
+        wanted = [line.strip() for line in excerpt.strip().splitlines()]
+        assert any(lines[at : at + len(wanted)] == wanted for at in range(len(lines))), excerpt
 
 
 def test_every_format_is_in_the_table() -> None:

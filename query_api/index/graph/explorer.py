@@ -76,7 +76,7 @@ class Explorer:
         """The node with at most `limit` neighbours, the heaviest edges first; equal ones in the order of the text."""
         edges, truncated = self._heaviest(ref, kinds, limit)
         others = [other for other, _ in edges]
-        nodes = self._nodes([ref, *others])
+        nodes = self.nodes([ref, *others])
         return NodeDetail(
             node=nodes[ref],
             neighbours=[Neighbour(node=nodes[other], edge=edge) for other, edge in edges],
@@ -107,11 +107,25 @@ class Explorer:
                     edges[edge.source, edge.target, edge.kind, edge.label] = edge
             frontier = following
         return Subgraph(
-            nodes=list(self._nodes(refs).values()),
+            nodes=list(self.nodes(refs).values()),
             edges=list(edges.values()),
             truncated=truncated,
             graph_position=self._view.position,
         )
+
+    def heaviest(self, ref: NodeRef, limit: int) -> tuple[dict[NodeRef, GraphEdge], bool]:
+        """The heaviest edge to each of at most `limit` other nodes, and whether there are more."""
+        best: dict[NodeRef, GraphEdge] = {}
+        for other, edge in sorted(self._edges(ref), key=_by_weight):
+            if other != ref:
+                best.setdefault(other, edge)
+        return dict(islice(best.items(), limit)), len(best) > limit
+
+    def document_of(self, ref: NodeRef) -> int | None:
+        """The number of the document that a node is or is a chunk of; None for an entity or a hand-made node."""
+        if ref.kind == "document":
+            return ref.at
+        return self._document_of_chunk(ref.at) if ref.kind == "chunk" else None
 
     def _heaviest(
         self, ref: NodeRef, kinds: frozenset[EdgeKind] | None, limit: int, *, outward: bool = False
@@ -260,7 +274,8 @@ class Explorer:
             self._entity_ids[ref.at] = entity_id(*names[ref.at]) if names else f"{ref.at:016x}"
         return self._entity_ids[ref.at]
 
-    def _nodes(self, refs: Iterable[NodeRef]) -> dict[NodeRef, GraphNode]:
+    def nodes(self, refs: Iterable[NodeRef]) -> dict[NodeRef, GraphNode]:
+        """What is shown for each of them."""
         wanted = dict.fromkeys(refs)
         chunks = {ref: self._view.chunk_id(ref.at) for ref in wanted if ref.kind == "chunk"}
         beginnings = self._chunk_labels(list(chunks.values())) if chunks else {}

@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 from enum import IntEnum
 from functools import cached_property, lru_cache
 from hashlib import blake2b
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from dateutil import parser
@@ -79,6 +79,8 @@ _BOOLEANS = ("true", "false")
 _LIKE_A_DAY = re.compile(r"\d{4}-\d{1,2}(-\d{1,2})?")
 
 Scalar = str | int | float | bool
+FieldKind = Literal["text", "number", "date", "boolean"]
+FIELD_KINDS: tuple[FieldKind, ...] = ("text", "number", "date", "boolean")
 
 
 @dataclass(frozen=True)
@@ -100,8 +102,8 @@ class Column:
 
     @cached_property
     def texts(self) -> NDArray[np.object_]:
-        """(n_distinct,) casefolded; true and false as JSON writes them."""
-        return np.array([str(value).casefold() for value in self.distinct], dtype=np.object_)
+        """(n_distinct,) casefolded, without blanks around; true and false as JSON writes them."""
+        return np.array([str(value).strip().casefold() for value in self.distinct], dtype=np.object_)
 
     @cached_property
     def numbers(self) -> NDArray[np.float64]:
@@ -159,6 +161,23 @@ class Column:
         """(n_distinct,) the values that are texts, and neither dates nor numbers written as text."""
         texts = np.array([isinstance(value, str) for value in self.distinct], dtype=np.bool_)
         return texts & np.isnan(self.spans[:, 0]) & np.isnan(self.numerals)
+
+    @cached_property
+    def kinds(self) -> NDArray[np.int8]:
+        """(n_distinct,) numbers into FIELD_KINDS: what a filter compares each value as; a year written as text is a
+        date."""
+        booleans = np.array([isinstance(value, bool) for value in self.distinct], dtype=np.bool_)
+        conditions = [booleans, ~np.isnan(self.spans[:, 0]), ~np.isnan(self.numerals)]
+        numbers = [np.int8(FIELD_KINDS.index(kind)) for kind in ("boolean", "date", "number")]
+        return np.select(conditions, numbers, np.int8(FIELD_KINDS.index("text")))
+
+    @cached_property
+    def firsts(self) -> NDArray[np.bool_]:
+        """(n_values,) False for a value that its row has already had: a list may repeat its members."""
+        pairs = self.rows.astype(np.int64) * len(self.distinct) + self.codes
+        first = np.zeros(len(pairs), dtype=np.bool_)
+        first[np.unique(pairs, return_index=True)[1]] = True
+        return first
 
     def can_be(self, wanted: str) -> bool:
         """Whether a value of this field could equal `wanted`: one does, or some are of the type that it is."""

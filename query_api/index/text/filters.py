@@ -5,7 +5,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from operator import attrgetter
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 import numpy as np
@@ -51,6 +51,8 @@ METADATA_PREFIX = "metadata."
 MAX_NAMED_FIELDS = 40
 MIN_DATE_SHARE = 0.5  # of a field's values, for a field of dates
 DAY_MS = 86_400_000
+
+D = TypeVar("D")
 
 
 @dataclass(frozen=True)
@@ -167,6 +169,7 @@ class DocumentIndex:
         self._scopes = ScopeCache(segments)
         self._filters: LRUCache[Any, Scope] = LRUCache(MAX_CACHED_SCOPES)
         self._date_fields: LRUCache[Any, tuple[str, ...]] = LRUCache(MAX_CACHED_SCOPES)
+        self._derived: LRUCache[Any, Any] = LRUCache(MAX_CACHED_SCOPES)
         self._lock = threading.Lock()
 
     def position(self, key: DocumentKey) -> tuple[int, int] | None:
@@ -187,6 +190,11 @@ class DocumentIndex:
         is refused.
         """
         return self._filtered(collection, tuple(conditions)) if conditions else Scope(collection)
+
+    @cachedmethod(attrgetter("_derived"), lock=attrgetter("_lock"))
+    def derived(self, derive: Callable[..., D], *about: str) -> D:
+        """What `derive(self, *about)` makes, kept for what was asked for last."""
+        return derive(self, *about)
 
     def warmed(self) -> "DocumentIndex":
         """This, with everything built that a search would wait for."""
@@ -280,7 +288,7 @@ class DocumentIndex:
         """The metadata fields that documents of a collection have."""
         found = {
             path
-            for segment, live in self._searched(collection)
+            for segment, live in self.in_collection(collection)
             for path, column in segment.columns.metadata_columns.items()
             if live[column.rows].any()
         }
@@ -296,14 +304,14 @@ class DocumentIndex:
     def check_field(self, field: str, collection: str | None) -> None:
         """Raises MalformedFilter for a field that no document of the collection has. In a collection without documents
         nothing is refused."""
-        searched = [(segment.columns.column(field), live) for segment, live in self._searched(collection)]
+        searched = [(segment.columns.column(field), live) for segment, live in self.in_collection(collection)]
         known = any(column is not None and live[column.rows].any() for column, live in searched)
         if not known and field not in OWN_FIELDS and any(live.any() for _, live in searched):
             raise self._unknown_field(field, collection)
 
     @cachedmethod(attrgetter("_filters"), lock=attrgetter("_lock"))
     def _filtered(self, collection: str | None, conditions: Sequence[Condition]) -> Scope:
-        searched = list(self._searched(collection))
+        searched = list(self.in_collection(collection))
         matched = [live.copy() for _, live in searched]
         for condition in conditions:
             known, comparable = False, frozenset[str]()
@@ -361,5 +369,6 @@ class DocumentIndex:
             yield first, segment
             first += len(segment.live)
 
-    def _searched(self, collection: str | None) -> Iterator[tuple[Segment[DocumentColumns], NDArray[np.bool_]]]:
+    def in_collection(self, collection: str | None) -> Iterator[tuple[Segment[DocumentColumns], NDArray[np.bool_]]]:
+        """Each segment with (n_rows,) which of its documents are live and of the collection, or of any for None."""
         return zip(self.segments, self._scopes.masks(Scope(collection)), strict=True)

@@ -32,4 +32,4 @@ def test_an_article_keeps_its_links_and_categories() -> None:
     }
     [made] = wikispeedia([article])
     envelope, unknown = decode_envelope(json.dumps(made).encode(), LimitSettings())
-    assert (envelope.links, envelope.metadata, unknown) == (["Sea"], {"category": ["A / B"]}, 0)
+    assert (envelope.links, envelope.metadata, unknown) == (["Sea"], {"category": ["A / B"]}, ())

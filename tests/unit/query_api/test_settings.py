@@ -152,3 +152,24 @@ def test_a_re_ranker_is_off_unless_one_is_named(monkeypatch: pytest.MonkeyPatch)
     assert (reranker.configured, reranker.base_url, reranker.depth) == (True, "http://localhost:8000/v1", 30)
     assert "hunter2" not in repr(reranker) + reranker.model_dump_json()
     assert RerankerSettings(provider="cross-encoder", model="a/folder").configured
+
+
+@pytest.mark.parametrize(
+    ("keys", "says"),
+    [
+        ({"READ_API_KEY": "sixteen-letters-1"}, "set THALWEG_SERVICE__API_KEY too"),
+        (
+            {"READ_API_KEY": "sixteen-letters-1", "API_KEY": "sixteen-letters-1"},
+            "choose another for THALWEG_SERVICE__READ_API_KEY",
+        ),
+        ({"READ_API_KEY": "short-letters-1", "API_KEY": "sixteen-letters-1"}, "THALWEG_SERVICE__READ_API_KEY.*16"),
+    ],
+)
+def test_a_key_that_only_reads_goes_beside_another(
+    keys: dict[str, str], says: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, key in keys.items():
+        monkeypatch.setenv(f"THALWEG_SERVICE__{name}", key)
+    with pytest.raises(WrongSetting, match=says) as wrong:
+        ServiceSettings.load()
+    assert "letters-1" not in str(wrong.value)

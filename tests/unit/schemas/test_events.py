@@ -37,7 +37,7 @@ def test_an_envelope_is_the_default_form() -> None:
         metadata={"tag": ["a"]},
         version=7,
         links=["other.md"],
-        unknown_fields=1,
+        unknown_fields=("colour",),
     )
 
 

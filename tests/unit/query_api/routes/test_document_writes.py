@@ -106,3 +106,30 @@ async def test_a_batch_the_log_does_not_take_is_no_conflict(running: Running) ->
     response = await running.http.post("/v1/documents", json=[{"id": "a", "content": "x"}] * 2)
     assert problem(response)["status"] == 503
     assert response.headers["retry-after"]
+
+
+async def test_fields_that_no_document_has_are_named_with_what_may_be_meant(
+    running: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = KeepingWriter()
+    monkeypatch.setattr(running.service.writer, "publish", log.publish)
+    sent = {"id": "a", "content": "x", "collectoin": "notes", "author": "Ada"}
+    named = [{"name": "collectoin", "suggestion": "collection"}, {"name": "author", "suggestion": None}]
+    one = await running.http.post("/v1/documents", json=sent)
+    assert (one.status_code, one.json()["unknown_fields"]) == (202, named)
+    put = await running.http.put("/v1/documents/a", json=sent)
+    assert put.json()["unknown_fields"] == named
+    batch = (await running.http.post("/v1/documents", json=[{"id": "b", "content": "x"}, sent])).json()
+    assert [each["unknown_fields"] for each in batch["accepted"]] == [[], named]
+    raw = await running.http.post("/v1/documents?id=c", content=b"x", headers={"Content-Type": "text/plain"})
+    assert raw.json() == {"token": raw.json()["token"], "documents": 1, "unknown_fields": []}
+    gone = await running.http.delete("/v1/documents/a")
+    assert "unknown_fields" not in gone.json()
+    assert not any(b"collectoin" in (value or b"") for value in log.values)
+
+
+async def test_many_and_long_unknown_fields_are_cut(running: Running, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(running.service.writer, "publish", KeepingWriter().publish)
+    sent = {"id": "a", "content": "x"} | {f"{at:02}{'n' * 500}": at for at in range(30)}
+    named = (await running.http.post("/v1/documents", json=sent)).json()["unknown_fields"]
+    assert [(each["name"][:2], len(each["name"])) for each in named] == [(f"{at:02}", 80) for at in range(10)]

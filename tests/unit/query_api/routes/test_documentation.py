@@ -69,6 +69,7 @@ def test_the_statuses_are_those_that_occur(tmp_path: Path, operation: str, statu
 
 def test_with_a_key_the_document_asks_for_it_where_the_service_does(tmp_path: Path) -> None:
     found = operations(tmp_path, api_key="a-key-of-sixteen-or-more")
-    assert {"401", "403", "421"} & found["DELETE /v1/cache"]["responses"].keys() == {"401"}
+    assert {"401", "403", "421"} & found["DELETE /v1/cache"]["responses"].keys() == {"401", "403"}
+    assert {"401", "403", "421"} & found["POST /v1/search"]["responses"].keys() == {"401"}
     assert found["GET /livez"]["security"] == []
     assert "401" not in found["GET /livez"]["responses"]

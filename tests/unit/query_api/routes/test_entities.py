@@ -59,6 +59,22 @@ async def test_a_path_to_itself_is_none(running: Running) -> None:
     assert answer["source"]["label"] == "Ada"
 
 
+async def test_any_two_nodes_are_joined_by_id_title_or_name(running: Running) -> None:
+    for source, target in (("River", "ada"), ("a/notes/river.md", "a/ada"), ("river", "Ada"), (ADA, "notes/river.md")):
+        answer = (await running.get("/v1/paths", **{"from": source, "to": target, "collection": "a"})).json()
+        assert answer["paths"], (source, target)
+        first = answer["paths"][0]["steps"]
+        assert first[0]["source"] == answer["source"]
+        assert first[-1]["target"] == answer["target"]
+        assert all(step["kind"] for step in first)
+
+
+async def test_a_document_has_no_path_to_itself(running: Running) -> None:
+    answer = (await running.get("/v1/paths", **{"from": "River", "to": "notes/river.md", "collection": "a"})).json()
+    assert answer["paths"] == []
+    assert answer["source"] == {"id": "a/notes/river.md", "label": "River", "type": "document"}
+
+
 async def test_a_sample_of_statements_is_of_what_is_there(running: Running) -> None:
     answer = (await running.get("/v1/statements", collection="nowhere", sample="2")).json()
     assert answer["statements"] == []

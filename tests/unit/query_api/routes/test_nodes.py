@@ -188,3 +188,57 @@ async def test_without_a_log_extracted_nodes_are_still_shown(running: Running) -
     assert (await running.get(f"/v1/nodes/{ADA}")).status_code == 200
     away = problem(await running.get("/v1/nodes"))
     assert (away["status"], away["title"]) == (503, "Kafka unavailable")
+
+
+async def listed(running: Running, **params: Any) -> list[tuple[str, str]]:
+    answer = await running.get("/v1/nodes", collection="a", **params)
+    assert answer.status_code == 200, answer.text
+    return [(each["kind"], each["label"]) for each in answer.json()["nodes"]]
+
+
+async def test_nodes_are_listed_by_prefix_and_kind(running: Running, log: CurationLog) -> None:
+    await post(running, "/v1/nodes", PETREL)
+    everything = [
+        ("hand_made", "Team Petrel"),
+        ("entity", "Ada"),
+        ("document", "Ada"),
+        ("document", "Report"),
+        ("document", "River"),
+    ]
+    assert await listed(running, prefix="") == everything
+    assert await listed(running, prefix="AD") == [("entity", "Ada"), ("document", "Ada")]
+    assert await listed(running, prefix="pet") == [("hand_made", "Team Petrel")]
+    assert await listed(running, prefix="notes/r") == [("document", "River")]
+    assert await listed(running, prefix="iver") == []
+    assert await listed(running, kind="document,hand_made") == [everything[0], *everything[2:]]
+    assert await listed(running, kind=["entity", "document"], prefix="r") == everything[3:]
+    assert await listed(running, prefix="", type="person") == [("entity", "Ada")]
+    assert await listed(running, prefix="", type="team") == [("hand_made", "Team Petrel")]
+    of_elsewhere = (await running.get("/v1/nodes", prefix="")).json()
+    assert of_elsewhere == {"nodes": [], "next_cursor": None}
+
+
+async def test_a_listed_node_is_found_by_its_id(running: Running, log: CurationLog) -> None:
+    made = await post(running, "/v1/nodes", PETREL)
+    for each in (await running.get("/v1/nodes", collection="a", prefix="")).json()["nodes"]:
+        found = (await running.get(f"/v1/nodes/{each['id']}", collection="a", after=made["position"])).json()["node"]
+        assert (found["kind"], found["label"]) == (each["kind"], each["label"])
+
+
+async def test_pages_of_named_nodes_hold_each_once(running: Running, log: CurationLog) -> None:
+    await post(running, "/v1/nodes", PETREL)
+    found, cursor = [], None
+    for _ in range(5):
+        params = {"collection": "a", "prefix": "", "limit": 1} | ({} if cursor is None else {"cursor": cursor})
+        page = (await running.get("/v1/nodes", **params)).json()
+        found += [(each["kind"], each["label"]) for each in page["nodes"]]
+        cursor = page["next_cursor"]
+    assert cursor is None
+    assert found == await listed(running, prefix="")
+
+
+async def test_what_names_no_kind_or_page_is_refused(running: Running, log: CurationLog) -> None:
+    kind = problem(await running.get("/v1/nodes", kind="section"))
+    assert (kind["status"], "'hand_made', 'entity' or 'document'" in kind["detail"]) == (422, True)
+    cursor = problem(await running.get("/v1/nodes", prefix="", cursor="abc"))
+    assert (cursor["status"], cursor["title"]) == (400, "Malformed cursor")

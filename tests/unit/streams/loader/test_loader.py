@@ -15,7 +15,7 @@ from schemas.errors import Failure, WrongSetting
 from schemas.receipts import NOTHING_DELETED, Receipt, encode_receipt
 from schemas.settings import StorageSettings
 from streams.cli.load import app
-from streams.loader.loader import Loaded, Loader, progress_bars, suggest_collection
+from streams.loader.loader import Loaded, Loader, describe_unknown, progress_bars, suggest_collection
 from streams.loader.publishing import ABSENT, Published, follow
 from streams.loader.sources import Record, Refused, Selection
 from streams.settings import WorkerSettings
@@ -181,3 +181,30 @@ def test_bars_that_are_not_shown_import_nothing_to_show_them_with() -> None:
         "sys.exit('rich.progress' in sys.modules)\n"
     )
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
+
+
+def test_fields_that_no_document_has_are_counted_by_name_and_warned_of(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lines = [
+        {"id": "a", "content": "x", "collectoin": "n", "author": "Ada"},
+        {"id": "b", "content": "x", "collectoin": "n", "deleted": False},
+        {"id": "c", "content": "x"},
+    ]
+    (tmp_path / "many.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    nobody = QuietLoader(WorkerSettings(), "127.0.0.1:1", wait=True, timeout_seconds=1, quiet=True)
+    monkeypatch.setattr(Loader, "connect", lambda *_, **__: nobody)
+    told = CliRunner().invoke(app, ["load", str(tmp_path), "--json"])
+    loaded = json.loads(told.stdout)
+    assert (told.exit_code, loaded["published"], loaded["refused"]) == (0, 3, [])
+    assert loaded["unknown_fields"] == {"collectoin": 2, "author": 1}
+    assert told.stderr == (
+        "Left out, as no document has such fields: 'collectoin' in 2 (is 'collection' meant?), 'author' in 1. "
+        "What describes a document goes under 'metadata'.\n"
+    )
+
+
+def test_of_many_such_fields_the_commonest_are_shown() -> None:
+    told = describe_unknown({f"f{at}": at for at in range(25)})
+    assert "'f24' in 24, " in told
+    assert "'f5' in 5 and 5 more. " in told

@@ -1,0 +1,116 @@
+"""The nodes of a collection's graph by name: documents by title or id, entities and hand-made nodes by label."""
+
+import heapq
+from collections.abc import Collection, Iterator
+from typing import Literal, NamedTuple, get_args
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from query_api.entities.catalogue import EntityCatalogue
+from query_api.index.curation import CollectionEdits
+from query_api.index.graph.segments import ViewSegment
+from query_api.index.graph.view import GraphView
+from schemas.api import GraphNode
+from schemas.ids import DocumentKey
+
+ListedKind = Literal["hand_made", "entity", "document"]  # what has a name; chunks and sections go by their documents
+MAX_LABEL_CHARACTERS = 200  # by which nodes are ordered
+LISTED_KINDS: tuple[ListedKind, ...] = get_args(ListedKind)
+
+Place = tuple[str, str, str]
+"""Where a node stands in a list: number of its kind, label in small letters, and what tells it from like ones."""
+
+
+class _Named(NamedTuple):
+    place: Place
+    node: GraphNode
+
+
+class NamedNodes:
+    """Those of one view, its catalogue, and what people added; of one collection."""
+
+    def __init__(self, view: GraphView, catalogue: EntityCatalogue, edits: CollectionEdits, collection: str) -> None:
+        self._view = view
+        self._catalogue = catalogue
+        self._edits = edits
+        self._collection = collection
+
+    def page(
+        self, kinds: Collection[ListedKind], prefix: str, node_type: str | None, after: Place | None, limit: int
+    ) -> tuple[list[GraphNode], Place | None]:
+        """At most `limit` nodes with a word of the label, or an id, that begins so, in the order of kind and label; and
+        the place of the last where more follow. `node_type` is that of hand-made nodes and entities."""
+        found = self._all(kinds, prefix.strip(), node_type)
+        following = (each for each in found if after is None or each.place > after)
+        page = heapq.nsmallest(limit + 1, following, key=lambda each: each.place)
+        more = len(page) > limit
+        return [each.node for each in page[:limit]], page[limit - 1].place if more else None
+
+    def called(self, name: str) -> GraphNode | None:
+        """The hand-made node or the document of this label or title, in any case; the first of several."""
+        wanted = name.strip().casefold()
+        found = (
+            each for each in self._all(("hand_made", "document"), name, None) if each.node.label.casefold() == wanted
+        )
+        first = min(found, key=lambda each: each.place, default=None)
+        return None if first is None else first.node
+
+    def _all(self, kinds: Collection[ListedKind], prefix: str, node_type: str | None) -> Iterator[_Named]:
+        if "hand_made" in kinds:
+            yield from self._hand_made(prefix, node_type)
+        if "entity" in kinds:
+            yield from self._entities(prefix, node_type)
+        if "document" in kinds and node_type is None:
+            for part in self._view.segments:
+                yield from self._documents(part, prefix)
+
+    def _hand_made(self, prefix: str, node_type: str | None) -> Iterator[_Named]:
+        wanted = prefix.casefold()
+        for identifier, placed in self._edits.nodes.items():
+            label, of_type = placed.edit.label, placed.edit.type
+            begins = identifier.casefold().startswith(wanted) or f" {label.casefold()}".find(f" {wanted}") >= 0
+            if begins and node_type in (None, of_type):
+                yield self._named("hand_made", identifier, label, identifier, of_type)
+
+    def _entities(self, prefix: str, node_type: str | None) -> Iterator[_Named]:
+        rows = self._catalogue.rows(collection=self._collection, prefix=prefix, entity_type=node_type)
+        for row in rows.tolist():
+            entity = self._catalogue[row]
+            yield self._named("entity", entity.id, entity.label, entity.name, entity.type)
+
+    def _documents(self, part: ViewSegment, prefix: str) -> Iterator[_Named]:
+        segment = part.segment
+        keep = ~part.deleted
+        if prefix:
+            keep = keep & (
+                _begins(segment.titles.array, prefix, words=True) | _begins(segment.document_ids.array, prefix)
+            )
+        for row in np.flatnonzero(keep).tolist():
+            if segment.collections[row] == self._collection:
+                key = DocumentKey(self._collection, segment.document_ids[row])
+                yield self._named("document", str(key), segment.titles[row], key.document_id, None, key.document_id)
+
+    def _named(
+        self,
+        kind: ListedKind,
+        identifier: str,
+        label: str,
+        unique: str,
+        of_type: str | None,
+        document: str | None = None,
+    ) -> _Named:
+        node = GraphNode(
+            id=identifier, kind=kind, label=label, collection=self._collection, document_id=document, type=of_type
+        )
+        return _Named((str(LISTED_KINDS.index(kind)), label.casefold()[:MAX_LABEL_CHARACTERS], unique), node)
+
+
+def _begins(texts: pa.Array, prefix: str, *, words: bool = False) -> NDArray[np.bool_]:
+    """(n_texts,) bool: the text, or with `words` any word of it, begins with the prefix, in any case."""
+    begins = pc.starts_with(texts, prefix, ignore_case=True)
+    if words:
+        begins = pc.or_(begins, pc.match_substring(texts, f" {prefix}", ignore_case=True))
+    return np.asarray(begins.to_numpy(zero_copy_only=False), dtype=np.bool_)
