@@ -7,6 +7,7 @@ import typer
 
 from query_api.cli.analytics import app as analytics_commands
 from query_api.cli.app import app as query_commands
+from query_api.cli.app import service_client
 from query_api.cli.collections import app as collection_commands
 from query_api.cli.dead_letters import app as dead_letter_commands
 from query_api.cli.entities import app as entity_commands
@@ -17,6 +18,7 @@ from query_api.cli.replay import app as replay_commands
 from query_api.cli.reviews import app as review_commands
 from streams.cli.app import app as stream_commands
 from streams.cli.backup import app as backup_commands
+from streams.cli.joined import Joined
 from streams.cli.load import app as document_commands
 from streams.cli.verify import app as verify_commands
 
@@ -55,6 +57,7 @@ def _print_version(wanted: bool) -> None:
 
 @app.callback()
 def options(
+    context: typer.Context,
     _version: Annotated[
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
     ] = False,
@@ -63,6 +66,7 @@ def options(
     from indexer.runtime.logs import log_to_stderr  # not for `--help` and `--version`
 
     log_to_stderr()
+    context.obj = Joined(service_client)
 
 
 def main() -> None:

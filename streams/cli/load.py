@@ -3,14 +3,26 @@
 What each needs to run is imported when it runs, so that `--help` answers at once.
 """
 
+import sys
+from contextlib import closing, contextmanager
+from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import click
 import typer
 
-from schemas.errors import Exit, plain_failures
+from schemas.errors import Exit, Failure, WrongSetting, plain_failures
 from schemas.terminal import say
+from streams.cli.joined import joined
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from streams.loader.folders import SyncPlan
+    from streams.loader.loader import Loader
+
+SHOWN_IDS = 20
 
 app = typer.Typer()
 
@@ -18,43 +30,87 @@ DataDir = Annotated[Path | None, typer.Option("--data-dir", help="The data direc
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
 Wait = Annotated[bool, typer.Option("--wait/--no-wait", help="Wait until everything is searchable.")]
 Patience = Annotated[float, typer.Option(help="Give up waiting after so many seconds without a receipt.", min=0)]
+Url = Annotated[
+    str | None,
+    typer.Option(help="Send through the query service at this address instead of Kafka, such as http://host:8420."),
+]
 Globs = list[str] | None
 
 
 @app.command()
 @plain_failures()
 def load(
+    context: typer.Context,
     paths: Annotated[
         list[str],
         typer.Argument(help="Files, folders, JSON lines of envelopes (.jsonl, also .gz, .xz and .zst), or -."),
     ],
-    collection: Annotated[str, typer.Option(help="For files, and for envelopes that name none.")] = "default",
+    collection: Annotated[
+        str, typer.Option(help="The collection of the files, and of lines that name none.")
+    ] = "default",
     include: Annotated[Globs, typer.Option(help="Take only files of a folder that match this glob.")] = None,
     exclude: Annotated[Globs, typer.Option(help="Leave out files of a folder that match this glob.")] = None,
+    root: Annotated[
+        Path | None,
+        typer.Option(
+            help="Make ids relative to this folder, also those of files named by themselves.",
+            show_default="each folder",
+        ),
+    ] = None,
+    sync: Annotated[
+        bool,
+        typer.Option("--sync", help="Also delete the documents that came from these folders and are no longer there."),
+    ] = False,
+    source: Annotated[
+        str | None,
+        typer.Option(
+            help="With --root or --sync: what documents say they came from. Give it for one folder that is "
+            "checked out in several places.",
+            show_default="the folder's name and a hash of its path",
+        ),
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Send nothing; show what would be sent and what would be deleted.")
+    ] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="With --sync: delete without asking.")] = False,
     charset: Annotated[
         str | None, typer.Option(help="Of text files that are not UTF-8 and declare none, such as iso-8859-1.")
     ] = None,
     base_uri: Annotated[
-        str | None, typer.Option(help="Gives each file an address: this, and its path. Hits show it as `uri`.")
+        str | None, typer.Option(help="Give each file an address: this, and its id. Hits show it as `uri`.")
     ] = None,
     wait: Wait = True,
     patience: Patience = 120.0,
     as_json: Json = False,
+    url: Url = None,
     data_dir: DataDir = None,
 ) -> None:
-    """Publish documents and follow them until they are searchable.
+    """Publish documents and wait until they are searchable.
 
-    A file's id is its path relative to the folder given, or its name where it is named itself; its extension tells its
-    format. So an interrupted load can be repeated: what is indexed already stays as it is.
+    A file's id is its path relative to the folder given, or to --root, or its name where it is named itself; its
+    extension tells its format. So an interrupted load can be repeated: what is indexed already stays as it is.
 
     A line {"id": …, "collection": …, "deleted": true} in JSON lines deletes. What would end as a dead letter is
     refused here and listed; the rest goes in. Prints the token: search with --after TOKEN to see at least these.
     """
-    from streams.loader.loader import Loader
-    from streams.loader.sources import Selection
+    from streams.loader.folders import Selection
 
-    loader = Loader.connect(data_dir, wait=wait, timeout_seconds=patience, quiet=as_json)
-    loaded = loader.load(paths, Selection(collection, include or (), exclude or (), charset, base_uri))
+    selection = Selection(
+        collection,
+        include or (),
+        exclude or (),
+        charset,
+        base_uri,
+        root,
+        source,
+        marked=sync or root is not None or source is not None,
+    )
+    with _loader(context, url, data_dir, wait=wait, patience=patience, quiet=as_json) as loader:
+        if dry_run:
+            loader.rehearse(paths, selection, sync=sync).show(as_json=as_json)
+            return
+        agree = partial(_agree, yes=yes) if sync else None
+        loaded = loader.load(paths, selection, agree)
     loaded.show(as_json=as_json)
     if loaded.refused:
         raise typer.Exit(Exit.FAILED)
@@ -63,21 +119,69 @@ def load(
 @app.command()
 @plain_failures()
 def delete(
+    context: typer.Context,
     document_ids: Annotated[list[str], typer.Argument(help="Ids of the documents, without their collection.")],
     collection: Annotated[str, typer.Option(help="Their collection.")] = "default",
     wait: Wait = True,
     patience: Patience = 120.0,
     as_json: Json = False,
+    url: Url = None,
     data_dir: DataDir = None,
 ) -> None:
     """Delete documents from both stores. Prints the token."""
-    from streams.loader.loader import Loader, suggest_collection
+    from streams.loader.loader import suggest_collection
 
-    loader = Loader.connect(data_dir, wait=wait, timeout_seconds=patience, quiet=as_json)
-    deleted = loader.delete(collection, document_ids)
+    with _loader(context, url, data_dir, wait=wait, patience=patience, quiet=as_json) as loader:
+        deleted = loader.delete(collection, document_ids)
     deleted.show(as_json=as_json)
     if (hint := suggest_collection(collection, deleted.absent)) is not None:
         say(hint, error=True)
+
+
+@contextmanager
+def _loader(
+    context: typer.Context, url: str | None, data_dir: Path | None, *, wait: bool, patience: float, quiet: bool
+) -> "Iterator[Loader]":
+    """To Kafka, or to the service at `url`."""
+    from streams.loader.loader import Loader
+
+    if url is None:
+        yield Loader.connect(data_dir, wait=wait, timeout_seconds=patience, quiet=quiet)
+        return
+    service = joined(context).service_client(url, data_dir)
+    with closing(service):
+        yield Loader.connect(data_dir, wait=wait, timeout_seconds=patience, quiet=quiet, service=service)
+
+
+def _agree(plan: "SyncPlan", *, yes: bool) -> None:
+    """Show what would be deleted, and ask. Raises WrongSetting where nobody can be asked or most would go, Failure for
+    a no."""
+    if plan.unmarked:
+        say(
+            f"Not in the folder, but not known to have come from it, so they stay ({len(plan.unmarked):,}): "
+            f"{_few(plan.unmarked)}. 'thalweg delete' deletes them.",
+            error=True,
+        )
+    if not plan.gone:
+        return
+    say(f"Left the folder, to be deleted ({len(plan.gone):,} of {plan.known:,}): {_few(plan.gone)}.", error=True)
+    if yes:
+        return
+    if (reason := plan.why_not()) is not None:
+        raise WrongSetting(reason)
+    if not is_interactive():
+        raise WrongSetting("Nobody is there to be asked, so nothing was sent: to delete them, add --yes.")
+    if not typer.confirm(f"Delete {len(plan.gone):,} documents?", err=True):
+        raise Failure("Nothing was sent or deleted.")
+
+
+def is_interactive() -> bool:
+    """Whether a person can answer."""
+    return sys.stdin.isatty()
+
+
+def _few(names: "Sequence[str]") -> str:
+    return ", ".join(names[:SHOWN_IDS]) + (", …" if len(names) > SHOWN_IDS else "")
 
 
 @app.command()
@@ -93,8 +197,8 @@ def export(
     """
     from indexer.errors import IncompatibleGeneration
     from indexer.read.export import exported
-    from schemas.errors import Failure
-    from streams.loader.loader import progress_bars, settings_for
+    from streams.loader.loader import settings_for
+    from streams.loader.progress import progress_bars
 
     try:
         count, envelopes = exported(settings_for(data_dir).storage.data_dir)

@@ -129,7 +129,8 @@ def _repair(settings: "WorkerSettings", mending: "Mending", *, shown: bool) -> t
     from kafka.errors import KafkaError
 
     from indexer.generations import current_generation
-    from streams.loader.loader import bootstrap_servers, progress_bars
+    from streams.loader.loader import bootstrap_servers
+    from streams.loader.progress import progress_bars
     from streams.verification.repair import Orders, require_worker
 
     if not mending:
@@ -173,7 +174,8 @@ def _hold_against_log(
     from indexer.read.lance import LanceReader
     from kafka_client.sync_clients import answers_metadata
     from schemas.errors import Unreachable
-    from streams.loader.loader import bootstrap_servers, progress_bars
+    from streams.loader.loader import bootstrap_servers
+    from streams.loader.progress import progress_bars
     from streams.verification.log import InstallationLog
 
     generation = current_generation(settings.storage.data_dir)
