@@ -3,8 +3,10 @@
 What each needs to run is imported when it runs, so that `--help` answers at once.
 """
 
+import json
 import sys
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -12,14 +14,14 @@ from typing import TYPE_CHECKING, Annotated
 import click
 import typer
 
-from schemas.errors import Exit, Failure, WrongSetting, plain_failures
+from schemas.errors import Exit, Failure, WrongSetting, complain, plain_failures
 from schemas.terminal import say
 from streams.cli.joined import joined
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
-    from streams.loader.folders import SyncPlan
+    from streams.loader.folders import Selection, SyncPlan
     from streams.loader.loader import Loader
 
 SHOWN_IDS = 20
@@ -61,10 +63,13 @@ def load(
         bool,
         typer.Option("--sync", help="Also delete the documents that came from these folders and are no longer there."),
     ] = False,
+    watch: Annotated[
+        bool, typer.Option("--watch", help="Then follow the folders, and send what changes, until Ctrl-C.")
+    ] = False,
     source: Annotated[
         str | None,
         typer.Option(
-            help="With --root or --sync: what documents say they came from. Give it for one folder that is "
+            help="With --root, --sync or --watch: what documents say they came from. Give it for one folder that is "
             "checked out in several places.",
             show_default="the folder's name and a hash of its path",
         ),
@@ -103,13 +108,16 @@ def load(
         base_uri,
         root,
         source,
-        marked=sync or root is not None or source is not None,
+        marked=sync or watch or root is not None or source is not None,
     )
     with _loader(context, url, data_dir, wait=wait, patience=patience, quiet=as_json) as loader:
         if dry_run:
             loader.rehearse(paths, selection, sync=sync).show(as_json=as_json)
             return
         agree = partial(_agree, yes=yes) if sync else None
+        if watch:
+            _watch(loader, paths, selection, agree, as_json=as_json)
+            return
         loaded = loader.load(paths, selection, agree)
     loaded.show(as_json=as_json)
     if loaded.refused:
@@ -182,6 +190,30 @@ def is_interactive() -> bool:
 
 def _few(names: "Sequence[str]") -> str:
     return ", ".join(names[:SHOWN_IDS]) + (", …" if len(names) > SHOWN_IDS else "")
+
+
+def _watch(
+    loader: "Loader",
+    paths: list[str],
+    selection: "Selection",
+    agree: "Callable[[SyncPlan], None] | None",
+    *,
+    as_json: bool,
+) -> None:
+    """Load, then follow until Ctrl-C. What a load refuses does not end it."""
+    from streams.loader.watching import Event, Watcher, wakes
+
+    def tell(event: Event) -> None:
+        say(json.dumps(asdict(event)) if as_json else event.sentence())
+
+    loader.check(paths, selection)
+    watcher = Watcher(loader, paths, selection, tell, complain)
+    picture = watcher.look()
+    loader.load(paths, selection, agree).show(as_json=as_json)
+    if not as_json:
+        say(f"Following {', '.join(paths)}. Ctrl-C ends it.")
+    with suppress(KeyboardInterrupt):
+        watcher.follow(picture, wakes(paths))
 
 
 @app.command()

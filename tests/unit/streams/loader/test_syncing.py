@@ -146,6 +146,7 @@ def test_a_root_or_a_folder_that_is_not_there_is_refused(folder: Path, collectio
     assert (done.exit_code, "There is no file or folder" in done.stderr) == (Exit.FAILED, True)
     for path in ("-", folder / "a.md"):
         assert load(path, "--sync", "--yes").exit_code == Exit.USAGE
+        assert load(path, "--watch").exit_code == Exit.USAGE
     assert collection.sent == []
 
 
