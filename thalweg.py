@@ -1,7 +1,7 @@
 """The command `thalweg`: the worker's commands and the query service's, under one name."""
 
 from importlib.metadata import version
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -18,13 +18,19 @@ from query_api.cli.replay import app as replay_commands
 from query_api.cli.reviews import app as review_commands
 from streams.cli.app import app as stream_commands
 from streams.cli.backup import app as backup_commands
+from streams.cli.config import app as config_commands
 from streams.cli.joined import Joined
 from streams.cli.load import app as document_commands
 from streams.cli.verify import app as verify_commands
 
+if TYPE_CHECKING:
+    from schemas.settings import ProcessSettings
+
 app = typer.Typer(
     name="thalweg",
     help="An event-driven streaming indexer: documents in on Kafka, hybrid search out over Server-Sent Events.",
+    epilog="Settings come from the file thalweg.toml ('thalweg init' writes one) and from environment variables; "
+    "'thalweg config show' says what is in force.",
     no_args_is_help=True,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
@@ -34,6 +40,7 @@ for commands in (
     stream_commands,
     document_commands,
     verify_commands,
+    config_commands,
     query_commands,
     dead_letter_commands,
     analytics_commands,
@@ -66,7 +73,13 @@ def options(
     from indexer.runtime.logs import log_to_stderr  # not for `--help` and `--version`
 
     log_to_stderr()
-    context.obj = Joined(service_client)
+    context.obj = Joined(service_client, _service_settings)
+
+
+def _service_settings() -> "type[ProcessSettings]":
+    from query_api.settings import ServiceSettings
+
+    return ServiceSettings
 
 
 def main() -> None:

@@ -10,19 +10,21 @@ import typer
 from schemas.errors import WrongSetting
 
 if TYPE_CHECKING:
+    from schemas.settings import ProcessSettings
     from streams.loader.service import Service
 
 
 @dataclass(frozen=True)
 class Joined:
     """`service_client` opens a client of the service at an address, with the key that the settings name; its second
-    argument is the data directory of the command line."""
+    argument is the data directory of the command line. `service_settings` imports the class of its settings."""
 
     service_client: "Callable[[str, Path | None], Service]"
+    service_settings: "Callable[[], type[ProcessSettings]]"
 
 
 def joined(context: typer.Context) -> Joined:
-    """What was handed down. Raises WrongSetting where nothing was: the commands run without `thalweg`."""
+    """What was handed down. Raises WrongSetting where nothing was: the command runs without `thalweg`."""
     if not isinstance(context.obj, Joined):
-        raise WrongSetting("--url needs the command 'thalweg' itself.")
+        raise WrongSetting("This needs the command 'thalweg' itself.")
     return context.obj

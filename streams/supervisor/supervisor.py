@@ -16,6 +16,7 @@ from indexer.errors import DamagedStore, IncompatibleGeneration, NewerGeneration
 from indexer.generations import current_manifest
 from schemas.errors import WrongSetting
 from schemas.runtime import Running, announce, withdraw
+from schemas.settings_file import CONFIG_FILE_VARIABLE, find_file
 from schemas.topics import topic_specs
 from streams.embedded_kafka.broker import BrokerSettings, EmbeddedKafka
 from streams.embedded_kafka.jars import FetchProgress
@@ -211,6 +212,7 @@ class Supervisor:
         environment = {
             **self._environment,
             "PYTHONUNBUFFERED": "1",
+            **self._settings_file(data_dir),
             "THALWEG_KAFKA__BOOTSTRAP_SERVERS": bootstrap_servers,
             "THALWEG_STORAGE__DATA_DIR": str(data_dir),
             "THALWEG_WORKER__METRICS_PORT": str(metrics_port),
@@ -235,6 +237,11 @@ class Supervisor:
                 grace_seconds=_SERVICE_GRACE_SECONDS,
             ),
         ]
+
+    def _settings_file(self, data_dir: Path) -> dict[str, str]:
+        """The parts read the file that was found here, wherever that was."""
+        file = find_file(data_dir)
+        return {} if file is None else {CONFIG_FILE_VARIABLE: str(file.absolute())}
 
     @asynccontextmanager
     async def _running(self, part: Part) -> AsyncIterator[RunningPart]:

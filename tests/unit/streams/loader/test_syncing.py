@@ -152,4 +152,4 @@ def test_a_root_or_a_folder_that_is_not_there_is_refused(folder: Path, collectio
 
 def test_an_address_needs_the_command_itself(folder: Path) -> None:
     done = load(folder, "--url", "http://127.0.0.1:1")
-    assert (done.exit_code, "--url needs the command 'thalweg' itself" in done.stderr) == (Exit.USAGE, True)
+    assert (done.exit_code, "This needs the command 'thalweg' itself" in done.stderr) == (Exit.USAGE, True)
