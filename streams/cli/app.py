@@ -54,8 +54,8 @@ def up(
     import asyncio
 
     from schemas.runtime import Running
-    from streams.embedded_kafka.jars import JarProgress
     from streams.supervisor.data_directory import make_directory, set_umask
+    from streams.supervisor.steps import StartSteps
     from streams.supervisor.supervisor import Supervisor, UpSettings
 
     _quiet_kafka_client()
@@ -74,13 +74,13 @@ def up(
         )
 
     async def run() -> None:
-        with closing(JarProgress()) as progress:
+        with closing(StartSteps()) as steps:
             await Supervisor(
                 settings,
                 environment=os.environ,
                 say=complain,
                 ready=ready,
-                progress=progress,
+                steps=steps,
                 show_logs=_show_log_line if verbose else None,
             ).run()
 
