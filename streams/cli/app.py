@@ -23,7 +23,8 @@ topics_app = typer.Typer(no_args_is_help=True, help="Make the topics, or look at
 app.add_typer(topics_app, name="topics")
 
 DataDir = Annotated[
-    Path | None, typer.Option(help="Directory for everything on disk.", show_default="thalweg-data", file_okay=False)
+    Path | None,
+    typer.Option(help="The data directory: everything on disk.", show_default="thalweg-data", file_okay=False),
 ]
 KafkaPort = Annotated[
     int | None,

@@ -31,7 +31,7 @@ app = typer.Typer()
 DataDir = Annotated[Path | None, typer.Option("--data-dir", help="The data directory of the `thalweg up` to talk to.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
 Wait = Annotated[bool, typer.Option("--wait/--no-wait", help="Wait until everything is searchable.")]
-Patience = Annotated[float, typer.Option(help="Give up waiting after so many seconds without a receipt.", min=0)]
+Patience = Annotated[float, typer.Option(help="Give up waiting when nothing was indexed for so many seconds.", min=0)]
 Url = Annotated[
     str | None,
     typer.Option(help="Send through the query service at this address instead of Kafka, such as http://host:8420."),
@@ -45,7 +45,10 @@ def load(
     context: typer.Context,
     paths: Annotated[
         list[str],
-        typer.Argument(help="Files, folders, JSON lines of envelopes (.jsonl, also .gz, .xz and .zst), or -."),
+        typer.Argument(
+            help="Files, folders, JSON lines with a document each (.jsonl, also .gz, .xz, .zst), or - for such lines "
+            "on standard input."
+        ),
     ],
     collection: Annotated[
         str, typer.Option(help="The collection of the files, and of lines that name none.")
@@ -79,7 +82,10 @@ def load(
     ] = False,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="With --sync: delete without asking.")] = False,
     charset: Annotated[
-        str | None, typer.Option(help="Of text files that are not UTF-8 and declare none, such as iso-8859-1.")
+        str | None,
+        typer.Option(
+            help="The character set of text that is not UTF-8 and does not say so itself, such as iso-8859-1."
+        ),
     ] = None,
     base_uri: Annotated[
         str | None, typer.Option(help="Give each file an address: this, and its id. Hits show it as `uri`.")
@@ -95,8 +101,8 @@ def load(
     A file's id is its path relative to the folder given, or to --root, or its name where it is named itself; its
     extension tells its format. So an interrupted load can be repeated: what is indexed already stays as it is.
 
-    A line {"id": …, "collection": …, "deleted": true} in JSON lines deletes. What would end as a dead letter is
-    refused here and listed; the rest goes in. Prints the token: search with --after TOKEN to see at least these.
+    A line {"id": …, "collection": …, "deleted": true} in JSON lines deletes. What cannot be indexed is refused and
+    listed, with exit code 1; the rest goes in. Prints the token: search with --after TOKEN to see at least these.
     """
     from streams.loader.folders import Selection
 
@@ -136,7 +142,7 @@ def delete(
     url: Url = None,
     data_dir: DataDir = None,
 ) -> None:
-    """Delete documents from both stores. Prints the token."""
+    """Delete documents, from searches and from the graph. Prints the token."""
     from streams.loader.loader import suggest_collection
 
     with _loader(context, url, data_dir, wait=wait, patience=patience, quiet=as_json) as loader:
@@ -219,7 +225,7 @@ def _watch(
 @app.command()
 @plain_failures()
 def export(
-    file: Annotated[Path, typer.Argument(help="Where to write JSON lines of envelopes; - for standard output.")],
+    file: Annotated[Path, typer.Argument(help="Where to write the JSON lines; - for standard output.")],
     data_dir: DataDir = None,
 ) -> None:
     """Write the documents that the stores hold, as JSON lines that `thalweg load` takes.

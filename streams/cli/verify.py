@@ -58,7 +58,7 @@ def verify(
 ) -> None:
     """Hold every file and row against its checksum, the two stores against each other, and both against the log.
 
-    Beside a running worker; nothing is changed, but by --repair. The digest is of content: equal content has an equal
+    The worker may run meanwhile; only --repair changes anything. The digest is of content: equal content has an equal
     digest. Exits with 1 when anything differs or does not balance.
     """
     import msgspec
