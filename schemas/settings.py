@@ -199,7 +199,8 @@ class ProcessSettings(BaseSettings):
 
 def _data_dir_of(overrides: Mapping[str, Any]) -> Path | None:
     """The data directory of the command line."""
-    directory = overrides.get("storage", {}).get("data_dir")
+    storage = overrides.get("storage", {})
+    directory = storage.get("data_dir") if isinstance(storage, Mapping) else storage.data_dir
     return None if directory is None else Path(directory)
 
 

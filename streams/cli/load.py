@@ -214,8 +214,9 @@ def _watch(
 
     loader.check(paths, selection)
     watcher = Watcher(loader, paths, selection, tell, complain)
+    loader.publisher.documents(selection.collection)  # which deletes need: where it is unknown, that is said first
     picture = watcher.look()
-    loader.load(paths, selection, agree).show(as_json=as_json)
+    loader.load(paths, selection, agree, may_be_empty=True).show(as_json=as_json)
     if not as_json:
         say(f"Following {', '.join(paths)}. Ctrl-C ends it.")
     with suppress(KeyboardInterrupt):

@@ -161,14 +161,19 @@ class Loader:
         return cls(settings, publisher, wait, timeout_seconds, quiet)
 
     def load(
-        self, paths: Sequence[str], selection: Selection, agree: Callable[[SyncPlan], None] | None = None
+        self,
+        paths: Sequence[str],
+        selection: Selection,
+        agree: Callable[[SyncPlan], None] | None = None,
+        *,
+        may_be_empty: bool = False,
     ) -> Loaded:
         """Every document the paths hold. What would end as a dead letter is not published but listed as refused.
 
         With `agree`, what left the folders is deleted afterwards; `agree` is shown what that is before anything is
         sent, and raises where it is not to be. Raises Failure when a path does not exist, WrongSetting for what cannot
-        be a collection's name, is no character set or begins no address, and where folders hold no file that is
-        selected.
+        be a collection's name, is no character set or begins no address, and, unless they `may_be_empty`, where
+        folders hold no file that is selected.
         """
         self.check(paths, selection)
         plan = None
@@ -178,7 +183,7 @@ class Loader:
         refused: list[Refused] = []
         records = self._records(paths, selection, refused, plan)
         first = next(records, None)
-        if first is None and not refused:
+        if first is None and not refused and not may_be_empty:
             require_matches(paths, selection)
         loaded = self._run(records if first is None else chain([first], records), refused)
         return loaded if plan is None else replace(loaded, left_folder=plan.gone)
@@ -206,6 +211,8 @@ class Loader:
         require_paths(paths, selection)
         require_charset(selection)
         require_base_uri(selection)
+        if selection.source is not None and not selection.source.strip():
+            raise WrongSetting("--source is a name of the folder, such as handbook; it cannot be empty.")
         _key(selection.collection, "any")
 
     @property

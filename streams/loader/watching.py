@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, NamedTuple
 
+from indexer.parsing import media_type_of
 from schemas.errors import Failure, WrongSetting
 from schemas.ids import DocumentKey
 from streams.loader.folders import Found, Refused, Selection, find_files
@@ -148,7 +149,7 @@ class Watcher:
             if not events:
                 return self._kept(now, before)
             try:
-                told = self._send(events, now)
+                told = self._send(events, before, now)
             except WrongSetting:
                 raise
             except Failure as failure:
@@ -165,10 +166,12 @@ class Watcher:
         """The picture to compare with: what a hole hides is still as it was."""
         return Picture(before.files | now.files, []) if now.holes else now
 
-    def _send(self, events: Sequence[Event], now: Picture) -> list[Event]:
+    def _send(self, events: Sequence[Event], before: Picture, now: Picture) -> list[Event]:
         """The events with what became of them. Upserts go first: a renamed document is never missing."""
         outcomes: dict[str, str] = {}
         of_files: dict[str, list[str]] = {}
+        left = [each.before or each.document_id for each in events if each.change in {"deleted", "renamed"}]
+        ours = self._ours([before.files[document_id][0] for document_id in left])
 
         def records() -> Iterator[Record]:
             for event in events:
@@ -182,13 +185,10 @@ class Watcher:
                         yield item
                     else:
                         outcomes[event.document_id] = f"refused: {item.message}"
-            for event in events:
-                left = event.before if event.change == "renamed" else event.document_id
-                if event.change in {"deleted", "renamed"} and left is not None and not is_json_lines(Path(left)):
-                    key = DocumentKey(self.selection.collection, left)
-                    if event.change == "deleted":
-                        of_files[left] = [str(key)]
-                    yield tombstone(key, left)
+            for document_id in sorted(ours):
+                key = DocumentKey(self.selection.collection, document_id)
+                of_files.setdefault(document_id, []).append(str(key))
+                yield tombstone(key, document_id)
 
         patience = self.loader.timeout_seconds if self.loader.wait else None
         followed = self.loader.publisher.send(records(), Published(), lambda _name: NoBar(), patience)
@@ -202,13 +202,31 @@ class Watcher:
             for event in events
         ]
 
+    def _ours(self, files: Sequence[Found]) -> set[str]:
+        """Of files that left, the ids whose documents carry the folder's mark: these are deleted. What was refused,
+        stands in JSON lines, or came from elsewhere since, is not. Without waiting, a document may not be listed yet:
+        it counts as the folder's if it was sent."""
+        if not files:
+            return set()
+        documents = {each.document_id: each.mark for each in self.loader.publisher.documents(self.selection.collection)}
+        if not self.loader.wait:
+            documents = {each.document_id: each.mark for each in files if _is_document(each)} | documents
+        return {
+            each.document_id for each in files if each.mark is not None and documents.get(each.document_id) == each.mark
+        }
+
+
+def _is_document(found: Found) -> bool:
+    """Whether a file of this name may have been sent as a document by itself."""
+    return media_type_of(found.file.name) is not None and not is_json_lines(found.file)
+
 
 def _outcome(keys: Sequence[str], followed: Followed) -> str:
     """What became of a file's records; of several, how many of each."""
     messages = {item.origin: item.message for item in followed.refused}
     named = [followed.of_keys.get(key, "refused" if key in messages else "published") for key in keys]
     if not named:
-        return "its documents stay"  # a file of JSON lines: they are not known by it
+        return "no document came from it"
     if len(named) == 1:
         return f"{named[0]}: {messages[keys[0]]}" if keys[0] in messages else named[0]
     return ", ".join(f"{named.count(each)} {each}" for each in sorted(set(named)))

@@ -147,6 +147,7 @@ def test_a_root_or_a_folder_that_is_not_there_is_refused(folder: Path, collectio
     for path in ("-", folder / "a.md"):
         assert load(path, "--sync", "--yes").exit_code == Exit.USAGE
         assert load(path, "--watch").exit_code == Exit.USAGE
+    assert load(folder, "--source", " ").exit_code == Exit.USAGE
     assert collection.sent == []
 
 

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -10,11 +10,11 @@ import pytest
 
 from schemas.errors import Unreachable, WrongSetting
 from schemas.receipts import Receipt
-from streams.loader.folders import KnownDocument, Selection
+from streams.loader.folders import SOURCE_HEADER, KnownDocument, Selection
 from streams.loader.loader import Loader
 from streams.loader.publishing import Followed, Published
 from streams.loader.sources import Record
-from streams.loader.watching import Event, Watcher
+from streams.loader.watching import Event, Picture, Watcher
 from streams.settings import WorkerSettings
 
 
@@ -24,6 +24,7 @@ class RecordingPublisher:
 
     away: int = 0
     sent: list[tuple[str, bytes | None]] = field(default_factory=list)
+    held: dict[str, str | None] = field(default_factory=dict)
 
     def send(self, records: Iterable[Record], published: Published, _bars: Any, _patience: float | None) -> Followed:
         if self.away:
@@ -32,12 +33,16 @@ class RecordingPublisher:
         followed = Followed()
         for number, record in enumerate(records):
             self.sent.append((record.key.document_id, record.value))
+            self.held.pop(record.key.document_id, None)
+            if record.value is not None:
+                mark = dict(record.headers).get(SOURCE_HEADER)
+                self.held[record.key.document_id] = mark.decode() if mark else None
             outcome: Any = "deleted" if record.value is None else "indexed"
             followed.take(Receipt(key=str(record.key), outcome=outcome, partition=0, offset=number, generation="g"))
         return followed
 
     def documents(self, _collection: str) -> list[KnownDocument]:
-        return []
+        return [KnownDocument(document_id, mark) for document_id, mark in self.held.items()]
 
 
 @dataclass
@@ -60,7 +65,9 @@ class Story:
             self.complaints.append,
             self.pauses.append,
         )
-        self.picture = self.watcher.look()
+        self.picture = Picture({}, [])
+        self.wake()
+        self.publisher.sent.clear()
 
     def wake(self) -> list[tuple[str, str, str]]:
         """What is told of the changes since the last time."""
@@ -153,7 +160,33 @@ def test_lines_of_a_file_count_together_and_stay_when_it_goes(story: Story) -> N
     lines.write_text('{"id": "x", "content": "one"}\n{"id": "y", "content": "two"}\n')
     assert story.wake() == [("created", "some.jsonl", "2 indexed")]
     lines.unlink()
-    assert story.wake() == [("deleted", "some.jsonl", "its documents stay")]
+    assert story.wake() == [("deleted", "some.jsonl", "no document came from it")]
+    assert {"x", "y"} <= story.publisher.held.keys()
+
+
+def test_a_document_that_came_from_elsewhere_since_stays_when_its_file_goes(story: Story) -> None:
+    story.publisher.held["a.md"] = None
+    for name in ("a.md", "b.md"):
+        (story.folder / name).unlink()
+    assert story.wake() == [("deleted", "a.md", "no document came from it"), ("deleted", "b.md", "deleted")]
+    assert story.publisher.sent == [("b.md", None)]
+
+
+def test_a_name_that_is_not_utf_8_is_refused_when_it_comes_and_nothing_when_it_goes(story: Story) -> None:
+    odd = story.folder / os.fsdecode(b"caf\xe9.md")
+    odd.write_text("# Words")
+    [(_, _, outcome)] = story.wake()
+    assert outcome == "refused: The file's name is not UTF-8; rename it."
+    odd.unlink()
+    assert story.wake() == [("deleted", "caf\udce9.md", "no document came from it")]
+    assert story.publisher.sent == []
+
+
+def test_without_waiting_what_was_sent_counts_before_it_is_listed(story: Story) -> None:
+    story.watcher.loader = replace(story.watcher.loader, wait=False)
+    story.publisher.held.clear()
+    (story.folder / "a.md").unlink()
+    assert story.wake() == [("deleted", "a.md", "deleted")]
 
 
 def test_a_file_cannot_be_watched(story: Story) -> None:
