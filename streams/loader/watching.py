@@ -168,7 +168,7 @@ class Watcher:
 
     def _send(self, events: Sequence[Event], before: Picture, now: Picture) -> list[Event]:
         """The events with what became of them. Upserts go first: a renamed document is never missing."""
-        outcomes: dict[str, str] = {}
+        refused: dict[str, str] = {}
         of_files: dict[str, list[str]] = {}
         left = [each.before or each.document_id for each in events if each.change in {"deleted", "renamed"}]
         ours = self._ours([before.files[document_id][0] for document_id in left])
@@ -184,7 +184,7 @@ class Watcher:
                         keys.append(str(item.key))
                         yield item
                     else:
-                        outcomes[event.document_id] = f"refused: {item.message}"
+                        refused[event.document_id] = f"refused: {item.message}"
             for document_id in sorted(ours):
                 key = DocumentKey(self.selection.collection, document_id)
                 of_files.setdefault(document_id, []).append(str(key))
@@ -196,7 +196,7 @@ class Watcher:
             Event(
                 event.change,
                 event.document_id,
-                outcomes.get(event.document_id) or _outcome(of_files.get(event.document_id, []), followed),
+                _outcome(of_files.get(event.document_id, []), followed, refused.get(event.document_id)),
                 event.before,
             )
             for event in events
@@ -221,8 +221,10 @@ def _is_document(found: Found) -> bool:
     return media_type_of(found.file.name) is not None and not is_json_lines(found.file)
 
 
-def _outcome(keys: Sequence[str], followed: Followed) -> str:
-    """What became of a file's records; of several, how many of each."""
+def _outcome(keys: Sequence[str], followed: Followed, refused: str | None) -> str:
+    """What became of a file's records; of several, how many of each, and why the last that was refused here was."""
+    if refused is not None:
+        return f"{_outcome(keys, followed, None)}; {refused}" if keys else refused
     messages = {item.origin: item.message for item in followed.refused}
     named = [followed.of_keys.get(key, "refused" if key in messages else "published") for key in keys]
     if not named:

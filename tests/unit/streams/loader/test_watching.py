@@ -159,6 +159,9 @@ def test_lines_of_a_file_count_together_and_stay_when_it_goes(story: Story) -> N
     lines = story.folder / "some.jsonl"
     lines.write_text('{"id": "x", "content": "one"}\n{"id": "y", "content": "two"}\n')
     assert story.wake() == [("created", "some.jsonl", "2 indexed")]
+    lines.write_text('{"id": "x", "content": "more"}\n{"id": "z"}\n')
+    [(change, _, outcome)] = story.wake()
+    assert (change, outcome.partition(":")[0]) == ("changed", "indexed; refused")
     lines.unlink()
     assert story.wake() == [("deleted", "some.jsonl", "no document came from it")]
     assert {"x", "y"} <= story.publisher.held.keys()
