@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from indexer.extraction.metadata import label_text, metadata_statements
 from schemas.errors import Failure, WrongSetting
 from streams.loader.folders import Found, KnownDocument, Missing, Refused, Selection, SyncPlan, find_files, plan_sync
 
@@ -72,6 +73,14 @@ def test_a_folders_mark_is_its_own_unless_it_is_named(tmp_path: Path) -> None:
     assert one != two
     assert one.startswith("folder:/docs-")
     assert marked(tmp_path, source="our docs").mark_of(tmp_path) == "folder:/our%20docs"
+
+
+def test_a_mark_is_no_fact_and_no_search_word(tmp_path: Path) -> None:
+    for source in (None, "our handbook", "Team Petrel"):
+        metadata = {"loaded_from": marked(tmp_path, source=source).mark_of(tmp_path / "Handbook")}
+        assert label_text(metadata) == ""
+        assert list(metadata_statements("d", "A title", (), metadata, None)) == []
+    assert list(metadata_statements("d", "A title", (), {"loaded_from": "Team Petrel"}, None))
 
 
 def test_only_documents_with_the_folders_mark_and_without_a_file_go(tmp_path: Path) -> None:
