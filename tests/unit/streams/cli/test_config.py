@@ -25,6 +25,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         monkeypatch.delenv(name, raising=False)
     for module in ("schemas.settings_file", "streams.cli.config"):
         monkeypatch.setattr(f"{module}.user_config_dir", lambda: tmp_path / "config")
+    monkeypatch.setattr("indexer.runtime.logs.log_to_stderr", lambda: None)  # other tests capture logs
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
