@@ -3,12 +3,13 @@
 import inspect
 from collections.abc import Mapping
 from importlib.metadata import version
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from query_api.cli.analytics import app as analytics_commands
 from query_api.cli.app import app as query_commands
+from query_api.cli.app import service_client
 from query_api.cli.collections import app as collection_commands
 from query_api.cli.dead_letters import app as dead_letter_commands
 from query_api.cli.entities import app as entity_commands
@@ -20,16 +21,25 @@ from query_api.cli.reviews import app as review_commands
 from query_api.cli.search import app as search_commands
 from streams.cli.app import app as stream_commands
 from streams.cli.backup import app as backup_commands
+from streams.cli.config import app as config_commands
+from streams.cli.joined import Joined
 from streams.cli.load import app as document_commands
 from streams.cli.verify import app as verify_commands
+
+if TYPE_CHECKING:
+    from schemas.settings import ProcessSettings
 
 EXIT_CODES = (
     "Exit codes: 0 done, 1 failed, 2 a wrong option or setting, 3 no answer from the broker or the service, 4 a port "
     "or data directory in use, 5 no access, 6 something on disk is damaged, 130 ended by Ctrl-C."
 )
+SETTINGS = (
+    "Settings come from the file thalweg.toml ('thalweg init' writes one) and from environment variables; "
+    "'thalweg config show' says what is in force."
+)
 
 PANELS = {
-    "Run": ("up", "kafka", "worker", "serve", "topics"),
+    "Run": ("up", "kafka", "worker", "serve", "topics", "init", "config"),
     "Documents": ("load", "delete", "export", "collections", "relink"),
     "Search": ("search", "retrievals", "analytics", "evaluate", "questions"),
     "Graph": ("entities", "reviews", "graph"),
@@ -41,7 +51,7 @@ app = typer.Typer(
     help="An event-driven streaming indexer: documents in on Kafka, hybrid search out over Server-Sent Events.",
     no_args_is_help=True,
     rich_markup_mode="rich",
-    epilog=EXIT_CODES,
+    epilog=f"{SETTINGS}\n\n{EXIT_CODES}",
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
@@ -61,6 +71,7 @@ for commands in (
     replay_commands,
     generation_commands,
     backup_commands,
+    config_commands,
 ):
     app.add_typer(commands)
 
@@ -92,6 +103,7 @@ def _print_version(wanted: bool) -> None:
 
 @app.callback()
 def options(
+    context: typer.Context,
     _version: Annotated[
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
     ] = False,
@@ -100,6 +112,13 @@ def options(
     from indexer.runtime.logs import log_to_stderr  # not for `--help` and `--version`
 
     log_to_stderr()
+    context.obj = Joined(service_client, _service_settings)
+
+
+def _service_settings() -> "type[ProcessSettings]":
+    from query_api.settings import ServiceSettings
+
+    return ServiceSettings
 
 
 def main() -> None:

@@ -3,10 +3,11 @@
 import json
 import random
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
+from urllib.parse import quote, urlencode
 
 import httpx
 from tenacity import RetryCallState, Retrying, retry_if_exception_type, stop_after_delay
@@ -20,12 +21,17 @@ CONNECT_RETRIES = 4  # after 0, .5, 1 and 2 s
 SILENCE_SECONDS = 90.0
 BUSY_SECONDS = 300.0
 
-JSONObject = dict[str, Any]
 PAGE_DOCUMENTS = 1_000
+
+JSONObject = dict[str, Any]
 
 
 class ServiceUnavailable(Failure):
     """503: not yet indexed, or the log is unavailable. A retry may help."""
+
+    def __init__(self, text: str, retry_after_seconds: float = 1.0) -> None:
+        super().__init__(text)
+        self.retry_after_seconds = retry_after_seconds
 
 
 class NotFound(Failure):
@@ -35,9 +41,13 @@ class NotFound(Failure):
 class ServiceBusy(ServiceUnavailable):
     """429, or 503 for too many searches: nothing was started, and the service says when to retry."""
 
-    def __init__(self, text: str, retry_after_seconds: float) -> None:
+
+class MembersRefused(WrongSetting):
+    """Of a batch of documents none was taken; `refused` says why, as in an answer."""
+
+    def __init__(self, text: str, refused: list[JSONObject]) -> None:
         super().__init__(text)
-        self.retry_after_seconds = retry_after_seconds
+        self.refused = refused
 
 
 class ServerSentEvent(NamedTuple):
@@ -96,12 +106,15 @@ class ServiceClient:
             transport=transport,
             trust_env=False,
         )
-        self._retrying = Retrying(
-            retry=retry_if_exception_type(ServiceBusy),
-            wait=_retry_after,
-            stop=stop_after_delay(busy_seconds),
-            sleep=sleep,
-            reraise=True,
+        self._retrying, self._retrying_writes = (
+            Retrying(
+                retry=retry_if_exception_type(retried),
+                wait=_retry_after,
+                stop=stop_after_delay(busy_seconds),
+                sleep=sleep,
+                reraise=True,
+            )
+            for retried in (ServiceBusy, ServiceUnavailable)
         )
 
     def get(self, path: str, params: Mapping[str, Any] | None = None) -> JSONObject:
@@ -129,6 +142,35 @@ class ServiceClient:
 
     def delete(self, path: str) -> JSONObject:
         return self._send("DELETE", path, None)
+
+    def publish(self, envelopes: Sequence[bytes]) -> JSONObject:
+        """The answer to a batch of documents: `accepted` and `refused` members, by their index. Where the service
+        cannot take any now, it is asked again when it says, for `busy_seconds`."""
+        body = b"[" + b",".join(envelopes) + b"]"
+        try:
+            return self._retrying_writes(self.post, "/v1/documents", body)
+        except MembersRefused as error:
+            return {"token": "", "accepted": [], "refused": error.refused}
+
+    def withdraw(self, collection: str, document_id: str) -> JSONObject:
+        """The answer to the deletion of a document, which is retried as `publish` is."""
+        return self._retrying_writes(
+            self.delete, f"{document_path(document_id)}?{urlencode({'collection': collection})}"
+        )
+
+    def document_status(self, collection: str, document_id: str, token: str) -> JSONObject:
+        """What became of the write of that token."""
+        return self.get(f"{document_path(document_id)}/status", {"collection": collection, "position": token})
+
+    def documents(self, collection: str) -> Iterator[JSONObject]:
+        """Every document that the service lists in the collection."""
+        params: dict[str, Any] = {"collection": collection, "limit": PAGE_DOCUMENTS}
+        while True:
+            page = self.get("/v1/documents", params)
+            yield from page["documents"]
+            if page["next_cursor"] is None:
+                return
+            params["cursor"] = page["next_cursor"]
 
     def events(self, path: str, params: Mapping[str, Any]) -> Iterator[ServerSentEvent]:
         """The frames of a stream, as they come."""
@@ -179,21 +221,25 @@ class ServiceClient:
     def _check(self, response: httpx.Response) -> None:
         if not response.is_error:
             return
-        reason = None
+        reason = refused = None
         try:
             problem = response.json()
             text, reason = f"{problem['title']}: {problem['detail']}", problem.get("reason")
+            refused = problem.get("refused")
         except (json.JSONDecodeError, KeyError, TypeError):
             text = f"{self._url} answered {response.status_code} {response.reason_phrase}."
         if response.status_code == 401:
             raise WrongSetting(f"{text} Put it into THALWEG_SERVICE__API_KEY.")
+        if refused and response.status_code != 503:
+            raise MembersRefused(text, refused)
         if response.status_code in {400, 422} or reason == "unknown_collection":
             raise WrongSetting(text)
+        retry_after_seconds = _seconds(response.headers.get("Retry-After"))
         if response.status_code == 429 or reason == "overloaded":
-            raise ServiceBusy(text, _seconds(response.headers.get("Retry-After")))
+            raise ServiceBusy(text, retry_after_seconds)
         if response.status_code == 404:
             raise NotFound(text)
-        raise ServiceUnavailable(text) if response.status_code == 503 else Failure(text)
+        raise ServiceUnavailable(text, retry_after_seconds) if response.status_code == 503 else Failure(text)
 
 
 def _seconds(retry_after: str | None) -> float:
@@ -204,7 +250,7 @@ def _seconds(retry_after: str | None) -> float:
 def _retry_after(state: RetryCallState) -> float:
     """Seconds that a busy service asks to wait, with a jitter of up to half as much."""
     error = state.outcome.exception() if state.outcome else None
-    seconds = error.retry_after_seconds if isinstance(error, ServiceBusy) else 1.0
+    seconds = error.retry_after_seconds if isinstance(error, ServiceUnavailable) else 1.0
     return seconds * random.uniform(1.0, 1.5)
 
 
@@ -226,13 +272,11 @@ def parse_events(lines: Iterable[str]) -> Iterator[ServerSentEvent]:
             data.append(value)
 
 
+def document_path(document_id: str) -> str:
+    """The document's route; dots too are encoded, for `..` in a path would be taken for a way up."""
+    return "/v1/documents/" + quote(document_id, safe="").replace(".", "%2E")
+
+
 def document_positions(client: ServiceClient, collection: str) -> dict[str, str]:
     """{document id: position} of every document the service lists in the collection."""
-    found: dict[str, str] = {}
-    params: dict[str, Any] = {"collection": collection, "limit": PAGE_DOCUMENTS}
-    while True:
-        page = client.get("/v1/documents", params)
-        found |= {document["id"]: document["position"] for document in page["documents"]}
-        if page["next_cursor"] is None:
-            return found
-        params["cursor"] = page["next_cursor"]
+    return {document["id"]: document["position"] for document in client.documents(collection)}

@@ -1,11 +1,9 @@
 """Settings: how a process reads them, the connection to Kafka, and the blocks that both processes share.
 
 The command line wins over the environment (`THALWEG_…`), the environment over the TOML file, the file over the
-defaults. The file is `thalweg.toml` in the working directory, or the one that `THALWEG_CONFIG_FILE` names. A field's
-variable is `THALWEG_` and its path in capitals with `__` between: `THALWEG_KAFKA__PARTITIONS`."""
+defaults. The file is `thalweg.toml`, see `schemas/settings_file.py`. A field's variable is `THALWEG_` and its path in
+capitals with `__` between: `THALWEG_KAFKA__PARTITIONS`."""
 
-import os
-import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
@@ -14,13 +12,14 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr, ValidationError, model_validator
 from pydantic_settings import (
     BaseSettings,
+    InitSettingsSource,
     PydanticBaseSettingsSource,
     SettingsConfigDict,
     SettingsError,
-    TomlConfigSettingsSource,
 )
 
 from schemas.errors import WrongSetting
+from schemas.settings_file import DEFAULT_DATA_DIR, SettingsFile, read_file, suggestion
 
 SecurityProtocol = Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"]
 SaslMechanism = Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER"]
@@ -157,8 +156,6 @@ class KafkaConnection(BaseModel):
                 raise ValueError(f"{_PREFIX}{name.upper()} is set, but {self.security_protocol} {why}")
 
 
-CONFIG_FILE_VARIABLE = "THALWEG_CONFIG_FILE"
-DEFAULT_CONFIG_FILE = Path("thalweg.toml")
 _MAY_HOLD_SECRETS = ("API_KEY", "PASSWORD", "SECRET", "_URL")
 
 
@@ -181,11 +178,10 @@ class ProcessSettings(BaseSettings):
         try:
             return cls(**(overrides or {}))  # type: ignore[arg-type]  # blocks are validated from mappings
         except ValidationError as error:
-            raise WrongSetting("\n".join(_sentence(problem) for problem in error.errors())) from error
+            file = read_file(_data_dir_of(overrides or {}))
+            raise WrongSetting("\n".join(_sentence(problem, cls, file) for problem in error.errors())) from error
         except SettingsError as error:
             raise WrongSetting(f"A setting cannot be read: {error}.") from error
-        except tomllib.TOMLDecodeError as error:
-            raise WrongSetting(f"The settings file is not TOML: {error}.") from error
 
     @classmethod
     def settings_customise_sources(
@@ -197,22 +193,36 @@ class ProcessSettings(BaseSettings):
         file_secret_settings: PydanticBaseSettingsSource,
     ) -> tuple[PydanticBaseSettingsSource, ...]:
         del dotenv_settings, file_secret_settings
-        named = os.environ.get(CONFIG_FILE_VARIABLE)
-        file = Path(named) if named else DEFAULT_CONFIG_FILE
-        if named and not file.is_file():
-            raise WrongSetting(f"{CONFIG_FILE_VARIABLE} names {named!r}, which is not a file.")
-        return init_settings, env_settings, TomlConfigSettingsSource(settings_cls, toml_file=file)
+        file = read_file(_data_dir_of(init_settings()))
+        return init_settings, env_settings, InitSettingsSource(settings_cls, dict(file.values))
 
 
-def _sentence(problem: Any) -> str:
+def _data_dir_of(overrides: Mapping[str, Any]) -> Path | None:
+    """The data directory of the command line."""
+    storage = overrides.get("storage", {})
+    directory = storage.get("data_dir") if isinstance(storage, Mapping) else storage.data_dir
+    return None if directory is None else Path(directory)
+
+
+def _sentence(problem: Any, settings: type[BaseSettings], file: SettingsFile) -> str:
     variable = "THALWEG_" + "__".join(str(part) for part in problem["loc"]).upper()
     if problem["type"] == "extra_forbidden":
-        return f"{variable}: there is no such setting."
+        *blocks, name = problem["loc"]
+        written = f" It stands in {file.path}, [{'.'.join(blocks)}]." if file.has(*blocks, name) else ""
+        return f"{variable}: there is no such setting.{written}{suggestion(name, _names_beside(problem, settings))}"
     message = str(problem["msg"]).removeprefix("Value error, ").replace(" items after validation", " characters")
     message = message.rstrip(".")
     if isinstance(problem["input"], (str, int, float)) and not variable.endswith(_MAY_HOLD_SECRETS):
         return f"{variable}: {message} (it is {problem['input']!r})."
     return f"{variable}: {message}."
+
+
+def _names_beside(problem: Any, settings: type[BaseModel]) -> list[str]:
+    """The settings that there are where the unknown one stands."""
+    model: Any = settings
+    for part in problem["loc"][:-1]:
+        model = model.model_fields[part].annotation
+    return list(model.model_fields)
 
 
 MIB = 1024 * 1024
@@ -361,7 +371,7 @@ class StorageSettings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     data_dir: Path = Field(
-        Path("thalweg-data"), description="Everything Thalweg keeps on disk. Deleting it loses nothing the log has."
+        DEFAULT_DATA_DIR, description="Everything Thalweg keeps on disk. Deleting it loses nothing the log has."
     )
     graph_buffer_bytes: int | None = Field(
         None,

@@ -199,3 +199,11 @@ class DocumentLookup:
         checkout_latest(self._documents)
         rows = [row for table in rows_with(self._documents, "key", [str(key)], None) for row in document_rows(table)]
         return rows[0] if rows else None
+
+    def in_collection(self, collection: str) -> list[DocumentRow]:
+        """The rows of its live documents."""
+        if self._documents is None:
+            return []
+        checkout_latest(self._documents)
+        rows = rows_with(self._documents, "collection", [collection], None)
+        return [row for table in rows for row in document_rows(table) if row.live]

@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import quote, urlencode
+from urllib.parse import urlencode
 
 import typer
 
-from query_api.client import ServiceClient, document_positions
+from query_api.client import ServiceClient, document_path, document_positions
 from schemas.api import describe_collections
 from schemas.errors import Failure, WrongSetting
 from schemas.receipts import Token, merge_tokens, parse_token
@@ -49,7 +49,7 @@ def publish_tombstones(
     """The token of each document's tombstones, once the log has them all. Safe to break off and to repeat."""
 
     def publish(document_id: str) -> tuple[str, Token]:
-        answer = client.delete(f"{_path(document_id)}?{urlencode({'collection': collection})}")
+        answer = client.delete(f"{document_path(document_id)}?{urlencode({'collection': collection})}")
         return document_id, parse_token(answer["token"])
 
     tokens: dict[str, Token] = {}
@@ -94,9 +94,9 @@ def follow_tombstones(
         newest = {
             partition: (document_id, each)
             for partition, (document_id, each) in newest.items()
-            if not client.get(f"{_path(document_id)}/status", {"collection": collection, "position": str(each)})[
-                "final"
-            ]
+            if not client.get(
+                f"{document_path(document_id)}/status", {"collection": collection, "position": str(each)}
+            )["final"]
         }
         if not newest:
             return
@@ -118,11 +118,6 @@ def token_of(tokens: Mapping[str, Token]) -> str:
 def still_listed(client: ServiceClient, collection: str, ids: Iterable[str]) -> int:
     """How many of the documents the service lists again, or still."""
     return len(document_positions(client, collection).keys() & set(ids))
-
-
-def _path(document_id: str) -> str:
-    """The document's route; dots too are encoded, for `..` in a path would be taken for a way up."""
-    return "/v1/documents/" + quote(document_id, safe="").replace(".", "%2E")
 
 
 def summary_of(dropped: CollectionDeleted, chosen: Mapping[str, Any]) -> list[str]:

@@ -23,7 +23,8 @@ topics_app = typer.Typer(no_args_is_help=True, help="Make the topics, or look at
 app.add_typer(topics_app, name="topics")
 
 DataDir = Annotated[
-    Path | None, typer.Option(help="Directory for everything on disk.", show_default="thalweg-data", file_okay=False)
+    Path | None,
+    typer.Option(help="The data directory: everything on disk.", show_default="thalweg-data", file_okay=False),
 ]
 KafkaPort = Annotated[
     int | None,
@@ -54,8 +55,8 @@ def up(
     import asyncio
 
     from schemas.runtime import Running
-    from streams.embedded_kafka.jars import JarProgress
     from streams.supervisor.data_directory import make_directory, set_umask
+    from streams.supervisor.steps import StartSteps
     from streams.supervisor.supervisor import Supervisor, UpSettings
 
     _quiet_kafka_client()
@@ -74,13 +75,13 @@ def up(
         )
 
     async def run() -> None:
-        with closing(JarProgress()) as progress:
+        with closing(StartSteps()) as steps:
             await Supervisor(
                 settings,
                 environment=os.environ,
                 say=complain,
                 ready=ready,
-                progress=progress,
+                steps=steps,
                 show_logs=_show_log_line if verbose else None,
             ).run()
 

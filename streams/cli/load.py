@@ -3,58 +3,129 @@
 What each needs to run is imported when it runs, so that `--help` answers at once.
 """
 
+import json
+import sys
+from contextlib import closing, contextmanager, suppress
+from dataclasses import asdict
+from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import click
 import typer
 
-from schemas.errors import Exit, plain_failures
+from schemas.errors import Exit, Failure, WrongSetting, complain, plain_failures
 from schemas.terminal import say
+from streams.cli.joined import joined
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from streams.loader.folders import Selection, SyncPlan
+    from streams.loader.loader import Loader
+
+SHOWN_IDS = 20
 
 app = typer.Typer()
 
 DataDir = Annotated[Path | None, typer.Option("--data-dir", help="The data directory of the `thalweg up` to talk to.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
 Wait = Annotated[bool, typer.Option("--wait/--no-wait", help="Wait until everything is searchable.")]
-Patience = Annotated[float, typer.Option(help="Give up waiting after so many seconds without a receipt.", min=0)]
+Patience = Annotated[float, typer.Option(help="Give up waiting when nothing was indexed for so many seconds.", min=0)]
+Url = Annotated[
+    str | None,
+    typer.Option(help="Send through the query service at this address instead of Kafka, such as http://host:8420."),
+]
 Globs = list[str] | None
 
 
 @app.command()
 @plain_failures()
 def load(
+    context: typer.Context,
     paths: Annotated[
         list[str],
-        typer.Argument(help="Files, folders, JSON lines of envelopes (.jsonl, also .gz, .xz and .zst), or -."),
+        typer.Argument(
+            help="Files, folders, JSON lines with a document each (.jsonl, also .gz, .xz, .zst), or - for such lines "
+            "on standard input."
+        ),
     ],
-    collection: Annotated[str, typer.Option(help="For files, and for envelopes that name none.")] = "default",
+    collection: Annotated[
+        str, typer.Option(help="The collection of the files, and of lines that name none.")
+    ] = "default",
     include: Annotated[Globs, typer.Option(help="Take only files of a folder that match this glob.")] = None,
     exclude: Annotated[Globs, typer.Option(help="Leave out files of a folder that match this glob.")] = None,
+    root: Annotated[
+        Path | None,
+        typer.Option(
+            help="Make ids relative to this folder, also those of files named by themselves.",
+            show_default="each folder",
+        ),
+    ] = None,
+    sync: Annotated[
+        bool,
+        typer.Option("--sync", help="Also delete the documents that came from these folders and are no longer there."),
+    ] = False,
+    watch: Annotated[
+        bool, typer.Option("--watch", help="Then follow the folders, and send what changes, until Ctrl-C.")
+    ] = False,
+    source: Annotated[
+        str | None,
+        typer.Option(
+            help="With --root, --sync or --watch: what documents say they came from. Give it for one folder that is "
+            "checked out in several places.",
+            show_default="the folder's name and a hash of its path",
+        ),
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Send nothing; show what would be sent and what would be deleted.")
+    ] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="With --sync: delete without asking.")] = False,
     charset: Annotated[
-        str | None, typer.Option(help="Of text files that are not UTF-8 and declare none, such as iso-8859-1.")
+        str | None,
+        typer.Option(
+            help="The character set of text that is not UTF-8 and does not say so itself, such as iso-8859-1."
+        ),
     ] = None,
     base_uri: Annotated[
-        str | None, typer.Option(help="Gives each file an address: this, and its path. Hits show it as `uri`.")
+        str | None, typer.Option(help="Give each file an address: this, and its id. Hits show it as `uri`.")
     ] = None,
     wait: Wait = True,
     patience: Patience = 120.0,
     as_json: Json = False,
+    url: Url = None,
     data_dir: DataDir = None,
 ) -> None:
-    """Publish documents and follow them until they are searchable.
+    """Publish documents and wait until they are searchable.
 
-    A file's id is its path relative to the folder given, or its name where it is named itself; its extension tells its
-    format. So an interrupted load can be repeated: what is indexed already stays as it is.
+    A file's id is its path relative to the folder given, or to --root, or its name where it is named itself; its
+    extension tells its format. So an interrupted load can be repeated: what is indexed already stays as it is.
 
-    A line {"id": …, "collection": …, "deleted": true} in JSON lines deletes. What would end as a dead letter is
-    refused here and listed; the rest goes in. Prints the token: search with --after TOKEN to see at least these.
+    A line {"id": …, "collection": …, "deleted": true} in JSON lines deletes. What cannot be indexed is refused and
+    listed, with exit code 1; the rest goes in. Prints the token: search with --after TOKEN to see at least these.
     """
-    from streams.loader.loader import Loader, describe_unknown
-    from streams.loader.sources import Selection
+    from streams.loader.folders import Selection
+    from streams.loader.loader import describe_unknown
 
-    loader = Loader.connect(data_dir, wait=wait, timeout_seconds=patience, quiet=as_json)
-    loaded = loader.load(paths, Selection(collection, include or (), exclude or (), charset, base_uri))
+    selection = Selection(
+        collection,
+        include or (),
+        exclude or (),
+        charset,
+        base_uri,
+        root,
+        source,
+        marked=sync or watch or root is not None or source is not None,
+    )
+    with _loader(context, url, data_dir, wait=wait, patience=patience, quiet=as_json) as loader:
+        if dry_run:
+            loader.rehearse(paths, selection, sync=sync).show(as_json=as_json)
+            return
+        agree = partial(_agree, yes=yes) if sync else None
+        if watch:
+            _watch(loader, paths, selection, agree, as_json=as_json)
+            return
+        loaded = loader.load(paths, selection, agree)
     loaded.show(as_json=as_json)
     if loaded.unknown_fields:
         say(describe_unknown(loaded.unknown_fields), error=True)
@@ -65,27 +136,100 @@ def load(
 @app.command()
 @plain_failures()
 def delete(
+    context: typer.Context,
     document_ids: Annotated[list[str], typer.Argument(help="Ids of the documents, without their collection.")],
     collection: Annotated[str, typer.Option(help="Their collection.")] = "default",
     wait: Wait = True,
     patience: Patience = 120.0,
     as_json: Json = False,
+    url: Url = None,
     data_dir: DataDir = None,
 ) -> None:
-    """Delete documents from both stores. Prints the token."""
-    from streams.loader.loader import Loader, suggest_collection
+    """Delete documents, from searches and from the graph. Prints the token."""
+    from streams.loader.loader import suggest_collection
 
-    loader = Loader.connect(data_dir, wait=wait, timeout_seconds=patience, quiet=as_json)
-    deleted = loader.delete(collection, document_ids)
+    with _loader(context, url, data_dir, wait=wait, patience=patience, quiet=as_json) as loader:
+        deleted = loader.delete(collection, document_ids)
     deleted.show(as_json=as_json)
     if (hint := suggest_collection(collection, deleted.absent)) is not None:
         say(hint, error=True)
 
 
+@contextmanager
+def _loader(
+    context: typer.Context, url: str | None, data_dir: Path | None, *, wait: bool, patience: float, quiet: bool
+) -> "Iterator[Loader]":
+    """To Kafka, or to the service at `url`."""
+    from streams.loader.loader import Loader
+
+    if url is None:
+        yield Loader.connect(data_dir, wait=wait, timeout_seconds=patience, quiet=quiet)
+        return
+    service = joined(context).service_client(url, data_dir)
+    with closing(service):
+        yield Loader.connect(data_dir, wait=wait, timeout_seconds=patience, quiet=quiet, service=service)
+
+
+def _agree(plan: "SyncPlan", *, yes: bool) -> None:
+    """Show what would be deleted, and ask. Raises WrongSetting where nobody can be asked or most would go, Failure for
+    a no."""
+    if plan.unmarked:
+        say(
+            f"Not in the folder, but not known to have come from it, so they stay ({len(plan.unmarked):,}): "
+            f"{_few(plan.unmarked)}. 'thalweg delete' deletes them.",
+            error=True,
+        )
+    if not plan.gone:
+        return
+    say(f"Left the folder, to be deleted ({len(plan.gone):,} of {plan.known:,}): {_few(plan.gone)}.", error=True)
+    if yes:
+        return
+    if (reason := plan.why_not()) is not None:
+        raise WrongSetting(reason)
+    if not is_interactive():
+        raise WrongSetting("Nobody is there to be asked, so nothing was sent: to delete them, add --yes.")
+    if not typer.confirm(f"Delete {len(plan.gone):,} documents?", err=True):
+        raise Failure("Nothing was sent or deleted.")
+
+
+def is_interactive() -> bool:
+    """Whether a person can answer."""
+    return sys.stdin.isatty()
+
+
+def _few(names: "Sequence[str]") -> str:
+    return ", ".join(names[:SHOWN_IDS]) + (", …" if len(names) > SHOWN_IDS else "")
+
+
+def _watch(
+    loader: "Loader",
+    paths: list[str],
+    selection: "Selection",
+    agree: "Callable[[SyncPlan], None] | None",
+    *,
+    as_json: bool,
+) -> None:
+    """Load, then follow until Ctrl-C. What a load refuses does not end it."""
+    from streams.loader.watching import Event, Watcher, wakes
+
+    def tell(event: Event) -> None:
+        say(json.dumps(asdict(event)) if as_json else event.sentence())
+
+    loader.check(paths, selection)
+    watcher = Watcher(loader, paths, selection, tell, complain)
+    loader.publisher.documents(selection.collection)  # which deletes need: where it is unknown, that is said first
+    picture = watcher.look()
+    loader.load(paths, selection, agree, may_be_empty=True).show(as_json=as_json)
+    if not as_json:
+        say(f"Following {', '.join(paths)}. Ctrl-C ends it.")
+    with suppress(KeyboardInterrupt):
+        watcher.follow(picture, wakes(paths))
+
+
 @app.command()
 @plain_failures()
 def export(
-    file: Annotated[Path, typer.Argument(help="Where to write JSON lines of envelopes; - for standard output.")],
+    file: Annotated[Path, typer.Argument(help="Where to write the JSON lines; - for standard output.")],
     data_dir: DataDir = None,
 ) -> None:
     """Write the documents that the stores hold, as JSON lines that `thalweg load` takes.
@@ -95,8 +239,8 @@ def export(
     """
     from indexer.errors import IncompatibleGeneration
     from indexer.read.export import exported
-    from schemas.errors import Failure
-    from streams.loader.loader import progress_bars, settings_for
+    from streams.loader.loader import settings_for
+    from streams.loader.progress import progress_bars
 
     try:
         count, envelopes = exported(settings_for(data_dir).storage.data_dir)

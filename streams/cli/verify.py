@@ -56,7 +56,7 @@ def verify(
 ) -> None:
     """Hold every file and row against its checksum, the two stores against each other, and both against the log.
 
-    Beside a running worker; nothing is changed, but by --repair. The digest is of content: equal content has an equal
+    The worker may run meanwhile; only --repair changes anything. The digest is of content: equal content has an equal
     digest. Exits with 1 when anything differs or does not balance.
     """
     import msgspec
@@ -127,7 +127,8 @@ def _repair(settings: "WorkerSettings", mending: "Mending", *, shown: bool) -> t
     from kafka.errors import KafkaError
 
     from indexer.generations import current_generation
-    from streams.loader.loader import bootstrap_servers, progress_bars
+    from streams.loader.loader import bootstrap_servers
+    from streams.loader.progress import progress_bars
     from streams.verification.repair import Orders, require_worker
 
     if not mending:
@@ -173,7 +174,8 @@ def _hold_against_log(
     from indexer.read.lance import LanceReader
     from kafka_client.sync_clients import answers_metadata
     from schemas.errors import Unreachable
-    from streams.loader.loader import bootstrap_servers, progress_bars
+    from streams.loader.loader import bootstrap_servers
+    from streams.loader.progress import progress_bars
     from streams.verification.log import InstallationLog
 
     generation = current_generation(settings.storage.data_dir)

@@ -1,30 +1,24 @@
 """What `thalweg load` and `thalweg delete` do: publish, follow to searchable, report the outcome."""
 
-import asyncio
 import json
 import shlex
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from itertools import chain
 from pathlib import Path
-from typing import Protocol
 
-from kafka_client.partitioner import murmur2_partition
 from schemas.errors import Failure, MalformedEvent, Unreachable, WrongSetting
 from schemas.ids import DocumentKey
 from schemas.runtime import find_running
-from schemas.settings import KafkaConnection
-from schemas.terminal import plain
-from schemas.topics import TopicNames, TopicSpec
-from streams.kafka.topics import inspect_topics
-from streams.loader.publishing import ABSENT, Followed, Published, follow, open_producer, open_receipts, publish
+from schemas.terminal import plain, say
+from streams.loader.folders import MISSING, Refused, Selection, SyncPlan, plan_sync, scopes_of
+from streams.loader.progress import progress_bars
+from streams.loader.publishing import ABSENT, KafkaPublisher, Published, Publisher
+from streams.loader.service import Service, ServicePublisher
 from streams.loader.sources import (
     Record,
-    Refused,
-    Selection,
     Sizes,
     read_sources,
     require_base_uri,
@@ -39,65 +33,11 @@ MAX_UNKNOWN_FIELDS = 1_000
 MAX_NAME_CHARACTERS = 80
 
 
-class Bar(Protocol):
-    """How many of something are done, of a number that may be set later."""
-
-    def advance(self, by: int = 1) -> None: ...
-    def set(self, done: int) -> None: ...
-    def is_of(self, total: int) -> None: ...
-
-
-class NoBar:
-    """Shows nothing."""
-
-    def advance(self, by: int = 1) -> None:
-        """Nothing."""
-
-    def set(self, done: int) -> None:
-        """Nothing."""
-
-    def is_of(self, total: int) -> None:
-        """Nothing."""
-
-
-@contextmanager
-def progress_bars(*, shown: bool) -> Iterator[Callable[[str], Bar]]:
-    """Makes bars by their names, shown until the end of the block."""
-    if not shown:
-        yield lambda _name: NoBar()
-        return
-    from rich.console import Console  # what is not shown need not be imported
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
-
-    class Shown:
-        def __init__(self, name: str) -> None:
-            self._task = progress.add_task(name, total=None)
-
-        def advance(self, by: int = 1) -> None:
-            progress.advance(self._task, by)
-
-        def set(self, done: int) -> None:
-            progress.update(self._task, completed=done)
-
-        def is_of(self, total: int) -> None:
-            progress.update(self._task, total=total)
-
-    with Progress(
-        SpinnerColumn(),
-        TextColumn("{task.description:<10}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        console=Console(stderr=True),
-    ) as progress:
-        yield Shown
-
-
 @dataclass(frozen=True)
 class Loaded:
     """What was published, and its outcomes, None without waiting. `absent` are keys of deletes of unknown documents,
     `notes` {key: what could not be read as intended}, `unknown_fields` {name: how many envelopes hold it}, which were
-    left out, of at most MAX_UNKNOWN_FIELDS names.
+    left out, of at most MAX_UNKNOWN_FIELDS names, `left_folder` ids of documents that were deleted for it.
 
     `seconds` are from the first record sent to the last receipt, or to the broker's last confirmation.
     """
@@ -110,6 +50,7 @@ class Loaded:
     absent: list[str] = field(default_factory=list)
     notes: dict[str, list[str]] = field(default_factory=dict)
     unknown_fields: dict[str, int] = field(default_factory=dict)
+    left_folder: list[str] = field(default_factory=list)
 
     def show(self, *, as_json: bool) -> None:
         if as_json:
@@ -185,123 +126,186 @@ def suggest_collection(collection: str, absent: Iterable[str]) -> str | None:
 
 
 @dataclass(frozen=True)
+class Rehearsal:
+    """What a load would do: `would_send` are keys, `would_delete` and `stay` ids that are not in the folder; those that
+    stay do not say that they came from it."""
+
+    would_send: list[str]
+    would_delete: list[str]
+    stay: list[str]
+    refused: list[Refused]
+
+    def show(self, *, as_json: bool) -> None:
+        if as_json:
+            print(json.dumps(asdict(self)))
+            return
+        _list_names(f"would be sent: {len(self.would_send):,}", self.would_send)
+        _list_names(f"would be deleted: {len(self.would_delete):,}", self.would_delete)
+        if self.stay:
+            _list_names(
+                f"not in the folder, and not known to come from it, so they stay: {len(self.stay):,}", self.stay
+            )
+        if self.refused:
+            reasons = [f"{item.origin}: {item.message}" for item in self.refused]
+            _list_names(f"refused: {len(self.refused):,}", reasons)
+
+
+@dataclass(frozen=True)
 class Loader:
-    """Publishes to the cluster the settings name, or that runs on the data directory."""
+    """Publishes what paths hold, and what deletes it."""
 
     settings: WorkerSettings
-    connection: KafkaConnection
+    publisher: Publisher
     wait: bool
     timeout_seconds: float
     quiet: bool
 
     @classmethod
-    def connect(cls, data_dir: Path | None, *, wait: bool, timeout_seconds: float, quiet: bool) -> "Loader":
-        """Raises Unreachable when nothing runs there."""
+    def connect(
+        cls,
+        data_dir: Path | None,
+        *,
+        wait: bool,
+        timeout_seconds: float,
+        quiet: bool,
+        service: Service | None = None,
+    ) -> "Loader":
+        """To the service, or to the cluster that the settings name or that runs on the data directory. Raises
+        Unreachable when nothing runs there."""
         settings = settings_for(data_dir)
-        return cls(settings, settings.kafka.at(bootstrap_servers(settings)), wait, timeout_seconds, quiet)
+        if service is not None:
+            return cls(settings, ServicePublisher(service, settings.limits), wait, timeout_seconds, quiet)
+        connection = settings.kafka.at(bootstrap_servers(settings))
+        publisher = KafkaPublisher(settings.kafka, connection, settings.storage.data_dir)
+        return cls(settings, publisher, wait, timeout_seconds, quiet)
 
-    def load(self, paths: Sequence[str], selection: Selection) -> Loaded:
+    def load(
+        self,
+        paths: Sequence[str],
+        selection: Selection,
+        agree: Callable[[SyncPlan], None] | None = None,
+        *,
+        may_be_empty: bool = False,
+    ) -> Loaded:
         """Every document the paths hold. What would end as a dead letter is not published but listed as refused.
 
-        Raises Failure when a path does not exist, WrongSetting for what cannot be a collection's name, is no character
-        set or begins no address, and where folders hold no file that is selected.
+        With `agree`, what left the folders is deleted afterwards; `agree` is shown what that is before anything is
+        sent, and raises where it is not to be. Raises Failure when a path does not exist, WrongSetting for what cannot
+        be a collection's name, is no character set or begins no address, and, unless they `may_be_empty`, where
+        folders hold no file that is selected.
         """
-        require_paths(paths)
-        require_charset(selection)
-        require_base_uri(selection)
-        _key(selection.collection, "any")
+        self.check(paths, selection)
+        plan = None
+        if agree is not None:
+            plan = self._plan(paths, selection)
+            agree(plan)
         refused: list[Refused] = []
         unknown: Counter[str] = Counter()
-        sizes = Sizes(self.settings.limits, self.settings.kafka.max_record_bytes)
-
-        def accepted() -> Iterator[Record]:
-            for item in read_sources(paths, selection, sizes):
-                if isinstance(item, Refused):
-                    refused.append(item)
-                else:
-                    for name in {name[:MAX_NAME_CHARACTERS] for name in item.unknown_fields}:
-                        if name in unknown or len(unknown) < MAX_UNKNOWN_FIELDS:
-                            unknown[name] += 1
-                    yield item
-
-        records = accepted()
+        records = self._records(paths, selection, refused, plan, unknown)
         first = next(records, None)
-        if first is None and not refused:
+        if first is None and not refused and not may_be_empty:
             require_matches(paths, selection)
         loaded = self._run(records if first is None else chain([first], records), refused)
-        return replace(loaded, unknown_fields=dict(unknown))
+        return replace(loaded, unknown_fields=dict(unknown), left_folder=plan.gone if plan else [])
+
+    def rehearse(self, paths: Sequence[str], selection: Selection, *, sync: bool) -> Rehearsal:
+        """What `load` would do. Nothing is sent; what is there is looked up where it is synced."""
+        self.check(paths, selection)
+        plan = self._plan(paths, selection) if sync else None
+        refused: list[Refused] = []
+        records = list(self._records(paths, selection, refused, plan, Counter()))
+        return Rehearsal(
+            [str(record.key) for record in records if record.value is not None],
+            [record.key.document_id for record in records if record.value is None],
+            plan.unmarked if plan else [],
+            refused,
+        )
 
     def delete(self, collection: str, document_ids: Sequence[str]) -> Loaded:
         """Raises WrongSetting for what cannot be a document's id."""
         keys = [_key(collection, document_id) for document_id in document_ids]
-        return self._run([Record(key, None, (), str(key)) for key in keys], [])
+        return self._run([tombstone(key, str(key)) for key in keys], [])
+
+    def check(self, paths: Sequence[str], selection: Selection) -> None:
+        """Raises Failure or WrongSetting for what can be said before anything is read."""
+        require_paths(paths, selection)
+        require_charset(selection)
+        require_base_uri(selection)
+        if selection.source is not None and not selection.source.strip():
+            raise WrongSetting("--source is a name of the folder, such as handbook; it cannot be empty.")
+        _key(selection.collection, "any")
+
+    @property
+    def sizes(self) -> Sizes:
+        return Sizes(self.settings.limits, self.settings.kafka.max_record_bytes)
+
+    def _plan(self, paths: Sequence[str], selection: Selection) -> SyncPlan:
+        scopes_of(paths, selection)  # what is no folder is said before the stores are asked
+        return plan_sync(paths, selection, self.publisher.documents(selection.collection))
+
+    def _records(
+        self,
+        paths: Sequence[str],
+        selection: Selection,
+        refused: list[Refused],
+        plan: SyncPlan | None,
+        unknown: Counter[str],
+    ) -> Iterator[Record]:
+        """What is accepted, and then a tombstone for each document that is to go; `refused` and `unknown`, which counts
+        fields that no envelope has, grow meanwhile."""
+        gone = set(plan.gone) if plan else set()
+        for item in read_sources(paths, selection, self.sizes):
+            if isinstance(item, Record):
+                gone.discard(item.key.document_id)  # the file came while the others were read
+                for name in {name[:MAX_NAME_CHARACTERS] for name in item.unknown_fields}:
+                    if name in unknown or len(unknown) < MAX_UNKNOWN_FIELDS:
+                        unknown[name] += 1
+                yield item
+            elif plan is None or item.reason != MISSING:
+                refused.append(item)
+        for document_id in sorted(gone):
+            yield tombstone(DocumentKey(selection.collection, document_id), f"{document_id} (left the folder)")
 
     def _run(self, records: Iterable[Record], refused: list[Refused]) -> Loaded:
         published = Published()
         try:
             return self._send(records, refused, published)
         except KeyboardInterrupt:
-            raise Failure(
-                f"Interrupted; at least {published.records:,} records are in the log. To go on, do the same again: "
-                "what is indexed already stays as it is."
-            ) from None
+            raise Failure(f"Interrupted; {_so_far(published)}") from None
+        except Unreachable as error:
+            if not published.records:
+                raise
+            raise Unreachable(f"{error}\nBefore that, {_so_far(published)}") from error
 
     def _send(self, records: Iterable[Record], refused: list[Refused], published: Published) -> Loaded:
-        kafka, connection = self.settings.kafka, self.connection
-        documents = TopicNames(kafka.topic_prefix).documents
-        followed = Followed()
-        with (
-            progress_bars(shown=not self.quiet) as bar,
-            open_receipts(kafka, connection) as receipts,
-            open_producer(kafka, connection) as producer,
-        ):
-            (topic,) = asyncio.run(inspect_topics(connection, [TopicSpec(documents, kafka.partitions, {})]))
-            published.topic_id = topic.topic_id
-            sent = bar("published")
-            began = time.monotonic()
-            everywhere = with_repeated_tombstones(records, self.settings.storage.data_dir, topic.partitions)
-            publish(producer, documents, everywhere, published, sent.advance)
-            sent.is_of(published.records)
-            if self.wait:
-                searchable = bar("searchable")
-                searchable.is_of(published.records)
-                followed = follow(
-                    receipts,
-                    published,
-                    lambda _receipt: searchable.advance(),
-                    timeout_seconds=self.timeout_seconds,
-                )
-            seconds = time.monotonic() - began
-        refused += [
-            Refused(receipt.key, receipt.reason or "unknown", receipt.message or "") for receipt in followed.refused
-        ]
+        with progress_bars(shown=not self.quiet) as bars:
+            patience = self.timeout_seconds if self.wait else None
+            followed = self.publisher.send(records, published, bars, patience)
+            seconds = time.monotonic() - published.began_seconds
+        refused += followed.refused
         outcomes = dict(followed.outcomes) if self.wait else None
         notes = {receipt.key: list(receipt.notes) for receipt in followed.noted}
         return Loaded(published.records, published.token, outcomes, refused, round(seconds, 3), followed.absent, notes)
 
 
-def with_repeated_tombstones(records: Iterable[Record], data_dir: Path, partitions: int) -> Iterator[Record]:
-    """The records, and after each tombstone one for every other partition in which its document was seen.
+def tombstone(key: DocumentKey, origin: str) -> Record:
+    """The record that deletes a document."""
+    return Record(key, None, (), origin)
 
-    A tombstone removes the records of its own partition only: others would bring the document back when the stores are
-    rebuilt. Which these are is known where the stores are on this machine.
-    """
-    from indexer.read.rows import DocumentLookup  # LanceDB, which only deletes need
 
-    stores: DocumentLookup | None = None
-    for record in records:
-        yield record
-        if record.value is not None:
-            continue
-        stores = stores or DocumentLookup.open(data_dir)
-        row = stores.find(record.key)
-        if row is not None:
-            belongs = murmur2_partition(partitions)(str(record.key).encode("utf-8", "surrogatepass"))
-            yield from (
-                replace(record, partition=partition)
-                for partition in sorted({row.partition, *row.other_partitions} - {belongs})
-                if partition < partitions
-            )
+def _so_far(published: Published) -> str:
+    return (
+        f"at least {published.records:,} records are in the log. To go on, do the same again: "
+        "what is indexed already stays as it is."
+    )
+
+
+def _list_names(heading: str, names: Sequence[str]) -> None:
+    say(heading)
+    for name in names[:SHOWN_REFUSALS]:
+        say(f"  {name}")
+    if len(names) > SHOWN_REFUSALS:
+        say(f"  … and {len(names) - SHOWN_REFUSALS:,} more (--json lists all)")
 
 
 def _key(collection: str, document_id: str) -> DocumentKey:

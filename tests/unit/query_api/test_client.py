@@ -207,3 +207,44 @@ def test_one_that_stays_so_is_told_in_its_own_words() -> None:
     asking = ServiceClient("http://127.0.0.1:1", None, httpx.MockTransport(Crowded(503)), busy_seconds=0)
     with pytest.raises(ServiceBusy, match=r"Too many searches: Ask again\."):
         asking.get("/v1/search", {"q": "x"})
+
+
+def test_a_batch_waits_while_the_service_can_take_nothing() -> None:
+    answers = [
+        httpx.Response(503, json={"title": "Kafka unavailable", "detail": "Later."}, headers={"Retry-After": "5"}),
+        httpx.Response(429, json={"title": "Busy", "detail": "Later."}, headers={"Retry-After": "2"}),
+        httpx.Response(202, json={"token": "0:1", "accepted": [{"index": 0}], "refused": []}),
+        httpx.Response(503, json={"title": "Kafka unavailable", "detail": "Later."}),
+        httpx.Response(202, json={"token": "0:2"}),
+    ]
+    asked: list[tuple[str, str, bytes]] = []
+    pauses: list[float] = []
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        asked.append((request.method, request.url.raw_path.decode(), request.content))
+        return answers.pop(0)
+
+    patient = ServiceClient("http://127.0.0.1:1", None, httpx.MockTransport(answer), sleep=pauses.append)
+    assert patient.publish([b'{"id": "a"}', b'{"id": "b"}'])["token"] == "0:1"
+    assert asked == [("POST", "/v1/documents", b'[{"id": "a"},{"id": "b"}]')] * 3
+    assert [5 <= pauses[0] <= 7.5, 2 <= pauses[1] <= 3] == [True, True]
+    assert patient.withdraw("m", "../a b.md")["token"] == "0:2"
+    assert asked[-1][:2] == ("DELETE", "/v1/documents/%2E%2E%2Fa%20b%2Emd?collection=m")
+
+
+def test_a_batch_of_which_nothing_is_taken_says_why_of_each() -> None:
+    refused = [{"index": 0, "status": 413, "reason": "too_large", "detail": "Too large."}]
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        return httpx.Response(413, json={"title": "Document refused", "detail": "Too large.", "refused": refused})
+
+    assert client(answer).publish([b"{}"]) == {"token": "", "accepted": [], "refused": refused}
+
+
+def test_a_service_that_stays_away_fails_a_batch_in_its_own_words() -> None:
+    def answer(request: httpx.Request) -> httpx.Response:
+        return httpx.Response(503, json={"title": "Kafka unavailable", "detail": "Later.", "refused": [{"index": 0}]})
+
+    impatient = ServiceClient("http://127.0.0.1:1", None, httpx.MockTransport(answer), busy_seconds=0)
+    with pytest.raises(ServiceUnavailable, match=r"Kafka unavailable: Later\."):
+        impatient.publish([b"{}"])

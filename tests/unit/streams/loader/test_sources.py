@@ -15,7 +15,8 @@ from indexer.parsing import parse
 from schemas.errors import WrongSetting
 from schemas.events import DocumentDelete, DocumentUpsert, decode_document_event
 from schemas.settings import LimitSettings
-from streams.loader.sources import Record, Refused, Selection, Sizes, read_sources, require_base_uri, require_charset
+from streams.loader.folders import Refused, Selection
+from streams.loader.sources import Record, Sizes, read_sources, require_base_uri, require_charset
 
 SIZES = Sizes(LimitSettings(max_document_bytes=1_000), 20_000)
 
