@@ -3,7 +3,7 @@
 import httpx
 from prometheus_client.parser import text_string_to_metric_families
 
-from tests.support.monitoring import OF_PROMETHEUS, metrics_in, panel_expressions
+from tests.support.monitoring import OF_PROMETHEUS, metrics_in, panel_expressions, rules
 from tests.support.processes.installation import Installation
 from tests.support.waiting import wait_until
 
@@ -23,7 +23,7 @@ def names(url: str) -> set[str]:
 def test_every_series_of_dashboard_and_alerts_is_on_a_live_page(thalweg: Installation) -> None:
     status = httpx.get(f"{thalweg.url}/v1/status", timeout=30).json()
     pages = [f"{thalweg.url}/metrics", status["worker"]["metrics_url"]]
-    expressions = [expression for _, expression in panel_expressions()]
+    expressions = [expression for _, expression in panel_expressions()] + [rule["expr"] for rule in rules()]
     asked = {metric for expression in expressions for metric in metrics_in(expression)} - OF_PROMETHEUS
     assert len(asked) > 30
 
