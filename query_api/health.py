@@ -71,6 +71,8 @@ def gauges(service: Service) -> Iterator[Metric]:
     """What is read off the state at each scrape."""
     yield gauge("thalweg_provenance_buffered", "Retrievals waiting to be sent.", len(service.provenance))
     yield gauge("thalweg_kafka_reachable", "1 while Kafka answers.", float(service.log_watch.reachable))
+    alive = service.worker_watch.status().state in ("starting", "running")
+    yield gauge("thalweg_worker_alive", "1 while the worker of the data directory gives signs of life.", float(alive))
     yield gauge("thalweg_ready", "1 when searches are answered.", float(readiness(service).ready))
     cache = service.cache.statistics()
     yield gauge("thalweg_search_cache_entries", "Answers in the cache of results.", cache.entries)

@@ -1,10 +1,14 @@
 """Prometheus metrics of the service, in base units. Labels are modes, stages, topics and partitions, never ids."""
 
 from collections.abc import Callable, Iterable, Iterator
+from typing import get_args
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
+
+from indexer.runtime.resources import usable_memory_bytes
+from query_api.admission import Reason
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 SECONDS_BUCKETS = (0.002, 0.005, 0.01, 0.02, 0.03, 0.05, 0.075, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
@@ -34,6 +38,11 @@ class ServiceMetrics:
             "Searches refused before they began: `overloaded` (503), `fair_share` (429).",
             ("reason",),
             registry=self.registry,
+        )
+        for reason in get_args(Reason):  # a series that begins at 1 shows no increase
+            self.searches_refused.labels(reason=reason)
+        Gauge("thalweg_memory_limit_bytes", "Memory that this process may use.", registry=self.registry).set(
+            usable_memory_bytes()
         )
         self.sse_clients = Gauge("thalweg_sse_clients", "Streams being read now.", registry=self.registry)
         self.provenance_dropped = Counter(

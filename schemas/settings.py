@@ -376,7 +376,7 @@ class StorageSettings(BaseModel):
     graph_buffer_bytes: int | None = Field(
         None,
         ge=64 * 1024**2,
-        description="The most memory the worker may hold pages of the graph in; a quarter of the machine's when left "
+        description="The most memory the worker may hold pages of the graph in; a quarter of what it may use when left "
         "out. A commit needs about as much as the graph's file has.",
     )
 

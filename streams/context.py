@@ -75,6 +75,7 @@ class WorkerContext:
         self._role = WorkerRole(settings, build)
         self._names = TopicNames(settings.kafka.topic_prefix)
         self._metrics = WorkerMetrics()
+        self._metrics.measure_disk(settings.storage.data_dir)
         self._health = Health(["kafka", "encoder", "stores", "partitions"])
         self._progress = Progress()
         self.heartbeat = Heartbeat(make_directory(self._role.folder), self._health, self._progress)

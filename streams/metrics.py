@@ -1,8 +1,11 @@
 """What the worker measures: its Prometheus metrics, and seconds by stage of a batch."""
 
+import math
+import shutil
 import time
 from collections.abc import Callable
-from typing import Any
+from pathlib import Path
+from typing import Any, get_args
 
 from prometheus_client import (
     CollectorRegistry,
@@ -12,6 +15,10 @@ from prometheus_client import (
     PlatformCollector,
     ProcessCollector,
 )
+
+from indexer.runtime.resources import usable_memory_bytes
+from schemas.errors import DeadLetterReason
+from schemas.receipts import Outcome
 
 _STAGE_BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
 
@@ -49,9 +56,32 @@ class WorkerMetrics:
         )
         self.snapshot_age = gauge("thalweg_snapshot_age_seconds", "Age of the newest graph snapshot.")
         self.lance_fragments = gauge("thalweg_lance_fragments", "Fragments of the largest vector table.")
+        gauge("thalweg_memory_limit_bytes", "Memory that this process may use.").set(usable_memory_bytes())
+        for outcome in get_args(Outcome):  # a series that begins at 1 shows no increase
+            self.documents.labels(outcome)
+        for reason in get_args(DeadLetterReason):
+            self.dead_letters.labels(reason)
+
+    def measure_disk(self, folder: Path) -> None:
+        """At each scrape, the size of the folder's file system and what this user has left there; NaN while it cannot
+        be asked. May be called once."""
+        gauge = self._factory(Gauge)
+        free = gauge("thalweg_disk_free_bytes", "Bytes left on the disk of the data directory.")
+        size = gauge("thalweg_disk_size_bytes", "Bytes of the disk of the data directory.")
+        free.set_function(lambda: _disk(folder)[1])
+        size.set_function(lambda: _disk(folder)[0])
 
     def _factory(self, kind: Callable[..., Any]) -> Callable[..., Any]:
         return lambda name, text, *labels: kind(name, text, labels, registry=self.registry)
+
+
+def _disk(folder: Path) -> tuple[float, float]:
+    """Size and free bytes."""
+    try:
+        usage = shutil.disk_usage(folder)
+    except OSError:
+        return math.nan, math.nan
+    return usage.used + usage.free, usage.free  # what is reserved for root is nobody's to fill
 
 
 class Stopwatch:

@@ -15,7 +15,7 @@ from streams.embedded_kafka.broker import EmbeddedKafka
 TESTS = Path(__file__).parent
 SLOWEST_FOLDERS = 10
 SHARED = {  # the fixtures of a session that hold running processes, and the files that ask for them
-    "thalweg": {"test_main_job", "test_forms_and_bad_input", "test_use"},
+    "thalweg": {"test_main_job", "test_forms_and_bad_input", "test_monitoring", "test_use"},
     "hashing": {"test_evaluating", "test_interrupted_load", "test_transactions", "test_unreadable_batches"},
     "worker": {"test_worker", "test_relinking", "test_foreign_clients"},
 }

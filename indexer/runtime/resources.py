@@ -13,6 +13,8 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
+import psutil
+
 CGROUPS = Path("/sys/fs/cgroup")
 OWN_CGROUPS = Path("/proc/self/cgroup")
 TRIM_SECONDS = 30.0
@@ -24,6 +26,11 @@ def usable_processors(cgroups: Path = CGROUPS, own_cgroups: Path = OWN_CGROUPS) 
     """At least 1. A quota is rounded up: 1.5 processors count as 2."""
     allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return max(1, min([allowed, *map(math.ceil, _quotas(cgroups, own_cgroups))]))
+
+
+def usable_memory_bytes(cgroups: Path = CGROUPS, own_cgroups: Path = OWN_CGROUPS) -> int:
+    """The machine's memory, or the least limit of the control groups that this process is in."""
+    return min([psutil.virtual_memory().total, *_memory_limits(cgroups, own_cgroups)])
 
 
 def limit_malloc_arenas() -> None:
@@ -60,14 +67,29 @@ def trim_memory() -> None:
 
 def _quotas(cgroups: Path, own_cgroups: Path) -> Iterator[float]:
     """The quotas, in processors, of this process's control group and those above it, in version 2 (`cpu.max`) and 1."""
+    for version, folder in _groups("cpu", cgroups, own_cgroups):
+        if version == 2:
+            yield from _quota(*(*_read(folder / "cpu.max").split(), "", "")[:2])
+        else:
+            yield from _quota(_read(folder / "cpu.cfs_quota_us"), _read(folder / "cpu.cfs_period_us"))
+
+
+def _memory_limits(cgroups: Path, own_cgroups: Path) -> Iterator[int]:
+    """Bytes, in version 2 (`memory.max`) and 1, where no limit is a number larger than any memory."""
+    for version, folder in _groups("memory", cgroups, own_cgroups):
+        limit = _read(folder / ("memory.max" if version == 2 else "memory.limit_in_bytes")).strip()
+        if limit.isdecimal() and int(limit):
+            yield int(limit)
+
+
+def _groups(controller: str, cgroups: Path, own_cgroups: Path) -> Iterator[tuple[int, Path]]:
+    """The version and the folder of each control group that this process is in, and of those above it."""
     for line in _read(own_cgroups).splitlines():
         number, controllers, path = (*line.split(":", 2), "", "")[:3]
         if number == "0":
-            for folder in _upwards(cgroups, path):
-                yield from _quota(*(*_read(folder / "cpu.max").split(), "", "")[:2])
-        elif "cpu" in controllers.split(","):
-            for folder in _upwards(cgroups / "cpu", path):
-                yield from _quota(_read(folder / "cpu.cfs_quota_us"), _read(folder / "cpu.cfs_period_us"))
+            yield from ((2, folder) for folder in _upwards(cgroups, path))
+        elif controller in controllers.split(","):
+            yield from ((1, folder) for folder in _upwards(cgroups / controller, path))
 
 
 def _upwards(root: Path, path: str) -> Iterator[Path]:

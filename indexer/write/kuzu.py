@@ -10,7 +10,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-import psutil
 import structlog
 from filelock import FileLock, Timeout
 
@@ -18,6 +17,7 @@ from indexer.errors import StoreInDoubt, StoreInUse, TransientStoreError
 from indexer.generations import Generation, replace_file
 from indexer.integrity.files import CLOSED, Damage, damaged_graph, file_checksum
 from indexer.read.graph_snapshots import GraphSnapshot, newest_intact_snapshot, published_snapshots, read_graph
+from indexer.runtime.resources import usable_memory_bytes
 from indexer.write.graph_snapshots import (
     KEPT_SNAPSHOTS,
     GraphCopy,
@@ -39,7 +39,7 @@ from indexer.write.kuzu_database import Change, GraphChanges, GraphDatabase
 from schemas.ids import DocumentKey, document_node_id
 
 MIN_BUFFER_BYTES = 1024**3
-BUFFER_DIVISOR = 4  # of the machine's memory; only as much is used as the graph needs
+BUFFER_DIVISOR = 4  # of the memory that the process may use; only as much is used as the graph needs
 UNCLOSED = "unclosed"  # a file beside the graph while a process has it open
 FRESH = "fresh"
 REMAKE = "remake"  # a file beside the graph that is to be made again from its topic
@@ -261,7 +261,7 @@ class GraphWriter:
 
 
 def default_buffer_bytes() -> int:
-    return max(MIN_BUFFER_BYTES, psutil.virtual_memory().total // BUFFER_DIVISOR)
+    return max(MIN_BUFFER_BYTES, usable_memory_bytes() // BUFFER_DIVISOR)
 
 
 def _locked(path: Path) -> FileLock:

@@ -196,9 +196,11 @@ def test_a_model_without_a_direction_is_refused_when_it_is_loaded(folder: Path) 
         encoded(folder)
 
 
-def test_the_runtime_neither_sends_telemetry_nor_gives_the_machine_an_id(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "code", ["from indexer.embedding.onnx_encoder import single_threaded; single_threaded()", "import thalweg"]
+)
+def test_the_runtime_neither_sends_telemetry_nor_gives_the_machine_an_id(code: str, tmp_path: Path) -> None:
     environment = {name: value for name, value in os.environ.items() if name not in ("CI", "ORT_DISABLE_TELEMETRY")}
-    code = "from indexer.embedding.onnx_encoder import single_threaded; single_threaded()"
     subprocess.run(
         [sys.executable, "-c", code],
         env=environment | {"HOME": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path / "cache")},

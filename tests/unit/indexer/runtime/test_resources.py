@@ -9,7 +9,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from indexer.runtime.resources import trim_memory, usable_processors
+from indexer.runtime.resources import trim_memory, usable_memory_bytes, usable_processors
 
 needs_glibc = pytest.mark.skipif(not hasattr(ctypes.CDLL(None), "malloc_trim"), reason="the C library is not glibc")
 ARENAS = """
@@ -36,13 +36,17 @@ def eight_processors(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(8)), raising=False)
 
 
-def told(tmp_path: Path, own: str, **files: str) -> int:
+def control_groups(tmp_path: Path, own: str, **files: str) -> tuple[Path, Path]:
     (tmp_path / "own").write_text(own)
     for name, content in files.items():
         file = tmp_path / "cgroup" / name
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(content)
-    return usable_processors(tmp_path / "cgroup", tmp_path / "own")
+    return tmp_path / "cgroup", tmp_path / "own"
+
+
+def told(tmp_path: Path, own: str, **files: str) -> int:
+    return usable_processors(*control_groups(tmp_path, own, **files))
 
 
 @pytest.mark.parametrize(
@@ -83,6 +87,20 @@ def test_a_quota_of_version_1_counts_too(tmp_path: Path, quota: str, processors:
 @pytest.mark.usefixtures("eight_processors")
 def test_where_there_are_no_control_groups_the_affinity_counts(tmp_path: Path) -> None:
     assert usable_processors(tmp_path / "none", tmp_path / "none") == 8
+
+
+@pytest.mark.parametrize(
+    ("own", "files", "limit"),
+    [
+        ("0::/a/b\n", {"a/b/memory.max": "max\n", "a/memory.max": "1048576\n"}, 1_048_576),
+        ("4:memory:/docker/4f1\n", {"memory/memory.limit_in_bytes": "2097152\n"}, 2_097_152),
+        ("4:memory:/\n", {"memory/memory.limit_in_bytes": "9223372036854771712\n"}, None),
+        ("0::/\n", {"memory.max": "max\n"}, None),
+        ("0::/\n", {}, None),
+    ],
+)
+def test_the_least_limit_of_memory_counts(tmp_path: Path, own: str, files: dict[str, str], limit: int | None) -> None:
+    assert usable_memory_bytes(*control_groups(tmp_path, own, **files)) == (limit or psutil.virtual_memory().total)
 
 
 @needs_glibc

@@ -94,6 +94,9 @@ async def test_metrics_tell_positions_age_and_searches(running: Running) -> None
         "thalweg_provenance_dropped_total 0.0",
         "thalweg_provenance_buffered 1.0",
         "thalweg_ready 1.0",
+        "thalweg_worker_alive 0.0",
+        'thalweg_searches_refused_total{reason="overloaded"} 0.0',
+        "thalweg_memory_limit_bytes ",
     ):
         assert line in text
 
