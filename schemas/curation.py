@@ -43,7 +43,7 @@ Language = Literal[
     "te", "th", "tr", "uk", "ur", "vi", "zh",
 ]  # fmt: skip
 
-ExtractorName = Literal["rules", "spacy", "language_model"]
+ExtractorName = Literal["rules", "spacy", "language_model", "none"]
 
 DOCUMENTS = "Live documents of the collection; 0 where it has none yet, null while the stores are being opened."
 
@@ -159,7 +159,7 @@ class ExtractionChoice(BaseModel):
         None,
         description="`rules`, the default: rules, and the tagger of mentions where the encoder has one; "
         "`language_model`: the endpoint of `THALWEG_LANGUAGE_MODEL__BASE_URL`, to which its texts are sent; "
-        "`spacy`: entities by spaCy, an optional extra.",
+        "`spacy`: entities by spaCy, an optional extra; `none`: nothing, for a faster ingest.",
     )
 
 

@@ -217,7 +217,7 @@ def collection_chunking(
 @plain_failures()
 def collection_extraction(
     collection: Annotated[str, typer.Argument(help="The collection.")],
-    extractor: Annotated[str | None, typer.Option(help="rules (the default), language_model or spacy.")] = None,
+    extractor: Annotated[str | None, typer.Option(help="rules (the default), language_model, spacy or none.")] = None,
     reset: Annotated[bool, typer.Option("--reset", help="Back to the default.")] = False,
     as_json: Json = False,
     url: Url = None,
