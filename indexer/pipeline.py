@@ -24,6 +24,7 @@ from schemas.ids import sha256_hex
 from schemas.limits import PAGE_STARTS
 
 EXTRACTOR_VERSION = "rules-6"
+NO_EXTRACTOR = "none"  # the version of a collection's choice to have nothing extracted
 
 
 def extractor_of(tagger: str | None) -> str:
@@ -42,6 +43,7 @@ class PreparationTask(msgspec.Struct, frozen=True):
     revision: str | None = None
     boundaries: tuple[int, ...] = ()
     max_metadata_bytes: int = MAX_METADATA_BYTES
+    extracts: bool = True
     output: Literal["document", "sentences"] = "document"
 
 
@@ -62,12 +64,14 @@ def prepare(
     revision: str | None = None,
     boundaries: Sequence[int] = (),
     max_metadata_bytes: int = MAX_METADATA_BYTES,
+    *,
+    extracts: bool = True,
 ) -> PreparedDocument:
     """Everything about a document that can be computed before embedding.
 
     `revision` defaults to the upsert's own; `boundaries` are numbers of sentences as in `sentences_of`. The document's
-    own fields become metadata as far as `max_metadata_bytes` allows. Pure: equal arguments give equal results, on every
-    machine. Raises UnparsableDocument.
+    own fields become metadata as far as `max_metadata_bytes` allows. Without `extracts` there are no mentions and no
+    statements. Pure: equal arguments give equal results, on every machine. Raises UnparsableDocument.
 
     1. Parse the content into canonical text; without content the title is the text.
     2. Chunk it.
@@ -97,8 +101,8 @@ def prepare(
         chunked=chunked,
         embedding_texts=tuple(_embedding_text(title, chunked.sections[one.section], one) for one in chunked.chunks),
         about=about_names(upsert.title or parsed.title or title, parsed, upsert.key, upsert.metadata),
-        mentions=extract_mentions(parsed, chunked, offsets),
-        statements=extract_statements(title, parsed, chunked, upsert.key, upsert.metadata, offsets),
+        mentions=extract_mentions(parsed, chunked, offsets) if extracts else (),
+        statements=extract_statements(title, parsed, chunked, upsert.key, upsert.metadata, offsets) if extracts else (),
         links=resolve_links(upsert, parsed, chunked, offsets),
         notes=parsed.notes,
         sentence_starts=tuple(offsets.sentence_starts),
@@ -117,7 +121,16 @@ def prepare_bytes(payload: bytes) -> bytes:
     task = _task_decoder.decode(payload)
     if task.output == "sentences":
         return _encoder.encode(sentences_of(task.upsert, task.chunking))
-    return _encoder.encode(prepare(task.upsert, task.chunking, task.revision, task.boundaries, task.max_metadata_bytes))
+    return _encoder.encode(
+        prepare(
+            task.upsert,
+            task.chunking,
+            task.revision,
+            task.boundaries,
+            task.max_metadata_bytes,
+            extracts=task.extracts,
+        )
+    )
 
 
 def encode_task(
@@ -126,8 +139,10 @@ def encode_task(
     revision: str | None = None,
     boundaries: Sequence[int] = (),
     max_metadata_bytes: int = MAX_METADATA_BYTES,
+    *,
+    extracts: bool = True,
 ) -> bytes:
-    return _encoder.encode(PreparationTask(upsert, chunking, revision, tuple(boundaries), max_metadata_bytes))
+    return _encoder.encode(PreparationTask(upsert, chunking, revision, tuple(boundaries), max_metadata_bytes, extracts))
 
 
 def encode_sentences_task(upsert: DocumentUpsert, chunking: ChunkingParameters) -> bytes:

@@ -21,6 +21,6 @@ EdgeKind = Literal[
 """Edges of the graph as people see it."""
 
 ChunkingMethod = Literal["sentences", "semantic"]
-ExtractorName = Literal["rules", "spacy", "language_model"]
+ExtractorName = Literal["rules", "spacy", "language_model", "none"]
 CommunityLevel = Literal["coarse", "medium", "fine"]
 ReviewState = Literal["open", "accepted", "rejected", "split", "merged"]

@@ -157,7 +157,7 @@ class ExtractionChoice(BaseModel):
         None,
         description="`rules`, the default: rules, and the tagger of mentions where the encoder has one; "
         "`language_model`: the endpoint of `THALWEG_LANGUAGE_MODEL__BASE_URL`, to which its texts are sent; "
-        "`spacy`: entities by spaCy, an optional extra.",
+        "`spacy`: entities by spaCy, an optional extra; `none`: nothing, for a faster ingest.",
     )
 
 

@@ -183,7 +183,7 @@ def tagger_graph(weights: Weights, layers: int, precision: Precision) -> onnx.Mo
     hidden = graph.node("Concat", hidden, _FEATURES_INPUT, axis=1)
     hidden = graph.node("Gelu", graph.named_dense(hidden, "join"))
     for number, distance in enumerate(DILATIONS):
-        mixed = graph.node("Gelu", graph.named_dense(graph.shifted(hidden, distance), f"mix.{number}"))
+        mixed = graph.node("Gelu", graph.convolution(hidden, f"mix.{number}", distance))
         hidden = graph.norm(graph.node("Add", hidden, mixed), f"norm.{number}", NORM_EPSILON)
     graph.node("LogSoftmax", graph.named_dense(hidden, "label"), output=_OUTPUT, axis=-1)
     width = weights["project.weight"].shape[1] // layers

@@ -78,23 +78,31 @@ def word_features(text: str, words: Words) -> NDArray[np.float32]:
         return features
     own = np.frombuffer(b"".join(map(_features_of, words.words)), dtype=np.uint8)
     features[:, :_OWN] = own.reshape(len(words.words), _OWN)
+    features[_beginnings(text, words), _OWN] = 1
     after_title = own_start(text)
+    features[words.starts == after_title, _OWN] = 1
     lowered = [word.lower() for word in words.words]
-    is_prefix = words.starts < after_title
-    of_title = {word for word, before in zip(lowered, is_prefix, strict=True) if before and word.isalnum()} - STOP_WORDS
+    prefix = int(np.searchsorted(words.starts, after_title))
+    if prefix:
+        features[:prefix, _OWN + 1] = 1
+        of_title = {word for word in lowered[:prefix] if word.isalnum()} - STOP_WORDS
+        features[:, _OWN + 2] = [word in of_title for word in lowered]
     in_lower_case = {word for word in words.words if word.islower()}
-    begins = True
-    for at, word in enumerate(words.words):
-        if begins or words.starts[at] == after_title or "\n" in text[words.ends[at - 1] : words.starts[at]]:
-            features[at, _OWN] = 1
-        begins = word in _SENTENCE_ENDS
-    features[:, _OWN + 1] = is_prefix
-    features[:, _OWN + 2] = [word in of_title for word in lowered]
     features[:, _OWN + 3] = [
-        word in in_lower_case and not spelt.islower() for word, spelt in zip(lowered, words.words, strict=True)
+        word in in_lower_case and spelt not in in_lower_case for word, spelt in zip(lowered, words.words, strict=True)
     ]
     features[0, _OWN + 4] = features[-1, _OWN + 5] = 1
     return features
+
+
+def _beginnings(text: str, words: Words) -> list[int]:
+    """The words that begin the text, a line, or a sentence, as far as a mark before them tells."""
+    last = len(words.words) - 1
+    found = [0, *(at + 1 for at, word in enumerate(words.words) if word in _SENTENCE_ENDS and at < last)]
+    if "\n" in text:
+        lines = [at for at, character in enumerate(text) if character == "\n"]
+        found += [at for at in np.searchsorted(words.starts, lines).tolist() if at <= last]
+    return found
 
 
 @lru_cache(CACHED_WORDS)

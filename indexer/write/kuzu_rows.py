@@ -1,6 +1,6 @@
 """Contributions as the rows of the graph's tables."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 
 from indexer.graph_schema import NODE_TABLES, RELATIONSHIP_TABLES, columns_of
 from schemas.graph_delta import Contribution, StatementNode
-from schemas.ids import DocumentKey, document_node_id, entity_id
+from schemas.ids import DocumentKey, document_node_id, entity_ids
 
 Row = tuple[Any, ...]
 
@@ -40,20 +40,20 @@ class GraphRows:
         for ordinal, section in enumerate(contribution.sections):
             self._node("Section", section.id, ordinal, section.title, section.level, section.parent)
             self._edge("HAS_SECTION", document, section.id)
+        entities = self._entities(contribution)
         chunks = [chunk.id for chunk in contribution.chunks]
         for ordinal, chunk in enumerate(contribution.chunks):
             self._node("Chunk", chunk.id, ordinal, chunk.passage, chunk.passage_id)
             self._edge("HAS_CHUNK", contribution.sections[chunk.section].id, chunk.id)
         for about in contribution.about:
-            self._edge("ABOUT", document, self._entity(collection, about.name), about.surface, about.weight)
+            self._edge("ABOUT", document, entities[about.name], about.surface, about.weight)
         for mention in contribution.mentions:
-            entity = self._entity(collection, mention.name)
             sentences = ",".join(map(str, mention.sentences))
             properties = (mention.kind, mention.surface, mention.count, sentences)
             typed = (mention.entity_type, mention.confidence)
-            self._edge("MENTIONS", chunks[mention.chunk], entity, *properties, *typed)
+            self._edge("MENTIONS", chunks[mention.chunk], entities[mention.name], *properties, *typed)
         for statement in contribution.statements:
-            self._statement(collection, chunks[statement.chunk], statement)
+            self._statement(entities, chunks[statement.chunk], statement)
         for edge in contribution.edges:
             self._edge("CHUNK_EDGE", chunks[edge.source], chunks[edge.target], edge.kind, edge.weight)
         for link in contribution.links:
@@ -61,18 +61,23 @@ class GraphRows:
             self._node("DocumentName", document_node_id(target), *target)
             self._edge("LINKS_TO", chunks[link.chunk], document_node_id(target), link.weight)
 
-    def _statement(self, collection: str, chunk: str, statement: StatementNode) -> None:
+    def _statement(self, entities: Mapping[str, str], chunk: str, statement: StatementNode) -> None:
         properties = (statement.predicate, statement.confidence, statement.extractor, statement.sentence)
         self._node("Statement", statement.id, *properties)
         self._edge("STATES", chunk, statement.id)
         for role in statement.roles:
-            entity = self._entity(collection, role.name)
-            self._edge("ROLE", statement.id, entity, role.role, role.surface)
+            self._edge("ROLE", statement.id, entities[role.name], role.role, role.surface)
 
-    def _entity(self, collection: str, name: str) -> str:
-        identifier = entity_id(collection, name)
-        self._node("Entity", identifier, collection, name)
-        return identifier
+    def _entities(self, contribution: Contribution) -> dict[str, str]:
+        """The node's id by name, of every name."""
+        names = [about.name for about in contribution.about]
+        names += [mention.name for mention in contribution.mentions]
+        names += [role.name for statement in contribution.statements for role in statement.roles]
+        distinct = list(dict.fromkeys(names))
+        ids = dict(zip(distinct, entity_ids(contribution.collection, distinct), strict=True))
+        for name, identifier in ids.items():
+            self._node("Entity", identifier, contribution.collection, name)
+        return ids
 
     def _node(self, table: str, identifier: str, *properties: object) -> None:
         self.nodes[table][identifier] = (identifier, *properties)

@@ -7,6 +7,7 @@ import structlog
 
 from indexer.chunking.splitter import ChunkingParameters
 from indexer.linking import DEFAULT_RULES, LinkingRules
+from indexer.pipeline import NO_EXTRACTOR
 from schemas.choices import ExtractorName
 from schemas.curation import (
     ChunkingEvent,
@@ -80,7 +81,7 @@ class CollectionChoices:
         self.extractors.pop(collection, None)
         if extractor is None or extractor == "rules":
             return
-        version = self._versions.get(extractor)
+        version = NO_EXTRACTOR if extractor == "none" else self._versions.get(extractor)
         if version is None:
             raise MalformedEvent(
                 "bad_setting",

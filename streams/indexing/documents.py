@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from indexer.chunking.splitter import ChunkingParameters
 from indexer.documents import PreparedDocument
 from indexer.extraction.extractor import Extraction
-from indexer.pipeline import revision_of
+from indexer.pipeline import NO_EXTRACTOR, revision_of
 from schemas.events import DocumentDelete, DocumentEvent, DocumentUpsert
 from schemas.ids import DocumentKey, Position
 from streams.kafka.records import SourceRecord, Stage
@@ -35,6 +35,11 @@ class DecodedEvent:
     ) -> "DecodedEvent":
         revision = revision_of(event, chunking, extractor) if isinstance(event, DocumentUpsert) else None
         return cls(record, event, revision, chunking, extractor)
+
+    @property
+    def extracts(self) -> bool:
+        """Whether anything is to be extracted from it."""
+        return self.extractor != NO_EXTRACTOR
 
     @property
     def key(self) -> DocumentKey:
@@ -67,8 +72,8 @@ class DecodedEvent:
 @dataclass(frozen=True)
 class EmbeddedDocument:
     """`vectors` is (n_chunks, dimension); `encoded` counts the texts that were encoded for this document. `spans` are
-    the entities tagged in each chunk's text, None where there is no tagger; `extractions` what the extractor of its
-    collection found in each chunk, None where that failed, and empty where it chose none."""
+    the entities tagged in each chunk's text, None where there is no tagger, or nothing to be extracted; `extractions`
+    what the extractor of its collection found in each chunk, None where that failed, and empty where it chose none."""
 
     event: DecodedEvent
     prepared: PreparedDocument

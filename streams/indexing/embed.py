@@ -1,7 +1,7 @@
 """Steps 4 and 5 of the commit: embed the texts of prepared documents, and link their chunks. Nothing is stored here."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from copy import copy
 from dataclasses import dataclass, replace
@@ -290,11 +290,12 @@ class DocumentBuilder:
             for _, prepared, hashes in group.documents
             for digest, text in zip(hashes, prepared.embedding_texts, strict=True)
         }
-        stored = {digest: each for digest, each in group.stored.items() if self._is_whole(each)}
-        known = stored | {digest: self._recent[digest] for digest in texts if digest in self._recent}
+        tagged = {digest for event, _, hashes in group.documents if event.extracts for digest in hashes}
+        found_before = group.stored | {digest: self._recent[digest] for digest in texts if digest in self._recent}
+        known = {digest: each for digest, each in found_before.items() if digest not in tagged or self._is_whole(each)}
         missing = [digest for digest in texts if digest not in known]
-        made = await self._encoder.encode_and_tag([texts[digest] for digest in missing])
-        encoded: dict[str, EncodedText | Exception] = {**known, **dict(zip(missing, made, strict=True))}
+        made = await self._encode(texts, missing, tagged)
+        encoded: dict[str, EncodedText | Exception] = {**known, **made}
         fresh = set(missing)
         embedded: dict[Position, EmbeddedDocument | Refused] = {
             refused.event.position: refused for refused in group.refused
@@ -313,10 +314,26 @@ class DocumentBuilder:
                 hashes,
                 np.asarray([each.vector for each in found], dtype=np.float32),
                 count,
-                tuple(each.spans for each in found),
+                tuple(each.spans if event.extracts else None for each in found),
             )
         self._recent.update({digest: each for digest, each in encoded.items() if not isinstance(each, Exception)})
         return embedded
+
+    async def _encode(
+        self, texts: Mapping[str, str], missing: Sequence[str], tagged: Collection[str]
+    ) -> dict[str, EncodedText | Exception]:
+        """The missing texts, by hash; those that are `tagged` with their entities."""
+        to_tag = [digest for digest in missing if digest in tagged]
+        others = [digest for digest in missing if digest not in tagged]
+        made: dict[str, EncodedText | Exception] = {}
+        if to_tag:
+            whole = await self._encoder.encode_and_tag([texts[digest] for digest in to_tag])
+            made.update(zip(to_tag, whole, strict=True))
+        if others:
+            vectors = await self._encoder.encode([texts[digest] for digest in others])
+            plain = [each if isinstance(each, Exception) else EncodedText(each) for each in vectors]
+            made.update(zip(others, plain, strict=True))
+        return made
 
     async def _extract(
         self, embedded: dict[Position, EmbeddedDocument | Refused]
@@ -368,7 +385,7 @@ class DocumentBuilder:
 
 
 def _entities(document: EmbeddedDocument) -> list[EntityMention] | None:
-    """Those that were tagged; None where there is no tagger."""
+    """Those that were tagged; None where there is no tagger, or nothing is to be extracted: the rules' then."""
     spans = [each for each in document.spans if each is not None]
     if len(spans) < len(document.prepared.chunked.chunks):
         return None

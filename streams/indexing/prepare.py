@@ -57,11 +57,16 @@ class Parsers:
         return decode_sentences(await self._run(encode_sentences_task(upsert, chunking)))
 
     async def prepare(
-        self, upsert: DocumentUpsert, chunking: ChunkingParameters, revision: str | None, boundaries: Sequence[int]
+        self,
+        upsert: DocumentUpsert,
+        chunking: ChunkingParameters,
+        revision: str | None,
+        boundaries: Sequence[int],
+        *,
+        extracts: bool = True,
     ) -> PreparedDocument:
-        return decode_prepared(
-            await self._run(encode_task(upsert, chunking, revision, boundaries, self._max_metadata_bytes))
-        )
+        task = encode_task(upsert, chunking, revision, boundaries, self._max_metadata_bytes, extracts=extracts)
+        return decode_prepared(await self._run(task))
 
     async def _run(self, task: bytes) -> bytes:
         try:
@@ -98,4 +103,4 @@ class Preparer:
             boundaries = await self._encoder.compute(
                 lambda: topic_boundaries([len(section) for section in sections], array)
             )
-        return await self._parsers.prepare(event.upsert, chunking, event.revision, boundaries)
+        return await self._parsers.prepare(event.upsert, chunking, event.revision, boundaries, extracts=event.extracts)

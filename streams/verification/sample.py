@@ -15,7 +15,7 @@ import pyarrow as pa
 from indexer.errors import DamagedStore
 from indexer.extraction.mention_tagger import tag_with
 from indexer.generations import Generation, read_manifest
-from indexer.pipeline import EXTRACTOR_VERSION
+from indexer.pipeline import EXTRACTOR_VERSION, NO_EXTRACTOR
 from indexer.read.graph_snapshots import newest_intact_snapshot, read_graph
 from indexer.read.graph_tables import GraphTables
 from indexer.read.lance import LanceSnapshot
@@ -187,7 +187,7 @@ class SampleComparison:
         found, as_stored = await asyncio.to_thread(_text_differences, self._snapshot, row, document)
         if found:
             self._differing[row.key] = found
-        if document.event.extractor is not None:  # a model need not answer the same again
+        if document.event.extractor not in (None, NO_EXTRACTOR):  # a model need not answer the same again
             return
         for linked in (await self._builder.link([as_stored])).values():
             if isinstance(linked, LinkedDocument):

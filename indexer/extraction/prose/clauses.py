@@ -47,6 +47,8 @@ _WITH_TIME = {
     "born_in": "born_on", "died_in": "died_on", "opened_in": "opened_in", "opened_on": "opened_in",
 }  # fmt: skip
 _FINITE = THIRD_PERSONS | BE | MODALS | _HAVE | _DO
+_OPENING_GROUP = _FINITE_BE | _HAVE | _DO | MODALS | VERB_FORMS.keys()  # words that may begin a verb group
+_ENDING_GROUP = ("n't", "n’t", "ed")  # of others that may
 _TIME_AFTER = re.compile(rf",? (?:in|on|since|until|from|around) ({TIME.pattern})")
 _TIME_FIRST = re.compile(rf"(?:In|On|Since|Until|Around) ({TIME.pattern})")
 
@@ -59,12 +61,13 @@ def is_factual(words: Words) -> bool:
 def clause_facts(words: Words) -> Iterator[Fact]:
     """The facts of the sentence's verbs, from left to right."""
     reader = _ClauseReader(words)
-    at = 0
-    while at < len(words):
-        group = reader.group_at(at)
-        if group is not None:
-            yield from reader.facts_of(group)
-        at = max(at + 1, group.end if group else 0)
+    end = 0
+    for at, word in enumerate(words.lower):
+        if at >= end and (word in _OPENING_GROUP or word.endswith(_ENDING_GROUP)):
+            group = reader.group_at(at)
+            if group is not None:
+                end = group.end
+                yield from reader.facts_of(group)
 
 
 class _Group(NamedTuple):

@@ -263,7 +263,7 @@ def _start_of(words: Words, end: int) -> int:
 
 def _is_inside(words: Words, at: int) -> bool:
     """Whether the word at an index may belong to a phrase; also `WHO`, `US`."""
-    if not 0 <= at < len(words):
+    if not 0 <= at < len(words.words):
         return False
     word = words.words[at]
     return is_open(words.lower[at]) or (len(word) > 1 and word.isupper() and words.lower[at] in PRONOUNS)

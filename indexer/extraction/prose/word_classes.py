@@ -1,8 +1,11 @@
 """English words of closed classes, and nouns that name nothing by themselves, for the reading of sentences."""
 
 import re
+from functools import lru_cache
 
 from indexer.extraction.lexicon import word_set
+
+CACHED_WORDS = 16_384
 
 DETERMINERS = word_set("the a an this that these those its his her their our my your each every all both some any no")
 # What a phrase with one of these names stands elsewhere in the text.
@@ -113,6 +116,7 @@ _NOUNS = word_set(
 )
 
 
+@lru_cache(CACHED_WORDS)
 def is_open(word: str) -> bool:
     """Whether a word, in lower case, may belong to a noun phrase: it is of no closed class, and no adverb."""
     if word in _CLOSED or not (word[0].isalnum() or word[0] == "_") or word.endswith(("n't", "n’t")):

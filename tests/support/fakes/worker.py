@@ -184,7 +184,7 @@ class ChokingPreparer:
             raise UnparsableDocument("unparsable", "It says so itself.")
         if b"bug" in upsert.content:
             raise KeyError("a bug of ours, met by this document only")
-        return prepare(upsert, event.chunking or ChunkingParameters(), event.revision)
+        return prepare(upsert, event.chunking or ChunkingParameters(), event.revision, extracts=event.extracts)
 
 
 @dataclass

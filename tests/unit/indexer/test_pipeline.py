@@ -126,6 +126,9 @@ def test_the_same_document_travels_as_bytes() -> None:
     result = prepare_bytes(task)
     assert decode_prepared(result) == prepare(upsert(), ChunkingParameters(chunk_characters=200))
     assert prepare_bytes(task) == result
+    plain = decode_prepared(prepare_bytes(encode_task(upsert(), ChunkingParameters(), extracts=False)))
+    assert plain == prepare(upsert(), ChunkingParameters(), extracts=False)
+    assert not plain.mentions
 
 
 TEXTS = st.lists(st.sampled_from(["Rivers flow.", "Beds move with every flood.", "# A", "## B", "- one"]), max_size=12)

@@ -7,6 +7,7 @@ import pytest
 
 from indexer.chunking.splitter import ChunkingParameters
 from indexer.linking import LinkingRules
+from indexer.pipeline import NO_EXTRACTOR
 from streams.indexing.collection_settings import CollectionSettings
 from streams.kafka.records import SourceRecord
 from streams.runtime.retry import Retrier
@@ -143,8 +144,10 @@ async def test_an_extractor_is_chosen_where_it_is_set_up_and_else_becomes_a_dead
     settings = CollectionSettings(NAMES.curation, curation, bench.producer, DEFAULTS, retrier, versions)
     curation.state("a/settings/extraction", b'{"extractor": "language_model"}')
     curation.state("b/settings/extraction", b'{"extractor": "rules"}')
+    curation.state("c/settings/extraction", b'{"extractor": "none"}')
     await settings.current()
-    assert settings.extractors == {"a": "language_model:m:1"}
+    assert settings.extractors == {"a": "language_model:m:1", "c": NO_EXTRACTOR}
+    curation.state("c/settings/extraction", None)
     curation.state("a/settings/extraction", b'{"extractor": "spacy"}')
     await settings.current()
     assert settings.extractors == {}

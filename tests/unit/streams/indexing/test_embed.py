@@ -17,6 +17,7 @@ from indexer.embedding.openai import EndpointEncoder
 from indexer.errors import EncoderFailure, EncoderUnavailable, TextNotEncoded
 from indexer.extraction.entity_mentions import decode_spans
 from indexer.extraction.mention_tagger import TaggedSpan
+from indexer.pipeline import NO_EXTRACTOR
 from schemas.events import decode_document_event
 from schemas.graph_delta import decode_contribution
 from schemas.settings import LimitSettings
@@ -230,4 +231,31 @@ async def test_a_stored_vector_without_its_entities_is_encoded_again_where_there
         ("ann", "person"),
         ("banks", "person"),
     }
+    encoding.close()
+
+
+async def test_texts_of_which_nothing_is_to_be_extracted_are_not_tagged(bench: Bench) -> None:
+    tagged: list[str] = []
+
+    def tag(texts: Sequence[str]) -> tuple[NDArray[np.float32], list[list[TaggedSpan]]]:
+        tagged.extend(texts)
+        return tag_capitals(texts)
+
+    encoding = EncoderThread(bench.encoder, bench.metrics, bench.progress, tag=tag)
+    builder = DocumentBuilder(
+        bench.preparer, encoding, bench.thread, bench.documents, encode_texts=2, max_contribution_bytes=1_000_000
+    )
+    record = upsert(0, text="So Ann Banks came.")
+    event = decode_document_event(record.key, record.value, (), LimitSettings())
+    plain, usual = (DecodedEvent.from_record(record, event, None, chosen) for chosen in (NO_EXTRACTOR, None))
+    made = []
+    for each, are_tagged, encoded in ((plain, 0, 1), (usual, 1, 1), (plain, 1, 0)):  # what was not tagged is not whole
+        (embedded,) = (await builder.embed([each], Stopwatch())).values()
+        assert isinstance(embedded, EmbeddedDocument)
+        assert (len(tagged), embedded.encoded) == (are_tagged, encoded)
+        (linked,) = (await builder.link([embedded])).values()
+        assert isinstance(linked, LinkedDocument)
+        made.append((embedded.spans, [each.entity_type for each in decode_contribution(linked.contribution).mentions]))
+    assert [spans == (None,) for spans, _ in made] == [True, False, True]
+    assert [bool(types) and "person" in types for _, types in made] == [False, True, False]
     encoding.close()

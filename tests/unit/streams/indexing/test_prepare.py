@@ -2,13 +2,14 @@
 
 from collections.abc import Iterator, Sequence
 
+import msgspec
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
 from indexer.chunking.splitter import ChunkingParameters
 from indexer.documents import PreparedDocument
-from indexer.pipeline import prepare, sentences_of
+from indexer.pipeline import NO_EXTRACTOR, prepare, sentences_of
 from schemas.events import DocumentUpsert
 from schemas.ids import DocumentKey
 from streams.indexing.documents import DecodedEvent
@@ -30,9 +31,15 @@ class ReaderHere:
         return sentences_of(upsert, chunking)
 
     async def prepare(
-        self, upsert: DocumentUpsert, chunking: ChunkingParameters, revision: str | None, turns: Sequence[int]
+        self,
+        upsert: DocumentUpsert,
+        chunking: ChunkingParameters,
+        revision: str | None,
+        turns: Sequence[int],
+        *,
+        extracts: bool = True,
     ) -> PreparedDocument:
-        return prepare(upsert, chunking, revision, turns)
+        return prepare(upsert, chunking, revision, turns, extracts=extracts)
 
 
 @pytest.fixture
@@ -42,9 +49,9 @@ async def bench() -> Iterator[Bench]:
     made.close()
 
 
-def event(text: str, chunking: ChunkingParameters | None) -> DecodedEvent:
+def event(text: str, chunking: ChunkingParameters | None, extractor: str | None = None) -> DecodedEvent:
     document = DocumentUpsert(key=DocumentKey("default", "a"), content=text.encode(), content_type="text/plain")
-    return DecodedEvent.from_record(upsert(0), document, chunking)
+    return DecodedEvent.from_record(upsert(0), document, chunking, extractor)
 
 
 async def test_by_meaning_a_chunk_ends_where_the_vectors_of_sentences_part(
@@ -63,6 +70,18 @@ async def test_by_meaning_a_chunk_ends_where_the_vectors_of_sentences_part(
     assert [chunk.text for chunk in usual.chunked.chunks] == [TEXT]
     assert made.revision != usual.revision
     assert await preparer.prepare(event(TEXT, SEMANTIC)) == made, "a replay makes the same"
+
+
+async def test_where_nothing_is_to_be_extracted_only_names_and_statements_are_missing(bench: Bench) -> None:
+    preparer = Preparer(ReaderHere(), bench.encoding, ChunkingParameters())
+    text = f"{TEXT} Owner: Ann Banks. See [the bread](bread.md)."
+    usual, plain = [await preparer.prepare(event(text, None, extractor)) for extractor in (None, NO_EXTRACTOR)]
+    assert usual.mentions
+    assert usual.statements
+    assert not plain.mentions + plain.statements
+    assert plain.revision != usual.revision, "documents that are sent again are made again"
+    rest = {"mentions": (), "statements": (), "revision": ""}
+    assert msgspec.structs.replace(plain, **rest) == msgspec.structs.replace(usual, **rest)
 
 
 async def test_a_sentence_without_a_vector_refuses_its_document(bench: Bench) -> None:
