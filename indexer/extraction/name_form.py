@@ -31,24 +31,27 @@ CACHED_LINES = 1024
 _EDGE = " \t-–—|*·•:;,/←→│─"
 _SIGNS = re.compile(  # of code and tables
     r"[|<>{}\[\]=*;\\^~`@$│─←→▶◀§≤≥…Σ·×÷±\n\r\t]|--|::|(?<!\S)-\w|\.\.| [+] |:\S|/[a-z.]|/$|^/|_$|^[#+%]|\(\)"
-    r"|[!?] [a-z]|%[a-z]| _|^\d+\.\d+[./]|^[A-Za-z], [A-Za-z]$|^[a-z]{1,2}\d\.[a-z]|^[A-Z]\.\w+_|_\w* \w*_"
+    r"|[!?] [a-z]|%[a-z]| _|^\d+\.\d+[./]|^[A-Za-z], [A-Za-z]$|^[a-z]{1,2}\d\.[a-z]|^[A-Z]\.\w+_|_\w* \w*_| [a-z]+_\w"
 )
 _GLUE_BEFORE = tuple("/\\@#$=~_.%&+<*")
 _GLUE_BEHIND = tuple("/\\@#$=~_(%&+>{[*")
 _HASH = re.compile(r"\b(?:0[xX][0-9a-fA-F]+|(?=[a-f]*\d)[0-9a-f]{6,}|\w*_?(?=[a-f]*\d)[0-9a-f]{12,})\b")
 _LITERALS = word_set("true false none null nil nan n/a na yes no ok todo tbd tba undefined")
 _ROMAN = re.compile(r"[IVX]+")
+_VARIABLE = re.compile(rf"(?:{'|'.join(sorted(KINDS_IN_CODE))})\d+")
 _YEAR = re.compile(r"(?<![\w.,:/-])(?:1\d{3}|20\d{2})(?:s|\s*[-–/]\s*\d{2,4})?(?!\w|[.:/-]\d)")
 _MONTH_WORD = rf"(?:{'|'.join(sorted(MONTHS))})"
+_MONTH_OF_YEAR = re.compile(rf"{_MONTH_WORD}-\d{{4}}", re.IGNORECASE)
 _MONTH = re.compile(rf"\b{_MONTH_WORD}\b", re.IGNORECASE)
 _MEASURED = re.compile(r"^0\d+ |(?:^| )[-+]?(?:0?\.\d|0\.|\d{2,}\.\d|\d+\.\d* )")  # not a version at the end
 _PLACEHOLDER = re.compile(r"\b(?:X\.Y|N{3,}|X{3,})")
 _CODE_NAME = re.compile(r"\w*_\w*|[a-z]\w*\.[a-z][\w.]*|[a-z]+[A-Z]\w*")
 _SEE = "See "
 _CODE_WITH_WORDS = re.compile(r"(?:[A-Z][a-z]+ )?(?P<kept>\w+_\w+)(?: [a-z]+)*")
-_NUMBER_WITH_WORDS = re.compile(r"(?P<kept>[A-Z]{2,6} \d{2,})(?: [^\W\d_]+)+")
+_NUMBER_WITH_WORDS = re.compile(r"(?P<kept>[A-Z]{2,6} \d{2,})(?: [^\W_]+)+")
 _PART = re.compile(
-    r"(?:section|chapter|figure|table|step|page|appendix|footnote|line|item|note|issue)s? [\d.]+", re.IGNORECASE
+    r"(?:section|chapter|figure|table|step|page|appendix|footnote|line|item|note|issue)s? (?:[\d.]+|[A-Z])",
+    re.IGNORECASE,
 )
 _BRAND = re.compile(r"[A-Z]\w*[a-z]\w*[A-Z]\w*|[A-Z][a-z]+-?\d+")
 _ITEM = re.compile(r"\s*(?:[-*•>]|\d{1,3}[.)])?\s*(?P<label>[A-Z][\w -]{0,30}: )?")
@@ -243,13 +246,13 @@ def _without_tail(surface: str, following: str) -> str:
 
 
 def _is_placeholder(surface: str) -> bool:
-    """Whether it is one of the words by which examples name anything: `foo`, `FooBar`, `my_function`, `moduleA`."""
-    if any(is_common_word(word) for word in _LETTERED.findall(surface)):
+    """Whether it is a word by which examples name anything: `foo`, `FooBar`, `my_function`, `arg1`, `moduleA`."""
+    if _VARIABLE.fullmatch(surface) or any(map(is_common_word, _LETTERED.findall(surface))):
         return True
     parts = [part.lower() for part in _CASE_PARTS.findall(surface)]
     if not parts or " " in surface:
         return len(parts) > 1 and PLACEHOLDERS.issuperset(parts)
-    if parts[0] in ("my", "your") and len(parts) > 1:
+    if parts[0] in ("my", "your", "some") and len(parts) > 1:
         return all(part in PLACEHOLDERS | KINDS_IN_CODE or is_common_word(part) for part in parts[1:])
     return (len(parts) > 1 and PLACEHOLDERS.issuperset(parts)) or not UNMISTAKABLE_PLACEHOLDERS.isdisjoint(parts)
 
@@ -258,7 +261,7 @@ def is_name(surface: str) -> bool:
     """Whether a whole name may have this form."""
     letters = [sign for sign in surface if sign.isalpha()]
     digits = sum(sign.isdigit() for sign in surface)
-    has_signs = any(form.search(surface) for form in (_SIGNS, _HASH, _MEASURED, _PLACEHOLDER))
+    has_signs = any(form.search(surface) for form in (_SIGNS, _HASH, _MEASURED, _PLACEHOLDER, _MONTH_OF_YEAR))
     has_signs |= surface.count("(") != surface.count(")") or surface.count('"') % 2 == 1
     if len(letters) < 2 or has_signs or surface.lower() in _LITERALS:
         return False
@@ -276,6 +279,8 @@ def is_name(surface: str) -> bool:
 def _is_shouted(surface: str) -> bool:
     """Whether it is a word that may begin any sentence, or several common words in capitals (`MUST NOT`)."""
     words = _WORD.findall(surface)
+    if " " in surface and all(len(word) == 1 or word in STOP_WORDS for word in words):  # `A if B`
+        return True
     if len(surface) <= 2 or not (len(words) == 1 or surface.isupper()):  # `US`, `IT`
         return False
     if " " in surface and all(len(word) > 2 and is_common_word(word) for word in words):

@@ -208,7 +208,9 @@ def test_what_looks_like_several_phrases_or_a_placeholder_and_is_none(name: str)
     assert (kept(f"They know {name} well.", name) or name) == name
 
 
-@pytest.mark.parametrize("name", ["FOO_RATE", "FooBoat", "MyList", "my_class", "MyDict", "SpamEggs", "foo2"])
+@pytest.mark.parametrize(
+    "name", ["FOO_RATE", "FooBoat", "MyList", "my_class", "MyDict", "SpamEggs", "foo2", "arg1", "someList", "moduleA"]
+)
 def test_placeholders_of_examples_are_no_names(name: str) -> None:
     assert kept(f"They know {name} well.", name) is None
 
@@ -217,6 +219,10 @@ def test_placeholders_of_examples_are_no_names(name: str) -> None:
     ("text", "span"),
     [
         ("in Section 4.2 of it", "Section 4.2"),
+        ("in Appendix C of it", "Appendix C"),
+        ("made 15-Nov-2022 there", "Nov-2022"),
+        ("the Boat wave_rate is high", "Boat wave_rate"),
+        ("true of A if B is", "A if B"),
         ("you MUST ALWAYS do it", "MUST ALWAYS"),
         ("Waves × Boats are read", "Waves × Boats"),
         ("it shows the Stopped! message.", "Stopped! message"),
