@@ -3,8 +3,8 @@
     python -m training.count_word_use corpus.jsonl.gz … [--out FILE]
 
 A word counts where it stands inside a sentence, behind a word or a comma, since a sentence's first word has a capital
-anyway. Words with one stem count as one. The list has a stem a line that enough corpora have in lower case, with the
-share of its occurrences in lower case, in hundredths: `configuration` has 100, `black` 41, `python` is not there.
+anyway. Words with one stem count as one. The list has a stem a line that is in lower case often enough, with the share
+of its occurrences that are, in hundredths: `configuration` has 100, `black` 44, `python` is not there.
 """
 
 import argparse
@@ -20,7 +20,6 @@ from indexer.extraction.word_use import COMMON_WORDS_FILE, stems_of
 OUT = Path(__file__).parents[1] / "indexer" / "extraction" / COMMON_WORDS_FILE
 MIN_SHARE = 0.3  # of its occurrences in lower case
 MIN_TIMES = 3
-MIN_CORPORA = 1
 _INSIDE = re.compile(r"(?<=[a-z,;] )[A-Za-z][a-z]+(?![\w-])")
 
 
@@ -49,24 +48,18 @@ def word_counts(texts: Iterator[str]) -> Counter[str]:
 
 
 def lower_case_shares(corpora: list[Counter[str]]) -> dict[str, int]:
-    """{stem: hundredths of its occurrences that are in lower case}, of those that at least MIN_CORPORA have so,
-    MIN_TIMES or more together, and with a share of at least MIN_SHARE; by the alphabet."""
-    lower, capital, spread = Counter[str](), Counter[str](), Counter[str]()
+    """{stem: hundredths of its occurrences that are in lower case}, of those in lower case MIN_TIMES or more, and with
+    a share of at least MIN_SHARE; by the alphabet."""
+    lower, total = Counter[str](), Counter[str]()
     for counts in corpora:
         words = list(counts)
-        found = set()
         for word, stem in zip(words, stems_of(words), strict=True):
-            if word.islower():
-                lower[stem] += counts[word]
-                found.add(stem)
-            else:
-                capital[stem] += counts[word]
-        spread.update(found)
-    shares = {stem: times / (times + capital[stem]) for stem, times in sorted(lower.items())}
+            total[stem] += counts[word]
+            lower[stem] += counts[word] if word.islower() else 0
     return {
-        stem: round(100 * share)
-        for stem, share in shares.items()
-        if lower[stem] >= MIN_TIMES and spread[stem] >= MIN_CORPORA and share >= MIN_SHARE
+        stem: round(100 * times / total[stem])
+        for stem, times in sorted(lower.items())
+        if times >= MIN_TIMES and times >= MIN_SHARE * total[stem]
     }
 
 
