@@ -23,7 +23,7 @@ from schemas.events import DocumentUpsert
 from schemas.ids import sha256_hex
 from schemas.limits import PAGE_STARTS
 
-EXTRACTOR_VERSION = "rules-6"
+EXTRACTOR_VERSION = "rules-7"
 NO_EXTRACTOR = "none"  # the version of a collection's choice to have nothing extracted
 
 

@@ -1,35 +1,47 @@
 """Entity mentions of a document: the tagger's spans of all chunks, each once, with types by vote."""
 
+import re
 import sys
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 import msgspec
 
 from indexer.documents import PreparedDocument
-from indexer.extraction.lexicon import STOP_WORDS
+from indexer.extraction.lexicon import PARTS_OF_DOCUMENTS, STOP_WORDS
 from indexer.extraction.mention_tagger import TaggedSpan
 from indexer.extraction.name_form import (
     begins_sentence,
-    common_words,
     is_calendar_time,
-    is_common,
     is_heading,
+    is_name,
+    is_no_person,
+    is_reference,
     kind_of_code,
     kind_of_thing,
     whole_amount,
     whole_name,
 )
+from indexer.extraction.word_use import WordUse, is_common_word
 from schemas.ids import normalise_name
 
 MAX_NAME_CHARACTERS = 120
 MAX_MENTIONS_PER_CHUNK = 64
 NUMBER, TIME = "number", "time"
-THING = "thing"
+THING, PERSON = "thing", "person"
 MIN_TYPE_CONFIDENCE = 0.4  # of the elected type; below it is not shown
+SURE_IN_PROSE = 0.5  # of a mention by which common words are a name
+SURE_AT_BEGINNING = 0.75  # where all mentions begin a sentence
+SURE = 0.95  # in technical texts, inside a sentence
+REPEATED = 3  # or by so many, and more than the words have in lower case
 _AMOUNTS = (NUMBER, TIME)
+_ARTICLES = ("The", "the")  # part of a name, unlike `A`
+_JOINED_ON = re.compile(r"(?: [-–—]|:) ")
+_LOWER_CASE = re.compile(r"^(?:[a-z-]+ )+")
+_JOINS = re.compile(r",? (?:and|or) |, ")
 
 
 class EntityOccurrence(NamedTuple):
@@ -91,6 +103,7 @@ def entity_occurrences(prepared: PreparedDocument, spans: Sequence[Sequence[Tagg
     }
     confidences = {name: round(total / counts[name], 3) for name, (_, total) in elected.items()}
     unsure = {name for name, confidence in confidences.items() if confidence < MIN_TYPE_CONFIDENCE}
+    unsure |= {one.name for one in kept if elected[one.name][0] == PERSON and is_no_person(one.surface)}
     things = [
         one for one in kept if elected[one.name][0] == THING or (one.name in unsure and one.entity_type not in _AMOUNTS)
     ]
@@ -203,16 +216,114 @@ def _kinds_of_things(prepared: PreparedDocument, things: Iterable[EntityOccurren
 def _without_common_words(
     prepared: PreparedDocument, occurrences: Sequence[EntityOccurrence]
 ) -> list[EntityOccurrence]:
-    """Those but for common words that have a capital for their place only."""
-    lower_case = common_words(chunk.text for chunk in prepared.chunked.chunks)
-    named_elsewhere: set[str] = set()
-    surfaces: dict[str, str] = {}
+    """Those but for common words that are no name here: they have a capital for their place only, or none of their
+    mentions is sure. The tagger is sure too soon in technical texts, where only a mention inside a sentence counts."""
+    use = WordUse([chunk.text for chunk in prepared.chunked.chunks], has_code=bool(prepared.verbatim))
+    if use.is_technical:
+        occurrences = _without_words_around(prepared, use, occurrences)
+    mentions: dict[str, list[EntityOccurrence]] = defaultdict(list)
     for one in occurrences:
+        if one.entity_type not in _AMOUNTS:
+            mentions[one.name].append(one)
+    is_no_name = _no_name_in_technical_text if use.is_technical else _no_name_in_prose
+    no_names = is_no_name(prepared, use, mentions) | PARTS_OF_DOCUMENTS
+    return [one for one in occurrences if one.name not in no_names or one.entity_type in _AMOUNTS]
+
+
+def _no_name_in_prose(
+    prepared: PreparedDocument, use: WordUse, mentions: Mapping[str, Sequence[EntityOccurrence]]
+) -> set[str]:
+    no_names = set()
+    for name, of_name in mentions.items():
+        surface, sure = of_name[0].surface, max(one.confidence for one in of_name)
+        is_inside = any(_is_inside(prepared, one) for one in of_name)
+        needed = SURE_IN_PROSE if is_inside else SURE_AT_BEGINNING
+        is_common = sure < needed and use.is_common(surface)
+        if is_common or (not is_inside and sure < SURE and use.may_be_common(surface)):
+            no_names.add(name)
+    return no_names
+
+
+def _no_name_in_technical_text(
+    prepared: PreparedDocument, use: WordUse, mentions: Mapping[str, Sequence[EntityOccurrence]]
+) -> set[str]:
+    common = {name for name, of_name in mentions.items() if use.is_common(of_name[0].surface)}
+    headings = {normalise_name(heading) for section in prepared.chunked.sections for heading in section.headings}
+    headings -= {about.name for about in prepared.about}
+    evidence = _evidence(prepared, mentions, common)
+    no_names = set()
+    for name, of_name in mentions.items():
+        surface, confidences = of_name[0].surface, evidence[name]
+        if not any(_is_inside(prepared, one) for one in of_name):
+            sure = max(one.confidence for one in of_name)
+            if sure < SURE and use.may_be_common(surface):
+                no_names.add(name)
+                continue
+        elif not confidences and " " in surface and surface.replace(" ", "").replace("-", "").isalpha():
+            no_names.add(name)  # only referred to, as a part of a document
+        if name in common:
+            needed = max(REPEATED, use.times_in_lower_case(surface) + 1)
+            is_sure = name not in headings and max(confidences, default=0.0) >= SURE
+            if not is_sure and len(confidences) < needed:
+                no_names.add(name)
+    return no_names
+
+
+def _without_words_around(
+    prepared: PreparedDocument, use: WordUse, occurrences: Sequence[EntityOccurrence]
+) -> list[EntityOccurrence]:
+    """Names without the common word before them that begins a sentence (`Install Omsk`), unless they stand so inside
+    one; without the common nouns behind them where they also stand alone (`Omsk config`); and without what a dash or a
+    colon joins to them (`Omsk - Restart it`). What is no name then is left out."""
+    named = [one for one in occurrences if one.entity_type not in _AMOUNTS]
+    alone = {one.name for one in named}
+    inside = {one.name for one in named if _is_inside(prepared, one)}
+    mended = []
+    for one in occurrences:
+        surface = one.surface
+        if one.entity_type in _AMOUNTS or len(surface) != one.end - one.start:  # with a line's end inside
+            mended.append(one)
+            continue
+        low, high = 0, len(surface)
+        if joined := _JOINED_ON.search(surface):
+            high = len(surface[: joined.start()].rstrip())
+        first, _, rest = surface[:high].partition(" ")
+        if rest.islower() and rest.isalpha() and first not in STOP_WORDS and normalise_name(first) in alone:
+            high = len(first)
+        elif one.entity_type == THING and rest and one.name not in inside and _is_capitalised_common_word(first):
+            low = 0 if use.is_common(rest) else high - len(_LOWER_CASE.sub("", rest))
+        kept = surface[low:high]
+        if kept == surface:
+            mended.append(one)
+        elif is_name(kept) and (name := normalise_name(kept)):
+            mended.append(one._replace(start=one.start + low, end=one.start + high, surface=kept, name=name))
+    return mended
+
+
+def _is_capitalised_common_word(word: str) -> bool:
+    return (word == "A" or word[1:].islower()) and word not in _ARTICLES and is_common_word(word)
+
+
+def _evidence(
+    prepared: PreparedDocument, mentions: Mapping[str, Sequence[EntityOccurrence]], common: Container[str]
+) -> Mapping[str, list[float]]:
+    """{name: the confidences of its mentions inside sentences}, without references to a part of a document. One in a
+    list with a name that is more than common words is sure: `Lisp, Scheme and ML`."""
+    occurrences = sorted((one for of_name in mentions.values() for one in of_name), key=lambda one: one.start)
+    listed = set()
+    for at, (one, other) in enumerate(pairwise(occurrences)):
         chunk = prepared.chunked.chunks[one.chunk]
-        surfaces.setdefault(one.name, one.surface)
-        if one.entity_type in _AMOUNTS or not begins_sentence(chunk.text, one.start - chunk.start):
-            named_elsewhere.add(one.name)
-    common = {
-        name for name, surface in surfaces.items() if name not in named_elsewhere and is_common(surface, lower_case)
-    }
-    return [one for one in occurrences if one.name not in common]
+        between = chunk.text[one.end - chunk.start : other.start - chunk.start]
+        if (one.name in common) != (other.name in common) and _JOINS.fullmatch(between):
+            listed.add(at if one.name in common else at + 1)
+    found: dict[str, list[float]] = defaultdict(list)
+    for at, one in enumerate(occurrences):
+        chunk = prepared.chunked.chunks[one.chunk]
+        if _is_inside(prepared, one) and not is_reference(chunk.text, one.start - chunk.start, one.end - chunk.start):
+            found[one.name].append(1.0 if at in listed else one.confidence)
+    return found
+
+
+def _is_inside(prepared: PreparedDocument, one: EntityOccurrence) -> bool:
+    chunk = prepared.chunked.chunks[one.chunk]
+    return not begins_sentence(chunk.text, one.start - chunk.start)

@@ -139,10 +139,20 @@ CLOSING_NOUNS = word_set(
     script series shooting shootings syndrome theorem theory tournament treaty trial tribe virus"""
 )
 
+# Words by which examples name anything; the first ones name nothing else.
+UNMISTAKABLE_PLACEHOLDERS = word_set("foo baz qux quux foobar foobaz xyzzy spam lorem ipsum")
+PLACEHOLDERS = UNMISTAKABLE_PLACEHOLDERS | word_set("bar ham eggs egg corge grault plugh blah dolor")
+
+# What a name in code ends with that says what kind of thing it is.
+KINDS_IN_CODE = word_set(
+    "app arg args attr attrs class cls config dict enum exc func int iter lib meta mixin mod obj param pkg proto "
+    "str struct subclass tuple var"
+)
+
 # Headings that name a part of a document, not a subject.
 PARTS_OF_DOCUMENTS = frozenset(
     (
-        "abstract", "acknowledgements", "acknowledgments", "appendix", "background", "backwards compatibility",
+        "abstract", "acknowledgements", "acknowledgments", "annex", "appendix", "background", "backwards compatibility",
         "bibliography", "biography", "career", "changelog", "conclusion", "conclusions", "contents", "copyright",
         "definition", "definitions", "description", "details", "discussion", "early life", "example", "examples",
         "external links", "faq", "footnotes", "further reading", "future work", "history", "how to teach this",

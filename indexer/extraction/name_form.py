@@ -5,46 +5,59 @@ identifiers; these rules know them by their form, in any language's letters. Non
 """
 
 import re
-import threading
-from collections.abc import Iterable
 from functools import lru_cache
-
-import Stemmer
 
 from indexer.extraction.lexicon import (
     ABBREVIATIONS,
+    CLOSING_NOUNS,
     CONCEPT_WORDS,
+    CONNECTORS,
     EVENT_WORDS,
+    KINDS_IN_CODE,
     MONTHS,
+    PLACE_WORDS,
+    PLACEHOLDERS,
     SENTENCE_STARTERS,
     STOP_WORDS,
+    UNMISTAKABLE_PLACEHOLDERS,
     WORK_WORDS,
     word_set,
 )
-
-_stemmer = Stemmer.Stemmer("english")
-_stemming = threading.Lock()  # a stemmer serves one thread at a time
+from indexer.extraction.word_use import is_common_word
 
 MAX_LINE = 400  # longer ones are prose
 CACHED_LINES = 1024
 
 _EDGE = " \t-–—|*·•:;,/←→│─"
 _SIGNS = re.compile(  # of code and tables
-    r"[|<>{}\[\]=*;\\^~`@$│─←→▶◀§≤≥…Σ·\n\r\t]|--|::|(?<!\S)-\w|\.\.| [+] |:\S|/[a-z.]|/$|^/|_$|^[#+%]"
+    r"[|<>{}\[\]=*;\\^~`@$│─←→▶◀§≤≥…Σ·×÷±\n\r\t]|--|::|(?<!\S)-\w|\.\.| [+] |:\S|/[a-z.]|/$|^/|_$|^[#+%]|\(\)"
+    r"|[!?] [a-z]|%[a-z]| _|^\d+\.\d+[./]|^[A-Za-z], [A-Za-z]$|^[a-z]{1,2}\d\.[a-z]|^[A-Z]\.\w+_|_\w* \w*_| [a-z]+_\w"
 )
-_GLUE_BEFORE = tuple("/\\@#$=~_.%&+<")
-_GLUE_BEHIND = tuple("/\\@#$=~_(%&+>{[")
-_HASH = re.compile(r"\b(?:(?=[a-f]*\d)[0-9a-f]{6,}|\w*_?(?=[a-f]*\d)[0-9a-f]{12,})\b")
-_LITERALS = word_set("true false none null nil nan n/a na yes no ok todo tbd undefined")
-_COMMON_ENDING = re.compile(r"[a-z](?:ing|ly|ed|ions?|ness|ments?|able|ive|ful|less|ous|ity)$")
+_GLUE_BEFORE = tuple("/\\@#$=~_.%&+<*")
+_GLUE_BEHIND = tuple("/\\@#$=~_(%&+>{[*")
+_HASH = re.compile(r"\b(?:0[xX][0-9a-fA-F]+|(?=[a-f]*\d)[0-9a-f]{6,}|\w*_?(?=[a-f]*\d)[0-9a-f]{12,})\b")
+_LITERALS = word_set("true false none null nil nan n/a na yes no ok todo tbd tba undefined")
+_ROMAN = re.compile(r"[IVX]+")
+_VARIABLE = re.compile(rf"(?:{'|'.join(sorted(KINDS_IN_CODE))})\d+")
 _YEAR = re.compile(r"(?<![\w.,:/-])(?:1\d{3}|20\d{2})(?:s|\s*[-–/]\s*\d{2,4})?(?!\w|[.:/-]\d)")
 _MONTH_WORD = rf"(?:{'|'.join(sorted(MONTHS))})"
+_MONTH_OF_YEAR = re.compile(rf"{_MONTH_WORD}-\d{{4}}", re.IGNORECASE)
 _MONTH = re.compile(rf"\b{_MONTH_WORD}\b", re.IGNORECASE)
 _MEASURED = re.compile(r"^0\d+ |(?:^| )[-+]?(?:0?\.\d|0\.|\d{2,}\.\d|\d+\.\d* )")  # not a version at the end
 _PLACEHOLDER = re.compile(r"\b(?:X\.Y|N{3,}|X{3,})")
 _CODE_NAME = re.compile(r"\w*_\w*|[a-z]\w*\.[a-z][\w.]*|[a-z]+[A-Z]\w*")
+_SEE = "See "
+_CODE_WITH_WORDS = re.compile(r"(?:[A-Z][a-z]+ )?(?P<kept>\w+_\w+)(?: [a-z]+)*")
+_NUMBER_WITH_WORDS = re.compile(r"(?P<kept>[A-Z]{2,6} \d{2,})(?: [^\W_]+)+")
+_PART = re.compile(
+    r"(?:section|chapter|figure|table|step|page|appendix|footnote|line|item|note|issue)s? (?:[\d.]+|[A-Z])",
+    re.IGNORECASE,
+)
 _BRAND = re.compile(r"[A-Z]\w*[a-z]\w*[A-Z]\w*|[A-Z][a-z]+-?\d+")
 _ITEM = re.compile(r"\s*(?:[-*•>]|\d{1,3}[.)])?\s*(?P<label>[A-Z][\w -]{0,30}: )?")
+_PARTICLE_JOINED = re.compile(r"(?:Mac|Mc|De|Del|Di|Du|La|Le|Van|Von|Fitz|O)[A-Z]")
+_DOTTED_WORDS = re.compile(r"[a-z]{2}\.[^\W\d_]")
+_SHORTEST_ACRONYM = 3
 _CENTURY = re.compile(r"\bcentur(?:y|ies)\b|\b\d0s\b|\b(?:BC|AD|BCE|CE)\b")
 _DATE = re.compile(rf"\d{{4}}-\d\d-\d\d|\d{{1,2}}-{_MONTH_WORD}-\d{{4}}|\d{{4}}-\d{{4}}", re.IGNORECASE)
 _CODE = re.compile(
@@ -52,6 +65,23 @@ _CODE = re.compile(
     r"|^\s*from [\w.]+ import|\w\([^()]*\)\s*(?:[:;{]|->)|[!=<>+*]=|\b\w+ = \S|\s--?[A-Za-z][\w-]*|\bhttps?://"
     r"|\w::\w|\bcurl\b|\$\{?\w"
 )
+_SENTENCE_END = re.compile(r"(?<=[^\W_]{2})[.;] +(?=\S)")
+_FIGURE = re.compile(r"(?<![\w.])[+-]?\.\d")  # a measure without the nought that a version has
+_NUMBER_BEHIND = re.compile(r"(?: [\d.]+)+$")
+_GOES_ON = re.compile(r" (?P<word>[a-z]{2,})(?![\w.])")
+_NOT_FIRST = STOP_WORDS - word_set("the one two first last former")
+_QUOTES = tuple("\"'“”‘’«»„")
+_REFERS_BEFORE = re.compile(
+    r"\b(?:see(?: also)?|sections?|chapter"
+    r"|(?:described|explained|mentioned|listed|discussed|defined|shown|addressed|outlined|covered) (?:in|under))"
+    r"(?: the)?(?: section)?(?: on)? [\"'“‘]?$",
+    re.IGNORECASE,
+)
+_REFERS_BEHIND = re.compile(r"[\"'”’]?(?: and [\"'“]?\w+[\"'”]?)? (?:sections?|chapters?|pages?|below|above)\b")
+_CLOSING = CLOSING_NOUNS | EVENT_WORDS | PLACE_WORDS
+_POSSESSIVE_OF_NAME = re.compile(r"['’]s [A-Z]")
+_LETTERED = re.compile(r"\b([a-z]{3,})[A-Z]\b")
+_CASE_PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 _NUMBERED = re.compile(r"[A-Z]{2,6}[ -]?\d+(?:[-.]\d+)*")
 _VERSION = re.compile(r"[^\W\d]\w* \d+(?:\.\d+)+\+?$")
 _INDENTED = re.compile(r"(?: {4}|\t)\s*\S")
@@ -62,13 +92,16 @@ _COMPOUND_BEHIND = re.compile(r"(?:-[A-Z]\w*)+(?!\w)")
 
 
 def whole_name(text: str, start: int, end: int) -> tuple[int, int] | None:
-    """The bounds of a name without punctuation around it, and with the rest of a compound (`Last-Event-ID`).
+    """The bounds of a name without what is around it, and with the rest of a compound (`Last-Event-ID`).
+
+    Left out at its ends are punctuation, a label (`Status: `), the next sentence, common words that begin or end it,
+    the beginning of words that go on behind it, and a measure.
 
     None where its form, or what it is a piece of, is no name's: what is glued to more (`python` of `python.org`), holds
-    signs of code or of tables, is mostly digits, a hash, a literal or common words, has neither a capital nor a digit
-    among its letters, or stands in a line of code.
+    signs of code or of tables, is mostly digits, a hash, a literal, a placeholder of examples or common words, has
+    neither a capital nor a digit among its letters, or stands in a line of code.
     """
-    start, end = _trimmed(text, start, end)
+    start, end = _trimmed(text, *_one_phrase(text, *_trimmed(text, start, end)))
     if start >= end:
         return None
     if text.startswith("-", start - 1) and (before := _COMPOUND_BEFORE.search(text[max(0, start - 60) : start])):
@@ -76,7 +109,7 @@ def whole_name(text: str, start: int, end: int) -> tuple[int, int] | None:
     if text.startswith("-", end) and (behind := _COMPOUND_BEHIND.match(text, end)):
         end = behind.end()
     is_piece = _is_glued(text, start, end)
-    return None if is_piece or not _is_name(text[start:end]) or _is_code(text, start, end) else (start, end)
+    return None if is_piece or not is_name(text[start:end]) or _is_code(text, start, end) else (start, end)
 
 
 def whole_amount(text: str, start: int, end: int) -> tuple[int, int] | None:
@@ -112,11 +145,29 @@ def is_heading(text: str, start: int, end: int) -> bool:
     return fills or (rest.startswith(": ") and item["label"] is None)
 
 
+def is_reference(text: str, start: int, end: int) -> bool:
+    """Whether a part of a document is referred to: `see Usage`, `the Usage section`; or a single word is quoted."""
+    before, behind = text[max(0, start - 40) : start], text[end : end + 40]
+    is_quoted = " " not in text[start:end] and before[-1:] in _QUOTES and behind[:1] in _QUOTES
+    return bool(is_quoted or _REFERS_BEFORE.search(before) or _REFERS_BEHIND.match(behind))
+
+
 def kind_of_code(surface: str, entity_type: str) -> str:
     """`identifier` for names of code (`snake_case`), and of series where no place or work is tagged (`PEP 8`,
     `ISO 8601`); empty for others."""
     is_series = entity_type in ("person", "organisation", "thing") and _NUMBERED.fullmatch(surface)
     return "identifier" if is_series or _CODE_NAME.fullmatch(surface) else ""
+
+
+def is_no_person(surface: str) -> bool:
+    """Whether its form is no person's name: one word with digits, signs or capitals inside (`Ctrl-C`, `QueryPlan`), but
+    for particles (`McDonald`), or of capitals alone."""
+    if " " in surface or "'" in surface or "’" in surface:
+        return False
+    letters = surface.replace("-", "").replace(".", "")
+    has_signs = not letters.isalpha() or surface.startswith("Ctrl-") or _DOTTED_WORDS.search(surface)
+    is_brand = _BRAND.fullmatch(surface) and not _PARTICLE_JOINED.match(surface)
+    return bool(has_signs or is_brand or (surface.isupper() and len(surface) >= _SHORTEST_ACRONYM))
 
 
 def kind_of_thing(text: str, start: int, end: int) -> str:
@@ -131,28 +182,6 @@ def kind_of_thing(text: str, start: int, end: int) -> str:
                 return kind
     opening, closing = text[:start].rstrip(" ")[-1:], text[end:].lstrip(" ,.")[:1]
     return "work" if opening and closing and opening in '"“«„' and closing in '"”»“' else ""
-
-
-def common_words(texts: Iterable[str]) -> frozenset[str]:
-    """The stems of the words that stand in lower case."""
-    return frozenset(_stems({word for text in texts for word in _WORD.findall(text) if word.islower()}))
-
-
-def _stems(words: Iterable[str]) -> list[str]:
-    with _stemming:
-        stems: list[str] = _stemmer.stemWords([word.lower() for word in words])
-    return stems
-
-
-def is_common(surface: str, lower_case: frozenset[str]) -> bool:
-    """Whether what is named only where a line or a sentence begins is nothing but common words, which have a capital
-    for their place: each also stands in lower case, in some form, or the only one has the ending of a common word."""
-    words = [word for word in _WORD.findall(surface) if word.lower() not in SENTENCE_STARTERS]
-    if not words or not all(word[1:].islower() for word in words):
-        return False
-    if len(words) == 1 and _COMMON_ENDING.search(words[0]):
-        return True
-    return lower_case.issuperset(_stems(words))
 
 
 def begins_sentence(text: str, start: int) -> bool:
@@ -172,20 +201,69 @@ def _trimmed(text: str, start: int, end: int) -> tuple[int, int]:
         if last in STOP_WORDS and first:
             end = start + len(first)
         elif (
-            len(last) > _LONGEST_INITIALS and last[-1] == "." and last[:-1] not in ABBREVIATIONS and last[:-1].isalnum()
+            len(last) > _LONGEST_INITIALS
+            and last[-1] == "."
+            and last[:-1] not in ABBREVIATIONS
+            and (last[:-1].isalnum() or "_" in last)
         ):
             end -= 1
         else:
             return start, end
 
 
-def _is_name(surface: str) -> bool:
+def _one_phrase(text: str, start: int, end: int) -> tuple[int, int]:
+    """The first phrase of a span that reaches over several, and no piece of a phrase that goes on behind it."""
+    if sentence := _SENTENCE_END.search(text, start, end):
+        word = text[start : sentence.start()].rpartition(" ")[2]
+        is_abbreviated = word in ABBREVIATIONS or len(word) < _LONGEST_INITIALS
+        end = end if is_abbreviated else sentence.start()
+    label, colon, rest = text[start:end].partition(": ")
+    if colon and (rest[:1].islower() or (rest[1:].islower() and rest.lower() in SENTENCE_STARTERS)):
+        end = start + len(label)
+    elif colon and label.isalpha() and is_common_word(label):
+        start += len(label) + len(colon)
+    while (word := text[start:end].partition(" ")[0]) != text[start:end] and word.islower() and word in _NOT_FIRST:
+        start += len(word) + 1
+    if text.startswith(_SEE, start) and begins_sentence(text, start):
+        start += len(_SEE)
+    if kept := (_CODE_WITH_WORDS.fullmatch(text, start, end) or _NUMBER_WITH_WORDS.fullmatch(text, start, end)):
+        start, end = kept.span("kept")
+    if goes_on := _GOES_ON.match(text, end):
+        end = start + len(_without_tail(text[start:end], goes_on["word"]))
+    if (number := _NUMBER_BEHIND.search(text, start, end)) and _FIGURE.search(text, max(0, start - 200), end + 200):
+        end = number.start()
+    return start, end
+
+
+def _without_tail(surface: str, following: str) -> str:
+    """A name without the common nouns at its end where another one follows: `Omsk` of `Omsk operating systems`."""
+    while following not in CONNECTORS | STOP_WORDS:
+        shorter, _, last = surface.rpartition(" ")
+        if not shorter or not last.islower() or last in _CLOSING or not is_common_word(last):
+            break
+        surface = shorter
+    return surface
+
+
+def _is_placeholder(surface: str) -> bool:
+    """Whether it is a word by which examples name anything: `foo`, `FooBar`, `my_function`, `arg1`, `moduleA`."""
+    if _VARIABLE.fullmatch(surface) or any(map(is_common_word, _LETTERED.findall(surface))):
+        return True
+    parts = [part.lower() for part in _CASE_PARTS.findall(surface)]
+    if not parts or " " in surface:
+        return len(parts) > 1 and PLACEHOLDERS.issuperset(parts)
+    if parts[0] in ("my", "your", "some") and len(parts) > 1:
+        return all(part in PLACEHOLDERS | KINDS_IN_CODE or is_common_word(part) for part in parts[1:])
+    return (len(parts) > 1 and PLACEHOLDERS.issuperset(parts)) or not UNMISTAKABLE_PLACEHOLDERS.isdisjoint(parts)
+
+
+def is_name(surface: str) -> bool:
+    """Whether a whole name may have this form."""
     letters = [sign for sign in surface if sign.isalpha()]
     digits = sum(sign.isdigit() for sign in surface)
-    has_signs = any(form.search(surface) for form in (_SIGNS, _HASH, _MEASURED, _PLACEHOLDER))
+    has_signs = any(form.search(surface) for form in (_SIGNS, _HASH, _MEASURED, _PLACEHOLDER, _MONTH_OF_YEAR))
+    has_signs |= surface.count("(") != surface.count(")") or surface.count('"') % 2 == 1
     if len(letters) < 2 or has_signs or surface.lower() in _LITERALS:
-        return False
-    if surface.count("(") != surface.count(")") or surface.count('"') % 2:
         return False
     if digits > len(letters) and not surface[0].isupper():
         return False
@@ -193,25 +271,48 @@ def _is_name(surface: str) -> bool:
     has_case = any(letter.upper() != letter.lower() for letter in letters)
     if has_case and not has_capital and (not digits or " " in surface):
         return False
+    if _is_placeholder(surface) or _PART.fullmatch(surface) or _ROMAN.fullmatch(surface):
+        return False
+    return not _is_shouted(surface)
+
+
+def _is_shouted(surface: str) -> bool:
+    """Whether it is a word that may begin any sentence, or several common words in capitals (`MUST NOT`)."""
     words = _WORD.findall(surface)
-    is_shouted = (len(words) == 1 or surface.isupper()) and len(surface) > 2  # not `US`, `IT`
-    return not (is_shouted and all(word.lower() in SENTENCE_STARTERS for word in words))
+    if " " in surface and all(len(word) == 1 or word in STOP_WORDS for word in words):  # `A if B`
+        return True
+    if len(surface) <= 2 or not (len(words) == 1 or surface.isupper()):  # `US`, `IT`
+        return False
+    if " " in surface and all(len(word) > 2 and is_common_word(word) for word in words):
+        return True
+    return all(word.lower() in SENTENCE_STARTERS for word in words)
 
 
 def _is_glued(text: str, start: int, end: int) -> bool:
     """Whether it is a piece of something longer without blanks: a path, an address, a call, a version."""
     before, behind = text[:start][-2:], text[end : end + 2]
+    if before[-1:] == "[" and behind[:1] == "]":  # the key of a reference, or an index
+        return True
     further = behind[1:].isalnum() or behind[1:] == "_"
+    is_possessive = _POSSESSIVE_OF_NAME.match(text, end) is not None
     return (
         before.endswith(_GLUE_BEFORE)
         or (before.endswith(":") and len(before) > 1 and not before[0].isspace())
-        or (before.endswith("-") and not before[0].isalnum())  # an option of a command
+        or (before.endswith("-") and not (before[0].isalnum() and text[start].isupper()))  # an option of a command
         or behind.startswith(_GLUE_BEHIND)
-        or (behind[:1] == "." and further)
+        or (behind[:1] in (".", ";") and further)
+        or (is_possessive and is_common_word(text[start:end].rpartition(" ")[2]))
         or (text[end - 1] == "." and behind[:1].isalnum())
         or (behind[:1] == ":" and bool(behind[1:].strip()))
-        or (behind[:1] == "-" and further and not text[start:end].rsplit(maxsplit=1)[-1][:1].isupper())
+        or (behind[:1] == "-" and further and not _may_begin_compound(text[start:end]))
     )
+
+
+def _may_begin_compound(surface: str) -> bool:
+    """Whether a name, and not a piece of it, is what a compound begins with: `Omsk` of `Omsk-based`, not `Types Built`
+    of `Types Built-in`."""
+    *before, last = surface.split()
+    return last[:1].isupper() and not (before and is_common_word(last))
 
 
 def _is_code(text: str, start: int, end: int) -> bool:

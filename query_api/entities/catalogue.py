@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from indexer.extraction.entity_mentions import MIN_TYPE_CONFIDENCE
 from indexer.resolution.candidates import NamedEntity
 from indexer.resolution.keys import KINDS_OF_THING, UNTYPED, resolution_key
 from query_api.index.curation import Curation
@@ -27,6 +28,7 @@ from schemas.graph_delta import ENTITY_TYPES
 from schemas.ids import entity_id, normalise_name
 
 LITERAL_TYPES = frozenset(("time",))
+_DOUBTED_TYPES = ("person", "organisation", "place")  # the others are told by form
 REUSED = 10.0
 _ALIKE = dict.fromkeys(KINDS_OF_THING | UNTYPED, "thing")  # types that agree with each other
 
@@ -220,11 +222,20 @@ def build_catalogue(
     collections = _joined([part.collections for part in parts]).take(rows)
     names = _joined([part.names for part in parts]).take(rows)
     labels = _labels(parts, where)
-    types = votes.argmax(axis=1).astype(np.uint8)
+    types = _elected(votes, mentions)
     labelled = [(label, ENTITY_TYPES[number]) for label, number in zip(labels.to_pylist(), types.tolist(), strict=True)]
     resolution = {each: known[each] if each in known else resolution_key(*each) for each in labelled}
     groups = _groups(keys, collections, names, labelled, resolution, curation)
     return _catalogue(keys, collections, names, labels, votes, mentions, groups, curation), resolution
+
+
+def _elected(votes: NDArray[np.float64], mentions: NDArray[np.int64]) -> NDArray[np.uint8]:
+    """The types with most votes; `thing` for a person, place or organisation where the documents agree too little."""
+    types: NDArray[np.uint8] = votes.argmax(axis=1).astype(np.uint8)
+    agreed = votes.max(axis=1, initial=0.0) >= MIN_TYPE_CONFIDENCE * mentions
+    doubtful = np.isin(types, [ENTITY_TYPES.index(each) for each in _DOUBTED_TYPES]) & ~agreed
+    types[doubtful] = ENTITY_TYPES.index("thing")
+    return types
 
 
 def _joined(arrays: Sequence[pa.Array]) -> pa.Array:
@@ -304,7 +315,7 @@ def _catalogue(
         collections=collections.take(pa.array(head_rows[shown])),
         names=by_name.take(pa.array(shown)),
         labels=labels.take(pa.array(head_rows[shown])),
-        types=total_votes[shown].argmax(axis=1).astype(np.uint8),
+        types=_elected(total_votes, total_mentions)[shown],
         confidences=best / np.maximum(total_mentions[shown], 1),
         mentions=total_mentions[shown],
         members=[members[row] for row in shown.tolist()],

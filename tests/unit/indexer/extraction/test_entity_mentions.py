@@ -158,3 +158,77 @@ def test_an_endless_name_is_none(name: str) -> None:
         for text, chunk in zip(prepared.embedding_texts, prepared.chunked.chunks, strict=True)
     ]
     assert all(len(one.name) <= MAX_NAME_CHARACTERS for one in entity_occurrences(prepared, spans))
+
+
+TECHNICAL = "It calls boat_rate and wave_rate first. "
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "confidence", "is_kept"),
+    [
+        ("He chose Settings there.", "Settings", 0.8, True),  # no technical text
+        ("He chose Settings there.", "Settings", 0.4, False),
+        (f"{TECHNICAL}He chose Settings there.", "Settings", 0.8, False),
+        (f"{TECHNICAL}He chose Settings there.", "Settings", 0.97, True),
+        (f"{TECHNICAL}He chose Omsk there.", "Omsk", 0.3, True),
+        (f"{TECHNICAL}It is so (see Local Settings).", "Local Settings", 0.99, False),
+        (f"{TECHNICAL}Settings are read.", "Settings", 0.9, False),
+        (f"{TECHNICAL}Port of the old one.", "Port", 0.9, False),
+        ("It stands in the Bibliography.", "Bibliography", 0.99, False),
+    ],
+)
+def test_common_words_are_a_name_where_a_mention_inside_a_sentence_is_sure(
+    text: str, name: str, confidence: float, is_kept: bool
+) -> None:
+    prepared = prepared_from(text)
+    found = entity_occurrences(prepared, spans_of(prepared, Marked(0, name, "thing", confidence)))
+    assert [one.surface for one in found] == ([name] if is_kept else [])
+
+
+def test_common_words_are_a_name_in_a_list_of_names() -> None:
+    prepared = prepared_from(f"{TECHNICAL}They sell Omsk, Option and Style.")
+    spans = spans_of(
+        prepared,
+        Marked(0, "Omsk", "thing", 0.9),
+        Marked(0, "Option", "thing", 0.6),
+        Marked(0, "Style", "thing", 0.6),
+    )
+    assert [one.surface for one in entity_occurrences(prepared, spans)] == ["Omsk", "Option"]
+
+
+def test_common_words_are_a_name_where_they_are_repeated_as_one() -> None:
+    prepared = prepared_from(f"{TECHNICAL}The Option is, an Option was, if Option.")
+    marked = [Marked(0, "Option", "thing", 0.6, place) for place in range(3)]
+    assert len(entity_occurrences(prepared, spans_of(prepared, *marked))) == 3
+    assert entity_occurrences(prepared, spans_of(prepared, *marked[:2])) == []
+
+
+def test_a_common_noun_behind_a_name_is_left_out_in_technical_texts() -> None:
+    text = f"{TECHNICAL}It needs Omsk, or the Omsk config."
+    prepared = prepared_from(text)
+    spans = spans_of(prepared, Marked(0, "Omsk", "thing", 0.9), Marked(0, "Omsk config", "thing", 0.9))
+    found = entity_occurrences(prepared, spans)
+    assert [text[one.start : one.end] for one in found] == ["Omsk", "Omsk"]
+
+
+def test_a_common_word_before_a_name_is_left_out_where_it_begins_a_sentence() -> None:
+    prepared = prepared_from(f"{TECHNICAL}Restart Omsk. Options in Tula. So does Local Perm. In Local Perm it is.")
+    marked = [Marked(0, name, "thing", 0.9) for name in ("Restart Omsk", "Options in Tula", "Local Perm")]
+    spans = spans_of(prepared, *marked, Marked(0, "Local Perm", "thing", 0.9, 1))
+    found = [one.surface for one in entity_occurrences(prepared, spans)]
+    assert found == ["Omsk", "Tula", "Local Perm", "Local Perm"]
+
+
+def test_no_person_by_its_form_is_a_thing() -> None:
+    prepared = prepared_from("He sends SIGBOAT, and then Holt asks QueryPlan.")
+    spans = spans_of(
+        prepared,
+        Marked(0, "SIGBOAT", "person", 0.9),
+        Marked(0, "Holt", "person", 0.9),
+        Marked(0, "QueryPlan", "person", 0.9),
+    )
+    assert {one.surface: one.entity_type for one in entity_occurrences(prepared, spans)} == {
+        "SIGBOAT": "thing",
+        "Holt": "person",
+        "QueryPlan": "product",
+    }

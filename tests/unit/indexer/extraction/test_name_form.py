@@ -4,10 +4,10 @@ import pytest
 
 from indexer.extraction.name_form import (
     begins_sentence,
-    common_words,
     is_calendar_time,
-    is_common,
     is_heading,
+    is_no_person,
+    is_reference,
     kind_of_code,
     kind_of_thing,
     whole_amount,
@@ -113,17 +113,6 @@ def test_no_place_in_the_calendar(time: str) -> None:
     assert not is_calendar_time(time)
 
 
-def test_a_capital_for_its_place_makes_no_name() -> None:
-    lower_case = common_words(["The worker waits. A worker is a stone."])
-    assert is_common("Worker", lower_case)
-    assert is_common("The Worker", lower_case)
-    assert is_common("Ingestion", lower_case)  # by its ending
-    assert not is_common("Omsk", lower_case)
-    assert not is_common("Omsk Worker", lower_case)
-    assert not is_common("WORKER", lower_case)
-    assert not is_common("1998", lower_case)
-
-
 @pytest.mark.parametrize(
     ("text", "begins"),
     [("Omsk", True), ("It is. Omsk", True), ("a\nOmsk", True), ("- Omsk", True), ("| Omsk", True), ("in Omsk", False)],
@@ -187,8 +176,93 @@ def test_a_line_of_its_own_is_a_heading() -> None:
     assert not is_heading("By Ann: it holds", 3, 6)
 
 
-def test_a_word_is_common_in_whichever_form_it_stands() -> None:
-    lower_case = common_words(["We search and patch it."])
-    assert is_common("Patches", lower_case)
-    assert is_common("Search Patches", lower_case)
-    assert not is_common("Lisbon Patches", lower_case)
+@pytest.mark.parametrize(
+    ("text", "span", "name"),
+    [
+        ("They sail from Omsk. Boats are cheap", "Omsk. Boats", "Omsk"),
+        ("call it LOAD_BOATS. Omsk has it", "LOAD_BOATS. Omsk", "LOAD_BOATS"),
+        ("it met Dr. Holt there", "Dr. Holt", "Dr. Holt"),
+        ("(Status: Heron)", "Status: Heron", "Heron"),
+        ("the Omsk Guide: The basics", "Omsk Guide: The", "Omsk Guide"),
+        ("he asked why Omsk froze", "why Omsk", "Omsk"),
+        ("the Omsk operating systems are old", "Omsk operating", "Omsk"),
+        ("the Omsk civil war followed", "Omsk civil war", "Omsk civil war"),
+        ("the Heron theorem holds", "Heron theorem", "Heron theorem"),
+        ("the BOAT_RATE variable is read", "BOAT_RATE variable", "BOAT_RATE"),
+        ("See Omsk for it", "See Omsk", "Omsk"),
+        ("their record, See Omsk, sold well", "See Omsk", "See Omsk"),
+        ("as RFC 9999 Boats says", "RFC 9999 Boats", "RFC 9999"),
+        ("link .2 (Heron 1.9), else .3", "Heron 1.9", "Heron"),
+        ("since Heron 1.9 it floats", "Heron 1.9", "Heron 1.9"),
+        ("the file boats.BOAT_RATE. It is", "boats.BOAT_RATE.", "boats.BOAT_RATE"),
+    ],
+)
+def test_a_span_over_several_phrases_keeps_the_name_alone(text: str, span: str, name: str) -> None:
+    assert kept(text, span) == name
+
+
+@pytest.mark.parametrize(
+    "name", ["Heron Boats: A Life", "Ham", "MySQL", "Yahoo!", "Foo Fighters", "Tea for Two", "0-60"]
+)
+def test_what_looks_like_several_phrases_or_a_placeholder_and_is_none(name: str) -> None:
+    assert (kept(f"They know {name} well.", name) or name) == name
+
+
+@pytest.mark.parametrize(
+    "name", ["FOO_RATE", "FooBoat", "MyList", "my_class", "MyDict", "SpamEggs", "foo2", "arg1", "someList", "moduleA"]
+)
+def test_placeholders_of_examples_are_no_names(name: str) -> None:
+    assert kept(f"They know {name} well.", name) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "span"),
+    [
+        ("in Section 4.2 of it", "Section 4.2"),
+        ("in Appendix C of it", "Appendix C"),
+        ("made 15-Nov-2022 there", "Nov-2022"),
+        ("the Boat wave_rate is high", "Boat wave_rate"),
+        ("true of A if B is", "A if B"),
+        ("you MUST ALWAYS do it", "MUST ALWAYS"),
+        ("Waves × Boats are read", "Waves × Boats"),
+        ("it shows the Stopped! message.", "Stopped! message"),
+        ("call Boat() or so", "Boat()"),
+        ("the tracker [BOATS]. It is", "BOATS"),
+        ("calls of Boat_Set* are", "Boat_Set"),
+        ("as *Boats is bound", "Boats"),
+        ("of draft-boats-99 only", "boats-99"),
+        ("upper case 0XAF is odd", "0XAF"),
+        ("allows 1.7.0.post3 too", "1.7.0.post3"),
+        ("for [T, S] it is", "T, S"),
+        ("where b1.speed is high", "b1.speed"),
+        ("in Waves Built-in Types", "Waves Built"),
+    ],
+)
+def test_pieces_of_code_and_of_documents_are_no_names(text: str, span: str) -> None:
+    assert kept(text, span) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "refers"),
+    [
+        ("it is so (see Omsk)", True),
+        ("as described in the Omsk section", True),
+        ("the Omsk section tells", True),
+        ('the field "Omsk" is', True),
+        ("he lives in Omsk now", False),
+        ("he can see the town of Omsk", False),
+    ],
+)
+def test_a_part_of_a_document_is_referred_to(text: str, refers: bool) -> None:
+    start = text.index("Omsk")
+    assert is_reference(text, start, start + 4) is refers
+
+
+@pytest.mark.parametrize("surface", ["Ctrl-C", "QueryPlan", "SIGTERM", "Boats.Speed", "Ctrl+C", "Heron2"])
+def test_what_is_no_person_by_its_form(surface: str) -> None:
+    assert is_no_person(surface)
+
+
+@pytest.mark.parametrize("surface", ["Holt", "McHolt", "DeHolt", "O'Holt", "Anna Petrova", "Anna-Maria", "JP"])
+def test_what_may_be_a_person_by_its_form(surface: str) -> None:
+    assert not is_no_person(surface)

@@ -7,6 +7,7 @@ from query_api.index.curation import Curation, PlacedEvent, fold
 from query_api.index.graph.view import GraphView
 from schemas.graph_edits import DecisionEdit, EntityEdit, GraphEdit, MergeEdit, decision_id
 from schemas.ids import DocumentKey, entity_id, normalise_name
+from tests.support.fakes.text_stores import Page
 from tests.unit.query_api.entities.organisation import COLLECTION, TEXTS, catalogue_of, pages, view_of
 
 
@@ -128,3 +129,17 @@ def test_a_catalogue_is_reused_for_a_while_where_it_may_be_older() -> None:
     second = catalogues.of(newer, Curation(), may_be_older=True)
     now[0] += 100.0
     assert catalogues.of(view_of(["teams"]), Curation(), may_be_older=True) is not second
+
+
+def test_a_type_that_documents_agree_on_too_little_is_not_shown() -> None:
+    pages = [
+        Page(name, name, [["Heron"]], ["Heron"], collection=COLLECTION, types={"Heron": kind})
+        for name, kind in (("one", "person"), ("two", "place"), ("three", "organisation"), ("four", "thing"))
+    ]
+
+    def type_of(names: int) -> str:
+        catalogue = catalogue_of(GraphView.from_contributions([page.contribution() for page in pages[:names]], 0))
+        return catalogue[0].type
+
+    assert type_of(1) == "person"
+    assert type_of(4) == "thing"  # a quarter each
