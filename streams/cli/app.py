@@ -38,7 +38,7 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 _POLL_SECONDS = 0.2
 
 
-@app.command()
+@app.command(epilog="Example: thalweg up --data-dir data --port 8421")
 @plain_failures()
 def up(
     port: Annotated[

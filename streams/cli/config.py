@@ -61,7 +61,7 @@ class Value(NamedTuple):
     variable: str
 
 
-@app.command()
+@app.command(epilog="Example: thalweg init --force")
 @plain_failures()
 def init(
     user: Annotated[
@@ -85,7 +85,7 @@ def init(
     say(f"Written: {path.absolute()}. Change what you need in it; 'thalweg config show' says what is in force.")
 
 
-@config_app.command("show")
+@config_app.command("show", epilog="Example: thalweg config show --json")
 @plain_failures()
 def show(
     context: typer.Context,

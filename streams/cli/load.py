@@ -39,7 +39,7 @@ Url = Annotated[
 Globs = list[str] | None
 
 
-@app.command()
+@app.command(epilog="Example: thalweg load docs --collection manual --watch")
 @plain_failures()
 def load(
     context: typer.Context,
@@ -133,7 +133,7 @@ def load(
         raise typer.Exit(Exit.FAILED)
 
 
-@app.command()
+@app.command(epilog="Example: thalweg delete setup.md --collection manual")
 @plain_failures()
 def delete(
     context: typer.Context,
@@ -226,7 +226,7 @@ def _watch(
         watcher.follow(picture, wakes(paths))
 
 
-@app.command()
+@app.command(epilog="Example: thalweg export documents.jsonl")
 @plain_failures()
 def export(
     file: Annotated[Path, typer.Argument(help="Where to write the JSON lines; - for standard output.")],

@@ -19,7 +19,6 @@ from query_api.cli.entities import app as entity_commands
 from thalweg import app
 
 DEADLINE_SECONDS = 60.0
-OF_THE_LOADER = {"up", "load", "delete", "export"}
 WITHOUT_PAGES = {"topics list"}  # a handful, whatever the installation
 
 
@@ -39,7 +38,7 @@ def options_of(command: Any) -> set[str]:
     return {flag for parameter in command.params for flag in (*parameter.opts, *parameter.secondary_opts)}
 
 
-@pytest.mark.parametrize("name", sorted(set(COMMANDS) - OF_THE_LOADER))
+@pytest.mark.parametrize("name", sorted(COMMANDS))
 def test_each_command_ends_its_help_with_an_example_that_is_one(name: str) -> None:
     command = COMMANDS[name]
     assert (command.epilog or "").startswith(f"Example: thalweg {name}")
