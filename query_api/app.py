@@ -25,6 +25,7 @@ from query_api.routes import (
     backups,
     collections,
     communities,
+    console,
     dead_letters,
     document_writes,
     documents,
@@ -128,6 +129,7 @@ def create_app(
         analytics,
     ):
         app.include_router(routes.router, dependencies=[Depends(refuse_unknown_parameters)])
+    app.include_router(console.router)
     app.state.needs_key = settings.service.api_key is not None
     describe(app)
     return app
