@@ -13,6 +13,7 @@ export function onKeys(shortcuts: Shortcuts): () => void {
   const listen = (event: KeyboardEvent) => {
     if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing || event.defaultPrevented) return;
     if (types(event.target) || document.querySelector("dialog[open]")) return;
+    if (event.key === "Enter" && event.target instanceof Element && event.target.closest("a, button, summary")) return;
     const act = shortcuts[event.key];
     if (act) {
       event.preventDefault();
