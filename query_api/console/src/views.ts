@@ -12,4 +12,5 @@ export interface View {
 
 export const VIEWS: readonly View[] = [
   { name: "search", title: "Search", load: () => import("./views/Search.svelte") },
+  { name: "documents", title: "Documents", load: () => import("./views/Documents.svelte") },
 ];

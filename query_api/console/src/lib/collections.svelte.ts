@@ -23,22 +23,45 @@ class Collections {
 
 export const collections = new Collections();
 
-/** A field of a collection's documents, with some of its values, commonest first. */
-export interface Field {
-  name: string;
-  values: string[];
+/** Fewer collections than this are asked for their fields where a search is in all of them. */
+const MOST_COLLECTIONS = 5;
+
+/** The fields that documents of a collection have, or of the first few; none where the service does not say: fields can
+ *  be typed all the same. */
+export async function fieldNames(collection: string | undefined, signal: AbortSignal): Promise<string[]> {
+  const found = await Promise.all(
+    asked(collection).map((name) =>
+      quietly<{ fields: { name: string }[] }>(`v1/collections/${segment(name)}/fields`, {}, signal),
+    ),
+  );
+  return [...new Set(found.flatMap((answer) => answer?.fields.map((field) => field.name) ?? []))];
 }
 
-interface FieldsAnswer {
-  fields: { name: string; values?: { value: unknown }[] }[];
+/** Values of a field that begin so, those of most documents first. */
+export async function fieldValues(
+  collection: string | undefined,
+  field: string,
+  prefix: string,
+  signal: AbortSignal,
+): Promise<string[]> {
+  const found = await Promise.all(
+    asked(collection).map((name) => {
+      const path = `v1/collections/${segment(name)}/fields/${segment(field)}/values`;
+      return quietly<{ values: { value: string }[] }>(path, { prefix }, signal);
+    }),
+  );
+  return [...new Set(found.flatMap((answer) => answer?.values.map(({ value }) => value) ?? []))];
 }
 
-/** The fields of a collection; none where the service has no route for them or does not answer. */
-export async function fieldsOf(collection: string, signal: AbortSignal): Promise<Field[]> {
+function asked(collection: string | undefined): string[] {
+  if (collection !== undefined) return [collection];
+  return (collections.list ?? []).map((each) => each.name).slice(0, MOST_COLLECTIONS);
+}
+
+async function quietly<T>(path: string, query: Record<string, string>, signal: AbortSignal): Promise<T | null> {
   try {
-    const answer = await request<FieldsAnswer>(`v1/collections/${segment(collection)}/fields`, { signal });
-    return answer.fields.map(({ name, values = [] }) => ({ name, values: values.map(({ value }) => String(value)) }));
+    return await request<T>(path, { query, signal });
   } catch {
-    return []; // fields can still be typed
+    return null;
   }
 }
