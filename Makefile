@@ -14,7 +14,7 @@ NPM = PATH="$(NODE_DIR)/bin:$$PATH" node "$(NODE_DIR)/lib/node_modules/npm/bin/n
 BYTECODE := env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -c 'import query_api.app, streams.app'
 
 .DEFAULT_GOAL := help
-.PHONY: help install setup console page demo up test test-all torture lint format bench train-mentions lock clean
+.PHONY: help install setup console page browser demo up test test-all torture lint format bench train-mentions lock clean
 
 help: ## Say what each target does.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -58,6 +58,13 @@ $(CONSOLE)/dist/index.html: $(CONSOLE)/node_modules/.package-lock.json $(CONSOLE
 page: install
 	@$(MAKE) --no-print-directory console || echo "The web console was not built; all else works. Try again with: make console"
 
+# The tests of the web console are skipped, with the reason, where there is no Chromium.
+browser:
+	@command -v chromium > /dev/null || test "$$(id -u)" != 0 || ! command -v apt-get > /dev/null || { \
+	  echo "Installing Chromium for the tests of the web console ..."; \
+	  { apt-get update && apt-get install --yes --no-install-recommends chromium; } > /dev/null 2>&1 \
+	  || echo "Chromium could not be installed; the tests of the web console will be skipped."; }
+
 demo: install page ## Publish a real stream of documents and watch it become searchable.
 	@$(BIN)/python deploy/demo.py
 
@@ -75,11 +82,11 @@ $(BIN)/python -m pytest $(WHOLE_FILES) -m 'serial$(1)' tests/integration tests/a
 exit $$failed
 endef
 
-test: setup page ## Unit tests, integration (real Kafka, real stores), acceptance (both processes); not the nightly ones.
+test: setup page browser ## Unit tests, integration (real Kafka, real stores), acceptance (both processes); not the nightly ones.
 	$(call run-tests, and not nightly)
 
 test-all: export THOROUGH ?= 0.05
-test-all: setup page ## All tests with more of the randomised ones: THOROUGH=1 for a night of them.
+test-all: setup page browser ## All tests with more of the randomised ones: THOROUGH=1 for a night of them.
 	$(call run-tests)
 
 torture: install ## Kill, starve and cut off an installation for MINUTES, and check that nothing is lost. SEED, ROUNDS.

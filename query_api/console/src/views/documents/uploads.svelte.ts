@@ -153,10 +153,15 @@ function largestDocument(): Promise<number> {
   return largest;
 }
 
-/** The files of a drop, those of folders too, named by their paths. */
+/** The files of a drop, those of folders too, named by their paths. Call it in the event: its items are gone after it. */
 export async function filesOf(transfer: DataTransfer): Promise<{ path: string; file: File }[]> {
-  const entries = [...transfer.items].map((item) => item.webkitGetAsEntry()).filter((entry) => entry !== null);
-  return (await Promise.all(entries.map(filesIn))).flat();
+  const found = [...transfer.items].map((item) => {
+    const entry = item.webkitGetAsEntry();
+    const file = item.getAsFile();
+    if (entry) return filesIn(entry);
+    return file ? [{ path: file.name, file }] : []; // from another page, or a text
+  });
+  return (await Promise.all(found)).flat();
 }
 
 async function filesIn(entry: FileSystemEntry): Promise<{ path: string; file: File }[]> {
