@@ -13,4 +13,5 @@ export interface View {
 export const VIEWS: readonly View[] = [
   { name: "search", title: "Search", load: () => import("./views/Search.svelte") },
   { name: "documents", title: "Documents", load: () => import("./views/Documents.svelte") },
+  { name: "graph", title: "Graph", load: () => import("./views/Graph.svelte") },
 ];
