@@ -14,4 +14,5 @@ export const VIEWS: readonly View[] = [
   { name: "search", title: "Search", load: () => import("./views/Search.svelte") },
   { name: "documents", title: "Documents", load: () => import("./views/Documents.svelte") },
   { name: "graph", title: "Graph", load: () => import("./views/Graph.svelte") },
+  { name: "operation", title: "Operation", load: () => import("./views/Operation.svelte") },
 ];

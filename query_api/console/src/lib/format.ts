@@ -18,6 +18,7 @@ export const plural = (value: number, one: string, many = `${one}s`): string =>
 
 /** Seconds as `12 ms`, `3.4 s`, `5 min`. */
 export function seconds(value: number): string {
+  if (value === 0) return "0 s";
   if (value < 0.0095) return `${(value * 1000).toFixed(1)} ms`;
   if (value < 1) return `${Math.round(value * 1000)} ms`;
   if (value < 100) return `${value.toFixed(1)} s`;

@@ -1,6 +1,6 @@
 /** What the routes of the graph answer (`/openapi.json` describes them in full). */
 
-import { request, segment } from "../lib/api.ts";
+import { request, segment } from "../../lib/api.ts";
 
 export const NODE_KINDS = ["document", "chunk", "entity", "hand_made"] as const;
 export type NodeKind = (typeof NODE_KINDS)[number];

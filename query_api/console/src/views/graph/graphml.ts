@@ -36,11 +36,3 @@ export function graphml(model: GraphModel): string {
   }
   return new XMLSerializer().serializeToString(xml);
 }
-
-export function download(name: string, type: string, content: string): void {
-  const link = document.createElement("a");
-  link.href = URL.createObjectURL(new Blob([content], { type }));
-  link.download = name;
-  link.click();
-  URL.revokeObjectURL(link.href);
-}
