@@ -14,5 +14,8 @@ export const VIEWS: readonly View[] = [
   { name: "search", title: "Search", load: () => import("./views/Search.svelte") },
   { name: "documents", title: "Documents", load: () => import("./views/Documents.svelte") },
   { name: "graph", title: "Graph", load: () => import("./views/Graph.svelte") },
+  { name: "entities", title: "Entities", load: () => import("./views/Entities.svelte") },
   { name: "operation", title: "Operation", load: () => import("./views/Operation.svelte") },
+  { name: "usage", title: "Usage", load: () => import("./views/Usage.svelte") },
+  { name: "evaluation", title: "Evaluation", load: () => import("./views/Evaluation.svelte") },
 ];
