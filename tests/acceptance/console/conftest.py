@@ -12,16 +12,18 @@ from typing import Any
 
 import httpx
 import pytest
-from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, expect, sync_playwright
 
 from query_api.routes.console import DIST
-from tests.support.processes.installation import HASHING, ROOT, Installation, installation
+from tests.support.processes.installation import ROOT, Installation, installation
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 IN_CI = os.environ.get("CI") == "true"
 PATIENCE_MS = 20_000
 SMALL = {"width": 360, "height": 740}
 WIDE = {"width": 1280, "height": 860}
+
+expect.set_options(timeout=PATIENCE_MS)
 
 RIVERS = [
     {"id": f"rivers/{name.lower()}.md", "title": name, "content": text, "metadata": {"country": country}}
@@ -52,7 +54,7 @@ def console(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installation]:
         missing = "the web console is not built: run make console"
         (pytest.fail if IN_CI else pytest.skip)(missing)
     browser_path()
-    with installation(tmp_path_factory.mktemp("console") / "data", **HASHING) as running:
+    with installation(tmp_path_factory.mktemp("console") / "data") as running:
         load(running, RIVERS, "rivers")
         yield running
 
@@ -71,7 +73,8 @@ def browser() -> Iterator[Browser]:
     """For one file: its event loop must be gone when others run theirs."""
     with sync_playwright() as playwright:
         root = ["--no-sandbox"] if os.geteuid() == 0 else []
-        chromium = playwright.chromium.launch(executable_path=browser_path(), args=root)
+        drawing = ["--use-angle=swiftshader", "--enable-unsafe-swiftshader"]  # WebGL without a graphics card
+        chromium = playwright.chromium.launch(executable_path=browser_path(), args=root + drawing)
         yield chromium
         chromium.close()
 

@@ -13,7 +13,7 @@ DROP = """([files]) => {
   zone.dispatchEvent(new DragEvent("drop", { dataTransfer: transfer, bubbles: true, cancelable: true }));
 }"""
 HOSTILE = {
-    "markup": "<img src=x onerror=\"window.hacked=1\"><script>window.hacked=1</script>",
+    "markup": '<img src=x onerror="window.hacked=1"><script>window.hacked=1</script>',
     "entity": "&lt;b&gt; & {@html 'x'} ${1} {{1}}",
     "right-to-left": "\u202eمرحبا بالعالم \u2067 evil.exe",
     "cjk": "河流" * 1000,

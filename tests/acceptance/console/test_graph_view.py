@@ -54,7 +54,7 @@ def test_a_document_is_expanded_found_in_and_hidden_from(open_page: OpenPage, co
     assert before[1] == len(edges_of(console, node="rivers/rivers/issen.md", collection="rivers", limit=300))
     page.get_by_label("Find in the picture").fill("The Issen is a slow river")
     page.get_by_label("Find in the picture").press("Enter")
-    expect(page.get_by_text("A heron pump lifts its water")).to_be_visible()
+    expect(page.get_by_role("paragraph").filter(has_text="A heron pump lifts its water")).to_be_visible()
     page.get_by_role("button", name="Expand").click()
     page.wait_for_function(
         "before => Number(document.querySelector('.told').innerText.split(' ')[0]) > before", arg=before[0]

@@ -48,7 +48,7 @@ def test_a_dead_letter_shows_why_and_its_bytes(open_page: OpenPage, console: Ins
 
 def test_chunking_of_a_collection_is_chosen(open_page: OpenPage, console: Installation) -> None:
     page = open_page("operation")
-    page.get_by_role("button", name="rivers").click()
+    page.get_by_role("button", name="rivers", exact=True).click()
     page.get_by_label("child characters").fill("200")
     page.locator("form").filter(has_text="Chunking").get_by_role("button", name="Save").click()
     expect(page.get_by_text("Chosen for documents that are sent from now on")).to_be_visible()
@@ -74,7 +74,7 @@ def test_a_retrieval_shows_what_was_returned_then_and_now(open_page: OpenPage, c
 def test_an_evaluation_is_asked_for_and_shown(open_page: OpenPage) -> None:
     page = open_page("evaluation")
     page.get_by_label("Collection").select_option("rivers")
-    questions = page.get_by_label("Questions")
+    questions = page.get_by_role("textbox", name="Questions")
     questions.fill("which river rises in the hills of Osmere")
     page.get_by_role("button", name="Evaluate").click()
     expect(page.get_by_role("alert")).to_contain_text("Line 1 names no document")
