@@ -12,7 +12,7 @@ from typing import Any
 
 import httpx
 import pytest
-from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, expect, sync_playwright
 
 from query_api.routes.console import DIST
 from tests.support.processes.installation import HASHING, ROOT, Installation, installation
@@ -69,6 +69,7 @@ def load(running: Installation, envelopes: list[dict[str, Any]], collection: str
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     """For one file: its event loop must be gone when others run theirs."""
+    expect.set_options(timeout=PATIENCE_MS)
     with sync_playwright() as playwright:
         root = ["--no-sandbox"] if os.geteuid() == 0 else []
         chromium = playwright.chromium.launch(executable_path=browser_path(), args=root)
@@ -126,7 +127,8 @@ def open_page(browser: Browser, complaints: Complaints, console: Installation) -
 
 
 def hits(page: Page) -> list[str]:
-    """The titles of the hits that are shown."""
+    """The titles of all hits, once the answer is complete."""
+    expect(page.get_by_role("list", name="Hits", include_hidden=True)).to_have_attribute("aria-busy", "false")
     return page.locator("article h2").all_inner_texts()
 
 

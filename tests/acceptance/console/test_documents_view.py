@@ -13,7 +13,7 @@ DROP = """([files]) => {
   zone.dispatchEvent(new DragEvent("drop", { dataTransfer: transfer, bubbles: true, cancelable: true }));
 }"""
 HOSTILE = {
-    "markup": "<img src=x onerror=\"window.hacked=1\"><script>window.hacked=1</script>",
+    "markup": '<img src=x onerror="window.hacked=1"><script>window.hacked=1</script>',
     "entity": "&lt;b&gt; & {@html 'x'} ${1} {{1}}",
     "right-to-left": "\u202eمرحبا بالعالم \u2067 evil.exe",
     "cjk": "河流" * 1000,
@@ -30,7 +30,6 @@ def search(page: Page, q: str, collection: str) -> list[str]:
     page.evaluate(
         "([q, collection]) => location.hash = '#/search?' + new URLSearchParams({q, collection})", [q, collection]
     )
-    expect(page.locator(".summary")).to_contain_text(" hit")
     return hits(page)
 
 
@@ -108,9 +107,8 @@ def test_hostile_titles_are_text_and_keep_to_their_place(open_page: OpenPage, co
     assert page.evaluate("window.hacked") is None
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
-@pytest.mark.parametrize("size", [SMALL, WIDE], ids=["narrow", "wide"])
-def test_everybody_can_use_it(open_page: OpenPage, theme: str, size: dict[str, int]) -> None:
+@pytest.mark.parametrize(("size", "theme"), [(SMALL, "dark"), (WIDE, "light")], ids=["narrow", "wide"])
+def test_everybody_can_use_it(open_page: OpenPage, size: dict[str, int], theme: str) -> None:
     page = open_page("documents?collection=rivers", viewport=size, color_scheme=theme, bypass_csp=True)
     page.get_by_role("button", name="Paste a text").click()
     expect(page.locator("tbody tr")).to_have_count(4)
