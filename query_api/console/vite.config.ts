@@ -12,6 +12,7 @@ export default defineConfig({
     assetsInlineLimit: 0,
     target: "es2022",
     modulePreload: { polyfill: false },
+    license: { fileName: "licenses.md" }, // of what is built into the page, and goes with it
   },
   server: {
     // `npm run dev` beside a running service

@@ -71,6 +71,7 @@ def load(running: Installation, envelopes: list[dict[str, Any]], collection: str
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     """For one file: its event loop must be gone when others run theirs."""
+    expect.set_options(timeout=PATIENCE_MS)
     with sync_playwright() as playwright:
         root = ["--no-sandbox"] if os.geteuid() == 0 else []
         drawing = ["--use-angle=swiftshader", "--enable-unsafe-swiftshader"]  # WebGL without a graphics card
@@ -129,7 +130,8 @@ def open_page(browser: Browser, complaints: Complaints, console: Installation) -
 
 
 def hits(page: Page) -> list[str]:
-    """The titles of the hits that are shown."""
+    """The titles of all hits, once the answer is complete."""
+    expect(page.get_by_role("list", name="Hits", include_hidden=True)).to_have_attribute("aria-busy", "false")
     return page.locator("article h2").all_inner_texts()
 
 

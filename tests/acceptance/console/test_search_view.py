@@ -3,17 +3,12 @@
 import re
 
 import pytest
-from playwright.sync_api import Page, Route, expect
+from playwright.sync_api import Route, expect
 
-from tests.acceptance.console.conftest import SMALL, WIDE, Complaints, OpenPage, hits, overflow, serious_faults
+from tests.acceptance.console.conftest import SMALL, WIDE, Complaints, OpenPage, hits, load, overflow, serious_faults
+from tests.support.processes.installation import Installation
 
 QUESTION = "search?q=which+river+floods&collection=rivers"
-
-
-def summary(page: Page) -> str:
-    expect(page.locator(".summary")).to_contain_text("hits")
-    expect(page.locator(".summary")).not_to_contain_text("searching")
-    return page.locator(".summary").inner_text()
 
 
 def test_a_question_that_is_typed_brings_hits_with_what_they_say(open_page: OpenPage) -> None:
@@ -31,9 +26,27 @@ def test_a_question_that_is_typed_brings_hits_with_what_they_say(open_page: Open
     expect(page.get_by_text("Retrieval", exact=True)).to_be_visible()
 
 
+def test_a_hit_that_is_opened_shows_what_stands_around_it_and_takes_feedback(
+    open_page: OpenPage, console: Installation
+) -> None:
+    parts = [f"## Part {n}\n\n" + f"The 🛶 boat number {n} waits at the pier. " * 30 for n in (1, 2, 3)]
+    load(console, [{"id": "boats.md", "content": "# 🛶🛶 Boats\n\n" + "\n\n".join(parts)}], "boats")
+    page = open_page("search?q=boat+number+2&collection=boats&k=1")
+    hit = page.locator("article")
+    expect(hit.locator("mark").first).to_have_text("boat")
+    assert set(hit.locator("mark").all_inner_texts()) <= {"boat", "number", "2", "Boats"}
+    hit.get_by_role("button", name="More").click()
+    passage = hit.locator("p.passage").inner_text()
+    hit.get_by_role("button", name="After it").click()
+    expect(hit.locator("p.neighbour")).to_have_count(1)
+    assert hit.locator("p.neighbour").inner_text() not in passage
+    hit.get_by_role("button", name="Yes").click()
+    expect(hit.get_by_text("Noted.")).to_be_visible()
+
+
 def test_keys_walk_the_hits_and_open_them(open_page: OpenPage) -> None:
     page = open_page(QUESTION)
-    summary(page)
+    hits(page)
     for key, place in (("j", 0), ("ArrowDown", 1), ("k", 0)):
         page.keyboard.press(key)
         expect(page.locator("article").nth(place)).to_be_focused()
@@ -51,7 +64,7 @@ def test_keys_walk_the_hits_and_open_them(open_page: OpenPage) -> None:
 def test_filters_and_options_stand_in_the_address(open_page: OpenPage, complaints: Complaints) -> None:
     complaints.expected.append("status of 404")  # of a service that does not list fields
     page = open_page(QUESTION)
-    summary(page)
+    hits(page)
     page.get_by_role("button", name="Options").click()
     page.get_by_label("Field").fill("country")
     expect(page.locator("#values option")).to_have_count(2)
@@ -87,7 +100,7 @@ def test_a_stream_that_drops_goes_on_where_it_ended(open_page: OpenPage) -> None
     page.get_by_role("searchbox", name="Question").fill("river")
     page.keyboard.press("Enter")
     expect(page.get_by_text("was taken up again; nothing is missing")).to_be_visible()
-    assert summary(page).startswith(f"{len(hits(page))} hits")
+    expect(page.locator(".summary")).to_contain_text(f"{len(hits(page))} hits in ")
     assert len(hits(page)) == len(set(page.locator("article .rank").all_inner_texts())) > 1
     first, second = last_ids
     assert first is None
@@ -103,11 +116,10 @@ def test_what_the_service_refuses_is_shown_in_its_words(open_page: OpenPage, com
     expect(alert).to_contain_text("country")
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
-@pytest.mark.parametrize("size", [SMALL, WIDE], ids=["narrow", "wide"])
-def test_everybody_can_use_it(open_page: OpenPage, theme: str, size: dict[str, int]) -> None:
+@pytest.mark.parametrize(("size", "theme"), [(SMALL, "light"), (WIDE, "dark")], ids=["narrow", "wide"])
+def test_everybody_can_use_it(open_page: OpenPage, size: dict[str, int], theme: str) -> None:
     page = open_page(QUESTION, viewport=size, color_scheme=theme, bypass_csp=True)
-    summary(page)
+    hits(page)
     page.keyboard.press("j")
     page.keyboard.press("Enter")
     assert page.evaluate("document.documentElement.dataset.theme") == theme

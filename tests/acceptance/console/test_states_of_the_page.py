@@ -11,7 +11,7 @@ from tests.support.processes.query_service import service_process
 KEY = "a-key-of-sixteen-or-more"
 
 
-def test_the_key_is_asked_for_once_and_kept_for_the_tab(
+def test_a_service_that_is_not_ready_says_why_and_asks_for_its_key_once(
     open_page: OpenPage, complaints: Complaints, tmp_path: Path
 ) -> None:
     complaints.expected += ["status of 401", "status of 503"]
@@ -29,17 +29,21 @@ def test_the_key_is_asked_for_once_and_kept_for_the_tab(
         assert answered.value.status != 401
         assert answered.value.request.headers["authorization"] == f"Bearer {KEY}"
         expect(dialog).to_be_hidden()
+        expect(page.get_by_role("status", name="Service")).to_contain_text("Not ready yet")
+        page.get_by_role("searchbox", name="Question").fill("river")
+        page.keyboard.press("Enter")
+        expect(page.get_by_role("alert")).to_contain_text("Try again")
         assert KEY not in str(page.evaluate("[Object.values(localStorage), document.cookie]"))
 
 
-def test_without_documents_or_kafka_the_page_says_what_to_do(
-    open_page: OpenPage, complaints: Complaints, tmp_path: Path
-) -> None:
-    complaints.expected.append("status of 503")
-    with service_process(tmp_path / "data") as service:
-        page = open_page("search?q=river", url=service.url)
-        expect(page.get_by_role("status").first).to_contain_text("Not ready yet")
-        expect(page.get_by_role("alert")).to_be_visible()
+def test_while_kafka_is_away_the_page_says_what_still_works(open_page: OpenPage) -> None:
+    page = open_page()
+    away = {"ready": True, "reasons": [], "notes": [], "kafka": "unreachable", "snapshot_age_seconds": 1}
+    page.route("**/readyz", lambda route: route.fulfill(json=away))
+    page.reload()
+    expect(page.get_by_role("status", name="Service")).to_contain_text("Kafka is away: searches go on")
+    page.unroute("**/readyz")
+    expect(page.get_by_role("status", name="Service")).to_have_text("")
 
 
 def test_an_empty_collection_offers_how_to_load(open_page: OpenPage) -> None:
@@ -60,8 +64,7 @@ def test_the_page_waits_for_a_service_that_starts_again(
     page.get_by_role("searchbox", name="Question").fill("which river floods")
     page.keyboard.press("Enter")
     expect(page.get_by_text("The service does not answer.").first).to_be_visible()
-    expect(page.get_by_role("status").first).to_be_empty(timeout=60_000)
-    page.get_by_role("button", name="Try again").click()
+    expect(page.get_by_role("status", name="Service")).to_have_text("", timeout=60_000)
     expect(page.locator("article").first).to_be_visible()
     expect(page.get_by_role("alert")).to_have_count(0)
 
@@ -71,7 +74,8 @@ def test_nothing_but_the_service_s_own_files_is_run_or_applied(open_page: OpenPa
     expect(page.get_by_role("searchbox", name="Question")).to_be_visible()
     page.evaluate(
         """() => {
-          document.body.insertAdjacentHTML("beforeend", '<p id="odd" style="position:fixed" onclick="window.hacked=1">x</p>');
+          const odd = '<p id="odd" style="position: fixed" onclick="window.hacked = 1">x</p>';
+          document.body.insertAdjacentHTML("beforeend", odd);
           const script = document.createElement("script");
           script.textContent = "window.hacked = 2";
           document.body.append(script);

@@ -1,7 +1,7 @@
 /** Requests to the service. Each failure is an `ApiError` with a sentence that can be shown as it is. */
 
 import { apiKey } from "./key.svelte.ts";
-import type { Parameters } from "./router.svelte.ts";
+import { withQuery, type Parameters } from "./query.ts";
 
 export interface Options {
   method?: "GET" | "POST" | "PUT" | "DELETE";
@@ -36,21 +36,10 @@ export class ApiError extends Error {
   }
 }
 
-/** The address of a route, relative to the page. `path` begins without a slash: `v1/search`. */
-export function address(path: string, query: Parameters = {}): string {
-  const search = new URLSearchParams();
-  for (const [name, value] of Object.entries(query)) {
-    if (value === null || value === undefined || value === "") continue;
-    for (const each of Array.isArray(value) ? value : [value]) search.append(name, String(each));
-  }
-  const text = search.toString();
-  return text ? `${path}?${text}` : path;
-}
-
 /** An id as one segment of a path. */
 export const segment = (id: string): string => encodeURIComponent(id);
 
-/** The answer to a request, with a status of 2xx. Asks for the API key where the service wants one. Throws ApiError. */
+/** The answer to a request, with a status of 2xx. `path` is relative to the page: `v1/search`. Asks for the API key where the service wants one. Throws ApiError. */
 export async function send(path: string, options: Options = {}): Promise<Response> {
   const { method = "GET", query, json, headers, signal } = options;
   const body = json === undefined ? options.body : JSON.stringify(json);
@@ -58,7 +47,7 @@ export async function send(path: string, options: Options = {}): Promise<Respons
     const sent = apiKey.headers;
     let response: Response;
     try {
-      response = await fetch(address(path, query), {
+      response = await fetch(withQuery(path, query), {
         method,
         headers: {
           Accept: "application/json",

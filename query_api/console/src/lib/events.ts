@@ -30,6 +30,7 @@ export async function* follow(path: string, options: StreamOptions): AsyncGenera
   let lastEventId: string | undefined;
   let attempt = 0;
   for (;;) {
+    let waitSeconds = Math.min(FIRST_WAIT_SECONDS * 2 ** attempt, LONGEST_WAIT_SECONDS);
     try {
       const resumed: Record<string, string> = lastEventId === undefined ? {} : { "Last-Event-ID": lastEventId };
       const response = await send(path, {
@@ -38,21 +39,22 @@ export async function* follow(path: string, options: StreamOptions): AsyncGenera
       });
       if (response.status === 204 || response.body === null) return; // all of it has come
       if (attempt > 0) onConnection?.({ state: "resumed" });
-      attempt = 0;
       for await (const message of messages(response.body)) {
         lastEventId = message.id ?? lastEventId;
         const event = message.event ?? "message";
         yield { event, data: JSON.parse(message.data) };
         if (LAST.has(event)) return;
+        attempt = 0;
       }
     } catch (error) {
       if (signal.aborted || isAbort(error)) throw error;
       // what has begun is resumed; what never began is the reader's to try again
       const failure = error instanceof TypeError ? new ApiError(0, "No answer", "The connection dropped.") : error;
-      if (lastEventId === undefined || !asApiError(failure).passes || attempt >= ATTEMPTS) throw failure;
+      const { passes, retryAfterSeconds = 0 } = asApiError(failure);
+      if (lastEventId === undefined || !passes || attempt >= ATTEMPTS) throw failure;
+      waitSeconds = Math.max(waitSeconds, retryAfterSeconds);
     }
     if (lastEventId === undefined) throw new ApiError(0, "No answer", "The connection closed before anything came.");
-    const waitSeconds = Math.min(FIRST_WAIT_SECONDS * 2 ** attempt, LONGEST_WAIT_SECONDS);
     attempt += 1;
     onConnection?.({ state: "dropped", attempt, waitSeconds });
     await pause(waitSeconds, signal);

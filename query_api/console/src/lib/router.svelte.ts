@@ -2,8 +2,7 @@
  *  parameters: what is shown can be sent to somebody else. */
 
 import { VIEWS } from "../views.ts";
-
-export type Parameters = Record<string, string | readonly string[] | number | boolean | null | undefined>;
+import { withQuery, type Parameters } from "./query.ts";
 
 export interface Place {
   view: string;
@@ -15,16 +14,8 @@ export function parseHash(hash: string): Place {
   return { view: path || "search", parameters: new URLSearchParams(query) };
 }
 
-/** `#/view?…`; what is empty, null or false is left out. */
-export function formatHash(view: string, parameters: Parameters = {}): string {
-  const query = new URLSearchParams();
-  for (const [name, value] of Object.entries(parameters)) {
-    if (value === null || value === undefined || value === "" || value === false) continue;
-    for (const each of Array.isArray(value) ? value : [value]) query.append(name, String(each));
-  }
-  const text = query.toString();
-  return `#/${view}${text ? `?${text}` : ""}`;
-}
+/** `#/view?…`. */
+export const formatHash = (view: string, parameters: Parameters = {}): string => withQuery(`#/${view}`, parameters);
 
 /** The address of a view, or undefined where this console has no such view: show plain text then. */
 export function linkTo(view: string, parameters: Parameters = {}): string | undefined {

@@ -14,6 +14,9 @@ class ServiceState {
   /** Null until the first answer, and while the service does not answer. */
   readiness = $state.raw<Readiness | null>(null);
   away = $state(false);
+  /** Counted up whenever the service is ready again after it was not: what failed meanwhile is worth asking again. */
+  recoveries = $state(0);
+  #wasIll = false;
   #timer: ReturnType<typeof setTimeout> | undefined;
 
   /** Asks at once, and from then on while the page is visible. */
@@ -27,7 +30,10 @@ class ServiceState {
       this.readiness = null;
       this.away = true;
     }
-    const well = this.readiness?.ready && this.readiness.kafka === "reachable";
+    const ready = this.readiness?.ready ?? false;
+    if (ready && this.#wasIll) this.recoveries += 1;
+    this.#wasIll = !ready;
+    const well = ready && this.readiness?.kafka === "reachable";
     clearTimeout(this.#timer);
     if (!document.hidden) this.#timer = setTimeout(() => this.check(), (well ? SECONDS_WELL : SECONDS_ILL) * 1000);
   }

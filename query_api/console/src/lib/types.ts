@@ -57,7 +57,7 @@ export interface Hit {
 
 export interface Understanding {
   intent: string;
-  names: { words: string; name: string; node: string; title: string | null; others: number }[];
+  names: { words: string; name: string; collection: string; node: string; title: string | null; others: number }[];
   fields: { words: string; fields: string[]; operator: string; value: string }[];
   period: { words: string; documents: number } | null;
   newest_first: boolean;

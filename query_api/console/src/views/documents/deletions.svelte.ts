@@ -8,25 +8,27 @@ import { uploads, type Content } from "./uploads.svelte.ts";
 
 type State = "deleting" | "deleted" | "restoring" | "restored" | "failed";
 
+interface Named {
+  id: string;
+  collection: string;
+  title: string;
+}
+
 export class Deletion {
   readonly id: string;
   readonly collection: string;
   readonly title: string;
   state = $state<State>("deleting");
   message = $state<string | null>(null);
+  /** Whether undoing brings back exactly what was there. */
+  exact = $state(false);
   #file: Content | undefined;
   #read: DocumentDetail | undefined;
 
-  constructor(document: { id: string; collection: string; title: string }) {
+  constructor(document: Named) {
     this.id = document.id;
     this.collection = document.collection;
     this.title = document.title;
-    this.#file = uploads.contentOf(this.id, this.collection);
-  }
-
-  /** Whether undoing brings back exactly what was there. */
-  get exact(): boolean {
-    return this.#file !== undefined;
   }
 
   get #path(): string {
@@ -36,7 +38,9 @@ export class Deletion {
   async run(): Promise<void> {
     const query = { collection: this.collection };
     try {
-      if (!this.#file) this.#read = await request<DocumentDetail>(this.#path, { query });
+      this.#read = await request<DocumentDetail>(this.#path, { query });
+      this.#file = uploads.contentOf(this.id, this.collection, this.#read.position);
+      this.exact = this.#file !== undefined;
       const { token } = await request<{ token: string }>(this.#path, { method: "DELETE", query });
       await statusAfter(this.id, this.collection, token, (status) => status.status === "deleted");
       this.state = "deleted";
@@ -80,7 +84,7 @@ function envelope({ id, collection, title, uri, metadata, text }: DocumentDetail
 class Deletions {
   list = $state.raw<Deletion[]>([]);
 
-  add(document: { id: string; collection: string; title: string }): void {
+  add(document: Named): void {
     const deletion = new Deletion(document);
     this.list = [deletion, ...this.list];
     void deletion.run();

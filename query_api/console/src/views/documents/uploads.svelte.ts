@@ -28,6 +28,8 @@ export class Upload {
   /** Seconds from the beginning of the request to each stage. */
   seconds = $state.raw<Partial<Record<Stage, number>>>({});
   dropped = $state(false);
+  /** Of its record in the log, once it is there. */
+  position: string | null = null;
   #begun = 0;
 
   constructor(content: Content) {
@@ -47,6 +49,7 @@ export class Upload {
         return this.#refuse(`It has ${bytes(this.content.file.size)}; ${bytes(most)} are the most.`);
       }
       const token = await publish(this.content);
+      this.position = token.split("@", 1)[0]!;
       this.#reach("published");
       await this.#follow(token);
     } catch (failure) {
@@ -109,10 +112,10 @@ class Uploads {
     void collections.refresh();
   }
 
-  /** The content that this page published under a name last. */
-  contentOf(id: string, collection: string): Content | undefined {
+  /** What this page published as the record that a document was made from, if it did. */
+  contentOf(id: string, collection: string, position: string): Content | undefined {
     return this.list.find(
-      ({ content, stage }) => content.id === id && content.collection === collection && stage !== "refused",
+      (each) => each.position === position && each.content.id === id && each.content.collection === collection,
     )?.content;
   }
 

@@ -1,6 +1,6 @@
 /** A search as it stands in the address, and as it is sent: the same names in both, those of `/v1/search`. */
 
-import type { Parameters } from "../../lib/router.svelte.ts";
+import type { Parameters } from "../../lib/query.ts";
 
 export const MODES = ["hybrid", "vector", "keyword", "structured", "graph", "graph_rerank", "global"] as const;
 export const GROUPS = ["passage", "chunk", "document"] as const;

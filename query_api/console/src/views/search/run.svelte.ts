@@ -24,6 +24,7 @@ export class SearchRun {
   /** Replaces the search before; what that has found is shown until the first frame of this one. */
   async start(search: Search): Promise<void> {
     this.search = search;
+    this.done = null;
     this.resumed = 0;
     this.reset = null;
     await this.#follow(search, true);
