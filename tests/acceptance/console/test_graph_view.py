@@ -60,12 +60,12 @@ def test_a_document_is_expanded_found_in_and_hidden_from(open_page: OpenPage, co
         "before => Number(document.querySelector('.told').innerText.split(' ')[0]) > before", arg=before[0]
     )
     after = counts(page)
+    page.get_by_role("checkbox", name="mentions").uncheck()
+    assert "mentions" not in {kind for _, _, kind, _ in edges_shown(page)}
     page.get_by_role("button", name="Hide").click()
     page.wait_for_function(
         "after => Number(document.querySelector('.told').innerText.split(' ')[0]) === after - 1", arg=after[0]
     )
-    page.get_by_role("checkbox", name="mentions").uncheck()
-    assert "mentions" not in {kind for _, _, kind, _ in edges_shown(page)}
 
 
 def test_an_entity_is_described_and_joined_by_a_path(open_page: OpenPage, console: Installation) -> None:
@@ -124,4 +124,4 @@ def test_it_keeps_nobody_out(open_page: OpenPage, theme: str, size: dict[str, in
         page = open_page(view, color_scheme=theme, viewport=size, bypass_csp=True)
         expect(page.get_by_text("mention").first).to_be_visible()
         assert serious_faults(page) == []
-        assert overflow(page) == 0
+        assert overflow(page) <= 0

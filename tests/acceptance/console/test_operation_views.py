@@ -108,4 +108,4 @@ def test_they_keep_nobody_out(open_page: OpenPage, theme: str, size: dict[str, i
         ).to_be_visible()
         expect(page.get_by_text("Loading …")).to_have_count(0)
         assert serious_faults(page) == []
-        assert overflow(page) == 0
+        assert overflow(page) <= 0
