@@ -22,7 +22,7 @@ test("a search comes back from its address", () => {
 });
 
 test("an address of anything at all is read", () => {
-  const odd = "q=x&k=many&decompose=perhaps&colour=red&filter=&filter=a%3Db&min_confidence=";
+  const odd = "q=x&k=many&decompose=perhaps&colour=red&filter=&filter=a%3Db&filter=a%3Db&min_confidence=";
   assert.deepEqual(readSearch(new URLSearchParams(odd)), { q: "x", filter: ["a=b"] });
 });
 

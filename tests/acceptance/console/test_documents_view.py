@@ -51,6 +51,17 @@ def test_a_file_that_is_dropped_becomes_searchable(open_page: OpenPage, complain
     expect(page.get_by_text("The weir of Lyde holds the river back.").first).to_be_visible()
 
 
+def test_documents_are_found_by_words_and_a_hit_leads_back_to_its_document(open_page: OpenPage) -> None:
+    page = open_page("documents?collection=rivers")
+    page.get_by_label("Find documents by words").fill("a canal to the sea")
+    page.get_by_role("button", name="Find", exact=True).click()
+    found = hits(page)
+    assert found[0] == "Quill"
+    assert len(found) == len(set(found))
+    page.get_by_role("link", name="Quill").first.click()
+    expect(page.get_by_text("South")).to_be_visible()
+
+
 def test_a_text_that_is_pasted_is_a_document(open_page: OpenPage) -> None:
     page = open_page("documents?collection=pasted")
     page.get_by_role("button", name="Paste a text").click()

@@ -55,6 +55,7 @@ export async function* follow(path: string, options: StreamOptions): AsyncGenera
       waitSeconds = Math.max(waitSeconds, retryAfterSeconds);
     }
     if (lastEventId === undefined) throw new ApiError(0, "No answer", "The connection closed before anything came.");
+    if (attempt >= ATTEMPTS) throw new ApiError(0, "No answer", "The connection closes again and again.");
     attempt += 1;
     onConnection?.({ state: "dropped", attempt, waitSeconds });
     await pause(waitSeconds, signal);

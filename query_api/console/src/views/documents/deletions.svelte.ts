@@ -42,7 +42,8 @@ export class Deletion {
       this.#file = uploads.contentOf(this.id, this.collection, this.#read.position);
       this.exact = this.#file !== undefined;
       const { token } = await request<{ token: string }>(this.#path, { method: "DELETE", query });
-      await statusAfter(this.id, this.collection, token, (status) => status.status === "deleted");
+      const status = await statusAfter(this.id, this.collection, token, (each) => each.status === "deleted");
+      if (status?.status !== "deleted") throw new Error(status?.message ?? "It was written again meanwhile.");
       this.state = "deleted";
     } catch (failure) {
       this.#fail(failure);
@@ -59,7 +60,7 @@ export class Deletion {
         if (upload.stage === "refused") throw new Error(upload.message ?? "It was refused.");
       } else if (this.#read) {
         const { token } = await request<{ token: string }>("v1/documents", { method: "POST", json: envelope(this.#read) });
-        const status = await statusAfter(this.id, this.collection, token, ({ searchable }) => searchable);
+        const status = await statusAfter(this.id, this.collection, token, (each) => each.searchable);
         if (!status?.searchable) throw new Error(status?.message ?? "It is not searchable again yet.");
       }
       this.state = "restored";

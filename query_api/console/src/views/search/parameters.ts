@@ -38,7 +38,7 @@ export function readSearch(parameters: URLSearchParams): Search {
     if (value && Number.isFinite(Number(value))) search[name] = Number(value);
   }
   for (const name of FLAGS) if (parameters.get(name) === "true") search[name] = true;
-  const filter = parameters.getAll("filter").filter((each) => each !== "");
+  const filter = [...new Set(parameters.getAll("filter"))].filter((each) => each !== "");
   if (filter.length > 0) search.filter = filter;
   return search;
 }
