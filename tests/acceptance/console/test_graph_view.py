@@ -122,6 +122,6 @@ def test_what_is_not_there_is_said(open_page: OpenPage, complaints: Any) -> None
 def test_it_keeps_nobody_out(open_page: OpenPage, theme: str, size: dict[str, int]) -> None:
     for view in ("graph?collection=rivers", "graph?node=rivers/rivers/tavel.md&collection=rivers&shape=table"):
         page = open_page(view, color_scheme=theme, viewport=size, bypass_csp=True)
-        expect(page.get_by_text("mention").first).to_be_visible()
+        expect(page.get_by_text("Tavel").first).to_be_visible()
         assert serious_faults(page) == []
         assert overflow(page) <= 0

@@ -43,7 +43,7 @@ def test_while_kafka_is_away_the_page_says_what_still_works(open_page: OpenPage)
     page.reload()
     expect(page.get_by_role("status", name="Service")).to_contain_text("Kafka is away: searches go on")
     page.unroute("**/readyz")
-    expect(page.get_by_role("status", name="Service")).to_have_text("")
+    expect(page.get_by_role("status", name="Service")).not_to_contain_text("Kafka is away")
 
 
 def test_an_empty_collection_offers_how_to_load(open_page: OpenPage) -> None:
@@ -64,7 +64,9 @@ def test_the_page_waits_for_a_service_that_starts_again(
     page.get_by_role("searchbox", name="Question").fill("which river floods")
     page.keyboard.press("Enter")
     expect(page.get_by_text("The service does not answer.").first).to_be_visible()
-    expect(page.get_by_role("status", name="Service")).to_have_text("", timeout=60_000)
+    expect(page.get_by_role("status", name="Service")).not_to_contain_text(
+        re.compile("does not answer|Not ready"), timeout=60_000
+    )
     expect(page.locator("article").first).to_be_visible()
     expect(page.get_by_role("alert")).to_have_count(0)
 
