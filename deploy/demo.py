@@ -172,7 +172,8 @@ def main() -> None:
             f"{time.monotonic() - began:.0f} s, after {downloading_seconds:.0f} s for downloads.\n\n"
             "Next, in two terminals:\n"
             "  .venv/bin/thalweg up\n"
-            "  .venv/bin/thalweg load README.md ARCHITECTURE.md && .venv/bin/thalweg search 'what is a token'"
+            "  .venv/bin/thalweg load README.md ARCHITECTURE.md && .venv/bin/thalweg search 'what is a token'\n"
+            "and in a browser the web console: http://127.0.0.1:8420"
         )
     finally:
         with console.status("stopping ..."):

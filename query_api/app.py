@@ -27,6 +27,7 @@ from query_api.routes import (
     collection_settings,
     collections,
     communities,
+    console,
     dead_letters,
     document_writes,
     documents,
@@ -139,6 +140,7 @@ def create_app(
         session_tokens,
     ):
         app.include_router(routes.router, dependencies=[Depends(refuse_unknown_parameters)])
+    app.include_router(console.router)
     app.state.needs_key = settings.service.api_key is not None
     describe(app)
     return app

@@ -23,13 +23,14 @@ from query_api.settings import ServiceBlock
 from schemas.settings import MIB
 
 OPEN_PATHS = frozenset({"/livez", "/readyz"})
+PAGE_PATH, PAGE_FILES = "/", "/console/"  # the web console's own files, which hold no data
 MAX_PARAMETERS = 256
 DEFAULT_PORTS = {"http": ":80", "https": ":443"}
 
 
 class AuthMiddleware:
-    """ASGI middleware. With an API key, every request but /livez and /readyz must carry it as a bearer token, or, to
-    read, the key that only reads or a session token.
+    """ASGI middleware. With an API key, every request but those for /livez, /readyz and the files of the web console
+    must carry it as a bearer token, or, to read, the key that only reads or a session token.
 
     Without one the service listens on loopback only, and must be kept from web pages in a browser on this machine:
     requests must be addressed to a known host name (against DNS rebinding), and a page may write if it came from this
@@ -59,6 +60,8 @@ class AuthMiddleware:
         if scope["path"] in OPEN_PATHS:
             return
         if self._keys is not None:
+            if scope["path"] == PAGE_PATH or scope["path"].startswith(PAGE_FILES):
+                return
             check_access(self._keys.access_of(scope, headers, access_token), scope["method"], scope["path"])
             return
         host = host_name(headers.get("host", ""))

@@ -39,7 +39,9 @@ class ServiceBlock(BaseModel):
     host: str = Field("127.0.0.1", description="Address to listen on. Any but loopback needs `api_key`.")
     port: int = Field(8420, ge=0, le=65_535, description="Port to listen on; 0 takes a free one.")
     api_key: SecretStr | None = Field(
-        None, min_length=16, description="When set, every request but /livez and /readyz needs it as a bearer token."
+        None,
+        min_length=16,
+        description="When set, every request but /livez, /readyz and the console's page needs it as a bearer token.",
     )
     read_api_key: SecretStr | None = Field(
         None,

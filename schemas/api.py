@@ -196,7 +196,7 @@ class GraphNode(BaseModel):
     label: str
     collection: str | None = None
     document_id: str | None = None
-    type: str | None = Field(None, description="Of a hand-made node, and of an entity in a list.")
+    type: str | None = Field(None, description="Of an entity or a hand-made node.")
 
 
 class GraphEdge(BaseModel):

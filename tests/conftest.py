@@ -17,6 +17,13 @@ SLOWEST_FOLDERS = 10
 SHARED = {  # the fixtures of a session that hold running processes, and the files that ask for them
     "thalweg": {"test_main_job", "test_forms_and_bad_input", "test_monitoring", "test_use"},
     "hashing": {"test_evaluating", "test_interrupted_load", "test_transactions", "test_unreadable_batches"},
+    "console": {
+        "test_search_view",
+        "test_documents_view",
+        "test_graph_view",
+        "test_operation_views",
+        "test_states_of_the_page",
+    },
     "worker": {"test_worker", "test_relinking", "test_foreign_clients"},
 }
 QUICK_COMPACTION = {"log.cleaner.backoff.ms": "200"}  # how often the broker looks for something to compact

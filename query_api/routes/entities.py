@@ -230,7 +230,7 @@ def _node_paths(
     limit: int,
 ) -> NodePaths:
     """Raises ApiProblem 404 for an end that is not there."""
-    explorer = explorer_of(snapshot)
+    explorer = explorer_of(snapshot, catalogue)
     named = NamedNodes(snapshot.graph, catalogue, snapshot.curation.of(collection), collection)
     start, end = (_end(explorer, catalogue, named, each, collection) for each in ends)
     found = node_paths(explorer, start, end, max_steps, limit)

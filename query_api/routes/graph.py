@@ -8,6 +8,7 @@ from fastapi.responses import StreamingResponse
 from pydantic import BeforeValidator
 
 from query_api.context import Service
+from query_api.entities.catalogue import EntityCatalogue
 from query_api.entities.description import EntityDescriber
 from query_api.errors import ApiProblem, problem_responses
 from query_api.graph_export import GraphExport, graphml, json_lines
@@ -186,19 +187,24 @@ def _draw(
 
 
 def _found(service: Service, node_id: str, collection: str) -> tuple[Explorer, NodeRef]:
-    explorer = explorer_of(service.snapshot())
+    snapshot = service.snapshot()
+    explorer = explorer_of(snapshot, service.catalogues.of(snapshot.graph, snapshot.curation, may_be_older=True))
     place = explorer.find(node_id, collection)
     if place is None:
         raise ApiProblem(404, "No such node", f"The graph holds nothing named {node_id[:80]!r}. Give {NODE_IS}.")
     return explorer, place
 
 
-def explorer_of(snapshot: Snapshot) -> Explorer:
-    """Of the graph and what people added to it; it labels chunks by how they begin."""
+def explorer_of(snapshot: Snapshot, catalogue: EntityCatalogue) -> Explorer:
+    """Of the graph and what people added to it; it labels chunks by how they begin, entities as the catalogue does."""
     tables = snapshot.text
 
     def labels(chunk_ids: Sequence[str]) -> dict[str, str]:
         chunks = tables.chunks(chunk_ids)
         return {chunk_id: " ".join(chunk.text.split())[:LABEL_CHARACTERS] for chunk_id, chunk in chunks.items()}
 
-    return Explorer(snapshot.graph, labels, snapshot.curation)
+    def entity_names(key: int) -> tuple[str, str] | None:
+        row = catalogue.row_of(key)
+        return None if row is None else (catalogue[row].label, catalogue[row].type)
+
+    return Explorer(snapshot.graph, labels, snapshot.curation, entity_names)

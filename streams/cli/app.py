@@ -69,8 +69,8 @@ def up(
 
     def ready(running: Running) -> None:
         print(
-            f"Thalweg is ready: {running.service_url} (Kafka {running.kafka}, data {settings.storage.data_dir}). "
-            "Ctrl-C ends it.",
+            f"Thalweg is ready: {running.service_url} (web console and API; Kafka {running.kafka}, "
+            f"data {settings.storage.data_dir}). Ctrl-C ends it.",
             flush=True,
         )
 

@@ -38,15 +38,24 @@ class NodeRef:
 
 Labels = Callable[[Sequence[str]], dict[str, str]]
 """Chunk ids → what to show for each; asked once for all chunks of an answer."""
+EntityNames = Callable[[int], tuple[str, str] | None]
+"""Key of an entity → name and type as people see them; None where there are none."""
 
 
 class Explorer:
     """Explores one graph view, and what people added to it. `chunk_labels` reads the beginnings of chunks; it may
-    block."""
+    block. An entity that `entity_names` does not know goes by its normalised name."""
 
-    def __init__(self, view: GraphView, chunk_labels: Labels, curation: Curation | None = None) -> None:
+    def __init__(
+        self,
+        view: GraphView,
+        chunk_labels: Labels,
+        curation: Curation | None = None,
+        entity_names: EntityNames = lambda _: None,
+    ) -> None:
         self._view = view
         self._chunk_labels = chunk_labels
+        self._entity_names = entity_names
         self._curation = curation or Curation()
         self._entity_ids: dict[int, str] = {}
         self._hand_made: dict[tuple[str, str], NodeRef] = {}
@@ -290,9 +299,8 @@ class Explorer:
                 node = GraphNode(id=identifier, kind="hand_made", label=made.label, collection=where, type=made.type)
             elif ref.kind == "entity":
                 collection, name = names.get(ref.at, (None, ""))
-                node = GraphNode(
-                    id=self.node_id(ref), kind="entity", label=labels.get(ref.at, name), collection=collection
-                )
+                label, kind = self._entity_names(ref.at) or (labels.get(ref.at, name), None)
+                node = GraphNode(id=self.node_id(ref), kind="entity", label=label, collection=collection, type=kind)
             else:
                 document = ref.at if ref.kind == "document" else self._document_of_chunk(ref.at)
                 key = self._view.document_key(document)

@@ -25,7 +25,7 @@ async def test_a_chunk_shows_the_entities_that_it_mentions(running: Running) -> 
 
 async def test_an_entity_is_found_by_its_name_and_by_its_id(running: Running) -> None:
     node = (await running.get("/v1/nodes/ÁDA", collection="a")).json()["node"]
-    assert (node["kind"], node["label"]) == ("entity", "Ada")
+    assert (node["kind"], node["label"], node["type"]) == ("entity", "Ada", "person")
     entity = (await running.get(f"/v1/nodes/{entity_id('a', 'ada')}")).json()
     kinds = {(each["edge"]["kind"], each["node"]["kind"]) for each in entity["neighbours"]}
     assert kinds == {("about", "document"), ("mentions", "chunk")}

@@ -1,0 +1,53 @@
+/** Whether the service answers and is ready, asked for now and then by its open route `/readyz`. */
+
+export interface Readiness {
+  ready: boolean;
+  reasons: string[];
+  notes: string[];
+  kafka: "reachable" | "unreachable";
+}
+
+const SECONDS_WELL = 10;
+const SECONDS_ILL = 2;
+
+class ServiceState {
+  /** Null until the first answer, and while the service does not answer. */
+  readiness = $state.raw<Readiness | null>(null);
+  away = $state(false);
+  /** Counted up whenever the service is ready again after it was not: what failed meanwhile is worth asking again. */
+  recoveries = $state(0);
+  #wasIll = false;
+  #timer: ReturnType<typeof setTimeout> | undefined;
+
+  /** Asks at once, and from then on while the page is visible. */
+  async check(): Promise<void> {
+    clearTimeout(this.#timer);
+    try {
+      const response = await fetch("readyz", { cache: "no-store", signal: AbortSignal.timeout(5_000) });
+      this.readiness = (await response.json()) as Readiness;
+      this.away = false;
+    } catch {
+      this.readiness = null;
+      this.away = true;
+    }
+    const ready = this.readiness?.ready ?? false;
+    if (ready && this.#wasIll) this.recoveries += 1;
+    this.#wasIll = !ready;
+    const well = ready && this.readiness?.kafka === "reachable";
+    clearTimeout(this.#timer);
+    if (!document.hidden) this.#timer = setTimeout(() => this.check(), (well ? SECONDS_WELL : SECONDS_ILL) * 1000);
+  }
+
+  /** Until the returned function is called. */
+  watch(): () => void {
+    const seen = () => document.hidden || this.check();
+    document.addEventListener("visibilitychange", seen);
+    void this.check();
+    return () => {
+      document.removeEventListener("visibilitychange", seen);
+      clearTimeout(this.#timer);
+    };
+  }
+}
+
+export const service = new ServiceState();

@@ -1,0 +1,21 @@
+/** The views there are. A view is one component in `views/`, loaded when it is first shown; a line here adds it to the
+ *  navigation and makes links to it work (`lib/router.svelte.ts`). */
+
+import type { Component } from "svelte";
+
+export interface View {
+  /** What stands after `#/`. */
+  name: string;
+  title: string;
+  load: () => Promise<{ default: Component }>;
+}
+
+export const VIEWS: readonly View[] = [
+  { name: "search", title: "Search", load: () => import("./views/Search.svelte") },
+  { name: "documents", title: "Documents", load: () => import("./views/Documents.svelte") },
+  { name: "graph", title: "Graph", load: () => import("./views/Graph.svelte") },
+  { name: "entities", title: "Entities", load: () => import("./views/Entities.svelte") },
+  { name: "operation", title: "Operation", load: () => import("./views/Operation.svelte") },
+  { name: "usage", title: "Usage", load: () => import("./views/Usage.svelte") },
+  { name: "evaluation", title: "Evaluation", load: () => import("./views/Evaluation.svelte") },
+];

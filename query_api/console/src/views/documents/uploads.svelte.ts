@@ -1,0 +1,182 @@
+/** Documents on their way into the index: published by a form each, then followed until a search and the graph show
+ *  them. They outlive the view, so that it can be left meanwhile. */
+
+import { asApiError, isAbort, request } from "../../lib/api.ts";
+import { collections } from "../../lib/collections.svelte.ts";
+import { bytes } from "../../lib/format.ts";
+import { statuses } from "./status.ts";
+
+export type Stage = "waiting" | "sending" | "published" | "searchable" | "done" | "refused";
+
+const AT_ONCE = 4; // requests, and streams of status, of which the service has a limited number
+const MOST_SHOWN = 500;
+
+/** What is published: a file, or a text as one. */
+export interface Content {
+  id: string;
+  collection: string;
+  file: File;
+  title?: string;
+}
+
+export class Upload {
+  readonly content: Content;
+  stage = $state<Stage>("waiting");
+  superseded = $state(false);
+  message = $state<string | null>(null);
+  notes = $state.raw<string[]>([]);
+  /** Seconds from the beginning of the request to each stage. */
+  seconds = $state.raw<Partial<Record<Stage, number>>>({});
+  dropped = $state(false);
+  /** Of its record in the log, once it is there. */
+  position: string | null = null;
+  #begun = 0;
+
+  constructor(content: Content) {
+    this.content = content;
+  }
+
+  get final(): boolean {
+    return this.stage === "done" || this.stage === "refused";
+  }
+
+  async run(): Promise<void> {
+    this.#begun = performance.now();
+    this.stage = "sending";
+    try {
+      const most = await largestDocument();
+      if (this.content.file.size > most) {
+        return this.#refuse(`It has ${bytes(this.content.file.size)}; ${bytes(most)} are the most.`);
+      }
+      const token = await publish(this.content);
+      this.position = token.split("@", 1)[0]!;
+      this.#reach("published");
+      await this.#follow(token);
+    } catch (failure) {
+      if (!isAbort(failure)) this.#refuse(asApiError(failure).message);
+    }
+  }
+
+  async #follow(token: string): Promise<void> {
+    const { id, collection } = this.content;
+    const told = statuses(id, collection, token, ({ state }) => (this.dropped = state === "dropped"));
+    for await (const status of told) {
+      this.notes = status.notes;
+      if (status.status === "dead_lettered") return this.#refuse(status.message ?? "It could not be indexed.");
+      if (status.status === "superseded") {
+        this.superseded = true;
+        this.message = status.message;
+      }
+      if (status.searchable && this.stage === "published") {
+        this.#reach("searchable");
+        uploads.changed();
+      }
+      if (status.final) this.#reach("done");
+    }
+  }
+
+  #reach(stage: Stage): void {
+    this.stage = stage;
+    this.seconds = { ...this.seconds, [stage]: (performance.now() - this.#begun) / 1000 };
+  }
+
+  #refuse(message: string): void {
+    this.message = message;
+    this.stage = "refused";
+  }
+}
+
+class Uploads {
+  list = $state.raw<Upload[]>([]);
+  /** Counted up when documents have become searchable or were deleted: lists are to be read again. */
+  changes = $state(0);
+  #waiting: { upload: Upload; finished: () => void }[] = [];
+  #running = 0;
+
+  /** The upload, once nothing more comes of it. */
+  add(content: Content): Promise<Upload> {
+    const upload = new Upload(content);
+    this.list = [upload, ...this.list].slice(0, MOST_SHOWN);
+    return new Promise((resolve) => {
+      this.#waiting.push({ upload, finished: () => resolve(upload) });
+      this.#next();
+    });
+  }
+
+  clear(): void {
+    this.list = this.list.filter((each) => !each.final);
+  }
+
+  changed(): void {
+    this.changes += 1;
+    void collections.refresh();
+  }
+
+  /** What this page published as the record that a document was made from, if it did. */
+  contentOf(id: string, collection: string, position: string): Content | undefined {
+    return this.list.find(
+      (each) => each.position === position && each.content.id === id && each.content.collection === collection,
+    )?.content;
+  }
+
+  #next(): void {
+    while (this.#running < AT_ONCE && this.#waiting.length > 0) {
+      const { upload, finished } = this.#waiting.shift()!;
+      this.#running += 1;
+      void upload.run().finally(() => {
+        this.#running -= 1;
+        this.changed();
+        finished();
+        this.#next();
+      });
+    }
+  }
+}
+
+export const uploads = new Uploads();
+
+/** The token of the write. Throws ApiError with the reason of a refusal. */
+async function publish({ id, collection, file, title }: Content): Promise<string> {
+  const form = new FormData();
+  form.append("collection", collection);
+  form.append("id", id);
+  if (title) form.append("title", title);
+  form.append("file", file, file.name);
+  return (await request<{ token: string }>("v1/documents", { method: "POST", body: form })).token;
+}
+
+let largest: Promise<number> | undefined;
+
+/** The bytes that a document may have: a larger one is not sent, for the service would hang up in the midst of it. */
+function largestDocument(): Promise<number> {
+  largest ??= request<{ limits: { bytes: number } }[]>("v1/formats").then((formats) =>
+    Math.min(...formats.map((format) => format.limits.bytes)),
+  );
+  largest.catch(() => (largest = undefined));
+  return largest;
+}
+
+/** The files of a drop, those of folders too, named by their paths. Call it in the event: its items are gone after it. */
+export async function filesOf(transfer: DataTransfer): Promise<{ path: string; file: File }[]> {
+  const found = [...transfer.items].map((item) => {
+    const entry = item.webkitGetAsEntry();
+    const file = item.getAsFile();
+    if (entry) return filesIn(entry);
+    return file ? [{ path: file.name, file }] : []; // from another page, or a text
+  });
+  return (await Promise.all(found)).flat();
+}
+
+async function filesIn(entry: FileSystemEntry): Promise<{ path: string; file: File }[]> {
+  if (entry.isFile) {
+    const file = await new Promise<File>((resolve, reject) => (entry as FileSystemFileEntry).file(resolve, reject));
+    return [{ path: entry.fullPath.replace(/^\//, ""), file }];
+  }
+  const reader = (entry as FileSystemDirectoryEntry).createReader();
+  const found: { path: string; file: File }[] = [];
+  for (;;) {
+    const entries = await new Promise<FileSystemEntry[]>((resolve, reject) => reader.readEntries(resolve, reject));
+    if (entries.length === 0) return found; // a reader gives a hundred at a time
+    for (const each of entries) if (!each.name.startsWith(".")) found.push(...(await filesIn(each)));
+  }
+}

@@ -1,0 +1,93 @@
+/** The report of an evaluation (`report.json`), as far as the console reads it. */
+
+export interface Interval {
+  mean: number;
+  low: number;
+  high: number;
+}
+
+export interface Bin {
+  low: number;
+  high: number;
+  hits: number;
+  confidence: number;
+  right: number;
+}
+
+export interface Question {
+  question_id: string;
+  question: string;
+  documents: string[];
+  measures: Record<string, number>;
+}
+
+export interface Approach {
+  name: string;
+  about: string;
+  measures: Record<string, Interval>;
+  latencies: Record<string, { p50: number; p95: number }>;
+  calibration: { hits: number; expected_error: number; bins: Bin[] } | null;
+  questions: Question[];
+}
+
+export interface CollectionReport {
+  name: string;
+  questions: number;
+  approaches: Approach[];
+  comparisons: { measure: string; ours: string; theirs: string; difference: Interval; adjusted_p: number }[];
+}
+
+export interface EvaluationState {
+  id: string;
+  name: string;
+  collection: string;
+  status: "running" | "done" | "failed";
+  searches: number;
+  asked: number;
+  created_at: string;
+  message: string | null;
+  report: { collections: CollectionReport[] } | null;
+}
+
+export interface AskedQuestion {
+  id: string;
+  text: string;
+  relevant: Record<string, number>;
+}
+
+/** Questions that somebody typed: a JSON object a line, or `question <tab> document id, document id`. Throws an Error
+ *  that names the line. */
+export function parseQuestions(text: string): AskedQuestion[] {
+  const questions = text
+    .split("\n")
+    .map((line, index) => ({ line: line.trim(), number: index + 1 }))
+    .filter(({ line }) => line !== "")
+    .map(({ line, number }) => (line.startsWith("{") ? ofJson(line, number) : ofTabs(line, number)));
+  if (questions.length === 0) throw new Error("Give at least one question.");
+  return questions;
+}
+
+function ofJson(line: string, number: number): AskedQuestion {
+  try {
+    const { id = `q${number}`, text, relevant } = JSON.parse(line) as Partial<AskedQuestion>;
+    if (typeof text === "string" && relevant !== null && typeof relevant === "object") return { id, text, relevant };
+  } catch {
+    // told below
+  }
+  throw new Error(`Line ${number} is no JSON object with "text" and "relevant": {"document id": 1}.`);
+}
+
+function ofTabs(line: string, number: number): AskedQuestion {
+  const [text = "", ids = ""] = line.split("\t");
+  const relevant = Object.fromEntries(
+    ids
+      .split(",")
+      .map((id) => id.trim())
+      .filter(Boolean)
+      .map((id) => [id, 1]),
+  );
+  if (Object.keys(relevant).length === 0) {
+    throw new Error(`Line ${number} names no document: write the question, a tab, and the ids of documents that answer it.`);
+  }
+  return { id: `q${number}`, text, relevant };
+}

@@ -1,0 +1,32 @@
+/** The colours of nodes and edges, from the design tokens of the theme that is shown. */
+
+import { EDGE_KINDS, NODE_KINDS, type EdgeKind, type NodeKind } from "./api.ts";
+
+export interface Colours {
+  node: Record<NodeKind, string>;
+  edge: Record<EdgeKind, string>;
+  text: string;
+  surface: string;
+  faint: string;
+  accent: string;
+  font: string;
+}
+
+export const edgeToken = (kind: EdgeKind): string => `--edge-${kind.replaceAll("_", "-")}`;
+export const nodeToken = (kind: NodeKind): string => `--node-${kind.replaceAll("_", "-")}`;
+
+export function colours(): Colours {
+  const style = getComputedStyle(document.documentElement);
+  const value = (token: string) => style.getPropertyValue(token).trim();
+  const each = <Kind extends string>(kinds: readonly Kind[], token: (kind: Kind) => string) =>
+    Object.fromEntries(kinds.map((kind) => [kind, value(token(kind))])) as Record<Kind, string>;
+  return {
+    node: each(NODE_KINDS, nodeToken),
+    edge: each(Object.keys(EDGE_KINDS) as EdgeKind[], edgeToken),
+    text: value("--text"),
+    surface: value("--surface"),
+    faint: value("--border"),
+    accent: value("--accent"),
+    font: value("--font"),
+  };
+}

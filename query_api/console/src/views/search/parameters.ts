@@ -1,0 +1,60 @@
+/** A search as it stands in the address, and as it is sent: the same names in both, those of `/v1/search`. */
+
+import type { Parameters } from "../../lib/query.ts";
+
+export const MODES = ["hybrid", "vector", "keyword", "structured", "graph", "graph_rerank", "global"] as const;
+export const GROUPS = ["passage", "chunk", "document"] as const;
+export const CONTEXTS = ["parent", "window", "section"] as const;
+export const FUSIONS = ["adaptive", "rrf", "weighted"] as const;
+export const GRAPH_METHODS = ["hop", "expansion", "pagerank"] as const;
+export const DUPLICATES = ["keep", "exact", "semantic"] as const;
+export const OPERATORS = ["=", "!=", "<", "<=", ">", ">="] as const;
+
+const TEXTS = [
+  "q", "collection", "mode", "group", "context", "fusion", "graph_method", "duplicates", "intent", "diversity", "after",
+] as const; // prettier-ignore
+const NUMBERS = [
+  "k", "vector_weight", "keyword_weight", "graph_weight", "min_confidence", "context_chunks", "max_per_document",
+] as const; // prettier-ignore
+const FLAGS = ["decompose"] as const;
+
+type Text = (typeof TEXTS)[number];
+type Numeric = (typeof NUMBERS)[number];
+type Flag = (typeof FLAGS)[number];
+
+export type Search = Partial<Record<Text, string>> &
+  Partial<Record<Numeric, number>> &
+  Partial<Record<Flag, boolean>> & { filter?: string[] };
+
+/** What an address says; what it does not say is the service's default. Unknown parameters are left out. */
+export function readSearch(parameters: URLSearchParams): Search {
+  const search: Search = {};
+  for (const name of TEXTS) {
+    const value = parameters.get(name);
+    if (value) search[name] = value;
+  }
+  for (const name of NUMBERS) {
+    const value = parameters.get(name);
+    if (value && Number.isFinite(Number(value))) search[name] = Number(value);
+  }
+  for (const name of FLAGS) if (parameters.get(name) === "true") search[name] = true;
+  const filter = [...new Set(parameters.getAll("filter"))].filter((each) => each !== "");
+  if (filter.length > 0) search.filter = filter;
+  return search;
+}
+
+/** Its parameters in an address, without what is the default anyway. */
+export function writeSearch(search: Search): Parameters {
+  const { q, ...rest } = search;
+  const given = Object.entries(rest).filter(([, value]) => value !== undefined && value !== "" && value !== false);
+  return { q: q?.trim(), ...Object.fromEntries(given) };
+}
+
+/** Without the options that do not go with the others, which the service would refuse. */
+export function consistent(search: Search): Search {
+  const kept = { ...search };
+  if (kept.context !== "window") delete kept.context_chunks;
+  if (kept.group === "chunk" || kept.mode === "global") delete kept.decompose;
+  if (kept.mode === "structured" || kept.mode === "global") delete kept.min_confidence;
+  return kept;
+}

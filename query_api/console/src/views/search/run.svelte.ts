@@ -1,0 +1,122 @@
+/** One search and what has come of it so far: its frames, folded into a state that the view shows. */
+
+import { asApiError, isAbort, type ApiError } from "../../lib/api.ts";
+import { follow, type Connection } from "../../lib/events.ts";
+import { service } from "../../lib/service.svelte.ts";
+import type { Done, Hit, Meta, Stage } from "../../lib/types.ts";
+import type { Search } from "./parameters.ts";
+
+export class SearchRun {
+  search = $state.raw<Search | null>(null);
+  meta = $state.raw<Meta | null>(null);
+  stages = $state.raw<Stage[]>([]);
+  hits = $state.raw<Hit[]>([]);
+  done = $state.raw<Done | null>(null);
+  error = $state.raw<ApiError | null>(null);
+  running = $state(false);
+  /** Set while the connection is down. */
+  dropped = $state.raw<Extract<Connection, { state: "dropped" }> | null>(null);
+  resumed = $state(0);
+  /** Why the answer began anew, where a resumed stream was gone. */
+  reset = $state<string | null>(null);
+  #controller: AbortController | null = null;
+
+  /** Replaces the search before; what that has found is shown until the first frame of this one. */
+  async start(search: Search): Promise<void> {
+    this.search = search;
+    this.done = null;
+    this.resumed = 0;
+    this.reset = null;
+    await this.#follow(search, true);
+  }
+
+  /** The next page, from the same snapshot. */
+  async more(): Promise<void> {
+    if (this.search && this.done?.next_cursor && !this.running) {
+      await this.#follow({ ...this.search, cursor: this.done.next_cursor }, false);
+    }
+  }
+
+  stop(): void {
+    this.#controller?.abort();
+    this.#controller = null;
+    this.running = false;
+    this.dropped = null;
+  }
+
+  clear(): void {
+    this.stop();
+    this.search = null;
+    this.error = null;
+    this.#forget();
+  }
+
+  #forget(): void {
+    this.meta = this.done = null;
+    this.stages = [];
+    this.hits = [];
+  }
+
+  async #follow(body: Search & { cursor?: string }, first: boolean): Promise<void> {
+    this.stop();
+    const controller = (this.#controller = new AbortController());
+    const { signal } = controller;
+    this.error = null;
+    this.running = true;
+    try {
+      const frames = follow("v1/search", {
+        method: "POST",
+        json: body,
+        signal,
+        onConnection: (connection) => this.#connection(connection),
+      });
+      for await (const { event, data } of frames) {
+        if (signal.aborted) return;
+        this.#apply(event, data, first);
+      }
+    } catch (failure) {
+      if (signal.aborted || isAbort(failure)) return;
+      this.error = asApiError(failure);
+      if (first && this.meta?.query !== body.q) this.#forget();
+      if (this.error.passes) void service.check();
+    } finally {
+      if (this.#controller === controller) this.stop();
+    }
+  }
+
+  #apply(event: string, data: unknown, first: boolean): void {
+    switch (event) {
+      case "meta":
+        if (first) this.#forget();
+        this.meta = data as Meta;
+        this.stages = [];
+        break;
+      case "stage":
+        this.stages = [...this.stages, data as Stage];
+        break;
+      case "hit":
+        this.hits = [...this.hits, data as Hit];
+        break;
+      case "done":
+        this.done = data as Done;
+        break;
+      case "reset":
+        this.reset = (data as { reason: string }).reason;
+        this.#forget();
+        break;
+      case "error": {
+        const { title, detail } = data as { title: string; detail: string };
+        this.error = asApiError(new Error(detail));
+        this.error.title = title;
+      }
+    }
+  }
+
+  #connection(connection: Connection): void {
+    if (connection.state === "dropped") this.dropped = connection;
+    else {
+      this.dropped = null;
+      this.resumed += 1;
+    }
+  }
+}

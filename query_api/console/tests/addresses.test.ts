@@ -1,0 +1,43 @@
+/** What stands in an address is what is asked for, and nothing that the service would refuse. */
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { withQuery } from "../src/lib/query.ts";
+import { consistent, readSearch, writeSearch, type Search } from "../src/views/search/parameters.ts";
+
+const through = (search: Search): Search =>
+  readSearch(new URLSearchParams(withQuery("", writeSearch(search)).slice(1)));
+
+test("a search comes back from its address", () => {
+  const search: Search = {
+    q: "river & 100 % #1?",
+    collection: "a b",
+    k: 5,
+    graph_weight: 0,
+    decompose: true,
+    filter: ["status=Final|Active", "author.name=Ann Lee"],
+  };
+  assert.deepEqual(through(search), search);
+});
+
+test("an address of anything at all is read", () => {
+  const odd = "q=x&k=many&decompose=perhaps&colour=red&filter=&filter=a%3Db&filter=a%3Db&min_confidence=";
+  assert.deepEqual(readSearch(new URLSearchParams(odd)), { q: "x", filter: ["a=b"] });
+});
+
+test("options that do not go together are left out", () => {
+  assert.deepEqual(consistent({ q: "x", context_chunks: 3 }), { q: "x" });
+  assert.deepEqual(consistent({ q: "x", group: "chunk", decompose: true }), { q: "x", group: "chunk" });
+  assert.deepEqual(consistent({ q: "x", mode: "global", min_confidence: 0.5 }), { q: "x", mode: "global" });
+  assert.deepEqual(consistent({ q: "x", context: "window", context_chunks: 3 }), {
+    q: "x",
+    context: "window",
+    context_chunks: 3,
+  });
+});
+
+test("what is empty is no parameter, and lists are repeated", () => {
+  assert.equal(withQuery("v1/x"), "v1/x");
+  assert.equal(withQuery("v1/x", { a: "", b: null, c: false, d: 0, e: ["1", "2"], f: true }), "v1/x?d=0&e=1&e=2&f=true");
+});

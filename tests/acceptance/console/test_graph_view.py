@@ -1,0 +1,127 @@
+"""The graph in the browser: opened from a hit with the edges of its route, expanded, searched, edited, saved."""
+
+import json
+from typing import Any
+from xml.etree import ElementTree as ET
+
+import httpx
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.acceptance.console.conftest import SMALL, WIDE, OpenPage, overflow, serious_faults
+from tests.support.processes.installation import Installation
+
+Edge = tuple[str, str, str, str]
+
+
+def edges_shown(page: Page) -> set[Edge]:
+    """Those of the table: from, to, kind, label."""
+    page.get_by_role("button", name="Table", exact=True).click()
+    rows = page.locator("tr[data-edge]")
+    expect(rows.first).to_be_visible()
+    return {tuple(json.loads(row.get_attribute("data-edge") or "[]")) for row in rows.all()}
+
+
+def edges_of(running: Installation, **parameters: Any) -> set[Edge]:
+    answer = httpx.get(f"{running.url}/v1/graph", params=parameters, timeout=10)
+    assert answer.status_code == 200, answer.text
+    return {(each["from"], each["to"], each["kind"], each["label"] or "") for each in answer.json()["edges"]}
+
+
+def counts(page: Page) -> tuple[int, int]:
+    """Nodes and edges, as the page tells."""
+    expect(page.locator(".told")).not_to_contain_text("Loading")
+    words = page.locator(".told").inner_text().replace(",", "").split()
+    return int(words[0]), int(words[2])
+
+
+def test_the_graph_of_a_hit_has_the_edges_of_its_route(open_page: OpenPage, console: Installation) -> None:
+    page = open_page("search?q=a+heron+pump&collection=rivers")
+    expect(page.locator("article").first).to_be_visible()
+    page.keyboard.press("j")
+    page.keyboard.press("g")
+    expect(page.locator("canvas").first).to_be_attached()
+    chunk = console.search(q="a heron pump", collection="rivers")["hits"][0]["chunk_id"]
+    expected = edges_of(console, node=chunk, collection="rivers", limit=300)
+    assert expected
+    assert edges_shown(page) == expected
+
+
+def test_a_document_is_expanded_found_in_and_hidden_from(open_page: OpenPage, console: Installation) -> None:
+    page = open_page("graph?node=rivers/rivers/issen.md&collection=rivers")
+    expect(page.get_by_role("heading", name="Issen")).to_be_visible()
+    before = counts(page)
+    assert before[1] == len(edges_of(console, node="rivers/rivers/issen.md", collection="rivers", limit=300))
+    page.get_by_label("Find in the picture").fill("The Issen is a slow river")
+    page.get_by_label("Find in the picture").press("Enter")
+    expect(page.get_by_role("paragraph").filter(has_text="A heron pump lifts its water")).to_be_visible()
+    page.get_by_role("button", name="Expand").click()
+    page.wait_for_function(
+        "before => Number(document.querySelector('.told').innerText.split(' ')[0]) > before", arg=before[0]
+    )
+    after = counts(page)
+    page.get_by_role("checkbox", name="mentions").uncheck()
+    assert "mentions" not in {kind for _, _, kind, _ in edges_shown(page)}
+    page.get_by_role("button", name="Hide").click()
+    page.wait_for_function(
+        "after => Number(document.querySelector('.told').innerText.split(' ')[0]) === after - 1", arg=after[0]
+    )
+
+
+def test_an_entity_is_described_and_joined_by_a_path(open_page: OpenPage, console: Installation) -> None:
+    issen = httpx.get(f"{console.url}/v1/entities/Issen", params={"collection": "rivers"}, timeout=10).json()
+    page = open_page(f"graph?node={issen['id']}&collection=rivers")
+    expect(page.get_by_role("heading", name=issen["label"])).to_be_visible()
+    expect(page.get_by_text(f"in {issen['document_count']} document")).to_be_visible()
+    page.get_by_role("button", name="Path from here").click()
+    page.get_by_label("Find in the picture").fill("Lyde")
+    page.get_by_label("Find in the picture").press("Enter")
+    page.get_by_role("button", name="Path to here").click()
+    expect(page.locator(".told")).to_contain_text("A path of 1 step")
+
+
+def test_an_edge_that_somebody_adds_is_drawn(open_page: OpenPage, console: Installation) -> None:
+    page = open_page("graph?node=rivers/rivers/quill.md&collection=rivers")
+    expect(page.get_by_role("heading", name="Quill")).to_be_visible()
+    page.get_by_text("Edit", exact=True).click()
+    other = page.get_by_label("Other node")
+    other.select_option(index=1)
+    page.get_by_label("Predicate").fill("fed by")
+    page.get_by_role("button", name="Add an edge").click()
+    expect(page.get_by_text("Joined.")).to_be_visible()
+    assert ("hand_made", "fed_by") in {(kind, label) for _, _, kind, label in edges_shown(page)}
+
+
+def test_what_is_shown_is_saved_as_graphml(open_page: OpenPage) -> None:
+    page = open_page("graph?node=rivers/rivers/tavel.md&collection=rivers")
+    expect(page.get_by_role("heading", name="Tavel")).to_be_visible()
+    nodes, edges = counts(page)
+    with page.expect_download() as saved:
+        page.get_by_role("button", name="GraphML").click()
+    graph = ET.parse(saved.value.path()).getroot()  # our own page wrote it
+    space = "{http://graphml.graphdrawing.org/xmlns}"
+    assert (len(list(graph.iter(f"{space}node"))), len(list(graph.iter(f"{space}edge")))) == (nodes, edges)
+
+
+def test_it_is_drawn_in_three_dimensions_too(open_page: OpenPage) -> None:
+    page = open_page("graph?node=rivers/rivers/tavel.md&collection=rivers&shape=3d")
+    canvas = page.locator(".stage canvas")
+    expect(canvas).to_be_visible()
+    page.get_by_role("button", name="Pause").click()
+    expect(page.get_by_role("button", name="Arrange")).to_be_visible()
+
+
+def test_what_is_not_there_is_said(open_page: OpenPage, complaints: Any) -> None:
+    complaints.expected.append("status of 404")
+    page = open_page("graph?node=nowhere&collection=rivers")
+    expect(page.get_by_role("alert")).to_contain_text("nothing named 'nowhere'")
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("size", [SMALL, WIDE], ids=["small", "wide"])
+def test_it_keeps_nobody_out(open_page: OpenPage, theme: str, size: dict[str, int]) -> None:
+    for view in ("graph?collection=rivers", "graph?node=rivers/rivers/tavel.md&collection=rivers&shape=table"):
+        page = open_page(view, color_scheme=theme, viewport=size, bypass_csp=True)
+        expect(page.get_by_text("Tavel").first).to_be_visible()
+        assert serious_faults(page) == []
+        assert overflow(page) <= 0

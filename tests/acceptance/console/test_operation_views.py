@@ -1,0 +1,111 @@
+"""Operation, usage, evaluation and entities in the browser."""
+
+import re
+
+import httpx
+import pytest
+from kafka import KafkaProducer
+from playwright.sync_api import expect
+
+from tests.acceptance.console.conftest import SMALL, WIDE, OpenPage, load, overflow, serious_faults
+from tests.support.processes.installation import Installation
+
+VIEWS = ("operation", "usage", "evaluation", "entities?collection=rivers")
+
+
+def test_lag_rises_and_falls_while_500_documents_come(open_page: OpenPage, console: Installation) -> None:
+    page = open_page("operation")
+    lag = page.locator(".figures div").filter(has=page.get_by_text("Lag", exact=True)).locator("dd").first
+    expect(lag).to_have_text("0 records")
+    worker = console.child("worker")
+    worker.suspend()
+    try:
+        documents = [{"id": f"boat-{n}.md", "collection": "fleet", "content": f"Boat number {n}."} for n in range(500)]
+        answer = httpx.post(f"{console.url}/v1/documents", json={"documents": documents}, timeout=30)
+        assert answer.status_code == 202
+        expect(lag).to_have_text("500 records")
+    finally:
+        worker.resume()
+    expect(lag).to_have_text("0 records", timeout=60_000)
+    expect(page.get_by_role("button", name="fleet")).to_be_visible()
+
+
+def test_a_dead_letter_shows_why_and_its_bytes(open_page: OpenPage, console: Installation) -> None:
+    producer = KafkaProducer(bootstrap_servers=console.kafka, acks="all")
+    producer.send("thalweg.documents.v1", b'{"id": "torn.md", "content', key=b"rivers/torn.md").get(timeout=30)
+    producer.close()
+    page = open_page("operation")
+    letter = page.get_by_role("listitem").filter(has_text="rivers/torn.md")
+    expect(letter).to_contain_text("not_json", timeout=30_000)
+    letter.get_by_role("button", name="rivers/torn.md").click()
+    expect(letter.locator("pre")).to_have_text('{"id": "torn.md", "content')
+    with page.expect_download() as saved:
+        letter.get_by_role("button", name="Save the bytes").click()
+    assert saved.value.path().read_bytes() == b'{"id": "torn.md", "content'
+    letter.get_by_role("button", name="Send it again").click()
+    expect(page.get_by_text(re.compile("1 dead letter: 1 sent again"))).to_be_visible()
+
+
+def test_chunking_of_a_collection_is_chosen(open_page: OpenPage, console: Installation) -> None:
+    page = open_page("operation")
+    page.get_by_role("button", name="rivers", exact=True).click()
+    page.get_by_label("child characters").fill("200")
+    page.locator("form").filter(has_text="Chunking").get_by_role("button", name="Save").click()
+    expect(page.get_by_text("Chosen for documents that are sent from now on")).to_be_visible()
+    address = f"{console.url}/v1/collections/rivers/chunking"
+    assert httpx.get(address, timeout=10).json()["child_characters"] == 200
+    page.locator("form").filter(has_text="Chunking").get_by_role("button", name="Default").click()
+    expect(page.get_by_text("The default applies again")).to_be_visible()
+    assert httpx.get(address, timeout=10).json()["chosen"]["child_characters"] is None
+
+
+def test_a_retrieval_shows_what_was_returned_then_and_now(open_page: OpenPage, console: Installation) -> None:
+    boats = [{"id": f"{name}.md", "content": f"The barge {name} lies at Osmere."} for name in ("Ada", "Bea")]
+    load(console, boats, "barges")
+    then = console.search(q="barge at Osmere", collection="barges", cache=False)
+    assert len(then["hits"]) == 2
+    deleted = httpx.delete(f"{console.url}/v1/documents/Ada.md", params={"collection": "barges"}, timeout=10).json()
+    console.search(q="x", after=deleted["token"], wait_seconds=60)
+    page = open_page(f"usage?retrieval={then['retrieval_id']}")
+    expect(page.get_by_text("not found now")).to_have_count(1)
+    expect(page.get_by_role("heading", name="Now")).to_be_visible()
+
+
+def test_an_evaluation_is_asked_for_and_shown(open_page: OpenPage) -> None:
+    page = open_page("evaluation")
+    page.get_by_label("Collection").select_option("rivers")
+    questions = page.get_by_role("textbox", name="Questions")
+    questions.fill("which river rises in the hills of Osmere")
+    page.get_by_role("button", name="Evaluate").click()
+    expect(page.get_by_role("alert")).to_contain_text("Line 1 names no document")
+    questions.fill("which river rises in the hills of Osmere\trivers/tavel.md\nwhat lifts water\trivers/issen.md\n")
+    page.get_by_role("button", name="Evaluate").click()
+    expect(page.get_by_role("columnheader", name="nDCG@10")).to_be_visible(timeout=60_000)
+    expect(page.get_by_role("row", name=re.compile("keyword"))).to_be_visible()
+
+
+def test_entities_are_listed_by_name_and_a_node_is_made(open_page: OpenPage) -> None:
+    page = open_page("entities?collection=rivers")
+    expect(page.get_by_role("link", name="Lyde", exact=True)).to_be_visible()
+    page.get_by_placeholder("A name").fill("iss")
+    expect(page.get_by_role("link", name="Lyde", exact=True)).to_have_count(0)
+    expect(page.get_by_role("link", name="Issen", exact=True)).to_be_visible()
+    page.get_by_label("Name", exact=True).fill("Ferry of Marrow")
+    page.get_by_role("button", name="Add a node").click()
+    made = page.get_by_role("listitem").filter(has_text="Ferry of Marrow")
+    expect(made).to_be_visible()
+    made.get_by_role("button", name="Delete").click()
+    expect(made).to_have_count(0)
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("size", [SMALL, WIDE], ids=["small", "wide"])
+def test_they_keep_nobody_out(open_page: OpenPage, theme: str, size: dict[str, int]) -> None:
+    for view in VIEWS:
+        page = open_page(view, color_scheme=theme, viewport=size, bypass_csp=True)
+        expect(
+            page.get_by_text(re.compile("Partitions|Retrievals|Ask labelled questions|Communities")).first
+        ).to_be_visible()
+        expect(page.get_by_text("Loading …")).to_have_count(0)
+        assert serious_faults(page) == []
+        assert overflow(page) <= 0

@@ -1,0 +1,127 @@
+"""Search in the browser: hits stream in, a dropped stream goes on, keys walk the hits, the address holds it all."""
+
+import re
+
+import pytest
+from playwright.sync_api import Route, expect
+
+from tests.acceptance.console.conftest import SMALL, WIDE, Complaints, OpenPage, hits, load, overflow, serious_faults
+from tests.support.processes.installation import Installation
+
+QUESTION = "search?q=which+river+floods&collection=rivers"
+
+
+def test_a_question_that_is_typed_brings_hits_with_what_they_say(open_page: OpenPage) -> None:
+    page = open_page()
+    question = page.get_by_role("searchbox", name="Question")
+    expect(question).to_be_focused()
+    question.fill("a heron pump lifts water")
+    question.press("Enter")
+    first = page.locator("article").first
+    expect(first.get_by_role("heading", name="Issen")).to_be_visible()
+    assert "q=a+heron+pump+lifts+water" in page.url
+    assert {"heron", "pump", "lifts", "water"} <= set(first.locator("mark").all_inner_texts())
+    expect(first.locator(".answer").first).to_be_visible()
+    expect(page.get_by_role("row", name=re.compile("keyword"))).to_contain_text("ms")
+    expect(page.get_by_text("Retrieval", exact=True)).to_be_visible()
+
+
+def test_a_hit_that_is_opened_shows_what_stands_around_it_and_takes_feedback(
+    open_page: OpenPage, console: Installation
+) -> None:
+    parts = [f"## Part {n}\n\n" + f"The 🛶 boat number {n} waits at the pier. " * 30 for n in (1, 2, 3)]
+    load(console, [{"id": "boats.md", "content": "# 🛶🛶 Boats\n\n" + "\n\n".join(parts)}], "boats")
+    page = open_page("search?q=boat+number+2&collection=boats&k=1")
+    hit = page.locator("article")
+    expect(hit.locator("mark").first).to_have_text("boat")
+    assert set(hit.locator("mark").all_inner_texts()) <= {"boat", "number", "2", "Boats"}
+    hit.get_by_role("button", name="More").click()
+    passage = hit.locator("p.passage").inner_text()
+    hit.get_by_role("button", name="After it").click()
+    expect(hit.locator("p.neighbour")).to_have_count(1)
+    assert hit.locator("p.neighbour").inner_text() not in passage
+    hit.get_by_role("button", name="Yes").click()
+    expect(hit.get_by_text("Noted.")).to_be_visible()
+
+
+def test_keys_walk_the_hits_and_open_them(open_page: OpenPage) -> None:
+    page = open_page(QUESTION)
+    hits(page)
+    for key, place in (("j", 0), ("ArrowDown", 1), ("k", 0)):
+        page.keyboard.press(key)
+        expect(page.locator("article").nth(place)).to_be_focused()
+    page.keyboard.press("Enter")
+    first = page.locator("article").first
+    expect(first.get_by_text("thalweg.documents.v1")).to_be_visible()
+    page.keyboard.press("Enter")
+    expect(first.get_by_text("thalweg.documents.v1")).to_have_count(0)
+    page.keyboard.press("/")
+    expect(page.get_by_role("searchbox", name="Question")).to_be_focused()
+    page.keyboard.type("/j")
+    expect(page.get_by_role("searchbox", name="Question")).to_have_value("/j")
+
+
+def test_filters_and_options_stand_in_the_address(open_page: OpenPage, complaints: Complaints) -> None:
+    complaints.expected.append("status of 404")  # of a service that does not list fields
+    page = open_page(QUESTION)
+    hits(page)
+    page.get_by_role("button", name="Options").click()
+    page.get_by_label("Field").fill("country")
+    expect(page.locator("#values option")).to_have_count(2)
+    page.get_by_label("Value").fill("South")
+    page.get_by_role("button", name="Add", exact=True).click()
+    page.wait_for_url(re.compile(r"filter=country%3DSouth"))
+    expect(page.locator("article h2")).to_have_count(2)
+    assert set(hits(page)) == {"Orrow", "Quill"}
+    page.get_by_label("Mode").select_option("keyword")
+    page.wait_for_url(re.compile("mode=keyword"))
+    shared = open_page(page.url.partition("#/")[2])
+    expect(shared.locator("article h2").first).to_have_text("Orrow")
+    assert set(hits(shared)) <= {"Orrow", "Quill"}
+    page.go_back()
+    expect(page.get_by_label("Mode")).to_have_value("hybrid")
+
+
+def test_a_stream_that_drops_goes_on_where_it_ended(open_page: OpenPage) -> None:
+    page = open_page("search")
+    last_ids: list[str | None] = []
+
+    def drop_once(route: Route) -> None:
+        last_ids.append(route.request.headers.get("last-event-id"))
+        if len(last_ids) > 1:
+            route.continue_()
+            return
+        answer = route.fetch()
+        frames = answer.text().split("\n\n")
+        upto = next(place for place, frame in enumerate(frames) if frame.startswith("event: hit")) + 1
+        route.fulfill(response=answer, body="\n\n".join([*frames[:upto], ""]))
+
+    page.route("**/v1/search", drop_once)
+    page.get_by_role("searchbox", name="Question").fill("river")
+    page.keyboard.press("Enter")
+    expect(page.get_by_text("was taken up again; nothing is missing")).to_be_visible()
+    expect(page.locator(".summary")).to_contain_text(f"{len(hits(page))} hits in ")
+    assert len(hits(page)) == len(set(page.locator("article .rank").all_inner_texts())) > 1
+    first, second = last_ids
+    assert first is None
+    assert second is not None
+    assert re.fullmatch(r"r_[0-9a-f]+\.\d+", second)
+
+
+def test_what_the_service_refuses_is_shown_in_its_words(open_page: OpenPage, complaints: Complaints) -> None:
+    complaints.expected.append("status of 422")
+    page = open_page(f"{QUESTION}&filter=colour%3Dred")
+    alert = page.get_by_role("alert")
+    expect(alert).to_contain_text("colour")
+    expect(alert).to_contain_text("country")
+
+
+@pytest.mark.parametrize(("size", "theme"), [(SMALL, "light"), (WIDE, "dark")], ids=["narrow", "wide"])
+def test_everybody_can_use_it(open_page: OpenPage, size: dict[str, int], theme: str) -> None:
+    page = open_page(QUESTION, viewport=size, color_scheme=theme, bypass_csp=True)
+    hits(page)
+    page.keyboard.press("j")
+    page.keyboard.press("Enter")
+    assert page.evaluate("document.documentElement.dataset.theme") == theme
+    assert serious_faults(page) == []
+    assert overflow(page) <= 0

