@@ -10,6 +10,7 @@ export default defineConfig({
     outDir: "dist",
     assetsDir: "console",
     assetsInlineLimit: 0,
+    chunkSizeWarningLimit: 800, // kB: three.js, loaded with the graph in 3D alone
     target: "es2022",
     modulePreload: { polyfill: false },
     license: { fileName: "licenses.md" }, // of what is built into the page, and goes with it
