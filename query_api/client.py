@@ -213,7 +213,7 @@ class ServiceClient:
         except httpx.TransportError as error:
             raise Unreachable(
                 f"No query service answers at {self._url} ({error or type(error).__name__}). "
-                "Start one with 'thalweg up' or 'thalweg serve', or name another with --url."
+                "Start one with 'thalweg up' or 'thalweg serve'; name another with --url or --data-dir."
             ) from error
         except json.JSONDecodeError as error:
             raise Failure(f"What answers at {self._url} is no Thalweg service.") from error

@@ -33,7 +33,7 @@ def require_ir_measures() -> None:
     """Raises WrongSetting where the package that measures rankings is not installed."""
     if find_spec("ir_measures") is None:
         raise WrongSetting(
-            "An evaluation needs the extra 'evaluate': pip install 'thalweg[evaluate]', or in a checkout `make setup`."
+            "An evaluation needs the extra 'evaluate': pip install 'thalweg[evaluate]'; in a checkout, `make install`."
         )
 
 

@@ -92,7 +92,7 @@ def longest_task_ms(browser: Browser, running: Installation) -> float:
     page.goto(f"{running.url}/#/search")
     page.evaluate(LONG_TASKS)
     search(page, "python proposal", k=200)
-    page.wait_for_function("document.querySelectorAll('article').length >= 200")
+    page.wait_for_function("() => document.querySelectorAll('article').length >= 200")
     longest = float(page.evaluate("window.longest"))
     page.context.close()
     return longest
@@ -130,7 +130,9 @@ def graph_frames(browser: Browser, running: Installation, nodes: int) -> dict[st
     """The picture begins at the entity that is mentioned most, and is expanded until it has so many nodes."""
     page = browser.new_context(viewport={"width": 1280, "height": 860}).new_page()
     page.goto(f"{running.url}/#/graph?node=python&collection=peps&depth=3")
-    page.wait_for_function("Number(document.querySelector('.told')?.innerText.replaceAll(',', '').split(' ')[0]) > 1")
+    page.wait_for_function(
+        "() => Number(document.querySelector('.told')?.innerText.replaceAll(',', '').split(' ')[0]) > 1"
+    )
     shown = 0
     for _ in range(60):
         shown = int(page.locator(".told").inner_text().replace(",", "").split()[0])
@@ -155,7 +157,7 @@ def expand_another(page: Page) -> None:
     field.press("Enter")
     page.evaluate("document.activeElement?.blur()")
     page.keyboard.press("e")
-    page.wait_for_function("!document.querySelector('.told')?.innerText.includes('Loading')")
+    page.wait_for_function("() => !document.querySelector('.told')?.innerText.includes('Loading')")
 
 
 if __name__ == "__main__":

@@ -77,7 +77,7 @@ export class SearchRun {
     } catch (failure) {
       if (signal.aborted || isAbort(failure)) return;
       this.error = asApiError(failure);
-      if (first && this.meta?.query !== body.q) this.#forget();
+      if (first && (this.meta?.query !== body.q || !this.error.passes)) this.#forget();
       if (this.error.passes) void service.check();
     } finally {
       if (this.#controller === controller) this.stop();
