@@ -104,6 +104,8 @@ def heap_growth(browser: Browser, running: Installation) -> float:
     after_warming = 0.0
     for number in range(SEARCHES):
         search(page, f"{QUESTIONS[number % len(QUESTIONS)]} {number}")
+        if number % WARM_SEARCHES == 0:
+            say(f"{number} searches: heap of {heap_bytes(page) / 1e6:.2f} MB")
         if number == WARM_SEARCHES:
             after_warming = heap_bytes(page)
     growth = heap_bytes(page) / after_warming

@@ -22,6 +22,7 @@ const LAST = new Set(["done", "error"]);
 const ATTEMPTS = 12;
 const FIRST_WAIT_SECONDS = 0.25;
 const LONGEST_WAIT_SECONDS = 8;
+const BUSY_MS = 40; // of frames that came together
 
 /** The frames of a route until its last one. Throws ApiError where the first request fails, or where the stream cannot
  *  be resumed; an AbortError once `signal` is. */
@@ -39,7 +40,12 @@ export async function* follow(path: string, options: StreamOptions): AsyncGenera
       });
       if (response.status === 204 || response.body === null) return; // all of it has come
       if (attempt > 0) onConnection?.({ state: "resumed" });
+      let begun = performance.now();
       for await (const message of messages(response.body)) {
+        if (performance.now() - begun > BUSY_MS) {
+          await new Promise((resolve) => setTimeout(resolve)); // lets the page draw and answer keys between frames
+          begun = performance.now();
+        }
         lastEventId = message.id ?? lastEventId;
         const event = message.event ?? "message";
         yield { event, data: JSON.parse(message.data) };
