@@ -54,7 +54,7 @@ def test_chunking_of_a_collection_is_chosen(open_page: OpenPage, console: Instal
     expect(page.get_by_text("Chosen for documents that are sent from now on")).to_be_visible()
     address = f"{console.url}/v1/collections/rivers/chunking"
     assert httpx.get(address, timeout=10).json()["child_characters"] == 200
-    page.locator("form").filter(has_text="Chunking").get_by_role("button", name="Default").click()
+    page.locator("form").filter(has_text="Chunking").get_by_role("button", name="Back to the default").click()
     expect(page.get_by_text("The default applies again")).to_be_visible()
     assert httpx.get(address, timeout=10).json()["chosen"]["child_characters"] is None
 

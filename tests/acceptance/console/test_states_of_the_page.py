@@ -35,6 +35,7 @@ def test_a_service_that_is_not_ready_says_why_and_asks_for_its_key_once(
         page.keyboard.press("Enter")
         expect(page.get_by_role("alert")).to_contain_text("Try again")
         assert KEY not in str(page.evaluate("[Object.values(localStorage), document.cookie]"))
+        page.close()  # before its service goes, which it would ask again
 
 
 def test_while_kafka_is_away_the_page_says_what_still_works(open_page: OpenPage) -> None:
