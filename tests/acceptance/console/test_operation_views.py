@@ -9,6 +9,7 @@ from playwright.sync_api import expect
 
 from tests.acceptance.console.conftest import SMALL, WIDE, OpenPage, load, overflow, serious_faults
 from tests.support.processes.installation import Installation
+from tests.support.waiting import wait_until
 
 VIEWS = ("operation", "usage", "evaluation", "entities?collection=rivers")
 
@@ -84,7 +85,18 @@ def test_an_evaluation_is_asked_for_and_shown(open_page: OpenPage) -> None:
     expect(page.get_by_role("row", name=re.compile("keyword"))).to_be_visible()
 
 
-def test_entities_are_listed_by_name_and_a_node_is_made(open_page: OpenPage) -> None:
+def await_entities(console: Installation) -> None:
+    """Until communities and reviews are computed: before, their routes answer 503."""
+
+    def are_known() -> bool:
+        asked = (f"{console.url}/v1/{name}" for name in ("communities", "reviews"))
+        return all(httpx.get(each, params={"collection": "rivers"}, timeout=10).status_code == 200 for each in asked)
+
+    wait_until(are_known, "communities and reviews are known", 60)
+
+
+def test_entities_are_listed_by_name_and_a_node_is_made(open_page: OpenPage, console: Installation) -> None:
+    await_entities(console)
     page = open_page("entities?collection=rivers")
     expect(page.get_by_role("link", name="Lyde", exact=True)).to_be_visible()
     page.get_by_placeholder("A name").fill("iss")
@@ -100,7 +112,8 @@ def test_entities_are_listed_by_name_and_a_node_is_made(open_page: OpenPage) -> 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
 @pytest.mark.parametrize("size", [SMALL, WIDE], ids=["small", "wide"])
-def test_they_keep_nobody_out(open_page: OpenPage, theme: str, size: dict[str, int]) -> None:
+def test_they_keep_nobody_out(open_page: OpenPage, console: Installation, theme: str, size: dict[str, int]) -> None:
+    await_entities(console)
     for view in VIEWS:
         page = open_page(view, color_scheme=theme, viewport=size, bypass_csp=True)
         expect(
