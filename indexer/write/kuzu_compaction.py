@@ -153,8 +153,9 @@ def load_graph(
 
 
 def remove_database(path: Path) -> None:
-    """A file of Kùzu's and those beside it."""
+    """A file of Kùzu's and those beside it, with their space: a database that failed keeps them open."""
     for stale in path.parent.glob(f"{path.name}*"):
+        os.truncate(stale, 0)
         stale.unlink()
 
 

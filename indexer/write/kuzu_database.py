@@ -1,5 +1,6 @@
 """One file of the graph in Kùzu: documents' contributions replaced together with the position, in one transaction."""
 
+import ctypes
 import importlib.util  # noqa: F401 -- Kùzu's first COPY from Arrow looks for it without importing it
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -46,12 +47,17 @@ class GraphChanges:
 
 
 class GraphDatabase:
-    """An open file. Not thread-safe; raises RuntimeError for whatever fails in Kùzu."""
+    """An open file. Not thread-safe; raises RuntimeError for whatever fails in Kùzu.
+
+    After a failure Kùzu's objects are left in memory and open until the process ends: where a COMMIT met a full disk,
+    their destructors corrupt the heap or terminate the process.
+    """
 
     def __init__(self, path: Path, buffer_bytes: int) -> None:
         """Opens or creates it. RuntimeError also where it has the tables of another version."""
         self._database = kuzu.Database(str(path), buffer_pool_size=buffer_bytes, max_db_size=MAX_DATABASE_BYTES)
         self._connection = kuzu.Connection(self._database)
+        self._has_failed = False
         for statement in statements_that_create():
             self.run(statement)
         stored = self.run("MATCH (applied:Applied {id: 0}) RETURN applied.schema").get_all()
@@ -108,9 +114,15 @@ class GraphDatabase:
         )
 
     def run(self, cypher: str, **parameters: object) -> Any:
-        return self._connection.execute(cypher, parameters)
+        try:
+            return self._connection.execute(cypher, parameters)
+        except RuntimeError:
+            self._leave_open()
+            raise
 
     def close(self) -> None:
+        if self._has_failed:
+            return
         self._connection.close()
         self._database.close()
 
@@ -118,6 +130,13 @@ class GraphDatabase:
         """A connection keeps every table that it ever copied in memory until it is closed."""
         self._connection.close()
         self._connection = kuzu.Connection(self._database)
+
+    def _leave_open(self) -> None:
+        """One reference more, which nobody gives back, keeps Python from ever calling a destructor."""
+        if not self._has_failed:
+            self._has_failed = True
+            for native in (self._connection, self._database):
+                ctypes.pythonapi.Py_IncRef(ctypes.py_object(native))
 
     def _remove(self, documents: Sequence[str]) -> None:
         """Delete documents with all they own, at a cost that does not depend on the size of the graph."""

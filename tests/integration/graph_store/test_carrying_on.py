@@ -37,10 +37,47 @@ except StoreInDoubt as error:
 writer.close()
 """
 
+FULL_DISK_IN_A_COMPACTION = """
+import resource, sys
+from pathlib import Path
+from indexer.write import kuzu_compaction
+from indexer.write.kuzu import GraphWriter
+from tests.support.fixtures.graph import generation_in, story
+
+kuzu_compaction.INDEX_BYTES, kuzu_compaction.MAX_SWELLING = 1, 0.0
+writer = GraphWriter.open(generation_in(Path(sys.argv[1])))
+for position, batch in enumerate(story()):
+    writer.apply(batch, position)
+copy = writer.copy()
+compaction = writer.compaction(copy, writer.publish(copy))
+limit = resource.getrlimit(resource.RLIMIT_FSIZE)
+resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[2]), limit[1]))
+try:
+    compaction.build()
+except RuntimeError as error:
+    print("not built:", error)
+    writer.abandon(compaction)
+resource.setrlimit(resource.RLIMIT_FSIZE, limit)
+writer.apply(story()[-1], len(story()))
+writer.snapshot()
+writer.close()
+"""
+
 
 @pytest.fixture(scope="module")
 def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> str:
     return digest_after(tmp_path_factory.mktemp("undisturbed"), story())
+
+
+def run_program(program: str, folder: Path, bytes_or_position: int) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", program, str(folder), str(bytes_or_position)],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=SECONDS,
+        check=False,
+    )
 
 
 def digest_when_carried_on(generation: Generation) -> str:
@@ -57,19 +94,27 @@ def digest_when_carried_on(generation: Generation) -> str:
 def test_after_a_full_disk_the_next_start_goes_on(tmp_path: Path, undisturbed: str) -> None:
     generation = generation_in(tmp_path)
 
-    ended = subprocess.run(
-        [sys.executable, "-c", FULL_DISK, str(tmp_path), str(SNAPSHOT_AFTER)],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        timeout=SECONDS,
-        check=False,
-    )
+    ended = run_program(FULL_DISK, tmp_path, SNAPSHOT_AFTER)
 
     assert "in doubt:" in ended.stdout, ended.stderr
+    assert ended.returncode == 0, ended.stderr
     snapshot = latest_snapshot(generation.snapshots_dir)
     assert snapshot is not None
     assert snapshot.graph_position == SNAPSHOT_AFTER
+    assert digest_when_carried_on(generation) == undisturbed
+
+
+@pytest.mark.parametrize("bytes_left", [1, 4_096, 32_768, 100_000])
+def test_a_compaction_on_a_full_disk_is_abandoned_and_the_graph_goes_on(
+    tmp_path: Path, bytes_left: int, undisturbed: str
+) -> None:
+    generation = generation_in(tmp_path)
+
+    ended = run_program(FULL_DISK_IN_A_COMPACTION, tmp_path, bytes_left)
+
+    assert "not built:" in ended.stdout, ended.stderr
+    assert ended.returncode == 0, ended.stderr
+    assert [path.name for path in generation.graph_path.parent.glob("*.fresh*")] == []
     assert digest_when_carried_on(generation) == undisturbed
 
 
