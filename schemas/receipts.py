@@ -78,6 +78,10 @@ class Token(NamedTuple):
         positions = format_positions(self.positions)
         return f"{positions}@{self.log}" if self.log and positions else positions
 
+    def is_reached(self, reached: Mapping[int, int]) -> bool:
+        """Whether {partition: offset} has come as far as each of its positions."""
+        return all(offset <= reached.get(partition, -1) for partition, offset in self.positions.items())
+
 
 def log_name(topic_id: str) -> str | None:
     """How tokens name the log whose documents topic has this id (hex digits); None for the empty id."""

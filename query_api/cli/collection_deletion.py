@@ -84,10 +84,7 @@ def follow_tombstones(
     deleted, last, since = 0, None, now_seconds()
     while True:
         reached = merge_tokens([client.get("/v1/status")["positions"] or ""]).positions
-        gone = sum(
-            all(offset <= reached.get(partition, -1) for partition, offset in each.positions.items())
-            for each in tokens.values()
-        )
+        gone = sum(each.is_reached(reached) for each in tokens.values())
         for _ in range(deleted, gone):
             advance()
         deleted = max(deleted, gone)

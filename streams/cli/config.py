@@ -114,8 +114,11 @@ def show(
         if table != block:
             say(f"\n[{table}]")
             block = table
-        text = "" if each.value is None else json.dumps(each.value, ensure_ascii=False)
-        say(f"{setting} = {text}" if each.source == "default" else f"{setting} = {text}    ({each.source})")
+        source = "" if each.source == "default" else f"    # {each.source}"
+        if each.value is None:
+            say(f"# {setting} is not set")
+        else:
+            say(f"{setting} = {json.dumps(each.value, ensure_ascii=False)}{source}")
 
 
 def _in_force(context: typer.Context, file: SettingsFile, data_dir: Path | None) -> dict[str, Value]:
@@ -128,7 +131,12 @@ def _in_force(context: typer.Context, file: SettingsFile, data_dir: Path | None)
         for path, value in _leaves(settings.load(given)):
             found.setdefault(".".join(path), _value(path, value, file, given))
     order = {block: number for number, block in enumerate(dict.fromkeys(name.split(".")[0] for name in found))}
-    return dict(sorted(found.items(), key=lambda item: order[item[0].split(".")[0]]))
+
+    def by_table(name: str) -> tuple[int, str]:
+        table, _, _ = name.rpartition(".")
+        return order[table.split(".")[0]], table
+
+    return {name: found[name] for name in sorted(found, key=by_table)}
 
 
 def _value(path: tuple[str, ...], value: Any, file: SettingsFile, given: Mapping[str, Any]) -> Value:

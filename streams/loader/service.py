@@ -146,8 +146,8 @@ class ServicePublisher:
         since = time.monotonic()
         while True:
             reached = merge_tokens([self.service.get("/v1/status")["positions"] or ""]).positions
-            show(sum(_covers(reached, each.token) for each in written))
-            if _covers(reached, Token(wanted)):
+            show(sum(each.token.is_reached(reached) for each in written))
+            if Token(wanted).is_reached(reached):
                 return
             if reached != last:
                 last, since = reached, time.monotonic()
@@ -203,7 +203,3 @@ def _batches(records: Iterable[Record]) -> Iterator[list[Record]]:
         size += length
     if batch:
         yield batch
-
-
-def _covers(reached: dict[int, int], token: Token) -> bool:
-    return all(offset <= reached.get(partition, -1) for partition, offset in token.positions.items())

@@ -32,3 +32,11 @@ def test_tokens_are_merged_at_the_highest_offset_of_each_partition() -> None:
 def test_tokens_of_two_logs_are_not_merged() -> None:
     with pytest.raises(MalformedToken, match="another log"):
         merge_tokens(["0:3@5f3a9c1e", "0:3@00000000"])
+
+
+def test_a_token_is_reached_where_each_of_its_partitions_is() -> None:
+    token = Token({0: 3, 1: 9})
+    assert token.is_reached({0: 3, 1: 12, 2: 0})
+    assert not token.is_reached({0: 3, 1: 8})
+    assert not token.is_reached({0: 3})
+    assert Token({}).is_reached({})

@@ -97,7 +97,7 @@ def test_each_value_says_where_it_comes_from_and_secrets_are_masked(
         assert (told["settings"][name]["value"], told["settings"][name]["source"]) == (value, source), name
     assert told["settings"]["service.port"]["variable"] == "THALWEG_SERVICE__PORT"
     shown = run("config", "show", "--changed").stdout
-    assert '[service]\nport = 8556    (environment)\napi_key = "********"    (file)\n' in shown
+    assert '[service]\nport = 8556    # environment\napi_key = "********"    # file\n' in shown
     assert "batch_records" not in shown
     assert KEY not in done.stdout + shown
 
@@ -113,3 +113,9 @@ def test_a_wrong_file_is_told_by_any_command(place: Path) -> None:
     done = run("config", "show")
     assert done.exit_code == Exit.USAGE
     assert "It stands in thalweg.toml, [service]. Did you mean 'port'?" in done.stderr
+
+
+def test_what_is_shown_could_be_a_settings_file(place: Path) -> None:
+    shown = run("config", "show").stdout
+    assert "# bootstrap_servers is not set" in shown
+    assert tomllib.loads(shown.partition("\n\n")[2])["kafka"]["partitions"] == 4
