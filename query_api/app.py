@@ -104,6 +104,7 @@ def create_app(
         description=DESCRIPTION,
         lifespan=lifespan,
     )
+    install_problem_handlers(app)
     app.add_middleware(BodySizeMiddleware, settings=settings.service)
     app.add_middleware(AuthMiddleware, settings=settings.service)
     if settings.service.cors_origins:  # the outermost: browsers ask before they send, and read refusals too
@@ -115,7 +116,6 @@ def create_app(
             allow_private_network=True,  # pages of the internet that were named may ask a service in a local network
             expose_headers=EXPOSED_HEADERS,
         )
-    install_problem_handlers(app)
     for routes in (
         search,
         document_writes,

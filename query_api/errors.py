@@ -10,6 +10,7 @@ from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.routing import Match
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from indexer.errors import DamagedStore, TransientStoreError
 from schemas.errors import MalformedEvent
@@ -96,7 +97,35 @@ def install_problem_handlers(app: FastAPI) -> None:
     app.add_exception_handler(DamagedStore, _on_damage)
     app.add_exception_handler(RequestValidationError, _on_invalid_request)
     app.add_exception_handler(HTTPException, _on_http_error)
-    app.add_exception_handler(Exception, _on_internal_error)
+    app.add_middleware(InternalErrorMiddleware)
+
+
+class InternalErrorMiddleware:
+    """ASGI middleware. Any other exception becomes a problem with status 500, where the answer has not begun.
+
+    A handler for `Exception` would answer outside all middleware, so without the headers by which the pages of other
+    origins may read it.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        has_begun = False
+
+        async def watch(message: Message) -> None:
+            nonlocal has_begun
+            has_begun = True
+            await send(message)
+
+        try:
+            await self._app(scope, receive, watch)
+        except Exception:
+            if scope["type"] != "http" or has_begun:
+                raise
+            log.exception("internal error", method=scope["method"], path=scope["path"])
+            detail = "Something broke in the service; its log holds the trace. Trying again may help."
+            await ApiProblem(500, "Internal error", detail).response()(scope, receive, send)
 
 
 async def _on_problem(request: Request, error: Exception) -> Response:
@@ -142,13 +171,6 @@ async def _on_http_error(request: Request, error: Exception) -> Response:
         return ApiProblem(400, "Not JSON", "The body cannot be read as UTF-8, which JSON is in: send that.").response()
     title = HTTPStatus(error.status_code).phrase
     return ApiProblem(error.status_code, title, detail, headers=error.headers).response()
-
-
-async def _on_internal_error(request: Request, error: Exception) -> Response:
-    log.error("internal error", method=request.method, path=request.url.path, exc_info=error)
-    return ApiProblem(
-        500, "Internal error", "Something broke in the service; its log holds the trace. Trying again may help."
-    ).response()
 
 
 def _methods_of(request: Request) -> str:

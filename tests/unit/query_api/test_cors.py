@@ -64,6 +64,14 @@ async def test_a_page_reads_answers_and_refusals_with_their_headers(guarded: Run
         assert {"Allow", "Location", "Retry-After", "WWW-Authenticate"} <= set(exposed)
 
 
+async def test_a_page_may_read_that_something_broke(guarded: Running, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(guarded.service, "settings", None)  # which the route needs
+    answer = await guarded.http.get("/v1/formats", headers=FROM_PAGE | BEARER)
+    assert (problem(answer)["title"], problem(answer)["status"]) == ("Internal error", 500)
+    assert "NoneType" not in answer.text
+    assert answer.headers["access-control-allow-origin"] == PAGE
+
+
 async def test_a_page_that_was_not_named_reads_nothing(guarded: Running) -> None:
     answer = await guarded.http.get("/v1/status", headers=FROM_STRANGER | BEARER)
     assert "access-control-allow-origin" not in answer.headers
