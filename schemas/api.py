@@ -57,6 +57,8 @@ class RefusedMember(BaseModel):
     status: int
     reason: str
     detail: str
+    reason_title: str | None = Field(None, description="The reason in a few words for people.")
+    advice: str | None = Field(None, description="What to do about it.")
 
 
 class BatchAccepted(WriteAccepted):
