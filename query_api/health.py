@@ -28,6 +28,7 @@ def readiness(service: Service) -> Readiness:
         notes=list(_notes(service)),
         kafka="reachable" if service.log_watch.reachable else "unreachable",
         dead_letters_note=service.recent_dead_letters.note(),
+        dead_letters_open_last_day=service.recent_dead_letters.open_last_day,
         snapshot_age_seconds=None if snapshots.current is None else round(snapshots.age_seconds, 3),
     )
 

@@ -331,6 +331,9 @@ class Readiness(BaseModel):
     dead_letters_note: str | None = Field(
         None, description="That of `notes` which tells of dead letters, for a page that shows them itself."
     )
+    dead_letters_open_last_day: int | None = Field(
+        None, description="How many dead letters of the last day are open; null while that is not known."
+    )
     kafka: Literal["reachable", "unreachable"]
     snapshot_age_seconds: float | None = None
 

@@ -163,6 +163,14 @@ class DeadLetterDetail(DeadLetterSummary):
     preview_is_all: bool
 
 
+class ReasonCount(BaseModel):
+    """How many dead letters are open for a reason."""
+
+    reason: str
+    title: str = Field(description="The reason in a few words for people.")
+    open: int
+
+
 class DeadLetterPage(BaseModel):
     """Newest first. With `next_cursor` there may be more, also where this page is empty: a page looks only so far."""
 
@@ -173,6 +181,9 @@ class DeadLetterPage(BaseModel):
         None,
         description="How many letters of this collection, document and reason are open, of the newest 20,000 that are "
         "kept; null while that is not known.",
+    )
+    open_reasons: list[ReasonCount] = Field(
+        [], description="The same by reason, whichever of them was asked for; the most frequent first."
     )
 
 

@@ -80,6 +80,9 @@ class WantedLetters(NamedTuple):
         )
 
 
+ANY = WantedLetters()
+
+
 def known_letter(record: LetterRecord, topics: TopicNames, *, with_version: bool = True) -> KnownLetter:
     """`with_version` decodes the document in it, which takes a second for some: call it in a thread."""
     source = source_of(errors_of(record))
@@ -263,12 +266,10 @@ class OpenLetters:
         same = self._by_subject.get(subject)
         return same[-1] if same and self.standing(same[-1]) is OPEN else None
 
-    def count_open(self, wanted: WantedLetters) -> int:
-        return sum(wanted.names(letter) for letter in self.open())
-
-    def open_reasons(self, since_ms: int = 0) -> dict[str, int]:
-        """How many are open by reason, the most frequent first."""
-        reasons = Counter(letter.reason for letter in self.open() if letter.timestamp_ms >= since_ms)
+    def open_reasons(self, wanted: WantedLetters = ANY, *, since_ms: int = 0) -> dict[str, int]:
+        """How many of those asked for are open by reason, the most frequent first."""
+        found = (each for each in self.open() if wanted.names(each) and each.timestamp_ms >= since_ms)
+        reasons = Counter(each.reason for each in found)
         return dict(reasons.most_common())
 
     def offsets(self, partition: int, wanted: WantedLetters) -> list[int]:

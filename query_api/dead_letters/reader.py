@@ -12,7 +12,14 @@ from aiokafka import TopicPartition
 
 from kafka_client.async_clients import read_range
 from kafka_client.unreadable_batches import skip_all
-from query_api.dead_letters.open_letters import KnownLetter, OpenLetters, WantedLetters, known_letter, nearest_below
+from query_api.dead_letters.open_letters import (
+    ANY,
+    KnownLetter,
+    OpenLetters,
+    WantedLetters,
+    known_letter,
+    nearest_below,
+)
 from query_api.dead_letters.records import LetterRecord, detail, summary
 from query_api.index.follower import LocateBroker, connected, first_offsets, spans_of
 from schemas.dead_letters import DeadLetterDetail, DeadLetterPage, DeadLetterSummary
@@ -24,8 +31,8 @@ LOOKED_AT_MOST = 5_000
 PAGE_SECONDS = 8.0
 ANSWER_SECONDS = 20.0
 FETCH_BYTES = 1024 * 1024
+FETCH_MS = 20  # a fetch that waits for records at a partition's end holds up what is asked next
 READERS = 2
-ANY = WantedLetters()
 
 Summary = TypeVar("Summary", bound=DeadLetterSummary)
 
@@ -135,6 +142,8 @@ class DeadLetterReader:
 
     async def _look_further(self, consumer: Any, scan: _Scan, wanted: WantedLetters) -> int:
         self._skip_known(scan)
+        if scan.high == scan.low:
+            return 0
         first, end = max(scan.low, scan.high - WINDOW_RECORDS), scan.high
         looked_at = 0
         async for record in self._records(consumer, scan.partition, first, end):
@@ -180,6 +189,6 @@ class DeadLetterReader:
         async with (
             self._readers,
             asyncio.timeout(ANSWER_SECONDS),
-            connected(self._locate_broker(), FETCH_BYTES, skip=skip_all) as consumer,
+            connected(self._locate_broker(), FETCH_BYTES, FETCH_MS, skip_all) as consumer,
         ):
             yield consumer

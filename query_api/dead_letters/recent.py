@@ -79,9 +79,16 @@ class RecentDeadLetters:
     def open_count(self) -> int | None:
         return len(self.letters.open()) if self._is_known else None
 
-    def count_open(self, wanted: WantedLetters) -> int | None:
-        """Those asked for, whatever their state is to be."""
-        return self.letters.count_open(wanted) if self._is_known else None
+    @property
+    def open_last_day(self) -> int | None:
+        return sum(self._open_reasons_of_the_day().values()) if self._is_known else None
+
+    def _open_reasons_of_the_day(self) -> dict[str, int]:
+        return self.letters.open_reasons(since_ms=self._now_ms() - DAY_MS)
+
+    def open_as(self, wanted: WantedLetters) -> dict[str, int] | None:
+        """How many of those asked for are open by reason, whatever their state and reason are to be."""
+        return self.letters.open_reasons(wanted._replace(reason=None)) if self._is_known else None
 
     @property
     def _is_known(self) -> bool:
@@ -210,13 +217,13 @@ class RecentDeadLetters:
         """A sentence on those that came within a day and are open."""
         if not self._is_known:
             return None
-        reasons = self.letters.open_reasons(self._now_ms() - DAY_MS)
+        reasons = self._open_reasons_of_the_day()
         if not reasons:
             return None
         count = sum(reasons.values())
         were, are = ("1 record was", "is") if count == 1 else (f"{count:,} records were", "are")
         return (
-            f"{were} refused within a day and {are} still missing ({in_words(reasons)}): 'thalweg dead-letters list "
+            f"{were} refused within a day and {are} not indexed ({in_words(reasons)}): 'thalweg dead-letters list "
             "--open' says why and what to do, 'thalweg dead-letters redrive' sends again what has been mended."
         )
 

@@ -16,9 +16,10 @@ from query_api.index.follower import LogUnavailable
 from query_api.ingest.producer import BrokerUnavailable
 from query_api.middleware import ModelRoute
 from query_api.routes.parameters import ServiceOf, Since, first_ms
-from schemas.dead_letters import DeadLetterDetail, DeadLetterPage, LetterState, SkipOrder, SkippedBatch
+from schemas.dead_letters import DeadLetterDetail, DeadLetterPage, LetterState, ReasonCount, SkipOrder, SkippedBatch
 from schemas.errors import MalformedToken
 from schemas.ids import Position, parse_positions
+from schemas.refusals import explanation
 
 router = APIRouter(tags=["dead letters"], route_class=ModelRoute)
 
@@ -53,7 +54,12 @@ async def list_dead_letters(
     await service.recent_dead_letters.catch_up()
     async with _reading():
         page = await service.dead_letters.page(wanted, since_ms=from_ms, before=before, limit=limit)
-    page.open = service.recent_dead_letters.count_open(wanted)
+    by_reason = service.recent_dead_letters.open_as(wanted)
+    if by_reason is not None:
+        page.open = sum(count for name, count in by_reason.items() if reason in (None, name))
+        page.open_reasons = [
+            ReasonCount(reason=name, title=explanation(name).title, open=count) for name, count in by_reason.items()
+        ]
     return page
 
 

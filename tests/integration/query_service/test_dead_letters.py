@@ -15,6 +15,7 @@ from query_api.dead_letters.recent import RecentDeadLetters
 from schemas.errors import MalformedEvent
 from schemas.ids import Position
 from schemas.receipts import parse_token
+from schemas.refusals import explanation
 from schemas.topics import TopicNames, topic_specs
 from streams.kafka.records import SourceRecord, letter_headers, omitted_headers
 from streams.kafka.topics import ensure_topics
@@ -83,7 +84,13 @@ async def test_they_are_listed_newest_first_page_by_page_whatever_the_partition(
     burials: Burials, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(reader, "WINDOW_RECORDS", 3)
-    assert await burials.page() == {"dead_letters": [], "next_cursor": None, "looked_at": 0, "open": 0}
+    assert await burials.page() == {
+        "dead_letters": [],
+        "next_cursor": None,
+        "looked_at": 0,
+        "open": 0,
+        "open_reasons": [],
+    }
     for number in range(20):
         burials.bury(number, "bad_key" if number % 5 == 0 else "not_json")
     newest_first = [f"docs/{number}" for number in reversed(range(20))]
@@ -114,7 +121,7 @@ async def test_they_are_found_by_reason_and_by_time(burials: Burials, monkeypatc
     monkeypatch.setattr(reader, "LOOKED_AT_MOST", 4)
     monkeypatch.setattr(reader, "WINDOW_RECORDS", 2)
     page = await burials.page(reason="unheard_of")
-    assert (page["dead_letters"], page["looked_at"], page["next_cursor"]) == ([], 2, None), "it is known where none are"
+    assert (page["dead_letters"], page["looked_at"], page["next_cursor"]) == ([], 0, None), "it is known where none are"
     burials.recent.letters.complete_from.clear()  # as of letters that are too old to be remembered
     page = await burials.page(reason="unheard_of")
     assert (page["dead_letters"], page["looked_at"], page["next_cursor"]) == ([], 4, "0:4,1:4")
@@ -187,6 +194,7 @@ async def test_what_is_indexed_or_deleted_since_is_open_no_more_also_after_a_res
         first = {name: refuse(live, producer, name, Position(0, 0)) for name in ("mended.md", "gone.md", "lost.md")}
     page = (await live.http.get("/v1/dead-letters", params={"state": "open"})).json()
     assert (len(page["dead_letters"]), page["open"]) == (4, 4)
+    assert page["open_reasons"] == [{"reason": "malformed", "title": explanation("malformed").title, "open": 4}]
     [shown] = (await live.http.get("/v1/documents")).json()["documents"]
     assert (shown["newer_refused"]["dead_letter"], shown["newer_refused"]["reason"]) == (newer, "malformed")
     lost = (await live.http.get("/v1/documents/lost.md")).json()
@@ -240,7 +248,7 @@ async def test_those_of_a_day_are_counted_by_reason_and_what_came_since_is_added
     assert (recent.open_count, recent.open_reasons) == (7, {"not_json": 5, "bad_key": 2})
     note = recent.note() or ""
     assert note.startswith(
-        "5 records were refused within a day and are still missing (Not JSON: 3, No valid document id: 2)"
+        "5 records were refused within a day and are not indexed (Not JSON: 3, No valid document id: 2)"
     )
 
 

@@ -188,8 +188,8 @@ def test_those_asked_for_are_found_by_what_they_are_of_and_by_state() -> None:
     assert offsets(collection="docs", state="open") == [1]
     assert offsets(state="superseded") == [0]
     assert offsets(document="a", reason="not_json") == [2]
-    assert found.count_open(WantedLetters(collection="docs")) == 2
-    assert found.count_open(WantedLetters()) == 4
+    assert found.open_reasons(WantedLetters(collection="notes")) == {"not_json": 1, "malformed": 1}
+    assert found.open_reasons() == {"malformed": 3, "not_json": 1}
 
 
 def test_memory_is_bounded_and_what_is_kept_no_longer_is_forgotten() -> None:

@@ -132,8 +132,9 @@ async def test_a_worker_that_is_in_trouble_and_dead_letters_are_notes_and_in_the
     ended, letters = readiness.json()["notes"][-2:]
     assert ended.startswith("The worker ended ")
     assert "StoreFailure: torn" in ended
-    assert letters.startswith("3 records were refused within a day and are still missing (Not JSON: 2, Too large: 1)")
+    assert letters.startswith("3 records were refused within a day and are not indexed (Not JSON: 2, Too large: 1)")
     assert readiness.json()["dead_letters_note"] == letters
+    assert readiness.json()["dead_letters_open_last_day"] == 3
     status = (await running.get("/v1/status")).json()
     assert (status["worker"]["state"], status["dead_letters_last_day"]) == ("failed", 4)
     assert (status["dead_letters_open"], status["dead_letters_open_by_reason"]) == (3, {"not_json": 2, "too_large": 1})
