@@ -202,9 +202,11 @@ class OpenLetters:
 
     def forget_stored(self) -> None:
         """Other stores are read from now on, of which nothing is known yet."""
-        self._stored.clear()
-        documents = [*self._unjudged, *self._judged]
-        self._unjudged, self._judged, self._open = dict.fromkeys(documents), {}, None
+        self._unjudged |= self._judged
+        self._judged.clear()
+        for subject in self._unjudged:
+            self._stored.pop(subject, None)
+        self._open = None
 
     def unjudged(self, limit: int) -> list[DocumentKey]:
         """Documents about which the stores are to be asked."""

@@ -63,6 +63,7 @@ class RecentDeadLetters:
         self._curation_asked: set[int] = set()
         self._curation_read_to = 0
         self._generation: str | None = None
+        self._is_judged = False
         self._round = asyncio.Lock()
         self._refused = asyncio.Event()
 
@@ -92,7 +93,7 @@ class RecentDeadLetters:
 
     @property
     def _is_known(self) -> bool:
-        return self.reasons is not None and self.letters.is_judged
+        return self.reasons is not None and self._is_judged
 
     async def run(self) -> None:
         while True:
@@ -111,7 +112,7 @@ class RecentDeadLetters:
         """A round now, for somebody who waits; where it fails, what was known before holds."""
         with suppress(*UNREADABLE):
             async with asyncio.timeout(CATCH_UP_SECONDS):
-                await self.count_new()
+                await self.count_new(ask_again=False)
 
     def note_receipt(self, receipt: Receipt) -> None:
         """Of the generation that is served."""
@@ -119,8 +120,9 @@ class RecentDeadLetters:
         if receipt.outcome == "dead_lettered":
             self._refused.set()
 
-    async def count_new(self) -> None:
-        """One round. Raises KafkaError, OSError, TimeoutError or LogUnavailable where the topic cannot be read."""
+    async def count_new(self, *, ask_again: bool = True) -> None:
+        """One round. With `ask_again` the stores are asked again about some letters: a receipt may have been missed.
+        Raises KafkaError, OSError, TimeoutError or LogUnavailable where the topic cannot be read."""
         async with self._round:
             deadline = time.monotonic() + READ_SECONDS
             topic = self._topics.dead_letters
@@ -135,12 +137,13 @@ class RecentDeadLetters:
             self._forget_before(self._now_ms() - DAY_MS)
             is_complete = all(self.letters.read_to[partition] >= span.end for partition, span in spans.items())
             self.reasons = dict(sum(self._minutes.values(), Counter()).most_common()) if is_complete else None
-            await self._judge()
+            await self._judge(ask_again=ask_again)
 
     async def _begin(self, consumer: Any, spans: Mapping[int, Span]) -> None:
         """Where to begin in partitions that were not read yet."""
         if any(span.end < self.letters.read_to.get(partition, 0) for partition, span in spans.items()):
             self.letters.clear()  # the topic was made again
+            self._is_judged = False
             self._minutes, self._curation_asked = {}, set()
         new = {partition: span for partition, span in spans.items() if partition not in self.letters.read_to}
         if not new:
@@ -190,19 +193,20 @@ class RecentDeadLetters:
                     self.letters.note_stored(subject_of(topic, key), stored)
         self._curation_asked, self._curation_read_to = refused, end
 
-    async def _judge(self) -> None:
-        """Ask the stores about letters that are new, and again about some of the others: a receipt may have been
-        missed."""
+    async def _judge(self, *, ask_again: bool) -> None:
         snapshot = self._snapshot()
         if snapshot is None:
+            self._is_judged = self.letters.is_judged
             return
         if snapshot.generation != self._generation:
             self.letters.forget_stored()
-            self._generation = snapshot.generation
+            self._generation, self._is_judged = snapshot.generation, False
         with suppress(TransientStoreError, DamagedStore):  # which others tell of; asked again in the next round
             while keys := self.letters.unjudged(JUDGED_AT_ONCE):
                 await self._ask_stores(snapshot, keys)
-            await self._ask_stores(snapshot, self.letters.judged_longest_ago(JUDGED_AT_ONCE))
+            self._is_judged = True
+            if ask_again:
+                await self._ask_stores(snapshot, self.letters.judged_longest_ago(JUDGED_AT_ONCE))
 
     async def _ask_stores(self, snapshot: Snapshot, keys: Sequence[DocumentKey]) -> None:
         if keys:

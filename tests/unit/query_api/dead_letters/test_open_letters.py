@@ -164,6 +164,8 @@ def test_a_setting_that_counted_as_accepted_is_open_once_its_letter_comes() -> N
     stored = StoredDocument(0, Appended(8, 8), 0, None, deleted=False)
     found.note_stored(subject_of(NAMES.curation, b"docs/settings/chunking"), stored)
     assert states(found, first) == ["resolved"]
+    found.forget_stored()
+    assert states(found, first) == ["resolved"], "the stores of another generation say nothing of it"
     second = letter(1, 8, b"docs/settings/chunking", topic=NAMES.curation)
     found.take(second)
     assert states(found, first, second) == ["superseded", "open"]

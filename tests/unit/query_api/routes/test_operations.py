@@ -121,7 +121,7 @@ async def test_a_worker_that_is_in_trouble_and_dead_letters_are_notes_and_in_the
     write_state(tmp_path, state)
     service = running.service
     recent = service.recent_dead_letters
-    recent.reasons = {"not_json": 3, "too_large": 1}
+    recent.reasons, recent._is_judged = {"not_json": 3, "too_large": 1}, True
     for number, reason in enumerate(("not_json", "not_json", "too_large")):
         recent.letters.take(
             KnownLetter(Position(0, number), state.at_ms, reason, b"%d" % number, None, None, None, None, None)
