@@ -134,7 +134,8 @@ class Service:
         engine = engine or SearchEngine(block.budgets, reranker)
         log_watch = LagMonitor(locate_broker, snapshots.applied)
         worker_watch, writer = WorkerMonitor(settings.storage.data_dir), log_writer()
-        dead_letters = DeadLetterReader(locate_broker, topics.dead_letters)
+        recent_dead_letters = RecentDeadLetters(locate_broker, topics, lambda: snapshots.current)
+        snapshots.on_receipt = recent_dead_letters.note_receipt
         provenance_writer = log_writer("gzip")
         provenance = ProvenanceQueue(
             provenance_writer,
@@ -172,8 +173,8 @@ class Service:
             ),
             worker_watch=worker_watch,
             canary=Canary(topics.documents, writer, snapshots, log_watch, worker_watch, block.canary_seconds),
-            dead_letters=dead_letters,
-            recent_dead_letters=RecentDeadLetters(locate_broker, topics.dead_letters),
+            dead_letters=DeadLetterReader(locate_broker, topics, recent_dead_letters.letters),
+            recent_dead_letters=recent_dead_letters,
             writer=writer,
             provenance=provenance,
             admission=SearchAdmission(

@@ -14,6 +14,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from indexer.errors import DamagedStore, TransientStoreError
 from schemas.errors import MalformedEvent
+from schemas.refusals import explanation, is_explained
 
 MEDIA_TYPE = "application/problem+json"
 DAMAGED_RETRY_SECONDS = 60  # until it is repaired
@@ -78,7 +79,15 @@ def problem_responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
 def refused_event(error: MalformedEvent) -> ApiProblem:
     """A document that the worker would refuse, refused before it is published, with the worker's message."""
     status = _STATUS_BY_REASON.get(error.reason, HTTPStatus.UNPROCESSABLE_ENTITY)
-    return ApiProblem(status, "Document refused", str(error), members={"reason": error.reason})
+    return ApiProblem(status, "Document refused", str(error), members=explained(error.reason))
+
+
+def explained(reason: str) -> dict[str, str]:
+    """The members of a problem that say why a document was refused, for programs and for people."""
+    if not is_explained(reason):
+        return {"reason": reason}
+    title, advice = explanation(reason)
+    return {"reason": reason, "reason_title": title, "advice": advice}
 
 
 def log_unavailable(detail: str) -> ApiProblem:

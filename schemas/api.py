@@ -57,6 +57,8 @@ class RefusedMember(BaseModel):
     status: int
     reason: str
     detail: str
+    reason_title: str | None = Field(None, description="The reason in a few words for people.")
+    advice: str | None = Field(None, description="What to do about it.")
 
 
 class BatchAccepted(WriteAccepted):
@@ -64,6 +66,16 @@ class BatchAccepted(WriteAccepted):
 
     accepted: list[AcceptedMember]
     refused: list[RefusedMember] = Field(default_factory=list)
+
+
+class NewerRefused(BaseModel):
+    """A newer record of a document that could not be indexed; what is served is from before it."""
+
+    dead_letter: str = Field(description="Its position, for `/v1/dead-letters/{position}`.")
+    reason: str
+    reason_title: str
+    advice: str
+    at: str = Field(description="RFC 3339 time at which it was set apart.")
 
 
 class DocumentSummary(BaseModel):
@@ -80,6 +92,9 @@ class DocumentSummary(BaseModel):
     stated_fields: list[str] = Field(
         default_factory=list,
         description="The names in `metadata` that the document states of itself; the others its producer sent.",
+    )
+    newer_refused: NewerRefused | None = Field(
+        None, description="Set where a newer record of it is a dead letter that is open."
     )
 
 
@@ -123,6 +138,9 @@ class DocumentStatus(BaseModel):
     in_graph: bool = False
     final: bool = False
     message: str | None = None
+    reason: str | None = Field(None, description="Of one that is `dead_lettered`: as its dead letter's.")
+    reason_title: str | None = Field(None, description="The reason in a few words for people.")
+    advice: str | None = Field(None, description="What to do about it.")
     notes: list[str] = Field(
         default_factory=list,
         description="What of it could not be read as it was meant, such as front matter that is no YAML. Known for a "
@@ -310,6 +328,12 @@ class Readiness(BaseModel):
     ready: bool
     reasons: list[str] = Field(default_factory=list)
     notes: list[str] = Field(default_factory=list)
+    dead_letters_note: str | None = Field(
+        None, description="That of `notes` which tells of dead letters, for a page that shows them itself."
+    )
+    dead_letters_open_last_day: int | None = Field(
+        None, description="How many dead letters of the last day are open; null while that is not known."
+    )
     kafka: Literal["reachable", "unreachable"]
     snapshot_age_seconds: float | None = None
 
@@ -358,7 +382,15 @@ class ServiceStatus(BaseModel):
     )
     freshness: Freshness | None = Field(None, description="Null until a record was measured.")
     worker: WorkerStatus
-    dead_letters_last_day: int | None = Field(description="Null while Kafka is away.")
+    dead_letters_open: int | None = Field(
+        None,
+        description="Those that nothing has replaced: of each document the newest, unless it was indexed or deleted "
+        "since; of the newest 20,000 that are kept. Null while that is not known.",
+    )
+    dead_letters_open_by_reason: dict[str, int] | None = None
+    dead_letters_last_day: int | None = Field(
+        description="All that came within a day, whatever became of them; null while Kafka is away."
+    )
     dead_letters_by_reason: dict[str, int] | None = Field(
         description="Those of the last day; null while Kafka is away."
     )

@@ -12,7 +12,7 @@ the order back.
 import json
 import re
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
@@ -121,14 +121,21 @@ def decode_attempts(header: bytes | None) -> list[EarlierAttempt]:
         return []
 
 
+LetterState = Literal["open", "superseded", "resolved"]
+
+
 class DeadLetterSummary(BaseModel):
     """A dead letter in a list. Bytes that are no plain text are shown escaped, as in `a\\x00b`."""
 
     position: str = Field(description="`<partition>:<offset>` on the dead letters topic.", examples=["3:17"])
     key: str | None = Field(description="The record's key, escaped; null where it had none.")
+    collection: str | None = Field(None, description="That the key begins with; null where it names none.")
+    document_id: str | None = Field(None, description="The document's, where the record is of one and names it.")
     source: DeadLetterSource | None = Field(description="Null where the headers do not have it.")
     stage: str
     reason: str
+    reason_title: str = Field("", description="The reason in a few words for people.")
+    advice: str = Field("", description="What to do about it.")
     message: str
     at: str = Field(description="RFC 3339 time at which it was set apart.")
     bytes: int | None = Field(description="Size of the original value; null where the record had none.")
@@ -138,6 +145,12 @@ class DeadLetterSummary(BaseModel):
         "the value cannot be decoded so far.",
     )
     omitted: str | None = Field(None, description="Set where the value was too large to be kept: how large it was.")
+    state: LetterState = Field(
+        "open",
+        description="`resolved`: a later record of what it names was indexed or deleted. `superseded`: a later dead "
+        "letter names the same. Else `open`: what it names is missing, or is served as it was before.",
+    )
+    state_message: str | None = Field(None, description="What became of it, where it is not open.")
     attempt: int = Field(1, description="How often the record has failed, this time included.")
     earlier_attempts: list[EarlierAttempt] = Field(
         [], description=f"Oldest first; of more than {MAX_EARLIER_ATTEMPTS}, the first and the last ones."
@@ -150,12 +163,28 @@ class DeadLetterDetail(DeadLetterSummary):
     preview_is_all: bool
 
 
+class ReasonCount(BaseModel):
+    """How many dead letters are open for a reason."""
+
+    reason: str
+    title: str = Field(description="The reason in a few words for people.")
+    open: int
+
+
 class DeadLetterPage(BaseModel):
     """Newest first. With `next_cursor` there may be more, also where this page is empty: a page looks only so far."""
 
     dead_letters: list[DeadLetterSummary]
     next_cursor: str | None = None
     looked_at: int = Field(description="Records of the topic that this page took to find.")
+    open: int | None = Field(
+        None,
+        description="How many letters of this collection, document and reason are open, of the newest 20,000 that are "
+        "kept; null while that is not known.",
+    )
+    open_reasons: list[ReasonCount] = Field(
+        [], description="The same by reason, whichever of them was asked for; the most frequent first."
+    )
 
 
 class Extent(NamedTuple):

@@ -11,7 +11,7 @@ from indexer.documents import ParsedDocument
 from indexer.errors import UnparsableDocument
 from indexer.parsing.decoding import declared_charset, decode_text, is_charset_redundant, is_known_charset, normalise
 from indexer.parsing.document_builder import DocumentBuilder
-from indexer.parsing.registry import Format, check_signature, format_of, formats, media_type_of, supported_media_types
+from indexer.parsing.registry import Format, check_signature, format_of, formats, media_type_of
 from schemas.limits import is_blank, is_visible
 
 __all__ = ["Format", "formats", "is_known_charset", "media_type_of", "parse", "parse_title", "with_charset"]
@@ -24,7 +24,7 @@ def parse(content: bytes, content_type: str) -> ParsedDocument:
     if known is None:
         raise UnparsableDocument(
             "unknown_media_type",
-            f"The media type {media_type[:80]!r} cannot be read; send one of {supported_media_types()}.",
+            f"{media_type[:80]!r} is not a media type of a format that Thalweg reads; /v1/formats lists those it does.",
         )
     if is_blank(content):
         raise _empty(known)

@@ -213,11 +213,6 @@ def media_type_of(file_name: str) -> str | None:
     return known.media_type if known else None
 
 
-def supported_media_types() -> str:
-    """The media types to send instead of an unknown one, for an error message."""
-    return ", ".join(one.media_type for one in _DOCUMENTS) + ", or source code such as text/x-python"
-
-
 # First bytes → kind; from the specifications listed at https://www.iana.org/assignments/media-types.
 _SIGNATURES = (
     (b"%PDF-", "PDF"),

@@ -27,12 +27,17 @@ PAGE_LIMIT = 1_000
 REASONS = get_args(DeadLetterReason)
 
 
-@commands.command("list", epilog="Example: thalweg dead-letters list --since 2h --reason too_large")
+@commands.command("list", epilog="Example: thalweg dead-letters list --open --collection notes")
 @plain_failures()
 def list_dead_letters(
     reason: Annotated[
         str | None, typer.Option(help="Only with this reason, such as not_json.", autocompletion=offered(REASONS))
     ] = None,
+    collection: Annotated[str | None, typer.Option(help="Only of this collection.", autocompletion=collections)] = None,
+    document: Annotated[str | None, typer.Option(help="Only of documents with this id.")] = None,
+    only_open: Annotated[
+        bool, typer.Option("--open", help="Only those that nothing has replaced: what they name is missing, or old.")
+    ] = False,
     since: Annotated[str | None, typer.Option(help="Only from then on: 15m, 2h, 7d ago, or an RFC 3339 time.")] = None,
     limit: Annotated[int, typer.Option(min=1, help="Letters, at most.")] = 20,
     cursor: Annotated[str | None, typer.Option(help="Go on after an earlier page.")] = None,
@@ -40,11 +45,18 @@ def list_dead_letters(
     url: Url = None,
     data_dir: DataDir = None,
 ) -> None:
-    """List dead letters, newest first: position, time, reason, key, and what was wrong."""
+    """List dead letters, newest first: position, time, reason, key, what was wrong, and what became of it since."""
     from query_api.cli.display import show_dead_letters
 
-    params = {"reason": reason, "since": since, "cursor": cursor}
-    show = partial(show_dead_letters, filtered=any(given is not None for given in (reason, since, cursor)))
+    params = {
+        "reason": reason,
+        "collection": collection,
+        "document": document,
+        "state": "open" if only_open else None,
+        "since": since,
+        "cursor": cursor,
+    }
+    show = partial(show_dead_letters, filtered=any(given is not None for given in params.values()))
     show_list(
         "/v1/dead-letters",
         params,

@@ -32,15 +32,24 @@ def plain_text(text: str, style: str = "") -> Text:
 
 
 def show_dead_letters(console: Console, page: JSONObject, *, filtered: bool) -> None:
-    """Two lines a letter, and how to see more. `filtered` says whether only some were asked for."""
+    """Two lines a letter, what to do about each reason, and how to see more. `filtered` says whether only some were
+    asked for."""
+    advice: dict[str, str] = {}
     for letter in page["dead_letters"]:
         again = f"  [yellow]attempt {letter['attempt']:,}[/yellow]" if letter.get("attempt", 1) > 1 else ""
+        state = letter.get("state", "open")
+        if state != "open":
+            again += f"  [dim]{state}[/dim]"
+        elif "advice" in letter:
+            advice[letter["reason"]] = f"{letter['reason_title']}. {letter['advice']}"
         console.print(
             f"[bold]{letter['position']:>8}[/bold]  {letter['at'][:19]}Z  [red]{escape(letter['reason'])}[/red]  "
             f"{escape(letter['key'] or '(no key)')}  [dim]({_size(letter)})[/dim]{again}",
             highlight=False,
         )
         console.print(f"          {escape(snippet(letter['message']))}", highlight=False)
+    for reason, text in advice.items():
+        console.print(f"[red]{escape(reason)}[/red]: {escape(text)}", highlight=False)
     if not page["dead_letters"]:
         console.print(_no_letters(page, filtered=filtered), highlight=False)
     if page["next_cursor"] is not None:
@@ -61,6 +70,8 @@ def show_dead_letter(console: Console, letter: JSONObject) -> None:
         ("record", f"{source['topic']} {source['partition']}:{source['offset']}" if source else "unknown"),
         ("reason", f"{letter['reason']}, at the stage {letter['stage']}"),
         ("message", letter["message"]),
+        *([("advice", f"{letter['reason_title']}. {letter['advice']}")] if letter.get("advice") else []),
+        *([("since", f"{letter['state']}: {letter['state_message']}")] if letter.get("state_message") else []),
         ("time", letter["at"]),
         ("size", _size(letter)),
         *(

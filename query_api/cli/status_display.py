@@ -45,14 +45,20 @@ def status_rows(status: JSONObject) -> Iterator[tuple[str, str]]:
     running, waiting, streams = status["searches_running"], status["searches_waiting"], status["streams_open"]
     yield "searches", f"{running} running, {waiting} waiting, {streams} streams open"
     yield "provenance", f"{status['provenance_buffered']} waiting, {status['provenance_dropped']} dropped"
-    letters = status["dead_letters_last_day"]
-    reasons = status.get("dead_letters_by_reason") or {}
-    named = "".join(f"\n{count:,} {escape(reason)}" for reason, count in reasons.items())
-    yield "dead letters", "unknown" if letters is None else f"{letters:,} within a day{named}"
+    yield "dead letters", _dead_letters(status)
     free = status["disk_free_bytes"]
     disk = "" if free is None else f", {free / MIB:,.0f} MiB of the disk free"
     yield "memory", f"{status['memory_bytes'] / MIB:,.0f} MiB{disk}"
     yield "running for", f"{status['uptime_seconds']:,.0f} s, version {escape(status['version'])}"
+
+
+def _dead_letters(status: JSONObject) -> str:
+    """How many are open, by reason, and how many came within a day."""
+    open_ones, of_the_day = status.get("dead_letters_open"), status["dead_letters_last_day"]
+    reasons = status.get("dead_letters_open_by_reason") or {}
+    named = "".join(f"\n{count:,} {escape(reason)}" for reason, count in reasons.items())
+    came = "" if of_the_day is None else f"; {of_the_day:,} came within a day"
+    return f"{'unknown how many are' if open_ones is None else f'{open_ones:,}'} open{came}{named}"
 
 
 def _facts(rows: Iterable[tuple[str, str]]) -> Table:
@@ -95,7 +101,7 @@ def watch_line(observation: Observation, history: History) -> str:
         "freshness unknown" if fresh is None else f"fresh {fresh['seconds']:.2f} s",
         f"worker {worker_text(status['worker']).partition(', metrics')[0]}",
         f"{status['streams_open']} streams",
-        f"dead letters {'unknown' if status['dead_letters_last_day'] is None else status['dead_letters_last_day']}",
+        f"open dead letters {'unknown' if status.get('dead_letters_open') is None else status['dead_letters_open']}",
     ]
     return "  ".join(parts)
 

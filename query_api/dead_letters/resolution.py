@@ -33,6 +33,16 @@ class Verdict(NamedTuple):
     message: str | None = None
 
 
+class FailedRecord(NamedTuple):
+    """The record of a dead letter, as far as it decides whether a later one has replaced it. `origin` is the offset of
+    the one that failed first, `timestamp_ms` the time of the letter, `version` the producer's, where it can be read."""
+
+    partition: int
+    origin: int
+    timestamp_ms: int
+    version: int | None = None
+
+
 @dataclass(frozen=True)
 class Candidate:
     """A dead letter whose record can be sent again. `version` is the producer's, where it can be read."""
@@ -55,6 +65,10 @@ class Candidate:
     def origin(self) -> int:
         """The offset of the record that failed first: by that it is ordered among the records of its key."""
         return Appended.after(self.source.offset, self.source.partition, self.earlier).origin
+
+    @property
+    def failed(self) -> FailedRecord:
+        return FailedRecord(self.source.partition, self.origin, self.letter.timestamp_ms, self.version)
 
     def attempts(self) -> list[EarlierAttempt]:
         """Those the record carries when it is sent again."""
@@ -142,20 +156,20 @@ def judge(
     newer = tail.newest(key) if keyed else None
     if newer is not None and newer.origin > candidate.origin:
         return Verdict("resolved", f"A newer record of it stands at {source.partition}:{newer.offset}.")
-    if stored is not None and is_newer(stored, candidate):
+    if stored is not None and is_newer(stored, candidate.failed):
         done = "deleted" if stored.deleted else "indexed"
         return Verdict("resolved", f"It was {done} since, by the record at {stored.partition}:{stored.record.offset}.")
     return Verdict("redriven")
 
 
-def is_newer(stored: StoredDocument, candidate: Candidate) -> bool:
-    """Whether what is stored wins over the candidate's record, by the rules of `schemas/versioning.py`, had
-    that record been good when it came."""
-    if stored.version is not None and candidate.version is not None:
-        if stored.version != candidate.version:
-            return stored.version > candidate.version
+def is_newer(stored: StoredDocument, failed: FailedRecord) -> bool:
+    """Whether what is stored wins over the failed record, by the rules of `schemas/versioning.py`, had that record been
+    good when it came."""
+    if stored.version is not None and failed.version is not None:
+        if stored.version != failed.version:
+            return stored.version > failed.version
         if stored.deleted:
             return True
-    if stored.partition == candidate.source.partition:
-        return stored.record.origin >= candidate.origin
-    return stored.timestamp_ms >= candidate.letter.timestamp_ms
+    if stored.partition == failed.partition:
+        return stored.record.origin >= failed.origin
+    return stored.timestamp_ms >= failed.timestamp_ms

@@ -11,6 +11,7 @@ from cachetools import FIFOCache
 from schemas.api import DocumentStatus
 from schemas.ids import DocumentKey, Position, format_positions
 from schemas.receipts import Outcome, Receipt
+from schemas.refusals import explanation
 
 if TYPE_CHECKING:
     from indexer.schema import DocumentRow
@@ -152,7 +153,10 @@ def _without_effect(here: dict[str, Any], receipt: Receipt) -> DocumentStatus:
     """Of a record that left nothing in the stores; `here` is what they show of the document all the same."""
     here = here | {"position": f"{receipt.partition}:{receipt.offset}", "final": True}
     if receipt.outcome == "dead_lettered":
-        return DocumentStatus(**here, status="dead_lettered", message=receipt.message or receipt.reason)
+        reason = receipt.reason or "unknown"
+        title, advice = explanation(reason)
+        here |= {"reason": reason, "reason_title": title, "advice": advice}
+        return DocumentStatus(**here, status="dead_lettered", message=receipt.message or reason)
     here["version"] = receipt.version
     message = (
         "It was read again and passed over: when it was first read it became a dead letter, or another record won."

@@ -27,7 +27,7 @@ from query_api.index.stores import IntegrityMonitor, Stores
 from query_api.metrics import ServiceMetrics
 from query_api.settings import ServiceSettings
 from schemas.ids import format_positions
-from schemas.receipts import decode_receipt
+from schemas.receipts import Receipt, decode_receipt
 from schemas.topics import TopicNames
 
 log = structlog.get_logger(__name__)
@@ -79,6 +79,8 @@ class SnapshotManager:
         self.served: ServedGeneration | None = None
         self.problem: str | None = "The stores are being opened."
         self.receipts = RecentReceipts()
+        self.on_receipt: Callable[[Receipt], None] = lambda _: None
+        """Called with each that comes of the generation that is served."""
         self._stores = stores
         self._data_dir = settings.storage.data_dir
         self._kafka = settings.kafka
@@ -311,6 +313,7 @@ class SnapshotManager:
             if self.served is None or receipt.generation == self.served.generation.name:
                 self.receipts.add(receipt)
                 self.freshness.add_receipt(receipt)
+                self.on_receipt(receipt)
         self._receipt_at = time.monotonic()
         self._news.set()
         self._notify()

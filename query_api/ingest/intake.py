@@ -5,7 +5,7 @@ What is refused here would have become a dead letter.
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -13,7 +13,7 @@ import msgspec
 from starlette.datastructures import FormData, UploadFile
 
 from indexer.parsing import formats, media_type_of
-from query_api.errors import ApiProblem, refused_event
+from query_api.errors import ApiProblem, explained, refused_event
 from query_api.ingest.producer import OutgoingRecord
 from query_api.middleware import check_members, json_size
 from schemas.api import RefusedMember
@@ -166,7 +166,11 @@ def from_raw(
     """
     content_type = headers.get("content-type")
     if content_type is None:
-        raise ApiProblem(415, "No media type", f"Say in Content-Type what the body is: {_readable_types()}.")
+        raise ApiProblem(
+            415,
+            "No media type",
+            "Say in Content-Type what the body is, such as text/html: /v1/formats lists what can be read.",
+        )
     check_media_type(content_type)
     copied = [("content-type", content_type.encode())]
     copied += [(name, text.encode()) for name, text in headers.items() if name.startswith(METADATA_HEADER_PREFIX)]
@@ -248,8 +252,8 @@ def check_media_type(content_type: str) -> None:
         raise refused_event(
             MalformedEvent(
                 "unknown_media_type",
-                f"The media type {media_type[:80]!r} cannot be read; send content as {_readable_types()}, "
-                "or envelopes as application/json.",
+                f"{media_type[:80]!r} is not a media type of a format that Thalweg reads; /v1/formats lists those it "
+                "does. Envelopes come as application/json.",
             )
         )
 
@@ -313,11 +317,6 @@ def _id_in(member: Json) -> str | None:
     return identifier[:200] if isinstance(identifier, str) else None
 
 
-def _readable_types() -> str:
-    names: Sequence[str] = [known.media_type for known in formats()]
-    return ", ".join(names)
-
-
 DUPLICATE_ID = "duplicate_id"
 
 
@@ -357,7 +356,11 @@ class Batch:
     def refusals(self) -> list[RefusedMember]:
         return [
             RefusedMember(
-                index=index, id=self.ids[index], status=refusal.status, reason=refusal.reason, detail=refusal.detail
+                index=index,
+                id=self.ids[index],
+                status=refusal.status,
+                detail=refusal.detail,
+                **explained(refusal.reason),
             )
             for index, refusal in sorted(self.refused.items())
         ]

@@ -1,6 +1,5 @@
 """`/v1/dead-letters`: records that could not be indexed, newest first, with their bytes and reasons."""
 
-import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Annotated
@@ -9,6 +8,7 @@ from aiokafka import TopicPartition
 from aiokafka.errors import KafkaError
 from fastapi import APIRouter, Path, Query, Response
 
+from query_api.dead_letters.open_letters import WantedLetters
 from query_api.dead_letters.records import LetterRecord, detail
 from query_api.dead_letters.skip import NothingToSkip, skip_batch
 from query_api.errors import ApiProblem, log_unavailable, problem_responses
@@ -16,9 +16,10 @@ from query_api.index.follower import LogUnavailable
 from query_api.ingest.producer import BrokerUnavailable
 from query_api.middleware import ModelRoute
 from query_api.routes.parameters import ServiceOf, Since, first_ms
-from schemas.dead_letters import DeadLetterDetail, DeadLetterPage, SkipOrder, SkippedBatch
+from schemas.dead_letters import DeadLetterDetail, DeadLetterPage, LetterState, ReasonCount, SkipOrder, SkippedBatch
 from schemas.errors import MalformedToken
 from schemas.ids import Position, parse_positions
+from schemas.refusals import explanation
 
 router = APIRouter(tags=["dead letters"], route_class=ModelRoute)
 
@@ -30,6 +31,15 @@ BYTES_TYPE = "application/octet-stream"
 async def list_dead_letters(
     service: ServiceOf,
     reason: Annotated[str | None, Query(max_length=100, description="Only with this reason.")] = None,
+    collection: Annotated[str | None, Query(max_length=128, description="Only of this collection.")] = None,
+    document: Annotated[str | None, Query(max_length=2048, description="Only of documents with this id.")] = None,
+    state: Annotated[
+        LetterState | None,
+        Query(
+            description="Only `open` ones: what they name is missing, or served as it was before; only those "
+            "`superseded` by a later dead letter of the same; or only those `resolved` since."
+        ),
+    ] = None,
     since: Since = None,
     cursor: Annotated[str | None, Query(max_length=8192, description="The `next_cursor` of the page before.")] = None,
     limit: Annotated[int, Query(ge=1, le=1_000)] = 50,
@@ -40,8 +50,17 @@ async def list_dead_letters(
         before = parse_positions(cursor) if cursor else {}
     except MalformedToken as error:
         raise ApiProblem(400, "Malformed cursor", "Give the `next_cursor` of the page before.") from error
+    wanted = WantedLetters(reason, collection, document, state)
+    await service.recent_dead_letters.catch_up()
     async with _reading():
-        return await service.dead_letters.page(reason=reason, since_ms=from_ms, before=before, limit=limit)
+        page = await service.dead_letters.page(wanted, since_ms=from_ms, before=before, limit=limit)
+    by_reason = service.recent_dead_letters.open_as(wanted)
+    if by_reason is not None:
+        page.open = sum(count for name, count in by_reason.items() if reason in (None, name))
+        page.open_reasons = [
+            ReasonCount(reason=name, title=explanation(name).title, open=count) for name, count in by_reason.items()
+        ]
+    return page
 
 
 @router.post(
@@ -83,15 +102,17 @@ async def get_dead_letter(
     raw: Annotated[bool, Query(description="The original bytes, as they came, instead.")] = False,
 ) -> DeadLetterDetail | Response:
     """With the beginning of the original bytes, escaped; all of them, as they came, with `raw=true`."""
+    at = _position(position)
+    await service.recent_dead_letters.catch_up()
     async with _reading():
-        record = await service.dead_letters.letter(_position(position))
+        record = await service.dead_letters.letter(at)
     if record is None:
         raise ApiProblem(
             404,
             "No such dead letter",
             f"There is no dead letter at {position[:40]!r}; /v1/dead-letters lists them, for as long as they are kept.",
         )
-    return _bytes(record) if raw else await asyncio.to_thread(detail, record)
+    return _bytes(record) if raw else await service.dead_letters.detail(record)
 
 
 def _position(text: str) -> Position:

@@ -9,7 +9,7 @@ from fastapi.responses import JSONResponse
 
 from indexer.parsing import formats
 from query_api.context import Service
-from query_api.errors import ApiProblem, log_unavailable, problem_responses
+from query_api.errors import ApiProblem, explained, log_unavailable, problem_responses
 from query_api.ingest import intake
 from query_api.ingest.intake import Batch, Refusal, build_batch
 from query_api.ingest.producer import BrokerUnavailable, OutgoingRecord, RecordRefused
@@ -210,7 +210,7 @@ async def _publish(service: Service, record: OutgoingRecord) -> Position:
     try:
         (position,) = await service.writer.publish(service.topics.documents, [record])
     except RecordRefused as error:
-        raise ApiProblem(413, "Document refused", str(error), members={"reason": "too_large"}) from error
+        raise ApiProblem(413, "Document refused", str(error), members=explained("too_large")) from error
     except BrokerUnavailable as error:
         raise _unavailable(error) from error
     service.metrics.documents_accepted.inc()

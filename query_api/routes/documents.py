@@ -12,18 +12,28 @@ from fastapi import APIRouter, Header, Query, Request, Response
 from indexer.errors import MalformedCursor
 from indexer.parsing import formats
 from query_api.context import Service
-from query_api.errors import ApiProblem, problem_responses
+from query_api.dead_letters.open_letters import KnownLetter
+from query_api.errors import ApiProblem, explained, problem_responses
 from query_api.index.document_status import document_status
 from query_api.ingest import intake
 from query_api.routes.parameters import Collection, DocumentId, ServiceOf
 from query_api.sse.events import FINAL, document_status_frames, document_stream_id, last_stage
 from query_api.sse.stream import accepts_events
-from schemas.api import DocumentDetail, DocumentPage, DocumentStatus, DocumentSummary, FormatInfo, PassageText
+from schemas.api import (
+    DocumentDetail,
+    DocumentPage,
+    DocumentStatus,
+    DocumentSummary,
+    FormatInfo,
+    NewerRefused,
+    PassageText,
+)
 from schemas.clock import rfc3339
 from schemas.frames import EVENT_STREAM
 from schemas.ids import DocumentKey
 from schemas.limits import MAX_LINK_CHARACTERS, MAX_LINKS, MAX_TITLE_CHARACTERS, MAX_URI_CHARACTERS
 from schemas.receipts import TOKEN_PATTERN
+from schemas.refusals import explanation
 
 if TYPE_CHECKING:
     from indexer.read.rows import PassageRow
@@ -63,7 +73,7 @@ async def list_documents(
         rows, following = await service.read(lambda: tables.list_documents(collection, cursor, limit))
     except MalformedCursor as error:
         raise ApiProblem(400, "Malformed cursor", str(error)) from error
-    return DocumentPage(documents=[DocumentSummary(**_summary(row)) for row in rows], next_cursor=following)
+    return DocumentPage(documents=[DocumentSummary(**_summary(service, row)) for row in rows], next_cursor=following)
 
 
 @router.get(
@@ -136,12 +146,7 @@ async def _detail(service: Service, key: DocumentKey) -> DocumentDetail:
     tables = service.snapshot().text
     row = (await service.read(lambda: tables.documents([key]))).get(key)
     if row is None or not row.live:
-        raise ApiProblem(
-            404,
-            "No such document",
-            f"The collection {key.collection!r} holds no document {key.document_id[:200]!r}; "
-            "if it was just written, its /status tells.",
-        )
+        raise _no_document(service, key)
     stored = tables.positions[row.partition]
     snapshot = await service.reach({row.partition: stored.offset}, GRAPH_WAIT_SECONDS, graph=True)
     document = snapshot.graph.document(key)
@@ -154,12 +159,27 @@ async def _detail(service: Service, key: DocumentKey) -> DocumentDetail:
     passages = await service.read(lambda: newest.passages(passage_ids))
     ordered = sorted(passages.values(), key=lambda passage: passage.ordinal)
     return DocumentDetail(
-        **_summary(row),
+        **_summary(service, row),
         text=joined_text(ordered),
         passages=[
             PassageText(id=each.id, section=list(each.section), start=each.start, end=each.end, text=each.text)
             for each in ordered
         ],
+    )
+
+
+def _no_document(service: Service, key: DocumentKey) -> ApiProblem:
+    """With the dead letter of its record, where it was refused."""
+    missing = f"The collection {key.collection!r} holds no document {key.document_id[:200]!r}"
+    letter = service.recent_dead_letters.letters.open_named(key)
+    if letter is None:
+        return ApiProblem(404, "No such document", f"{missing}; if it was just written, its /status tells.")
+    return ApiProblem(
+        404,
+        "No such document",
+        f"{missing}: its record was refused ({explanation(letter.reason).title}). /v1/dead-letters/{letter.position} "
+        "has it.",
+        members={"dead_letter": str(letter.position), **explained(letter.reason)},
     )
 
 
@@ -196,7 +216,7 @@ async def _follow(
     return service.streams.following(frames)
 
 
-def _summary(row: "DocumentRow") -> dict[str, Any]:
+def _summary(service: Service, row: "DocumentRow") -> dict[str, Any]:
     return {
         "id": row.key.document_id,
         "collection": row.key.collection,
@@ -209,4 +229,18 @@ def _summary(row: "DocumentRow") -> dict[str, Any]:
         "updated_at": rfc3339(row.timestamp_ms),
         "metadata": row.own_metadata,
         "stated_fields": row.stated_fields,
+        "newer_refused": _refused(service.recent_dead_letters.letters.open_of(row)),
     }
+
+
+def _refused(letter: KnownLetter | None) -> NewerRefused | None:
+    if letter is None:
+        return None
+    title, advice = explanation(letter.reason)
+    return NewerRefused(
+        dead_letter=str(letter.position),
+        reason=letter.reason,
+        reason_title=title,
+        advice=advice,
+        at=rfc3339(letter.timestamp_ms),
+    )

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from schemas.errors import Failure, MalformedEvent, Unreachable, WrongSetting
 from schemas.ids import DocumentKey
+from schemas.refusals import EXPLANATIONS
 from schemas.runtime import find_running
 from schemas.terminal import plain, say
 from streams.loader.folders import MISSING, Refused, Selection, SyncPlan, plan_sync, scopes_of
@@ -65,13 +66,8 @@ class Loaded:
 
         outcomes = ", ".join(f"{count} {self._named(name)}" for name, count in sorted((self.outcomes or {}).items()))
         print_line(f"{self.published} published{': ' + outcomes if outcomes else ''} in {self.seconds:.1f} s")
-        reasons = Counter(item.reason for item in self.refused)
-        if reasons:
-            print_line("refused: " + ", ".join(f"{count} {reason}" for reason, count in reasons.most_common()))
-            for item in self.refused[:SHOWN_REFUSALS]:
-                print_line(f"  {item.origin}: {item.message}")
-            if len(self.refused) > SHOWN_REFUSALS:
-                print_line(f"  … and {len(self.refused) - SHOWN_REFUSALS} more (--json lists all)")
+        for line in self._refusals():
+            print_line(line)
         if self.notes:
             print_line(f"indexed, but not all as it was meant: {len(self.notes)}")
             for key, notes in list(self.notes.items())[:SHOWN_REFUSALS]:
@@ -80,6 +76,20 @@ class Loaded:
                 print_line(f"  … and {len(self.notes) - SHOWN_REFUSALS} more (--json lists all)")
         if self.token:
             print_line(f"token {self.token}")
+
+    def _refusals(self) -> Iterator[str]:
+        """How many were refused for which reason, the first of them, and what to do."""
+        reasons = Counter(item.reason for item in self.refused)
+        if not reasons:
+            return
+        yield "refused: " + ", ".join(f"{count} {reason}" for reason, count in reasons.most_common())
+        for item in self.refused[:SHOWN_REFUSALS]:
+            yield f"  {item.origin}: {item.message}"
+        if len(self.refused) > SHOWN_REFUSALS:
+            yield f"  … and {len(self.refused) - SHOWN_REFUSALS} more (--json lists all)"
+        for reason, (title, advice) in EXPLANATIONS.items():
+            if reason in reasons:
+                yield f"{reason}: {title}. {advice}"
 
     def _named(self, outcome: str) -> str:
         """The outcome; with the keys for deletes of unknown documents."""

@@ -126,6 +126,8 @@ async def mend(service: Service, mended: WorkerProcess, poisoned: int) -> None:
     [before] = again["earlier_attempts"]
     assert (before["number"], before["reason"], before["stage"]) == (1, "bad_key", "decode")
     assert before["letter"] in {letter["position"] for letter in listed}
+    open_now = (await service.get("/v1/dead-letters", state="open", limit=100))["dead_letters"]
+    assert [letter["position"] for letter in open_now] == [again["position"]], "all others were mended"
     shown = await service.get(f"/v1/dead-letters/{again['position']}")
     assert shown["headers"] == {"origin": "bench", "content-type": "text/plain"}
 

@@ -37,7 +37,7 @@ def test_a_dead_letter_shows_why_and_its_bytes(open_page: OpenPage, console: Ins
     producer.close()
     page = open_page("operation")
     letter = page.get_by_role("listitem").filter(has_text="rivers/torn.md")
-    expect(letter).to_contain_text("not_json", timeout=30_000)
+    expect(letter).to_contain_text("Not JSON", timeout=30_000)
     letter.get_by_role("button", name="rivers/torn.md").click()
     expect(letter.locator("pre")).to_have_text('{"id": "torn.md", "content')
     with page.expect_download() as saved:

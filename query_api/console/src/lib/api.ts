@@ -21,13 +21,16 @@ export class ApiError extends Error {
   title: string;
   reason: string | undefined;
   retryAfterSeconds: number | undefined;
+  /** What to do about a document that was refused. */
+  advice: string | undefined;
 
-  constructor(status: number, title: string, detail: string, reason?: string, retryAfterSeconds?: number) {
+  constructor(status: number, title: string, detail: string, reason?: string, retryAfterSeconds?: number, advice?: string) {
     super(detail);
     this.status = status;
     this.title = title;
     this.reason = reason;
     this.retryAfterSeconds = retryAfterSeconds;
+    this.advice = advice;
   }
 
   /** Whether the same request may succeed in a while. */
@@ -81,6 +84,7 @@ async function problemOf(response: Response): Promise<ApiError> {
   let title = response.statusText || "Failed";
   let detail = `The service answered with status ${response.status}.`;
   let reason: string | undefined;
+  let advice: string | undefined;
   try {
     const body: unknown = await response.json();
     if (body !== null && typeof body === "object") {
@@ -88,12 +92,16 @@ async function problemOf(response: Response): Promise<ApiError> {
       if (typeof problem["title"] === "string") title = problem["title"];
       if (typeof problem["detail"] === "string") detail = problem["detail"];
       if (typeof problem["reason"] === "string") reason = problem["reason"];
+      advice = adviceOf(problem) ?? (problem["refused"] as Record<string, unknown>[] | undefined)?.map(adviceOf)[0];
     }
   } catch {
     // no JSON: a proxy's own page
   }
-  return new ApiError(response.status, title, detail, reason, seconds > 0 ? seconds : undefined);
+  return new ApiError(response.status, title, detail, reason, seconds > 0 ? seconds : undefined, advice);
 }
+
+const adviceOf = (problem: Record<string, unknown>): string | undefined =>
+  typeof problem["advice"] === "string" ? problem["advice"] : undefined;
 
 /** Whether the error is of a request that the page itself gave up. */
 export const isAbort = (error: unknown): boolean => error instanceof DOMException && error.name === "AbortError";

@@ -4,6 +4,9 @@ export interface Readiness {
   ready: boolean;
   reasons: string[];
   notes: string[];
+  /** That of the notes which tells of dead letters: this page shows them itself. */
+  dead_letters_note: string | null;
+  dead_letters_open_last_day: number | null;
   kafka: "reachable" | "unreachable";
 }
 

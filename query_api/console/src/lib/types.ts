@@ -109,6 +109,8 @@ export interface DocumentSummary {
   updated_at: string;
   metadata: Record<string, unknown>;
   stated_fields: string[];
+  /** A newer record of it that could not be indexed: what is served is from before it. */
+  newer_refused: { dead_letter: string; reason: string; reason_title: string; advice: string; at: string } | null;
 }
 
 export interface Passage {
@@ -135,5 +137,7 @@ export interface DocumentStatus {
   in_graph: boolean;
   final: boolean;
   message: string | null;
+  reason_title: string | null;
+  advice: string | null;
   notes: string[];
 }

@@ -74,7 +74,11 @@ def test_dead_letters_are_listed_and_shown_so_that_a_person_sees_what_to_mend(mo
         dead_letters.app, ["dead-letters", "list", "--reason", "not_json", "--since", "2h", "--limit", "1"]
     )
     assert listed.exit_code == Exit.OK
-    assert stub.asked["params"] == {"reason": "not_json", "since": "2h", "limit": 1}
+    assert {name: given for name, given in stub.asked["params"].items() if given is not None} == {
+        "reason": "not_json",
+        "since": "2h",
+        "limit": 1,
+    }
     assert all(word in listed.output for word in ("3:17", "not_json", "docs/[bold]a", "not JSON.", "--cursor 3:17"))
     shown = CliRunner().invoke(dead_letters.app, ["dead-letters", "show", "3:17"])
     assert stub.asked["path"] == "/v1/dead-letters/3:17"
@@ -83,6 +87,35 @@ def test_dead_letters_are_listed_and_shown_so_that_a_person_sees_what_to_mend(mo
     assert json.loads(as_json.stdout) == LETTER
     raw = CliRunner().invoke(dead_letters.app, ["dead-letters", "show", "3:17", "--raw"])
     assert raw.stdout_bytes == POISON
+
+
+class LettersInStates(StubClient):
+    """Holds an open letter and one that was resolved, of one reason."""
+
+    def get(self, path: str, params: dict[str, Any] | None = None) -> dict[str, Any]:
+        self.asked = {"path": path, "params": params}
+        explained = {"reason_title": "Not JSON", "advice": "Correct it."}
+        since = {"state": "resolved", "state_message": "It was indexed since."}
+        listed = [LETTER | explained | {"state": "open"}, LETTER | explained | since | {"reason": "malformed"}]
+        if path == "/v1/dead-letters":
+            return {"dead_letters": listed, "next_cursor": None, "looked_at": 2}
+        return listed[1]
+
+
+def test_those_of_a_collection_that_are_open_are_listed_with_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    stub = LettersInStates()
+    connect_to(monkeypatch, stub)
+    options = ["--open", "--collection", "docs", "--document", "a"]
+    listed = CliRunner().invoke(dead_letters.app, ["dead-letters", "list", *options])
+    assert listed.exit_code == Exit.OK, listed.output
+    asked = {name: given for name, given in stub.asked["params"].items() if given is not None}
+    assert asked == {"state": "open", "collection": "docs", "document": "a", "limit": 20}
+    assert "not_json: Not JSON. Correct it." in listed.output
+    assert "malformed:" not in listed.output, "nothing is to be done about what is resolved"
+    assert "resolved" in listed.output
+    shown = CliRunner().invoke(dead_letters.app, ["dead-letters", "show", "3:17"])
+    assert "advice    Not JSON. Correct it." in shown.output
+    assert "since     resolved: It was indexed since." in shown.output
 
 
 class NoLettersClient(StubClient):

@@ -47,6 +47,7 @@ def status(text: int = 10, graph: int = 5, lag: int | None = 0, **more: Any) -> 
         "lag_records": lag, "lag_seconds": 1.25, "lag_known_seconds_ago": 0.1, "worker": worker,
         "freshness": {"seconds": 0.5, "measured_seconds_ago": 7.0}, "counts": {"documents": 1_200, "misplaced": 0},
         "dead_letters_last_day": 3, "dead_letters_by_reason": {"too_large": 2, "not_json": 1},
+        "dead_letters_open": 2, "dead_letters_open_by_reason": {"too_large": 2},
         "provenance_buffered": 0, "provenance_dropped": 0, "streams_open": 2, "searches_running": 1,
         "searches_waiting": 0, "memory_bytes": 1024**3, "disk_free_bytes": 2 * 1024**3,
     } | more  # fmt: skip
@@ -108,7 +109,15 @@ def test_the_state_at_a_glance(width: int) -> None:
     assert lines[1].split() == ["text", "0", "30", "1,231", "1,200", "1.2", "10.0"]
     assert lines[2].split() == ["graph", "0", "5", "6", "0", "0.0", "0.0"]
     assert "▁█ at most 1,200" in text
-    for told in ("2 too_large", "1 not_json", "2 streams open", "[nearly]", "running", "4 s old", "0.50 s"):
+    for told in (
+        "2 too_large",
+        "2 open; 3 came within a day",
+        "2 streams open",
+        "[nearly]",
+        "running",
+        "4 s old",
+        "0.50 s",
+    ):
         assert told in text
 
 

@@ -10,10 +10,12 @@ from aiokafka import TopicPartition
 from aiokafka.structs import ConsumerRecord
 
 from query_api.dead_letters import reader
+from query_api.dead_letters.open_letters import OpenLetters, WantedLetters
 from query_api.dead_letters.reader import DeadLetterReader
 from query_api.dead_letters.records import PREVIEW_BYTES, LetterRecord, detail, escaped, summary
 from query_api.index.follower import Span
 from schemas.dead_letters import OMITTED_HEADER, DeadLetterSummary
+from schemas.topics import TopicNames
 from tests.support.kafka import plaintext
 
 
@@ -59,7 +61,9 @@ async def test_letters_are_decoded_outside_the_event_loop(monkeypatch: pytest.Mo
     monkeypatch.setattr(reader, "summary", noted)
     monkeypatch.setattr(reader, "connected", connected)
     monkeypatch.setattr(reader, "spans_of", one_partition)
-    page = await DeadLetterReader(lambda: plaintext("broker"), "d").page(reason=None, since_ms=None, before={}, limit=5)
+    topics = TopicNames("t.")
+    letters = DeadLetterReader(lambda: plaintext("broker"), topics, OpenLetters(topics))
+    page = await letters.page(WantedLetters(), since_ms=None, before={}, limit=5)
     assert [(letter.position, letter.key) for letter in page.dead_letters] == [("0:0", "c/a")]
     assert threading.main_thread() not in threads
     assert len(threads) == 1

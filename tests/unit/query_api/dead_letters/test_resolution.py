@@ -58,7 +58,9 @@ def stored(
 def test_versions_decide_before_positions(
     version: int | None, stored_version: int | None, deleted: bool, expected: bool
 ) -> None:
-    assert is_newer(stored(30, version=stored_version, deleted=deleted), candidate(10, version=version)) is expected
+    assert (
+        is_newer(stored(30, version=stored_version, deleted=deleted), candidate(10, version=version).failed) is expected
+    )
 
 
 @pytest.mark.parametrize(
@@ -74,12 +76,12 @@ def test_versions_decide_before_positions(
     ],
 )
 def test_without_versions_the_place_where_each_first_came_decides(held: StoredDocument, expected: bool) -> None:
-    assert is_newer(held, candidate(10)) is expected
+    assert is_newer(held, candidate(10).failed) is expected
 
 
 def test_a_letter_of_a_redriven_record_is_ordered_by_where_it_first_came() -> None:
     assert candidate(50, attempt(10)).origin == 10
-    assert is_newer(stored(30), candidate(50, attempt(10)))
+    assert is_newer(stored(30), candidate(50, attempt(10)).failed)
     assert candidate(50, attempt(60)).origin == 50, "a forged header says what cannot be"
     assert candidate(50, attempt(10, partition=1)).origin == 50
 

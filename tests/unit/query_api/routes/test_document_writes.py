@@ -32,7 +32,7 @@ async def test_writes_are_refused_while_kafka_is_away_and_searches_go_on(running
         ({"json": {"id": "a"}}, 422, "content"),
         ({"json": {"id": "a", "content": " "}}, 422, "empty"),
         ({"json": {"id": "a", "content": 7}}, 422, "content"),
-        ({"json": {"id": "a", "content": "x", "content_type": "video/mp4"}}, 415, "text/markdown"),
+        ({"json": {"id": "a", "content": "x", "content_type": "video/mp4"}}, 415, "/v1/formats"),
         ({"json": {"id": "a", "content": "x" * 2_000}}, 413, "limit"),
         ({"json": {"documents": "all"}}, 422, "documents"),
         ({"json": []}, 422, "1 to"),
@@ -81,6 +81,15 @@ class KeepingWriter:
         del topic
         self.values += [record.value for record in records]
         return [Position(0, len(self.values) - len(records) + at) for at in range(len(records))]
+
+
+async def test_a_refusal_says_in_words_what_was_wrong_and_what_to_do(running: Running) -> None:
+    film = {"id": "a", "content": "x", "content_type": "video/mp4"}
+    body = problem(await running.http.post("/v1/documents", json=film))
+    assert (body["reason"], body["reason_title"]) == ("unknown_media_type", "Not a format that Thalweg reads")
+    assert body["advice"].startswith("Convert it")
+    [member] = problem(await running.http.post("/v1/documents", json=[film]))["refused"]
+    assert (member["reason"], member["advice"]) == ("unknown_media_type", body["advice"])
 
 
 async def test_a_document_that_comes_twice_in_a_batch_is_told_so(

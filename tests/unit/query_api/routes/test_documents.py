@@ -71,6 +71,8 @@ async def test_documents_that_were_dead_lettered_say_why(running: Running) -> No
     )  # fmt: skip
     status = (await running.get("/v1/documents/broken/status", collection="a")).json()
     assert (status["status"], status["message"]) == ("dead_lettered", "The content is not UTF-8.")
+    assert (status["reason"], status["reason_title"]) == ("undecodable", "Text that cannot be decoded")
+    assert status["advice"].startswith("Save it as UTF-8")
     assert status["position"] == "0:6"
 
 

@@ -6,9 +6,11 @@ from pathlib import Path
 import pytest
 
 from indexer.errors import EncoderUnavailable
+from query_api.dead_letters.open_letters import KnownLetter
 from query_api.health import readiness
 from query_api.index.follower import Span
 from query_api.index.lag import LagMonitor
+from schemas.ids import Position
 from schemas.runtime import WorkerState, write_state
 from tests.support.fakes.engine import ScriptedEngine, SearchingEngine, Words, make_generation
 from tests.support.fakes.service import PAGES, Running, problem, service_over
@@ -118,16 +120,24 @@ async def test_a_worker_that_is_in_trouble_and_dead_letters_are_notes_and_in_the
     state = WorkerState(at_ms=time.time_ns() // 1_000_000, phase="failed", last_failure="StoreFailure: torn")
     write_state(tmp_path, state)
     service = running.service
-    service.recent_dead_letters.reasons = {"not_json": 2, "too_large": 1}
+    recent = service.recent_dead_letters
+    recent.reasons, recent._is_judged = {"not_json": 3, "too_large": 1}, True
+    for number, reason in enumerate(("not_json", "not_json", "too_large")):
+        recent.letters.take(
+            KnownLetter(Position(0, number), state.at_ms, reason, b"%d" % number, None, None, None, None, None)
+        )
     await eventually(lambda: service.worker_watch.status().state == "failed")
     readiness = await running.get("/readyz")
     assert readiness.status_code == 200
     ended, letters = readiness.json()["notes"][-2:]
     assert ended.startswith("The worker ended ")
     assert "StoreFailure: torn" in ended
-    assert letters.startswith("3 records became dead letters within a day")
+    assert letters.startswith("3 records were refused within a day and are not indexed (Not JSON: 2, Too large: 1)")
+    assert readiness.json()["dead_letters_note"] == letters
+    assert readiness.json()["dead_letters_open_last_day"] == 3
     status = (await running.get("/v1/status")).json()
-    assert (status["worker"]["state"], status["dead_letters_last_day"]) == ("failed", 3)
+    assert (status["worker"]["state"], status["dead_letters_last_day"]) == ("failed", 4)
+    assert (status["dead_letters_open"], status["dead_letters_open_by_reason"]) == (3, {"not_json": 2, "too_large": 1})
     assert status["disk_free_bytes"] > 0
 
 

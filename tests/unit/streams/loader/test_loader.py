@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 
 from schemas.errors import Failure, WrongSetting
 from schemas.receipts import NOTHING_DELETED, Receipt, encode_receipt
+from schemas.refusals import EXPLANATIONS
 from schemas.settings import StorageSettings
 from streams.cli.load import app
 from streams.loader.folders import Refused, Selection
@@ -85,6 +86,23 @@ def test_a_delete_of_what_is_not_there_says_so(capsys: pytest.CaptureFixture[str
     assert capsys.readouterr().out == "2 published: 1 deleted, 1 not there (a/misspelt.md) in 0.1 s\ntoken 0:8\n"
     Loaded(22, "0:30", {"not there": 22}, [], 0.1, [f"a/{number}" for number in range(22)]).show(as_json=False)
     assert "a/19, and 2 more, which --json lists) in 0.1 s" in capsys.readouterr().out
+
+
+def test_what_was_refused_is_told_by_reason_with_what_to_do_about_each(capsys: pytest.CaptureFixture[str]) -> None:
+    reasons = ("malformed", "unreadable", "malformed")
+    refused = [Refused(f"{number}.pdf", reason, "It is torn.") for number, reason in enumerate(reasons)]
+    Loaded(0, "", {}, refused, 0.1).show(as_json=False)
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[1:5] == [
+        "refused: 2 malformed, 1 unreadable",
+        "  0.pdf: It is torn.",
+        "  1.pdf: It is torn.",
+        "  2.pdf: It is torn.",
+    ]
+    title, advice = EXPLANATIONS["malformed"]
+    assert [line for line in lines if line.startswith(("malformed: ", "unreadable: "))] == [
+        f"malformed: {title}. {advice}"
+    ]
 
 
 def test_what_was_indexed_and_not_read_as_it_was_meant_is_told(capsys: pytest.CaptureFixture[str]) -> None:

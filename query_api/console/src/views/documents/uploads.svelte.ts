@@ -10,6 +10,8 @@ export type Stage = "waiting" | "sending" | "published" | "searchable" | "done" 
 
 const AT_ONCE = 4; // requests, and streams of status, of which the service has a limited number
 const MOST_SHOWN = 500;
+const MOST_KEPT = 100;
+const KEPT_AS = "thalweg.refusals";
 
 /** What is published: a file, or a text as one. */
 export interface Content {
@@ -19,11 +21,20 @@ export interface Content {
   title?: string;
 }
 
+interface KeptRefusal {
+  id: string;
+  collection: string;
+  message: string;
+  advice: string | null;
+}
+
 export class Upload {
   readonly content: Content;
   stage = $state<Stage>("waiting");
   superseded = $state(false);
   message = $state<string | null>(null);
+  /** What to do about a refusal. */
+  advice = $state<string | null>(null);
   notes = $state.raw<string[]>([]);
   /** Seconds from the beginning of the request to each stage. */
   seconds = $state.raw<Partial<Record<Stage, number>>>({});
@@ -34,6 +45,20 @@ export class Upload {
 
   constructor(content: Content) {
     this.content = content;
+  }
+
+  /** One that was refused before this page was loaded. Its file is gone. */
+  static refused({ id, collection, message, advice }: KeptRefusal): Upload {
+    const upload = new Upload({ id, collection, file: new File([], id) });
+    upload.#refuse(message, advice);
+    return upload;
+  }
+
+  /** What is to be remembered of it: of what was refused before it was a record, the service keeps nothing. */
+  get refusal(): KeptRefusal | null {
+    if (this.stage !== "refused" || this.position !== null) return null;
+    const { id, collection } = this.content;
+    return { id, collection, message: this.message ?? "", advice: this.advice };
   }
 
   get final(): boolean {
@@ -53,7 +78,9 @@ export class Upload {
       this.#reach("published");
       await this.#follow(token);
     } catch (failure) {
-      if (!isAbort(failure)) this.#refuse(asApiError(failure).message);
+      if (isAbort(failure)) return;
+      const { message, advice } = asApiError(failure);
+      this.#refuse(message, advice);
     }
   }
 
@@ -62,7 +89,7 @@ export class Upload {
     const told = statuses(id, collection, token, ({ state }) => (this.dropped = state === "dropped"));
     for await (const status of told) {
       this.notes = status.notes;
-      if (status.status === "dead_lettered") return this.#refuse(status.message ?? "It could not be indexed.");
+      if (status.status === "dead_lettered") return this.#refuse(status.message ?? "It could not be indexed.", status.advice);
       if (status.status === "superseded") {
         this.superseded = true;
         this.message = status.message;
@@ -80,14 +107,15 @@ export class Upload {
     this.seconds = { ...this.seconds, [stage]: (performance.now() - this.#begun) / 1000 };
   }
 
-  #refuse(message: string): void {
+  #refuse(message: string, advice?: string | null): void {
     this.message = message;
+    this.advice = advice ?? null;
     this.stage = "refused";
   }
 }
 
 class Uploads {
-  list = $state.raw<Upload[]>([]);
+  list = $state.raw<Upload[]>(keptRefusals().map((each) => Upload.refused(each)));
   /** Counted up when documents have become searchable or were deleted: lists are to be read again. */
   changes = $state(0);
   #waiting: { upload: Upload; finished: () => void }[] = [];
@@ -96,7 +124,8 @@ class Uploads {
   /** The upload, once nothing more comes of it. */
   add(content: Content): Promise<Upload> {
     const upload = new Upload(content);
-    this.list = [upload, ...this.list].slice(0, MOST_SHOWN);
+    const others = this.list.filter(({ refusal }) => refusal?.id !== content.id || refusal.collection !== content.collection);
+    this.list = [upload, ...others].slice(0, MOST_SHOWN);
     return new Promise((resolve) => {
       this.#waiting.push({ upload, finished: () => resolve(upload) });
       this.#next();
@@ -105,6 +134,16 @@ class Uploads {
 
   clear(): void {
     this.list = this.list.filter((each) => !each.final);
+    this.#keep();
+  }
+
+  #keep(): void {
+    const refusals = this.list.flatMap(({ refusal }) => refusal ?? []).slice(0, MOST_KEPT);
+    try {
+      sessionStorage.setItem(KEPT_AS, JSON.stringify(refusals));
+    } catch {
+      // no room, or not allowed: they are told until the page is left
+    }
   }
 
   changed(): void {
@@ -125,11 +164,21 @@ class Uploads {
       this.#running += 1;
       void upload.run().finally(() => {
         this.#running -= 1;
+        this.#keep();
         this.changed();
         finished();
         this.#next();
       });
     }
+  }
+}
+
+/** Those of this tab. */
+function keptRefusals(): KeptRefusal[] {
+  try {
+    return JSON.parse(sessionStorage.getItem(KEPT_AS) ?? "[]") as KeptRefusal[];
+  } catch {
+    return [];
   }
 }
 

@@ -29,8 +29,8 @@ export interface Status {
     crashes_in_ten_minutes: number;
     last_failure: string | null;
   } | null;
+  dead_letters_open: number | null;
   dead_letters_last_day: number | null;
-  dead_letters_by_reason: Record<string, number>;
   disk_free_bytes: number | null;
   damage: unknown[];
   counts: Record<string, number>;

@@ -1,0 +1,217 @@
+"""Which dead letters are open, by what came later: another letter, or a record that was indexed or deleted."""
+
+from collections.abc import Iterable
+
+import pytest
+
+from indexer.schema import DocumentRow
+from query_api.dead_letters.open_letters import (
+    KnownLetter,
+    OpenLetters,
+    WantedLetters,
+    known_letter,
+    nearest_below,
+    subject_of,
+)
+from query_api.dead_letters.records import LetterRecord
+from query_api.dead_letters.resolution import StoredDocument
+from query_api.dead_letters.topic_tail import Appended
+from schemas.dead_letters import ATTEMPTS_HEADER, EarlierAttempt, encode_attempts, skipped_batch_headers
+from schemas.errors import DeadLetterReason, MalformedEvent
+from schemas.ids import DocumentKey, Position
+from schemas.receipts import Outcome, Receipt
+from schemas.topics import TopicNames
+from streams.kafka.records import SourceRecord, letter_headers
+
+NAMES = TopicNames("t.")
+BODY = b'{"id": "a", "content": "x"%s}'
+
+
+def letter(
+    at: int, source: int, key: bytes | None = b"docs/a", reason: DeadLetterReason = "malformed", *,
+    topic: str = NAMES.documents, partition: int = 0, value: bytes = b"x", earlier: Iterable[EarlierAttempt] = (),
+) -> KnownLetter:  # fmt: skip
+    """The letter at the offset `at`, a second after the one before, of the record at the offset `source`."""
+    headers = ((ATTEMPTS_HEADER, encode_attempts(list(earlier))),) if earlier else ()
+    record = SourceRecord(partition, source, 0, key, value, headers)
+    dead = record.dead_letter(topic, "parse", MalformedEvent(reason, "Mend it."))
+    return known_letter(LetterRecord(partition, at, 1_000 * at, key, value, letter_headers(dead)), NAMES)
+
+
+def receipt(offset: int, outcome: Outcome, key: str = "docs/a", version: int | None = None) -> Receipt:
+    return Receipt(key=key, outcome=outcome, partition=0, offset=offset, generation="g", version=version)
+
+
+def row(offset: int, key: str = "docs/a", *, deleted: bool = False, version: int | None = None) -> DocumentRow:
+    gone = 1 if deleted else None
+    return DocumentRow(DocumentKey.parse(key), version, 0, offset, 0, None if deleted else "r", deleted_at_ms=gone)
+
+
+def letters(*known: KnownLetter, capacity: int = 100) -> OpenLetters:
+    found = OpenLetters(NAMES, capacity)
+    for each in known:
+        found.take(each)
+    return found
+
+
+def states(found: OpenLetters, *known: KnownLetter) -> list[str]:
+    return [found.standing(each).state for each in known]
+
+
+def test_the_same_document_refused_again_is_open_once() -> None:
+    first, second, other = letter(0, 5), letter(1, 7), letter(2, 8, b"docs/b")
+    found = letters(first, second, other)
+    assert states(found, first, second, other) == ["superseded", "open", "open"]
+    assert found.standing(first).message == "It was refused again later: dead letter 0:1."
+    assert found.open_reasons() == {"malformed": 2}
+    assert found.open_reasons(since_ms=2_000) == {"malformed": 1}
+
+
+@pytest.mark.parametrize("outcome", ["indexed", "unchanged", "deleted"])
+def test_a_later_record_that_is_taken_resolves_all_before_it_and_none_after_it(outcome: Outcome) -> None:
+    first, second = letter(0, 5), letter(1, 7)
+    found = letters(first, second)
+    found.note_receipt(receipt(9, outcome))
+    assert states(found, first, second) == ["resolved", "resolved"]
+    assert found.open() == []
+    done = "deleted" if outcome == "deleted" else "indexed"
+    assert found.standing(second).message == f"It was {done} since, by the record at 0:9."
+    third = letter(2, 11)
+    found.take(third)
+    assert states(found, first, second, third) == ["resolved", "resolved", "open"]
+
+
+@pytest.mark.parametrize("outcome", ["superseded", "dead_lettered"])
+def test_a_record_that_left_nothing_resolves_nothing(outcome: Outcome) -> None:
+    found = letters(first := letter(0, 5))
+    found.note_receipt(receipt(9, outcome))
+    found.note_receipt(receipt(9, "indexed", "docs/another"))
+    found.note_receipt(receipt(4, "indexed"))
+    assert states(found, first) == ["open"]
+
+
+def test_a_higher_version_that_was_refused_stays_open_after_a_lower_one_came() -> None:
+    found = letters(first := letter(0, 5, value=BODY % b', "version": 7, "collection": "docs"'))
+    found.note_receipt(receipt(9, "indexed", version=5))
+    assert states(found, first) == ["open"]
+    found.note_receipt(receipt(10, "indexed", version=8))
+    assert states(found, first) == ["resolved"]
+
+
+def test_after_a_restart_the_stores_say_what_was_indexed_since() -> None:
+    kept, gone = letter(0, 5, b"docs/a"), letter(1, 6, b"docs/b")
+    found = letters(kept, gone)
+    assert not found.is_judged
+    asked = found.unjudged(10)
+    assert [str(each) for each in asked] == ["docs/a", "docs/b"]
+    found.judge(asked, {each.key: each for each in (row(4), row(8, "docs/b", deleted=True))})
+    assert found.is_judged
+    assert states(found, kept, gone) == ["open", "resolved"]
+    assert [str(each) for each in found.judged_longest_ago(1)] == ["docs/a"]
+    found.forget_stored()  # another generation is served
+    assert (found.is_judged, states(found, gone)) == (False, ["open"])
+
+
+def test_an_older_row_does_not_undo_what_a_receipt_told() -> None:
+    found = letters(first := letter(0, 5))
+    found.note_receipt(receipt(9, "indexed"))
+    found.judge(found.unjudged(10), {row(3).key: row(3)})
+    assert states(found, first) == ["resolved"]
+
+
+def test_a_record_that_was_redriven_and_failed_again_is_open_once() -> None:
+    attempt = EarlierAttempt(number=1, reason="r", stage="parse", at="2026", letter="0:0", source="0:5")
+    first, again = letter(0, 5), letter(1, 9, earlier=[attempt])
+    found = letters(first, again)
+    assert states(found, first, again) == ["superseded", "open"]
+    found.note_receipt(receipt(12, "indexed"))
+    assert found.open() == []
+
+
+def test_the_document_list_is_told_of_a_newer_record_that_was_refused() -> None:
+    found = letters(refused := letter(0, 5))
+    assert found.open_of(row(4)) == refused
+    assert found.open_of(row(6)) is None
+    assert found.open_of(row(4, "docs/b")) is None
+    assert found.open_named(DocumentKey("docs", "a")) == refused
+    assert found.open_named(DocumentKey("docs", "b")) is None
+
+
+def test_what_names_no_document_stays_open() -> None:
+    batch = LetterRecord(0, 3, 0, None, b"", skipped_batch_headers(NAMES.documents, 0, 4, 6, "torn"))
+    foreign = LetterRecord(0, 4, 0, None, b"x", [])
+    bad_key = letter(5, 9, b"docs/\x00", "bad_key")
+    found = letters(known_letter(batch, NAMES), known_letter(foreign, NAMES), bad_key)
+    assert found.is_judged
+    assert found.open_reasons() == {"unreadable_batch": 1, "unknown": 1, "bad_key": 1}
+    assert (bad_key.collection, bad_key.document) == ("docs", None)
+
+
+def test_letters_of_other_topics_are_of_other_things() -> None:
+    document, setting = (
+        letter(0, 5, b"docs/settings/chunking"),
+        letter(1, 5, b"docs/settings/chunking", topic=NAMES.curation),
+    )
+    found = letters(document, setting)
+    assert states(found, document, setting) == ["open", "open"]
+    assert (setting.collection, setting.document) == ("docs", None)
+    assert found.open_sources(NAMES.curation) == {5}
+
+
+def test_a_setting_that_counted_as_accepted_is_open_once_its_letter_comes() -> None:
+    first = letter(0, 5, b"docs/settings/chunking", topic=NAMES.curation)
+    found = letters(first)
+    stored = StoredDocument(0, Appended(8, 8), 0, None, deleted=False)
+    found.note_stored(subject_of(NAMES.curation, b"docs/settings/chunking"), stored)
+    assert states(found, first) == ["resolved"]
+    found.forget_stored()
+    assert states(found, first) == ["resolved"], "the stores of another generation say nothing of it"
+    second = letter(1, 8, b"docs/settings/chunking", topic=NAMES.curation)
+    found.take(second)
+    assert states(found, first, second) == ["superseded", "open"]
+    assert found.has_source(NAMES.curation, b"docs/settings/chunking", 8)
+    assert not found.has_source(NAMES.curation, b"docs/settings/chunking", 9)
+
+
+def test_those_asked_for_are_found_by_what_they_are_of_and_by_state() -> None:
+    known = [
+        letter(0, 1, b"docs/a"),
+        letter(1, 2, b"docs/a"),
+        letter(2, 3, b"notes/a", "not_json"),
+        letter(3, 4, b"notes/b"),
+        letter(4, 5, b"docs/c", partition=1),
+    ]
+    found = letters(*known)
+
+    def offsets(**wanted: str) -> list[int]:
+        return found.offsets(0, WantedLetters(**wanted))  # type: ignore[arg-type]
+
+    assert offsets(collection="docs") == [0, 1]
+    assert offsets(collection="docs", state="open") == [1]
+    assert offsets(state="superseded") == [0]
+    assert offsets(document="a", reason="not_json") == [2]
+    assert found.open_reasons(WantedLetters(collection="notes")) == {"not_json": 1, "malformed": 1}
+    assert found.open_reasons() == {"malformed": 3, "not_json": 1}
+
+
+def test_memory_is_bounded_and_what_is_kept_no_longer_is_forgotten() -> None:
+    known = [letter(at, at, f"docs/{at}".encode()) for at in range(6)]
+    found = letters(*known, capacity=4)
+    found.take(known[5])  # it comes again
+    assert (found.complete_from, len(found.open())) == ({0: 2}, 4)
+    assert found.known(Position(0, 1)) is None
+    found.forget_before({0: 5})
+    assert found.open() == [known[5]]
+    assert found.unjudged(10) == [DocumentKey("docs", "5")]
+    assert states(found, known[0]) == ["open"], "nothing is known of it any more"
+
+
+def test_a_letter_that_is_forgotten_is_superseded_by_one_that_is_not() -> None:
+    known = [letter(at, at) for at in range(3)]
+    found = letters(*known, capacity=1)
+    assert states(found, *known) == ["superseded", "superseded", "open"]
+
+
+@pytest.mark.parametrize(("end", "nearest"), [(0, None), (2, None), (3, 2), (6, 2), (7, 6), (100, 9)])
+def test_the_nearest_offset_below(end: int, nearest: int | None) -> None:
+    assert nearest_below([2, 6, 9], end) == nearest
