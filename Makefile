@@ -77,12 +77,13 @@ PARALLEL := --numprocesses logical --maxprocesses 4 --dist loadscope
 WHOLE_FILES := --numprocesses 2 --dist loadfile --no-loadscope-reorder
 define run-tests
 @failed=0; \
+if [ -d $(CONSOLE)/node_modules ]; then (cd $(CONSOLE) && $(NPM) run test --silent) || failed=1; fi; \
 $(BIN)/python -m pytest $(PARALLEL) -m 'not serial$(1)' tests/unit || failed=1; \
 $(BIN)/python -m pytest $(WHOLE_FILES) -m 'serial$(1)' tests/integration tests/acceptance || failed=1; \
 exit $$failed
 endef
 
-test: setup page browser ## Unit tests, integration (real Kafka, real stores), acceptance (both processes); not the nightly ones.
+test: setup page browser ## Unit tests (also of the console), integration (real Kafka, real stores), acceptance (both processes); not the nightly ones.
 	$(call run-tests, and not nightly)
 
 test-all: export THOROUGH ?= 0.05
