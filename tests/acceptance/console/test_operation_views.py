@@ -7,11 +7,20 @@ import pytest
 from kafka import KafkaProducer
 from playwright.sync_api import expect
 
-from tests.acceptance.console.conftest import SMALL, WIDE, OpenPage, load, overflow, serious_faults
+from tests.acceptance.console.conftest import SMALL, WIDE, Complaints, OpenPage, load, overflow, serious_faults
 from tests.support.processes.installation import Installation
 from tests.support.waiting import wait_until
 
-VIEWS = ("operation", "usage", "evaluation", "entities?collection=rivers")
+VIEWS = (
+    "operation",
+    "usage",
+    "evaluation",
+    *(f"entities?collection=rivers&tab={tab}" for tab in ("names", "reviews", "communities", "made")),
+)
+TWINS = [
+    {"id": f"{number}.md", "content": f"The {name} lies in the harbour of Marrow. The {name} is old."}
+    for number, name in enumerate(("Pilot Cutter", "Pilot Cutters", "Harbour Light", "Harbour Lights"))
+]
 
 
 def test_lag_rises_and_falls_while_500_documents_come(open_page: OpenPage, console: Installation) -> None:
@@ -102,12 +111,56 @@ def test_entities_are_listed_by_name_and_a_node_is_made(open_page: OpenPage, con
     page.get_by_placeholder("A name").fill("iss")
     expect(page.get_by_role("link", name="Lyde", exact=True)).to_have_count(0)
     expect(page.get_by_role("link", name="Issen", exact=True)).to_be_visible()
+    page.get_by_role("link", name="Made by people").click()
     page.get_by_label("Name", exact=True).fill("Ferry of Marrow")
-    page.get_by_role("button", name="Add a node").click()
+    page.get_by_role("button", name="Add the node").click()
     made = page.get_by_role("listitem").filter(has_text="Ferry of Marrow")
     expect(made).to_be_visible()
+    expect(page.get_by_role("link", name="Made by people 1")).to_be_visible()
     made.get_by_role("button", name="Delete").click()
     expect(made).to_have_count(0)
+
+
+def test_reviews_are_decided_by_keys_and_taken_back(open_page: OpenPage, console: Installation) -> None:
+    load(console, TWINS, "twins")
+    waiting = f"{console.url}/v1/reviews?collection=twins"
+    wait_until(lambda: httpx.get(waiting, timeout=10).json().get("total") == 2, "two pairs wait for a decision", 90)
+    page = open_page("entities?collection=twins&tab=reviews")
+    rows = page.get_by_role("list", name="Reviews").get_by_role("listitem")
+    expect(rows).to_have_count(2)
+    expect(page.get_by_role("link", name="Reviews 2")).to_be_visible()
+    first, second = (row.get_attribute("aria-label") for row in rows.all())
+    page.keyboard.press("s")  # not in the list: nothing is decided
+    page.keyboard.press("j")
+    expect(rows.nth(0)).to_be_focused()
+    page.keyboard.press("j")
+    expect(rows.nth(1)).to_be_focused()
+    page.keyboard.press("k")
+    page.keyboard.press("s")
+    expect(page.get_by_role("status").filter(has_text="One and the same now")).to_contain_text(str(first))
+    expect(page.get_by_role("listitem", name=str(second))).to_be_focused()
+    expect(page.get_by_role("link", name="Reviews 1")).to_be_visible()
+    page.keyboard.press("u")
+    expect(rows).to_have_count(2)
+    page.get_by_role("listitem", name=str(second)).get_by_role("button", name="Different").click()
+    expect(rows).to_have_count(1)
+    page.get_by_label("Show").select_option("decided ones")
+    expect(rows).to_have_count(1)
+    expect(rows).to_contain_text("rejected")
+
+
+def test_a_list_that_is_not_computed_yet_asks_again_by_itself(open_page: OpenPage, complaints: Complaints) -> None:
+    complaints.expected += ["status of 503"]
+    page = open_page()
+    early = {"title": "No communities yet", "detail": "The worker finds them in a moment."}
+    late = {"communities": [{"id": "c", "title": "Mills", "size": 3, "summary": []}], "next_cursor": None, "total": 1}
+    page.route("**/v1/communities?*", lambda route: route.fulfill(status=503, json=early, headers={"Retry-After": "1"}))
+    page.goto(page.url.replace("search", "entities?tab=communities"))
+    expect(page.get_by_role("alert")).to_contain_text("The worker finds them in a moment.")
+    page.unroute("**/v1/communities?*")
+    page.route("**/v1/communities?*", lambda route: route.fulfill(json=late))
+    expect(page.get_by_text("Mills")).to_be_visible()
+    expect(page.get_by_role("alert")).to_have_count(0)
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
@@ -117,7 +170,7 @@ def test_they_keep_nobody_out(open_page: OpenPage, console: Installation, theme:
     for view in VIEWS:
         page = open_page(view, color_scheme=theme, viewport=size, bypass_csp=True)
         expect(
-            page.get_by_text(re.compile("Partitions|Retrievals|Ask labelled questions|Communities")).first
+            page.get_by_text(re.compile("Partitions|Retrievals|Ask labelled questions|Made by people")).first
         ).to_be_visible()
         expect(page.get_by_text("Loading …")).to_have_count(0)
         assert serious_faults(page) == []
