@@ -89,6 +89,7 @@ class RetrievedHitShown(BaseModel):
     passage_id: str
     document_id: str
     collection: str
+    title: str | None = Field(None, description="The document's title now; null where it is not there any more.")
     score: float
     scores: dict[str, float]
     ranks: dict[str, int]

@@ -87,15 +87,26 @@ def test_chunking_of_a_collection_is_chosen(open_page: OpenPage, complaints: Com
 
 
 def test_a_retrieval_shows_what_was_returned_then_and_now(open_page: OpenPage, console: Installation) -> None:
-    boats = [{"id": f"{name}.md", "content": f"The barge {name} lies at Osmere."} for name in ("Ada", "Bea")]
+    boats = [
+        {"id": f"{name}.md", "title": f"Barge {name}", "content": f"The barge {name} lies at Osmere."}
+        for name in ("Ada", "Bea")
+    ]
     load(console, boats, "barges")
     then = console.search(q="barge at Osmere", collection="barges", cache=False)
     assert len(then["hits"]) == 2
     deleted = httpx.delete(f"{console.url}/v1/documents/Ada.md", params={"collection": "barges"}, timeout=10).json()
     console.search(q="x", after=deleted["token"], wait_seconds=60)
     page = open_page(f"usage?retrieval={then['retrieval_id']}")
-    expect(page.get_by_text("not found now")).to_have_count(1)
-    expect(page.get_by_role("heading", name="Now")).to_be_visible()
+    expect(page.get_by_role("status").filter(has_text="1 gone")).to_be_visible()
+    sides = {
+        name: page.locator("div").filter(has=page.get_by_role("heading", name=name)).last for name in ("Then", "Now")
+    }
+    expect(sides["Then"].get_by_role("listitem").filter(has_text="Ada.md")).to_contain_text(
+        "gone"
+    )  # it has no title now
+    for side in sides.values():
+        kept = side.get_by_role("listitem").filter(has=page.get_by_role("link", name="Barge Bea"))
+        expect(kept).to_contain_text("score")
 
 
 def test_an_evaluation_is_asked_for_and_shown(open_page: OpenPage) -> None:
@@ -109,6 +120,25 @@ def test_an_evaluation_is_asked_for_and_shown(open_page: OpenPage) -> None:
     page.get_by_role("button", name="Evaluate").click()
     expect(page.get_by_role("columnheader", name="nDCG@10")).to_be_visible(timeout=60_000)
     expect(page.get_by_role("row", name=re.compile("keyword"))).to_be_visible()
+    expect(page.get_by_text("How near the order of the first 10 hits")).to_be_visible()
+
+
+def test_documents_that_are_not_there_are_corrected_or_left_out(open_page: OpenPage, complaints: Complaints) -> None:
+    complaints.expected += ["status of 422"]
+    page = open_page("evaluation")
+    page.get_by_label("Collection").select_option("rivers")
+    questions = page.get_by_role("textbox", name="Questions")
+    questions.fill("what rises in the hills\trivers/tavell.md\nwhat lifts water\trivers/issen.md\nwhat sails\tqqqq")
+    page.get_by_role("button", name="Evaluate", exact=True).click()
+    wrong = page.get_by_role("alert")
+    expect(wrong).to_contain_text("2 documents not in the collection")
+    wrong.get_by_role("button", name="rivers/tavel.md").click()
+    expect(questions).to_have_value(re.compile("hills\trivers/tavel.md\n"))
+    expect(wrong.get_by_role("listitem")).to_have_count(1)
+    wrong.get_by_role("button", name="Evaluate without it").click()
+    expect(page.get_by_text("Measured without 1 document that is not in the collection (qqqq)")).to_contain_text(
+        "without 1 question that has no other (q3)", timeout=60_000
+    )
 
 
 def await_entities(console: Installation) -> None:

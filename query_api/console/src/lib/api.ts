@@ -21,6 +21,8 @@ export class ApiError extends Error {
   title: string;
   reason: string | undefined;
   retryAfterSeconds: number | undefined;
+  /** What the problem says of itself besides. */
+  members: Record<string, unknown> = {};
 
   constructor(status: number, title: string, detail: string, reason?: string, retryAfterSeconds?: number) {
     super(detail);
@@ -81,10 +83,11 @@ async function problemOf(response: Response): Promise<ApiError> {
   let title = response.statusText || "Failed";
   let detail = `The service answered with status ${response.status}.`;
   let reason: string | undefined;
+  let members: Record<string, unknown> = {};
   try {
     const body: unknown = await response.json();
     if (body !== null && typeof body === "object") {
-      const problem = body as Record<string, unknown>;
+      const problem = (members = body as Record<string, unknown>);
       if (typeof problem["title"] === "string") title = problem["title"];
       if (typeof problem["detail"] === "string") detail = problem["detail"];
       if (typeof problem["reason"] === "string") reason = problem["reason"];
@@ -92,7 +95,9 @@ async function problemOf(response: Response): Promise<ApiError> {
   } catch {
     // no JSON: a proxy's own page
   }
-  return new ApiError(response.status, title, detail, reason, seconds > 0 ? seconds : undefined);
+  const error = new ApiError(response.status, title, detail, reason, seconds > 0 ? seconds : undefined);
+  error.members = members;
+  return error;
 }
 
 /** Whether the error is of a request that the page itself gave up. */
