@@ -75,8 +75,8 @@ class _Run:
             asked=self.asked,
             created_at=self.created_at,
             message=self.message,
-            left_out_documents=self.left_out.left_out_documents if self.left_out else [],
-            left_out_questions=self.left_out.left_out_questions if self.left_out else [],
+            left_out_documents=self.left_out.documents if self.left_out else [],
+            left_out_questions=self.left_out.questions if self.left_out else [],
             report=self.report if with_report else None,
         )
 

@@ -17,12 +17,12 @@ MIN_ALIKE = 70.0  # of 100
 
 
 class LeftOut(NamedTuple):
-    """What is measured nevertheless, and what is not: documents by id, questions that lost their last relevant
-    document by theirs."""
+    """The questions that are measured nevertheless, and the ids of what is not: documents, and questions none of whose
+    relevant documents is there."""
 
-    questions: list[EvaluatedQuestion]
-    left_out_documents: list[str]
-    left_out_questions: list[str]
+    kept: list[EvaluatedQuestion]
+    documents: list[str]
+    questions: list[str]
 
 
 def unknown_documents(questions: Sequence[EvaluatedQuestion], present: AbstractSet[str]) -> list[UnknownDocument]:

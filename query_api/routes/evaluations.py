@@ -168,12 +168,12 @@ async def _judged(
     if not absent:
         return asked, None
     left_out = without_unknown(asked.questions, present)
-    if asked.unknown_documents == "leave_out" and left_out.questions:
-        return asked.model_copy(update={"questions": left_out.questions}), left_out
+    if asked.unknown_documents == "leave_out" and left_out.kept:
+        return asked.model_copy(update={"questions": left_out.kept}), left_out
     unknown = await service.read(lambda: unknown_documents(asked.questions, present))
     told = ", ".join(each.id[:80] + _did_you_mean(each) for each in unknown[:SHOWN])
     more = f" and {len(absent) - SHOWN:,} more" if len(absent) > SHOWN else ""
-    if left_out.questions:
+    if left_out.kept:
         advice = "Correct or load them, or ask for `unknown_documents=leave_out` to measure without them."
     else:
         advice = "That leaves no question with a relevant document: is it the collection that the questions are about?"
