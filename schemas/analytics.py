@@ -89,6 +89,7 @@ class RetrievedHitShown(BaseModel):
     passage_id: str
     document_id: str
     collection: str
+    title: str | None = Field(None, description="The document's title now; null where it is not there any more.")
     score: float
     scores: dict[str, float]
     ranks: dict[str, int]
@@ -230,6 +231,14 @@ class EvaluatedQuestion(BaseModel):
         return self
 
 
+class UnknownDocument(BaseModel):
+    """A judged document that the collection lacks."""
+
+    id: str
+    questions: list[str] = Field(description="The ids of questions that name it.")
+    suggestions: list[str] = Field(description="Ids of the collection that are nearest to it, the nearest first.")
+
+
 class EvaluationRequest(StrictNumbers):
     """Questions about documents that are in a collection already, and how they are to be asked."""
 
@@ -258,6 +267,11 @@ class EvaluationRequest(StrictNumbers):
     )
     k: int = Field(10, ge=1, le=MAX_EVALUATED_HITS, description="Hits asked for and judged.")
     group: Group = "document"
+    unknown_documents: Literal["refuse", "leave_out"] = Field(
+        "refuse",
+        description="Where judged documents are not in the collection: answer 422 with all of them and their nearest "
+        "ids, or measure without them, and without questions that then have no relevant document.",
+    )
 
     @model_validator(mode="after")
     def _distinct(self) -> Self:
@@ -281,6 +295,12 @@ class EvaluationState(BaseModel):
     asked: int
     created_at: str
     message: str | None = Field(None, description="Why it failed.")
+    left_out_documents: list[str] = Field(
+        default_factory=list, description="Judged ones that the collection lacks, with `unknown_documents=leave_out`."
+    )
+    left_out_questions: list[str] = Field(
+        default_factory=list, description="The ids of questions none of whose relevant documents is there."
+    )
     report: dict[str, Any] | None = None
 
 

@@ -34,6 +34,7 @@ class CommunitySummary(CommunityName):
 class CommunityPage(BaseModel):
     communities: list[CommunitySummary]
     next_cursor: str | None = None
+    total: int = Field(description="On all pages.")
     graph_position: int = Field(description="The offset on the graph topic that they were found at.")
     made_at: str = Field(description="RFC 3339 time at which they were found.")
 

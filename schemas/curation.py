@@ -43,41 +43,53 @@ Language = Literal[
     "te", "th", "tr", "uk", "ur", "vi", "zh",
 ]  # fmt: skip
 
+DEFAULTS = "What applies where nothing is chosen."
 DOCUMENTS = "Live documents of the collection; 0 where it has none yet, null while the stores are being opened."
 
 
 class LinkingChoice(BaseModel):
     """Weights and thresholds of the edges between the chunks of a document. What is left out, or null, is the default.
 
-    A cosine c is that of two chunks' vectors.
+    A cosine is that of two chunks' vectors: 1 where they say the same, about 0 where they have nothing in common.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
-    next_chunk: float | None = Field(None, gt=0, le=1, description="Weight of the edge to the next chunk, at c = 0.")
+    next_chunk: float | None = Field(
+        None, gt=0, le=1, description="Weight of the edge to the next chunk, at a cosine of 0."
+    )
     next_chunk_raise: float | None = Field(
-        None, ge=0, le=1, description="The share that weight grows by at c = 1, up to 1."
+        None, ge=0, le=1, description="The share that `next_chunk` grows by at a cosine of 1, up to a weight of 1."
     )
     similar_above: float | None = Field(
-        None, ge=0, le=1, description="Neighbours are `similar_to` each other where c is above this."
+        None,
+        ge=0,
+        le=1,
+        description="Neighbouring chunks are `similar_to` each other where the cosine is above this; a higher one "
+        "makes fewer edges.",
     )
-    similar: float | None = Field(None, gt=0, le=1, description="Weight of `similar_to`: this times c.")
+    similar: float | None = Field(None, gt=0, le=1, description="Weight of `similar_to`: this times the cosine.")
     related_above: float | None = Field(
-        None, ge=0, le=1, description="Chunks further apart are `related_to` each other where c is above this."
+        None,
+        ge=0,
+        le=1,
+        description="Chunks further apart are `related_to` each other where the cosine is above this; a higher one "
+        "makes fewer edges.",
     )
-    related: float | None = Field(None, gt=0, le=1, description="Weight of `related_to`: this times c.")
+    related: float | None = Field(None, gt=0, le=1, description="Weight of `related_to`: this times the cosine.")
     max_related: int | None = Field(
         None, ge=0, le=64, description="A chunk is related to at most so many, the best of each other."
     )
     similar_across: float | None = Field(
-        None, gt=0, le=1, description="Weight of a passage of another document that is like one: this times c."
+        None, gt=0, le=1, description="Weight of a passage of another document that is like one: this times the cosine."
     )
     max_across: int | None = Field(
         None,
         ge=0,
         le=64,
         description="Searches by `graph_method=expansion` go on to so many passages of other documents, those with the "
-        "highest c above `similar_above`; 0, the default, for none. They are looked up as a search goes: no `relink`.",
+        "highest cosine above `similar_above`; 0, the default, for none. They are looked up as a "
+        "search goes: no `relink`.",
     )
 
 
@@ -95,6 +107,7 @@ class CollectionLinking(BaseModel):
     similar_across: float
     max_across: int
     chosen: LinkingChoice = Field(description="What was chosen for this collection; null where it was not.")
+    defaults: LinkingChoice = Field(description=DEFAULTS)
     position: str | None = Field(None, description="Where the choice stands on the curation topic; null for none.")
     documents: int | None = Field(None, description=DOCUMENTS)
 
@@ -128,12 +141,14 @@ class ChunkingChoice(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
     parent_characters: int | None = Field(
-        None, ge=200, le=100_000, description="Size of a passage: at least twice `child_characters`."
+        None, ge=200, le=100_000, description="Size of a passage, which a hit shows: at least twice `child_characters`."
     )
     parent_overlap: int | None = Field(
         None, ge=0, le=50_000, description="Characters a passage repeats at most from the one before; up to half of it."
     )
-    child_characters: int | None = Field(None, ge=50, le=10_000, description="Size of a chunk, which is embedded.")
+    child_characters: int | None = Field(
+        None, ge=50, le=10_000, description="Size of a chunk, which is embedded and matched."
+    )
     child_overlap: int | None = Field(
         None, ge=0, le=5_000, description="Characters a chunk repeats from the one before; up to half of it."
     )
@@ -167,6 +182,7 @@ class CollectionExtraction(BaseModel):
     collection: str
     extractor: ExtractorName
     chosen: ExtractionChoice = Field(description="What was chosen for this collection; null where it was not.")
+    defaults: ExtractionChoice = Field(description=DEFAULTS)
     position: str | None = Field(None, description="Where the choice stands on the curation topic; null for none.")
     documents: int | None = Field(None, description=DOCUMENTS)
 
@@ -366,6 +382,7 @@ class CollectionChunking(BaseModel):
     method: ChunkingMethod
     language: str
     chosen: ChunkingChoice = Field(description="What was chosen for this collection; null where it was not.")
+    defaults: ChunkingChoice = Field(description=DEFAULTS)
     position: str | None = Field(None, description="Where the choice stands on the curation topic; null for none.")
     documents: int | None = Field(None, description=DOCUMENTS)
 

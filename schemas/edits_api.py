@@ -59,6 +59,7 @@ class NodePage(BaseModel):
 
     nodes: list[HandMadeNode]
     next_cursor: str | None = None
+    total: int = Field(description="On all pages.")
 
 
 class EdgePage(BaseModel):
@@ -66,6 +67,7 @@ class EdgePage(BaseModel):
 
     edges: list[HandMadeEdge]
     next_cursor: str | None = None
+    total: int = Field(description="On all pages.")
 
 
 class EditAccepted(BaseModel):
@@ -111,6 +113,7 @@ class ReviewPage(BaseModel):
 
     reviews: list[Review]
     next_cursor: str | None = None
+    total: int = Field(description="On all pages.")
 
 
 class ReviewDecision(InCollection):

@@ -29,6 +29,7 @@ class EntityPage(BaseModel):
 
     entities: list[EntitySummary]
     next_cursor: str | None = None
+    total: int = Field(description="On all pages.")
 
 
 class Evidence(BaseModel):

@@ -24,6 +24,7 @@ from query_api.admission import SearchRefused, Turn
 from query_api.evaluation.aggregation import Experiment, collection_result, not_measured
 from query_api.evaluation.approaches import WITHOUT_RERANKER, Approach
 from query_api.evaluation.datasets import KIND, LabelledCollection, LabelledDocument, Question
+from query_api.evaluation.judgements import LeftOut
 from query_api.evaluation.results import Answer, Evaluation, Loaded, ServiceFacts
 from query_api.evaluation.statistics import LEVEL, RESAMPLES
 from schemas.analytics import EvaluationRequest, EvaluationState
@@ -57,6 +58,7 @@ class _Run:
     request: EvaluationRequest
     approaches: Sequence[Approach]
     created_at: str
+    left_out: LeftOut | None = None
     asked: int = 0
     status: Literal["running", "done", "failed"] = "running"
     message: str | None = None
@@ -73,6 +75,8 @@ class _Run:
             asked=self.asked,
             created_at=self.created_at,
             message=self.message,
+            left_out_documents=self.left_out.documents if self.left_out else [],
+            left_out_questions=self.left_out.questions if self.left_out else [],
             report=self.report if with_report else None,
         )
 
@@ -100,14 +104,19 @@ class Evaluations:
         self._runs: OrderedDict[str, _Run] = OrderedDict()
 
     def begin(
-        self, request: EvaluationRequest, approaches: Sequence[Approach], documents: Sequence[LabelledDocument]
+        self,
+        request: EvaluationRequest,
+        approaches: Sequence[Approach],
+        documents: Sequence[LabelledDocument],
+        left_out: LeftOut | None = None,
     ) -> EvaluationState:
-        """Start it in the background; `documents` are all of the collection's. Raises EvaluationRunning."""
+        """Start it in the background; `documents` are all of the collection's, `left_out` what `request` is asked
+        without. Raises EvaluationRunning."""
         if any(run.status == "running" for run in self._runs.values()):
             raise EvaluationRunning
         made_at = datetime.now(UTC).isoformat(timespec="milliseconds")
         run_id = f"e_{sha256_hex(f'{made_at} {request.model_dump_json()}'.encode())[:16]}"
-        run = _Run(run_id, request, approaches, made_at)
+        run = _Run(run_id, request, approaches, made_at, left_out)
         self._runs[run.id] = run
         while len(self._runs) > MAX_EVALUATIONS:
             self._runs.popitem(last=False)

@@ -30,6 +30,14 @@ class Place(NamedTuple):
     id: str
 
 
+class Page(NamedTuple):
+    """Communities of a page, whether more follow, and how many all pages have."""
+
+    communities: list[CommunitySummary]
+    has_more: bool
+    total: int
+
+
 class CommunityView:
     """Immutable, for any thread."""
 
@@ -67,24 +75,19 @@ class CommunityView:
         words: str | None,
         after: Place | None,
         limit: int,
-    ) -> list[CommunitySummary]:
+    ) -> Page:
         """The first `limit` after a place; with `words` those that have each word in the title or in a member's
         label."""
-        rows: list[int] = []
         named = None if not words else self._named(words)
-        for row in self._order:
-            place = self._places[row]
-            if (
-                (after is not None and place <= after)
-                or (collection is not None and place.collection != collection)
-                or (level is not None and LEVELS[place.level] != level)
-                or (named is not None and row not in named)
-            ):
-                continue
-            rows.append(row)
-            if len(rows) == limit:
-                break
-        return list(self.summaries(rows))
+        rows = [
+            row
+            for row in self._order
+            if (collection is None or self._places[row].collection == collection)
+            and (level is None or LEVELS[self._places[row].level] == level)
+            and (named is None or row in named)
+        ]
+        following = [row for row in rows if after is None or self._places[row] > after]
+        return Page(list(self.summaries(following[:limit])), len(following) > limit, len(rows))
 
     def summaries(self, rows: Sequence[int]) -> Iterator[CommunitySummary]:
         for row, stored in zip(rows, self._communities.take(pa.array(rows, pa.int64())).to_pylist(), strict=True):

@@ -3,7 +3,7 @@ on the log."""
 
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from fastapi import APIRouter
 from pydantic import BaseModel
@@ -15,6 +15,7 @@ from query_api.errors import ApiProblem
 from query_api.middleware import ModelRoute
 from query_api.routes.collections import checked_key, documents_in, newest_setting, publish
 from query_api.routes.parameters import CollectionInPath, ServiceOf
+from schemas.choices import ExtractorName
 from schemas.curation import (
     ChunkingChoice,
     CollectionChunking,
@@ -31,6 +32,8 @@ from schemas.curation import (
 )
 from schemas.edits_api import CollectionGraph
 from schemas.graph_edits import GraphChoice
+
+DEFAULT_EXTRACTOR: ExtractorName = "rules"
 
 router = APIRouter(tags=["collections"], route_class=ModelRoute)
 
@@ -78,13 +81,9 @@ async def get_chunking(collection: CollectionInPath, service: ServiceOf) -> Coll
         effective, choice = defaults, None
     return CollectionChunking(
         collection=collection,
-        parent_characters=effective.passage_characters,
-        parent_overlap=effective.passage_overlap_characters,
-        child_characters=effective.chunk_characters,
-        child_overlap=effective.chunk_overlap,
-        method=effective.method,
-        language=effective.language,
+        **_as_chosen(effective),
         chosen=choice or ChunkingChoice(),
+        defaults=ChunkingChoice.model_construct(**_as_chosen(defaults)),
         position=position,
         documents=documents_in(service, collection),
     )
@@ -110,6 +109,7 @@ async def get_linking(collection: CollectionInPath, service: ServiceOf) -> Colle
         collection=collection,
         **asdict(rules),
         chosen=choice or LinkingChoice(),
+        defaults=LinkingChoice(**asdict(DEFAULT_RULES)),
         position=position,
         documents=documents_in(service, collection),
     )
@@ -130,8 +130,9 @@ async def get_extraction(collection: CollectionInPath, service: ServiceOf) -> Co
     chosen = choice or ExtractionChoice()
     return CollectionExtraction(
         collection=collection,
-        extractor=chosen.extractor or "rules",
+        extractor=chosen.extractor or DEFAULT_EXTRACTOR,
         chosen=chosen,
+        defaults=ExtractionChoice(extractor=DEFAULT_EXTRACTOR),
         position=None if chosen.extractor is None else position,
         documents=documents_in(service, collection),
     )
@@ -170,6 +171,18 @@ _delete(CHUNKING, "delete_chunking", "Cut a collection by the defaults again")
 _delete(LINKING, "delete_linking", "Link a collection by the defaults again")
 _delete(EXTRACTION, "delete_extraction", "Find a collection's entities by the default again")
 _delete(GRAPH, "delete_graph_choice", "Let people add anything to a collection's graph")
+
+
+def _as_chosen(parameters: ChunkingParameters) -> dict[str, Any]:
+    """By the names that a choice has."""
+    return {
+        "parent_characters": parameters.passage_characters,
+        "parent_overlap": parameters.passage_overlap_characters,
+        "child_characters": parameters.chunk_characters,
+        "child_overlap": parameters.chunk_overlap,
+        "method": parameters.method,
+        "language": parameters.language,
+    }
 
 
 def _default_chunking(service: Service) -> ChunkingParameters:

@@ -48,17 +48,17 @@ async def list_communities(
     except MalformedCursor as error:
         raise ApiProblem(400, "Malformed cursor", str(error)) from error
 
-    def read() -> tuple[list[CommunitySummary], bool]:
-        found = view.page(collection, level, q, after, limit + 1)
-        return with_current_sentences(snapshot, found[:limit]), len(found) > limit
+    def read() -> CommunityPage:
+        found = view.page(collection, level, q, after, limit)
+        return CommunityPage(
+            communities=with_current_sentences(snapshot, found.communities),
+            next_cursor=_cursor_after(view.place(found.communities[-1].id)) if found.has_more else None,
+            total=found.total,
+            graph_position=view.graph_position,
+            made_at=rfc3339(view.made_at_ms),
+        )
 
-    page, has_more = await service.read(read)
-    return CommunityPage(
-        communities=page,
-        next_cursor=_cursor_after(view.place(page[-1].id)) if has_more else None,
-        graph_position=view.graph_position,
-        made_at=rfc3339(view.made_at_ms),
-    )
+    return await service.read(read)
 
 
 @router.get("/v1/communities/{community_id}", summary="A community of entities", responses=problem_responses(404))

@@ -2,6 +2,7 @@
 
 import base64
 import binascii
+from bisect import bisect_right
 from collections.abc import Iterable, Mapping
 from typing import Annotated, NamedTuple, TypeVar
 
@@ -86,18 +87,20 @@ def hand_made_node(collection: str, identifier: str, placed: Placed[NodeEdit]) -
 
 
 class Page(NamedTuple):
-    """The ids of a page, and the cursor of the next."""
+    """The ids of a page, the cursor of the next, and how many ids all pages have."""
 
     ids: list[str]
     next_cursor: str | None
+    total: int
 
 
 def page_of(ids: Iterable[str], cursor: str | None, limit: int) -> Page:
     """The ids after the cursor's, ascending. Raises ApiProblem 400."""
     after = "" if cursor is None else decode_cursor(cursor)
-    following = sorted(each for each in ids if each > after)
+    found = sorted(ids)
+    following = found[bisect_right(found, after) :]
     more = len(following) > limit
-    return Page(following[:limit], encode_cursor(following[limit - 1]) if more else None)
+    return Page(following[:limit], encode_cursor(following[limit - 1]) if more else None, len(found))
 
 
 def encode_cursor(identifier: str) -> str:

@@ -105,17 +105,19 @@ async def list_entities(
 
     def read() -> EntityPage:
         rows = catalogue.rows(collection=collection, prefix=prefix, entity_type=entity_type)
+        total = len(rows)
         if q.strip():
             ranked = _by_meaning(service, snapshot, catalogue, q, collection)
             allowed = set(rows.tolist())
             rows = np.array([row for row in ranked if row in allowed][:limit], dtype=np.int64)
+            total = len(rows)
         elif sample is not None:
             rows = catalogue.sample(rows, limit, sample)
         elif cursor is not None:
             rows = catalogue.after(rows, *msgspec.structs.astuple(_decode(cursor)))
         found = [catalogue[row] for row in rows[:limit].tolist()]
         following = _encode(found[-1]) if len(rows) > limit else None
-        return EntityPage(entities=[summary(each) for each in found], next_cursor=following)
+        return EntityPage(entities=[summary(each) for each in found], next_cursor=following, total=total)
 
     return await service.read(read)
 

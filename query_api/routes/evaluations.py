@@ -1,6 +1,7 @@
 """`/v1/evaluations`: the service evaluates itself on labelled questions about its documents."""
 
 from collections.abc import AsyncGenerator
+from collections.abc import Set as AbstractSet
 from concurrent.futures import ThreadPoolExecutor
 from typing import Annotated
 
@@ -12,13 +13,14 @@ from query_api.errors import ApiProblem, problem_responses
 from query_api.evaluation.approaches import Approach, approaches_named
 from query_api.evaluation.datasets import LabelledDocument
 from query_api.evaluation.in_process import EvaluationRunning, Evaluations, search_request
+from query_api.evaluation.judgements import LeftOut, unknown_documents, without_unknown
 from query_api.evaluation.metrics import require_ir_measures
 from query_api.evaluation.results import ServiceFacts
 from query_api.middleware import LargeModelRoute
 from query_api.rerankers import HOW_TO_CONFIGURE
 from query_api.routes.parameters import ServiceOf
 from query_api.sse.events import new_retrieval_id
-from schemas.analytics import EvaluationList, EvaluationRequest, EvaluationState
+from schemas.analytics import EvaluationList, EvaluationRequest, EvaluationState, UnknownDocument
 from schemas.errors import WrongSetting
 from schemas.frames import SearchFrame
 from schemas.search import SearchRequest
@@ -27,7 +29,7 @@ router = APIRouter(tags=["evaluations"], route_class=LargeModelRoute)
 
 PAGE_DOCUMENTS = 1_000
 MAX_DOCUMENTS = 200_000
-SHOWN = 3
+SHOWN = 5
 
 
 async def evaluations_of(request: Request) -> Evaluations:
@@ -78,8 +80,9 @@ async def begin_evaluation(
         raise ApiProblem(501, "Evaluation not installed", str(error)) from error
     approaches = _approaches(asked, reranker=service.reranker is not None)
     documents = await _documents(service, asked)
+    asked, left_out = await _judged(service, asked, {document.id for document in documents})
     try:
-        state = evaluations.begin(asked, approaches, documents)
+        state = evaluations.begin(asked, approaches, documents, left_out)
     except EvaluationRunning as error:
         raise ApiProblem(
             409, "Another evaluation runs", "One evaluation runs at a time; GET /v1/evaluations tells how far it is."
@@ -129,7 +132,7 @@ def _approaches(asked: EvaluationRequest, *, reranker: bool) -> tuple[Approach, 
 async def _documents(service: Service, asked: EvaluationRequest) -> list[LabelledDocument]:
     """The collection's documents.
 
-    Raises ApiProblem 404 for an empty one, 422 for a judgement of what it lacks, 503 while searches are not answered.
+    Raises ApiProblem 404 for an empty one, 422 for too large a one, 503 while searches are not answered.
     """
     tables = (await service.snapshot_for(SearchRequest(q=asked.questions[0].text))).text
     found: list[LabelledDocument] = []
@@ -151,13 +154,37 @@ async def _documents(service: Service, asked: EvaluationRequest) -> list[Labelle
         raise ApiProblem(
             404, "No such collection", f"The collection {asked.collection!r} holds no document; load it first."
         )
-    present = {document.id for document in found}
-    absent = sorted({document for question in asked.questions for document in question.relevant} - present)
-    if absent:
-        raise ApiProblem(
-            422,
-            "Unknown document",
-            f"{len(absent)} judged documents are not in the collection {asked.collection!r}, such as "
-            f"{', '.join(name[:80] for name in absent[:SHOWN])}. Load them, or take their judgements out.",
-        )
     return found
+
+
+async def _judged(
+    service: Service, asked: EvaluationRequest, present: AbstractSet[str]
+) -> tuple[EvaluationRequest, LeftOut | None]:
+    """The request without judgements of documents that are not there, if it wants that, and what that leaves out.
+
+    Raises ApiProblem 422 with all of them where it does not, and where no question would be left.
+    """
+    absent = {document for question in asked.questions for document in question.relevant} - present
+    if not absent:
+        return asked, None
+    left_out = without_unknown(asked.questions, present)
+    if asked.unknown_documents == "leave_out" and left_out.kept:
+        return asked.model_copy(update={"questions": left_out.kept}), left_out
+    unknown = await service.read(lambda: unknown_documents(asked.questions, present))
+    told = ", ".join(each.id[:80] + _did_you_mean(each) for each in unknown[:SHOWN])
+    more = f" and {len(absent) - SHOWN:,} more" if len(absent) > SHOWN else ""
+    if left_out.kept:
+        advice = "Correct or load them, or ask for `unknown_documents=leave_out` to measure without them."
+    else:
+        advice = "That leaves no question with a relevant document: is it the collection that the questions are about?"
+    raise ApiProblem(
+        422,
+        "Unknown documents",
+        f"{len(absent):,} judged {'document is' if len(absent) == 1 else 'documents are'} not in the collection "
+        f"{asked.collection!r}: {told}{more}. {advice}",
+        members={"reason": "unknown_documents", "unknown_documents": [each.model_dump() for each in unknown]},
+    )
+
+
+def _did_you_mean(unknown: UnknownDocument) -> str:
+    return f" (did you mean {unknown.suggestions[0][:80]}?)" if unknown.suggestions else ""

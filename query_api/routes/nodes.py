@@ -90,7 +90,9 @@ async def list_nodes(
     wanted = (name for name, node in nodes.items() if node_type is None or node.edit.type == node_type)
     page = page_of(wanted, cursor, limit)
     return NodePage(
-        nodes=[hand_made_node(collection, each, nodes[each]) for each in page.ids], next_cursor=page.next_cursor
+        nodes=[hand_made_node(collection, each, nodes[each]) for each in page.ids],
+        next_cursor=page.next_cursor,
+        total=page.total,
     )
 
 
@@ -161,7 +163,7 @@ async def list_edges(
         limit,
     )
     found = await service.read(lambda: _edges(service, collection, edits, page.ids))
-    return EdgePage(edges=found, next_cursor=page.next_cursor)
+    return EdgePage(edges=found, next_cursor=page.next_cursor, total=page.total)
 
 
 @router.post("/v1/edges", status_code=202, summary="Make an edge", responses=problem_responses(409))

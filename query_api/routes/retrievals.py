@@ -3,7 +3,7 @@
 import base64
 import binascii
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Annotated
 
 import msgspec
@@ -26,6 +26,7 @@ from schemas.analytics import (
     RetrievedHitShown,
 )
 from schemas.clock import rfc3339
+from schemas.ids import DocumentKey
 from schemas.provenance import Feedback, Retrieval, RetrievedHit, encode_feedback
 
 router = APIRouter(tags=["retrievals"], route_class=ModelRoute)
@@ -59,8 +60,14 @@ async def get_retrieval(retrieval_id: str, service: ServiceOf) -> RetrievalDetai
     """Query, parameters, snapshot, and each hit's ranks and scores by channel, its path and its source position; and
     feedback on its hits."""
     found = await _retrieval(service, retrieval_id)
-    usage = service.snapshot().text.usage
-    return _detail(found, await service.read(lambda: usage.feedback_on_retrieval(retrieval_id)))
+    tables = service.snapshot().text
+
+    def read() -> RetrievalDetail:
+        documents = tables.documents({DocumentKey(hit.collection, hit.document_id) for hit in found.hits})
+        titles = {key: row.title for key, row in documents.items() if row.deleted_at_ms is None}
+        return _detail(found, titles, tables.usage.feedback_on_retrieval(retrieval_id))
+
+    return await service.read(read)
 
 
 @router.post(
@@ -154,11 +161,16 @@ def _summary(retrieval: Retrieval) -> RetrievalSummary:
     )
 
 
-def _detail(retrieval: Retrieval, feedback: Sequence[Feedback]) -> RetrievalDetail:
+def _detail(retrieval: Retrieval, titles: Mapping[DocumentKey, str], feedback: Sequence[Feedback]) -> RetrievalDetail:
     fields = {name: getattr(retrieval, name) for name in Retrieval.__struct_fields__ if name != "hits"}
     return RetrievalDetail(
         **fields,
         at=rfc3339(retrieval.at_ms),
-        hits=[RetrievedHitShown(**msgspec.structs.asdict(hit)) for hit in retrieval.hits],
+        hits=[
+            RetrievedHitShown(
+                **msgspec.structs.asdict(hit), title=titles.get(DocumentKey(hit.collection, hit.document_id))
+            )
+            for hit in retrieval.hits
+        ],
         feedback=[feedback_shown(each) for each in feedback],
     )

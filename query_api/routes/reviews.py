@@ -97,7 +97,9 @@ async def list_reviews(
     shown = following[:limit]
     more = len(following) > limit
     return ReviewPage(
-        reviews=[review for _, review in shown], next_cursor=_cursor_of(shown[-1][0]) if more and shown else None
+        reviews=[review for _, review in shown],
+        next_cursor=_cursor_of(shown[-1][0]) if more and shown else None,
+        total=len(found),
     )
 
 

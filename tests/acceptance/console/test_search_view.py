@@ -66,20 +66,61 @@ def test_filters_and_options_stand_in_the_address(open_page: OpenPage, complaint
     page = open_page(QUESTION)
     hits(page)
     page.get_by_role("button", name="Options").click()
-    page.get_by_label("Field").fill("country")
-    expect(page.locator("#values option")).to_have_count(2)
+    page.get_by_label("Field", exact=True).focus()
+    page.get_by_label("Field", exact=True).select_option("country")
+    expect(page.locator("datalist option")).to_have_count(2)
     page.get_by_label("Value").fill("South")
     page.get_by_role("button", name="Add", exact=True).click()
     page.wait_for_url(re.compile(r"filter=country%3DSouth"))
     expect(page.locator("article h2")).to_have_count(2)
     assert set(hits(page)) == {"Orrow", "Quill"}
-    page.get_by_label("Mode").select_option("keyword")
+    ways = page.get_by_label("Find by")
+    expect(ways).to_have_accessible_description(re.compile("By meaning, words, fields and graph"))
+    ways.select_option("keyword")
+    expect(ways).to_have_accessible_description(re.compile("rare words count more"))
     page.wait_for_url(re.compile("mode=keyword"))
     shared = open_page(page.url.partition("#/")[2])
     expect(shared.locator("article h2").first).to_have_text("Orrow")
     assert set(hits(shared)) <= {"Orrow", "Quill"}
     page.go_back()
-    expect(page.get_by_label("Mode")).to_have_value("hybrid")
+    expect(ways).to_have_value("hybrid")
+
+
+def test_a_field_s_kind_says_how_it_is_compared(open_page: OpenPage) -> None:
+    page = open_page(QUESTION)
+    hits(page)
+    page.get_by_role("button", name="Options").click()
+    field, operator = page.get_by_label("Field", exact=True), page.get_by_label("Operator")
+    field.focus()
+    expect(field.get_by_role("option", name="updated (4)")).to_be_attached()
+    field.select_option("updated")
+    expect(operator.locator("option[value='<']")).to_have_text("is before")
+    field.select_option("country")
+    expect(operator.locator("option[value='<']")).to_have_text("is below")
+
+
+def test_a_hit_says_how_it_was_found(open_page: OpenPage) -> None:
+    page = open_page(QUESTION)
+    hits(page)
+    hit = page.locator("article").first
+    note = hit.get_by_role("note", name="How this was found")
+    expect(note).to_be_hidden()
+    hit.get_by_role("button", name="How this was found").focus()
+    page.keyboard.press("Enter")
+    expect(note).to_contain_text(re.compile(r"\d+(st|nd|rd|th) of what was found by meaning"))
+    expect(note).to_contain_text("likely to be relevant")
+    page.keyboard.press("Escape")
+    expect(note).to_be_hidden()
+
+
+def test_neighbours_are_offered_where_there_are_some(open_page: OpenPage) -> None:
+    page = open_page(QUESTION)  # each river is one passage
+    hits(page)
+    hit = page.locator("article").first
+    with page.expect_response("**/v1/documents/**"):
+        hit.get_by_role("button", name="More").click()
+    expect(hit.locator("p.passage")).to_be_visible()
+    expect(hit.get_by_role("button", name=re.compile("(Before|After) it"))).to_have_count(0)
 
 
 def test_a_stream_that_drops_goes_on_where_it_ended(open_page: OpenPage) -> None:
@@ -120,8 +161,11 @@ def test_what_the_service_refuses_is_shown_in_its_words(open_page: OpenPage, com
 def test_everybody_can_use_it(open_page: OpenPage, size: dict[str, int], theme: str) -> None:
     page = open_page(QUESTION, viewport=size, color_scheme=theme, bypass_csp=True)
     hits(page)
+    page.get_by_role("button", name="Options").click()
+    page.get_by_text("Advanced").click()
     page.keyboard.press("j")
     page.keyboard.press("Enter")
+    page.locator("article").first.get_by_role("button", name="How this was found").click()
     assert page.evaluate("document.documentElement.dataset.theme") == theme
     assert serious_faults(page) == []
     assert overflow(page) <= 0

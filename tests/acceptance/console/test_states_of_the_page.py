@@ -3,6 +3,7 @@
 import re
 from pathlib import Path
 
+import pytest
 from playwright.sync_api import expect
 
 from tests.acceptance.console.conftest import Complaints, OpenPage
@@ -46,6 +47,35 @@ def test_while_kafka_is_away_the_page_says_what_still_works(open_page: OpenPage)
     expect(page.get_by_role("status", name="Service")).to_contain_text("Kafka is away: searches go on")
     page.unroute("**/readyz")
     expect(page.get_by_role("status", name="Service")).not_to_contain_text("Kafka is away")
+
+
+@pytest.mark.parametrize("width", [360, 1280, 2560])
+def test_header_banner_and_content_begin_and_end_at_the_same_edges(open_page: OpenPage, width: int) -> None:
+    page = open_page("usage", viewport={"width": width, "height": 900})
+    well = {"ready": True, "reasons": [], "notes": [], "kafka": "reachable", "snapshot_age_seconds": 1}
+    page.route("**/readyz", lambda route: route.fulfill(json=well))
+    with page.expect_response("**/readyz"):
+        page.reload()
+    expect(page.get_by_role("heading", name="Retrievals")).to_be_visible()
+    expect(page.locator(".banner p")).to_have_count(0)
+    assert page.locator(".banner").bounding_box()["height"] == 0  # type: ignore[index]  # nothing to say: no strip
+    page.route("**/readyz", lambda route: route.fulfill(json=well | {"kafka": "unreachable"}))
+    page.reload()
+    expect(page.get_by_text("Kafka is away")).to_be_visible()
+    expect(page.get_by_role("heading", name="Retrievals")).to_be_visible()
+    left, right = page.evaluate(
+        """() => {
+          const inner = (element) => {
+            const box = element.getBoundingClientRect();
+            const style = getComputedStyle(element);
+            return [box.left + parseFloat(style.paddingLeft), box.right - parseFloat(style.paddingRight)];
+          };
+          const edges = ["header", ".banner", "main"].map((each) => inner(document.querySelector(each)));
+          return [0, 1].map((side) => edges.map((each) => Math.round(each[side])));
+        }"""
+    )
+    assert len(set(left)) == len(set(right)) == 1
+    assert page.evaluate("document.querySelector('.banner').getBoundingClientRect().right") == width
 
 
 def test_an_empty_collection_offers_how_to_load(open_page: OpenPage) -> None:

@@ -23,6 +23,8 @@ export class ApiError extends Error {
   retryAfterSeconds: number | undefined;
   /** What to do about a document that was refused. */
   advice: string | undefined;
+  /** What the problem says of itself besides. */
+  members: Record<string, unknown> = {};
 
   constructor(status: number, title: string, detail: string, reason?: string, retryAfterSeconds?: number, advice?: string) {
     super(detail);
@@ -85,10 +87,11 @@ async function problemOf(response: Response): Promise<ApiError> {
   let detail = `The service answered with status ${response.status}.`;
   let reason: string | undefined;
   let advice: string | undefined;
+  let members: Record<string, unknown> = {};
   try {
     const body: unknown = await response.json();
     if (body !== null && typeof body === "object") {
-      const problem = body as Record<string, unknown>;
+      const problem = (members = body as Record<string, unknown>);
       if (typeof problem["title"] === "string") title = problem["title"];
       if (typeof problem["detail"] === "string") detail = problem["detail"];
       if (typeof problem["reason"] === "string") reason = problem["reason"];
@@ -97,7 +100,9 @@ async function problemOf(response: Response): Promise<ApiError> {
   } catch {
     // no JSON: a proxy's own page
   }
-  return new ApiError(response.status, title, detail, reason, seconds > 0 ? seconds : undefined, advice);
+  const error = new ApiError(response.status, title, detail, reason, seconds > 0 ? seconds : undefined, advice);
+  error.members = members;
+  return error;
 }
 
 const adviceOf = (problem: Record<string, unknown>): string | undefined =>

@@ -26,15 +26,24 @@ export const collections = new Collections();
 /** Fewer collections than this are asked for their fields where a search is in all of them. */
 const MOST_COLLECTIONS = 5;
 
-/** The fields that documents of a collection have, or of the first few; none where the service does not say: fields can
- *  be typed all the same. */
-export async function fieldNames(collection: string | undefined, signal: AbortSignal): Promise<string[]> {
+export interface Field {
+  name: string;
+  kind: "text" | "number" | "date" | "boolean";
+  documents: number;
+}
+
+/** The fields that documents of a collection have, or of the first few, those of most documents first; none where the
+ *  service does not say. */
+export async function fieldsOf(collection: string | undefined, signal: AbortSignal): Promise<Field[]> {
   const found = await Promise.all(
-    asked(collection).map((name) =>
-      quietly<{ fields: { name: string }[] }>(`v1/collections/${segment(name)}/fields`, {}, signal),
-    ),
+    asked(collection).map((name) => quietly<{ fields: Field[] }>(`v1/collections/${segment(name)}/fields`, {}, signal)),
   );
-  return [...new Set(found.flatMap((answer) => answer?.fields.map((field) => field.name) ?? []))];
+  const fields = new Map<string, Field>();
+  for (const field of found.flatMap((answer) => answer?.fields ?? [])) {
+    const documents = field.documents + (fields.get(field.name)?.documents ?? 0);
+    fields.set(field.name, { ...field, documents });
+  }
+  return [...fields.values()].sort((one, other) => other.documents - one.documents);
 }
 
 /** Values of a field that begin so, those of most documents first. */

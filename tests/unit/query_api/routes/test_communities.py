@@ -44,6 +44,7 @@ async def test_pages_hold_each_community_once(themes: Running) -> None:
     while True:
         page = (await themes.get("/v1/communities", limit=1, **({"cursor": cursor} if cursor else {}))).json()
         found += page["communities"]
+        assert page["total"] == len(whole)
         cursor = page["next_cursor"]
         if cursor is None:
             break

@@ -23,6 +23,7 @@ async def test_entities_are_listed_with_type_and_count(running: Running) -> None
             }
         ],
         "next_cursor": None,
+        "total": 1,
     }
     assert (await running.get("/v1/entities", type="place")).json()["entities"] == []
 

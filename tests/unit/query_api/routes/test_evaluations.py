@@ -69,7 +69,11 @@ def changed(question: int, **fields: Any) -> dict[str, Any]:
     [
         ({**ASKED, "questions": []}, 422, "questions"),
         (changed(1, id="q1"), 422, "the id 'q1' is that of two questions"),
-        (changed(0, relevant={"nowhere.md": 1}), 422, "not in the collection 'a', such as nowhere.md"),
+        (
+            changed(0, relevant={"nowhere.md": 1}),
+            422,
+            "1 judged document is not in the collection 'a': nowhere.md. Correct",
+        ),
         (changed(0, relevant={}), 422, "relevant"),
         (changed(0, relevant={"ada": 0}), 422, "no relevant document"),
         (changed(0, relevant={"ada": True}), 422, "true is none"),
@@ -89,6 +93,35 @@ async def test_bad_input_is_refused_with_a_sentence(
     assert answer.status_code == status, answer.text
     assert detail in answer.json()["detail"]
     assert (await running.get("/v1/evaluations")).json()["evaluations"] == []
+
+
+async def test_all_unknown_documents_are_told_at_once_with_the_ids_that_are_meant(running: Running) -> None:
+    asked = changed(0, relevant={"notes/rivers.md": 1, "ada": 1, "zzz": 0})
+    problem = (await running.http.post("/v1/evaluations", json=asked)).json()
+    assert problem["reason"] == "unknown_documents"
+    assert problem["unknown_documents"] == [
+        {"id": "notes/rivers.md", "questions": ["q1"], "suggestions": ["notes/river.md"]},
+        {"id": "zzz", "questions": ["q1"], "suggestions": []},
+    ]
+    assert "notes/rivers.md (did you mean notes/river.md?), zzz. Correct or load them" in problem["detail"]
+
+
+async def test_unknown_documents_are_left_out_where_that_is_asked_for_and_told(running: Running) -> None:
+    asked = changed(0, relevant={"nowhere.md": 1, "ada": 0}) | {"unknown_documents": "leave_out"}
+    begun = await running.http.post("/v1/evaluations", json=asked)
+    assert (begun.status_code, begun.json()["searches"]) == (202, 2)
+    done = await finished(running, begun.json()["id"])
+    assert done["left_out_documents"] == ["nowhere.md"]
+    assert done["left_out_questions"] == ["q1"]
+    assert done["report"]["collections"][0]["questions"] == 1
+
+
+async def test_nothing_is_measured_on_no_question(running: Running) -> None:
+    questions = [{"id": "q1", "text": "river", "relevant": {"nowhere.md": 1}}]
+    asked = {**ASKED, "questions": questions, "unknown_documents": "leave_out"}
+    answer = await running.http.post("/v1/evaluations", json=asked)
+    assert answer.status_code == 422
+    assert "leaves no question with a relevant document" in answer.json()["detail"]
 
 
 async def test_an_unknown_one_is_404(running: Running) -> None:

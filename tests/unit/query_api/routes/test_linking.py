@@ -55,6 +55,7 @@ async def test_what_applies_is_shown_with_what_was_chosen(running: Running, monk
     shown = (await running.get(PATH)).json()
     assert (shown["max_related"], shown["similar_above"], shown["position"]) == (2, 0.8, "0:4")
     assert shown["chosen"]["similar_above"] is None
+    assert (shown["defaults"]["max_related"], shown["defaults"]["similar_above"]) == (8, 0.8)
     topic_says(monkeypatch, NewestRecord(LinkingEvent("a", None), Position(0, 5)))
     assert (await running.get(PATH)).json()["position"] is None
 

@@ -112,6 +112,7 @@ async def test_lists_come_in_pages(running: Running, log: CurationLog) -> None:
     while True:
         page = (await running.get("/v1/nodes", limit=2, **cursor)).json()
         seen += [each["id"] for each in page["nodes"]]
+        assert page["total"] == 5
         if page["next_cursor"] is None:
             break
         cursor = {"cursor": page["next_cursor"]}

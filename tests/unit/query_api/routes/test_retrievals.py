@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from query_api.ingest.producer import BrokerUnavailable, OutgoingRecord
 from schemas.ids import Position
@@ -47,6 +48,16 @@ async def test_a_retrieval_is_shown_whole_with_what_was_said_of_it(running: Runn
     assert shown["hits"][0]["confidence"] == 0.7
     assert (shown["stages"], shown["failed_channels"], shown["outcome"], shown["cached"]) == ({}, {}, "done", True)
     assert [(said["rating"], said["caller"]) for said in shown["feedback"]] == [(-0.5, "ada")]
+
+
+async def test_hits_of_a_retrieval_have_the_title_their_document_has_now(running: Running) -> None:
+    live, gone = made_retrieval("the river", ["c1", "c2"], 60_000).hits
+    hits = [replace(live, document_id="notes/river.md"), gone]
+    running.engine.reader.usage.retrievals.append(held := made_retrieval("the river", hits=hits))
+    shown = (await running.get(f"/v1/retrievals/{held.retrieval_id}")).json()
+    document = (await running.get("/v1/documents/notes%2Friver.md", collection="a")).json()
+    assert document["title"]
+    assert [hit["title"] for hit in shown["hits"]] == [document["title"], None]
 
 
 async def test_retrievals_are_listed_newest_first_page_by_page(running: Running) -> None:

@@ -191,6 +191,7 @@ async def test_pages_and_unknown_reviews(running: Running, log: CurationLog, rev
     while True:
         page = (await running.get("/v1/reviews", collection="a", state="all", limit=1, **cursor)).json()
         seen += page["reviews"]
+        assert page["total"] == len(everything)
         if page["next_cursor"] is None:
             break
         cursor = {"cursor": page["next_cursor"]}

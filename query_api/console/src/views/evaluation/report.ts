@@ -46,7 +46,43 @@ export interface EvaluationState {
   asked: number;
   created_at: string;
   message: string | null;
+  left_out_documents: string[];
+  left_out_questions: string[];
   report: { collections: CollectionReport[] } | null;
+}
+
+/** A judged document that the collection lacks, with ids that may be meant. */
+export interface UnknownDocument {
+  id: string;
+  questions: string[];
+  suggestions: string[];
+}
+
+/** The text of questions with one document's id put in place of another, wherever it stands as a whole id. */
+export function withDocument(text: string, wrong: string, right: string): string {
+  const lines = text.split("\n").map((line) => {
+    if (line.trim().startsWith("{")) return line.replaceAll(JSON.stringify(wrong), JSON.stringify(right));
+    const [question = "", ids, ...rest] = line.split("\t");
+    if (ids === undefined) return line;
+    const named = ids.split(",").map((id) => (id.trim() === wrong ? id.replace(wrong, right) : id));
+    return [question, named.join(","), ...rest].join("\t");
+  });
+  return lines.join("\n");
+}
+
+/** What a measure says of an approach; 100 % is the best. */
+export function meaningOf(measure: string): string {
+  const [name = "", depth = ""] = measure.split("@");
+  const first = `the first ${depth} hits`;
+  const meanings: Record<string, string> = {
+    nDCG: `How near the order of ${first} is to the best possible one; what stands first counts most.`,
+    R: `The share of a question's relevant documents that is among ${first}.`,
+    P: `The share of ${first} that is relevant.`,
+    AllGold: `The share of questions all of whose relevant documents are among ${first}.`,
+    MRR: "One divided by the rank of the first relevant document, on average.",
+    MAP: "Precision at the rank of each relevant document, on average.",
+  };
+  return meanings[name] ?? "";
 }
 
 export interface AskedQuestion {
