@@ -211,9 +211,9 @@ class LanceWriter:
                 stored = self._newest(name).search().where(of_these).select(["row"]).to_arrow()["row"].to_pylist()
             with store_errors(f"write {name} again"), self._maintainer.committing(name):
                 if len(set(stored)) < len(stored) or not rows.num_rows:  # rows that a merge would leave there twice
-                    self._tables[name].delete(of_these)
+                    self._newest(name).delete(of_these)
                 if rows.num_rows:
-                    merge = self._tables[name].merge_insert(PRIMARY_KEYS[name])
+                    merge = self._newest(name).merge_insert(PRIMARY_KEYS[name])
                     merge = merge.when_matched_update_all().when_not_matched_insert_all()
                     merge.when_not_matched_by_source_delete(of_these).execute(with_checksums(name, rows))
         self._upsert(DOCUMENTS, with_checksums(DOCUMENTS, documents_table(document.row for document in documents)))
@@ -246,7 +246,7 @@ class LanceWriter:
             return
         rows = retrievals_table(retrievals)
         with store_errors("keep the retrievals"), self._maintainer.committing(RETRIEVALS):
-            merge = self._tables[RETRIEVALS].merge_insert(PRIMARY_KEYS[RETRIEVALS])
+            merge = self._newest(RETRIEVALS).merge_insert(PRIMARY_KEYS[RETRIEVALS])
             merge.when_not_matched_insert_all().execute(with_checksums(RETRIEVALS, rows))
 
     def put_feedback(self, feedback: Sequence[tuple[Feedback, int]]) -> None:
@@ -255,7 +255,7 @@ class LanceWriter:
             return
         rows = feedback_table(feedback)
         with store_errors("keep the feedback"), self._maintainer.committing(FEEDBACK):
-            merge = self._tables[FEEDBACK].merge_insert(PRIMARY_KEYS[FEEDBACK])
+            merge = self._newest(FEEDBACK).merge_insert(PRIMARY_KEYS[FEEDBACK])
             merge = merge.when_matched_update_all(where="source.log_offset >= target.log_offset")
             merge.when_not_matched_insert_all().execute(with_checksums(FEEDBACK, rows))
 
@@ -278,6 +278,8 @@ class LanceWriter:
         self._tables.clear()
 
     def _newest(self, name: str) -> Table:
+        """The table at its newest version. Also to write: maintenance may have removed an older one, without which no
+        commit succeeds."""
         table = self._tables[name]
         with store_errors(f"open {name}"):
             checkout_latest(table)
@@ -294,7 +296,7 @@ class LanceWriter:
         missing = rows.filter(pa.array([revision not in stored for revision in revisions], type=pa.bool_()))
         if missing.num_rows:
             with store_errors(f"add {name}"), self._maintainer.committing(name):
-                self._tables[name].add(with_checksums(name, missing))
+                self._newest(name).add(with_checksums(name, missing))
 
     def _delete_stale(self, name: str, stale: Revisions, current: Revisions) -> None:
         keys = sorted({key for key, _ in stale})
@@ -306,11 +308,11 @@ class LanceWriter:
             if revisions:
                 condition = condition & ~col("revision").isin(revisions)
             with store_errors(f"delete stale {name}"), self._maintainer.committing(name):
-                self._tables[name].delete(condition)
+                self._newest(name).delete(condition)
 
     def _upsert(self, name: str, rows: pa.Table) -> None:
         with store_errors(f"write {name}"), self._maintainer.committing(name):
-            merge = self._tables[name].merge_insert(PRIMARY_KEYS[name])
+            merge = self._newest(name).merge_insert(PRIMARY_KEYS[name])
             merge.when_matched_update_all().when_not_matched_insert_all().execute(rows)
 
 

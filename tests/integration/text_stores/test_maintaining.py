@@ -1,5 +1,7 @@
 """Maintenance on real tables: new rows get into the indexes, files become few, old versions go."""
 
+import time
+
 import lancedb
 import pytest
 
@@ -10,6 +12,8 @@ from indexer.write import lance
 from indexer.write.lance import LanceWriter
 from indexer.write.lance_maintenance import MaintenanceParameters
 from query_api.index.text.snapshot import TextReader
+from schemas.provenance import Retrieval
+from tests.support.fakes.usage import made_feedback, made_retrieval
 from tests.support.fixtures.text_rows import DIMENSION, document
 
 
@@ -106,3 +110,33 @@ def test_old_versions_go_when_no_reader_can_want_them(generation: Generation) ->
         pass
     assert len(list(versions.iterdir())) < before / 2
     assert len(TextReader.open(generation).snapshot().keyword_search("river", 5)) == 1
+
+
+def test_a_writer_that_was_quiet_goes_on_where_maintenance_removed_its_versions(generation: Generation) -> None:
+    def write(writer: LanceWriter, number: int) -> Retrieval:
+        retrieval = made_retrieval(chunk_ids=["c"])
+        writer.add_retrievals([(retrieval.retrieval_id, retrieval)])
+        writer.put_feedback([(made_feedback(retrieval, "c", 1), number)])
+        writer.replace([document(f"d{number}", "River. Sea")])
+        writer.store_positions({0: StoredPosition(number, number)})
+        return retrieval
+
+    before = LanceWriter.open(generation, DIMENSION)
+    for number in range(3):
+        write(before, number)
+    before.close()
+    parameters = MaintenanceParameters(busy_share=1e9, kept_version_seconds=0.2, least_kept_seconds=0.02)
+    writer = LanceWriter.open(generation, DIMENSION, parameters)
+    seen = set((generation.lance_dir / "retrievals.lance" / "_versions").glob("*.manifest"))
+    deadline = time.monotonic() + 30
+    while any(manifest.exists() for manifest in seen):
+        assert time.monotonic() < deadline
+        writer.maintain()
+
+    newest = write(writer, 3)
+
+    snapshot = TextReader.open(generation).snapshot()
+    assert snapshot.retrieval(newest.retrieval_id) == newest
+    assert len(snapshot.usage.feedback_on_chunks(["c"])) == 4
+    assert snapshot.counts()["chunks"] == 8
+    assert writer.positions() == {0: StoredPosition(3, 3)}
