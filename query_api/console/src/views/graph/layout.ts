@@ -9,10 +9,12 @@ interface Glide {
   to: Float32Array;
   began: number;
   ms: number;
+  asked: boolean;
   done: boolean;
 }
 
-const LONGEST_GLIDE_MS = 400;
+const LONGEST_GLIDE_MS = 600;
+const ASKED_AT = 0.5; // of a glide: the worker rests for the first half, and leaves the processor to who draws
 
 export class Layout {
   #worker = new Worker(new URL("./layout.worker.ts", import.meta.url), { type: "module" });
@@ -20,7 +22,8 @@ export class Layout {
   #nodes: { id: string; attributes: NodeAttributes }[] = [];
   #glide: Glide | null = null;
   #frame = 0;
-  #heard = 0;
+  /** When the round was asked for that comes next. */
+  #asked = 0;
   #onMoved: () => void;
   #onDone: () => void;
   /** A node that somebody drags: it stays where it is put. */
@@ -36,7 +39,7 @@ export class Layout {
   start(graph: Drawn): void {
     this.stop();
     this.#run += 1;
-    this.#heard = performance.now();
+    this.#asked = performance.now();
     this.#nodes = graph.mapNodes((id, attributes) => ({ id, attributes }));
     const index = new Map(this.#nodes.map(({ id }, at) => [id, at]));
     const edges = new Uint32Array(2 * graph.size);
@@ -64,19 +67,22 @@ export class Layout {
   #take({ run, places, done }: LayoutRound): void {
     if (run !== this.#run) return;
     const now = performance.now();
-    this.#glide = { from: this.#places(), to: places, began: now, ms: Math.min(now - this.#heard, LONGEST_GLIDE_MS), done };
-    this.#heard = now;
+    const ms = Math.min((now - this.#asked) / (1 - ASKED_AT), LONGEST_GLIDE_MS); // until the next round will have come
+    this.#glide = { from: this.#places(), to: places, began: now, ms, asked: done, done };
     cancelAnimationFrame(this.#frame);
-    this.#frame = requestAnimationFrame(() => {
-      if (!done) this.#worker.postMessage("next"); // which comes while the nodes glide
-      this.#move();
-    });
+    this.#frame = requestAnimationFrame(() => this.#move());
   }
 
   #move(): void {
     if (this.#glide === null) return;
     const { from, to, began, ms, done } = this.#glide;
-    const share = Math.min(1, (performance.now() - began) / ms);
+    const now = performance.now();
+    const share = Math.min(1, (now - began) / ms);
+    if (share >= ASKED_AT && !this.#glide.asked) {
+      this.#glide.asked = true;
+      this.#asked = now;
+      this.#worker.postMessage("next");
+    }
     for (const [at, { id, attributes }] of this.#nodes.entries()) {
       if (id === this.held) continue;
       attributes.x = from[2 * at]! + share * (to[2 * at]! - from[2 * at]!);
