@@ -179,12 +179,14 @@ INK = """name => {
 }"""
 
 
-def test_nodes_are_labelled_in_two_dimensions(open_page: OpenPage) -> None:
+def test_nodes_are_labelled_in_two_dimensions(open_page: OpenPage, complaints: Any) -> None:
+    complaints.expected.append("willReadFrequently")  # of this test, which looks at the picture
     page = open_page("graph?node=rivers/rivers/tavel.md&collection=rivers")
     page.wait_for_function(INK, arg="sigma-labels")
 
 
-def test_it_is_drawn_in_three_dimensions_too_with_labels(open_page: OpenPage) -> None:
+def test_it_is_drawn_in_three_dimensions_too_with_labels(open_page: OpenPage, complaints: Any) -> None:
+    complaints.expected.append("willReadFrequently")  # of this test, which looks at the picture
     page = open_page("graph?node=rivers/rivers/tavel.md&collection=rivers&shape=3d")
     expect(page.locator(".stage canvas").first).to_be_visible()
     page.wait_for_function(INK, arg="labels")

@@ -20,7 +20,7 @@ export const EDGE_KINDS = {
   /** Not of `/v1/graph`: entities that chunks mention together, as `/v1/entities/{id}` counts them. */
   together: "mentioned together",
   /** Not of `/v1/graph`: a step of a hit's path that no edge stands for. */
-  step: "led on by words",
+  step: "step without an edge",
 } as const;
 export type EdgeKind = keyof typeof EDGE_KINDS;
 

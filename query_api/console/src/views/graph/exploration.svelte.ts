@@ -27,7 +27,7 @@ interface HitOf {
 
 const EXPANDED_NODES = 200;
 const NEIGHBOURS = 25;
-const AROUND_PATH_NODES = 60;
+const AROUND_PATH_NODES = 100;
 const IDENTIFIER = /^[0-9a-f]{32}$/;
 
 export class Exploration {
