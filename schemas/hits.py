@@ -106,6 +106,13 @@ class PathEdge(BaseModel):
         "Null for what fits by its meaning alone.",
     )
     chunk_id: str | None = Field(None, description="The chunk that holds the evidence.")
+    source_node: str | None = Field(
+        None,
+        alias="from_node",
+        description="The document's key or the entity's id that `from` is in the graph, for `/v1/nodes/{id}`; null for "
+        "the question.",
+    )
+    target_node: str | None = Field(None, alias="to_node", description="Likewise of `to`.")
 
 
 class TextSpan(BaseModel):

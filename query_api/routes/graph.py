@@ -101,7 +101,7 @@ async def get_subgraph(
     depth: Annotated[int, Query(ge=1, le=3, description="Edges from the first node, at most.")] = 1,
     collection: Collection = "default",
     kinds: Kinds = None,
-    limit: Annotated[int, Query(ge=1, le=2_000, description="Nodes, at most.")] = 200,
+    limit: Annotated[int, Query(ge=1, le=5_000, description="Nodes, at most.")] = 200,
     outward: Annotated[bool, Query(description="Only edges in their direction: what links here stays out.")] = False,
     after: After = None,
     wait_seconds: WaitSeconds = 10.0,

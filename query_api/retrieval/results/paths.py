@@ -5,6 +5,7 @@ goes by another document only where the question names that one, or it fits the 
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import NamedTuple
 
 from query_api.index.graph.view import GraphView
 from query_api.query.analysis import Question, analysed_question, normalise_text
@@ -14,14 +15,24 @@ from query_api.retrieval.retrievers.graph_edges import Reason, Seed
 from query_api.retrieval.retrievers.graph_scoring import GraphResults
 from query_api.retrieval.retrievers.graph_seeds import residual_query
 from schemas.hits import PathEdge, StepBy
+from schemas.ids import entity_id
 
-QUESTION = "question"
 MAX_EVIDENCE_CHARACTERS = 500
 WITHIN_DOCUMENT = {"next_chunk": "next_to", "similar_to": "similar_text", "related_to": "similar_text"}
 SHOWN_AS = {**WITHIN_DOCUMENT, "similar_across": "similar_text"}
 _HYPHENS = str.maketrans(dict.fromkeys("-\u2010\u2011\u2013", " "))
 
 ChunkTexts = Callable[[str], str | None]
+
+
+class PathEnd(NamedTuple):
+    """What a step leads from or to: a name to show, and the id of the document or entity in the graph."""
+
+    name: str
+    node: str | None
+
+
+QUESTION = PathEnd("question", None)
 
 
 class PathBuilder:
@@ -37,6 +48,7 @@ class PathBuilder:
         self._seed_of = {seed.passage: at for at, seed in enumerate(self._seeds) if seed.reached is None}
         self._names: dict[int, str] = {}
         self._labels: dict[int, str] = {}
+        self._entity_ids: dict[int, str] = {}
 
     def evidence_passages(self, passage_ids: Iterable[str]) -> set[str]:
         """The passages whose chunks carry the evidence of these passages' paths; what the paths name is looked up."""
@@ -56,7 +68,9 @@ class PathBuilder:
     def _look_up(self, entities: Iterable[int]) -> None:
         unknown = [entity for entity in entities if entity not in self._names]
         if unknown:
-            names = {entity: name for entity, (_, name) in self._view.entity_names(unknown).items()}
+            known = self._view.entity_names(unknown)
+            names = {entity: name for entity, (_, name) in known.items()}
+            self._entity_ids |= {entity: entity_id(*name) for entity, name in known.items()}
             self._labels |= self._view.labels(names)
             self._names |= dict.fromkeys(unknown, "") | names
 
@@ -92,97 +106,99 @@ class PathBuilder:
         reason = self._reason(passage_id)
         if reason is None:
             return []
-        title = self._view.title(self._view.document_of_passage(self._numbers[passage_id]))
-        return without_loops(self._edges(passage_id, reason, title, text, best_chunk), title)
+        end = self._document(self._view.document_of_passage(self._numbers[passage_id]))
+        return without_loops(self._edges(passage_id, reason, end, text, best_chunk), end)
 
-    def _edges(self, passage_id: str, reason: Reason, title: str, text: ChunkTexts, best_chunk: str) -> list[PathEdge]:
+    def _document(self, document: int) -> PathEnd:
+        return PathEnd(self._view.title(document), str(self._view.document_key(document)))
+
+    def _edges(
+        self, passage_id: str, reason: Reason, end: PathEnd, text: ChunkTexts, best_chunk: str
+    ) -> list[PathEdge]:
         if reason.term == "names":
-            return [_named(self._links[reason.origin], title)]
+            return [_named(self._links[reason.origin], end)]
         seed = self._seeds[reason.origin]
-        seed_title = self._view.title(seed.document)
-        return [
-            *self._way_to(seed, text),
-            *self._from_seed(seed, seed_title, title, passage_id, reason, text, best_chunk),
-        ]
+        return [*self._way_to(seed, text), *self._from_seed(seed, end, passage_id, reason, text, best_chunk)]
 
     def _way_to(self, seed: Seed, text: ChunkTexts) -> list[PathEdge]:
         """From the question to a seed, by way of the seeds before it."""
-        title = self._view.title(seed.document)
+        end = self._document(seed.document)
         if seed.reached is None:
-            return [self._to_seed(seed, title, text)]
+            return [self._to_seed(seed, end, text)]
         before = self._seeds[seed.reached.origin]
         here = self._view.passage_id(seed.passage)
-        step = self._from_seed(before, self._view.title(before.document), title, here, seed.reached, text, "")
-        return [*self._way_to(before, text), *step]
+        return [*self._way_to(before, text), *self._from_seed(before, end, here, seed.reached, text, "")]
 
-    def _to_seed(self, seed: Seed, title: str, text: ChunkTexts) -> PathEdge:
+    def _to_seed(self, seed: Seed, end: PathEnd, text: ChunkTexts) -> PathEdge:
         """The question names the seed's title, or a sentence of it, else its title, holds words of the question."""
         if seed.link is not None:
-            return _named(seed.link, title)
+            return _named(seed.link, end)
         chunks = [self._view.chunk_id(chunk) for chunk in self._view.chunks_of_passage(seed.passage)]
         for sentence in seed.best_sentences(len(seed.sentences)):
             for chunk in chunks if sentence.share > 0 else ():
                 if sentence.text in (text(chunk) or ""):
-                    return _edge(QUESTION, "matches", title, sentence.text, chunk, by="question")
-        shares_words = self._question.stems_in(title)
-        return _edge(QUESTION, "matches", title, title if shares_words else None, by="question")
+                    return _edge(QUESTION, "matches", end, sentence.text, chunk, by="question")
+        shares_words = self._question.stems_in(end.name)
+        return _edge(QUESTION, "matches", end, end.name if shares_words else None, by="question")
 
     def _from_seed(
         self,
         seed: Seed,
-        seed_title: str,
-        title: str,
+        end: PathEnd,
         passage_id: str,
         reason: Reason,
         text: ChunkTexts,
         best_chunk: str,
     ) -> list[PathEdge]:
+        start = self._document(seed.document)
         match reason.term:
             case "matches":
                 return []
             case "continues":
-                residual = analysed_question(residual_query(self._question, seed, seed_title))
+                residual = analysed_question(residual_query(self._question, seed, start.name))
                 evidence = _best_sentence(text(best_chunk) or "", residual)
                 if evidence is not None and not residual.stems_in(evidence):
                     evidence = None
-                return [_edge(seed_title, "continues", title, evidence, best_chunk, by="words")]
+                return [_edge(start, "continues", end, evidence, best_chunk, by="words")]
             case "shares":
-                label = self._label(reason.entity, reason.chunk, text)
+                shared = self._entity(reason.entity, reason.chunk, text)
                 chunk = seed.entities[reason.entity].chunk
                 return [
-                    self._step(seed_title, "mentions", label, chunk, reason.entity, text),
-                    self._step(label, "mentioned_in", title, reason.chunk, reason.entity, text),
+                    self._step(start, "mentions", shared, chunk, reason.entity, text),
+                    self._step(shared, "mentioned_in", end, reason.chunk, reason.entity, text),
                 ]
             case "states":
-                return self._stated(seed_title, title, passage_id, reason, text)
+                return self._stated(start, end, passage_id, reason, text)
         edge = SHOWN_AS.get(reason.term, reason.term)
-        return [self._step(seed_title, edge, title, reason.chunk, reason.entity, text)]
+        return [self._step(start, edge, end, reason.chunk, reason.entity, text)]
 
-    def _stated(self, seed_title: str, title: str, passage_id: str, reason: Reason, text: ChunkTexts) -> list[PathEdge]:
+    def _stated(
+        self, start: PathEnd, end: PathEnd, passage_id: str, reason: Reason, text: ChunkTexts
+    ) -> list[PathEdge]:
         """The fact, and the document that states it or is about its other part unless that is its title. A fact of the
         metadata alone, such as a date in front matter, has no sentence."""
-        label = self._label(reason.entity, reason.chunk, text)
+        other = self._entity(reason.entity, reason.chunk, text)
         chunk = self._view.chunk_id(reason.chunk)
         shown = text(chunk)
         evidence = None
         if shown is not None:
-            evidence = sentence_of_fact(shown, reason.predicate, normalise_text(seed_title), normalise_text(label))
-        fact = _edge(seed_title, reason.predicate, label, evidence, chunk, inverse=reason.inverse)
+            evidence = sentence_of_fact(shown, reason.predicate, normalise_text(start.name), normalise_text(other.name))
+        fact = _edge(start, reason.predicate, other, evidence, chunk, inverse=reason.inverse)
         stating = self._view.passage_id(self._view.passage_of_chunk(reason.chunk))
         if stating == passage_id:
-            return [fact, _edge(label, "mentioned_in", title, evidence, chunk)]
-        return [fact, _edge(label, "title_of", title)]
+            return [fact, _edge(other, "mentioned_in", end, evidence, chunk)]
+        return [fact, _edge(other, "title_of", end)]
 
-    def _label(self, entity: int, chunk: int, text: ChunkTexts) -> str:
+    def _entity(self, entity: int, chunk: int, text: ChunkTexts) -> PathEnd:
         """The entity as the document about it writes it, else as the chunk does."""
         self._look_up([entity])
         name = self._names[entity]
         label = self._labels.get(entity, name)
-        if label != name:
-            return label
-        return written_in(text(self._view.chunk_id(chunk)) or "", name) or label
+        if label == name:
+            label = written_in(text(self._view.chunk_id(chunk)) or "", name) or label
+        return PathEnd(label, self._entity_ids.get(entity))
 
-    def _step(self, source: str, edge: str, target: str, chunk: int, entity: int, text: ChunkTexts) -> PathEdge:
+    def _step(self, source: PathEnd, edge: str, target: PathEnd, chunk: int, entity: int, text: ChunkTexts) -> PathEdge:
         """A step with its evidence: the sentence of the chunk that names the entity, else that with most words of the
         question."""
         identifier = self._view.chunk_id(chunk)
@@ -196,9 +212,9 @@ class PathBuilder:
         return _edge(source, edge, target, evidence, identifier)
 
 
-def without_loops(edges: Sequence[PathEdge], title: str) -> list[PathEdge]:
+def without_loops(edges: Sequence[PathEdge], end: PathEnd) -> list[PathEdge]:
     """The edges without those between two visits of the same document or entity, by its name, but for steps within a
-    document; the last leads to the title. Hyphens make no other name: `Coleridge-Taylor` is `Coleridge Taylor`."""
+    document; the last leads to `end`. Hyphens make no other name: `Coleridge-Taylor` is `Coleridge Taylor`."""
     kept: list[PathEdge] = []
     reached: list[str | None] = [None]
     for edge in edges:
@@ -206,10 +222,11 @@ def without_loops(edges: Sequence[PathEdge], title: str) -> list[PathEdge]:
         if target in reached and not (edge.edge in WITHIN_DOCUMENT.values() and target == reached[-1]):
             del kept[reached.index(target) :], reached[reached.index(target) + 1 :]
         else:
-            kept.append(edge.model_copy(update={"source": kept[-1].target}) if kept else edge)
+            before = {"source": kept[-1].target, "source_node": kept[-1].target_node} if kept else {}
+            kept.append(edge.model_copy(update=before))
             reached.append(target)
-    if kept and kept[-1].target != title:
-        kept[-1] = kept[-1].model_copy(update={"target": title})
+    if kept:
+        kept[-1] = kept[-1].model_copy(update={"target": end.name, "target_node": end.node})
     return kept
 
 
@@ -218,14 +235,14 @@ def _best_sentence(text: str, question: Question) -> str | None:
     return max(sentences_of(text), key=lambda sentence: len(question.stems_in(sentence)), default=None)
 
 
-def _named(link: QueryLink, title: str) -> PathEdge:
-    return _edge(QUESTION, "names", title, link.surface, by="question")
+def _named(link: QueryLink, end: PathEnd) -> PathEdge:
+    return _edge(QUESTION, "names", end, link.surface, by="question")
 
 
 def _edge(
-    source: str,
+    source: PathEnd,
     edge: str,
-    target: str,
+    target: PathEnd,
     evidence: str | None = None,
     chunk_id: str | None = None,
     *,
@@ -234,5 +251,13 @@ def _edge(
 ) -> PathEdge:
     shortened = None if evidence is None else evidence[:MAX_EVIDENCE_CHARACTERS]
     return PathEdge(
-        source=source, edge=edge, target=target, inverse=inverse, by=by, evidence=shortened, chunk_id=chunk_id
+        source=source.name,
+        edge=edge,
+        target=target.name,
+        inverse=inverse,
+        by=by,
+        evidence=shortened,
+        chunk_id=chunk_id,
+        source_node=source.node,
+        target_node=target.node,
     )

@@ -35,16 +35,85 @@ def counts(page: Page) -> tuple[int, int]:
     return int(words[0]), int(words[2])
 
 
-def test_the_graph_of_a_hit_has_the_edges_of_its_route(open_page: OpenPage, console: Installation) -> None:
-    page = open_page("search?q=a+heron+pump&collection=rivers")
-    expect(page.locator("article").first).to_be_visible()
-    page.keyboard.press("j")
-    page.keyboard.press("g")
+def test_the_graph_of_a_hit_shows_the_path_that_led_to_it(open_page: OpenPage) -> None:
+    page = open_page("search?q=what+joins+the+Issen+to+the+sea&collection=rivers&mode=graph")
+    expect(page.locator("article ol.path").first).to_be_visible()
+    with page.expect_response(lambda answer: "/v1/retrievals/" in answer.url) as answered:
+        page.keyboard.press("j")
+        page.keyboard.press("g")
+    path = answered.value.json()["hits"][0]["path"]
     expect(page.locator("canvas").first).to_be_attached()
-    chunk = console.search(q="a heron pump", collection="rivers")["hits"][0]["chunk_id"]
+    expect(page.get_by_role("checkbox", name="path of the hit")).to_be_checked()
+    for step in path:
+        expect(page.locator(".found")).to_contain_text(step["to"])
+    page.get_by_role("button", name="Table", exact=True).click()
+    marked = page.locator("tr.marked")
+    expect(marked.first).to_contain_text("on the path")
+    ends = {end for row in marked.all() for end in json.loads(row.get_attribute("data-edge") or "[]")[:2]}
+    assert {step[end] for step in path for end in ("from_node", "to_node") if end in step} <= ends
+    assert page.locator("tbody tr").count() > marked.count(), "what stands around the path is shown too"
+    page.get_by_role("checkbox", name="path of the hit").uncheck()
+    expect(marked).to_have_count(0)
+
+
+def test_the_address_of_a_path_shows_it_again(open_page: OpenPage, console: Installation) -> None:
+    answer = console.search(q="which river floods", collection="rivers", mode="graph")
+    address = f"graph?retrieval={answer['retrieval_id']}&hit={answer['hits'][0]['rank']}"
+    for shape in ("", "&shape=3d"):
+        page = open_page(address + shape)
+        expect(page.locator(".found")).to_contain_text("Hit 1 of which river floods. The question")
+        expect(page.get_by_role("checkbox", name="path of the hit")).to_be_checked()
+        expect(page.locator(".stage canvas").first).to_be_visible()
+
+
+def test_a_hit_without_a_path_says_so_and_shows_what_stands_around_it(
+    open_page: OpenPage, console: Installation
+) -> None:
+    page = open_page("search?q=a+heron+pump&collection=rivers&mode=keyword")
+    page.get_by_role("link", name="Graph of").first.click()
+    expect(page.locator(".found")).to_contain_text("No path through the graph: keyword found this hit by itself.")
+    chunk = console.search(q="a heron pump", collection="rivers", mode="keyword")["hits"][0]["chunk_id"]
     expected = edges_of(console, node=chunk, collection="rivers", limit=300)
     assert expected
     assert edges_shown(page) == expected
+
+
+def test_a_path_that_is_not_there_is_said(open_page: OpenPage, complaints: Any, console: Installation) -> None:
+    complaints.expected.append("status of 404")
+    page = open_page("graph?retrieval=r_nothing&hit=1")
+    expect(page.get_by_role("alert")).to_contain_text("no retrieval 'r_nothing'")
+    answer = console.search(q="river", collection="rivers", k=1)
+    page = open_page(f"graph?retrieval={answer['retrieval_id']}&hit=9")
+    expect(page.get_by_role("alert")).to_contain_text("no hit of rank 9")
+
+
+def test_more_edges_than_can_be_drawn_are_said_and_the_page_answers(open_page: OpenPage) -> None:
+    page = open_page("graph?collection=rivers")
+    nodes = [
+        {
+            "id": f"n{at}",
+            "kind": "document",
+            "label": f"Node {at}",
+            "collection": "c",
+            "document_id": f"n{at}",
+            "type": None,
+        }
+        for at in range(2_000)
+    ]
+    edges = [
+        {"from": f"n{at}", "to": f"n{(at + step) % 2_000}", "kind": "links_to", "weight": 1 / step, "label": None}
+        for at in range(2_000)
+        for step in range(1, 51)
+    ]
+    drawing = {"nodes": nodes, "edges": edges, "truncated": True, "graph_position": 1}
+    page.route("**/v1/graph?*", lambda route: route.fulfill(json=drawing))
+    page.get_by_label("Start from").fill("n0")
+    page.get_by_role("button", name="Show").click()
+    expect(page.locator(".told")).to_contain_text("20,000 edges; 80,000 edges of the least weight left out")
+    page.get_by_role("button", name="Table", exact=True).click()
+    expect(page.get_by_text("500 of 20,000 edges")).to_be_visible()
+    page.get_by_role("button", name="500 more").click()
+    expect(page.locator("tr[data-edge]")).to_have_count(1_000)
 
 
 def test_a_document_is_expanded_found_in_and_hidden_from(open_page: OpenPage, console: Installation) -> None:
@@ -103,10 +172,24 @@ def test_what_is_shown_is_saved_as_graphml(open_page: OpenPage) -> None:
     assert (len(list(graph.iter(f"{space}node"))), len(list(graph.iter(f"{space}edge")))) == (nodes, edges)
 
 
-def test_it_is_drawn_in_three_dimensions_too(open_page: OpenPage) -> None:
+INK = """name => {
+  const canvas = document.querySelector(`.stage canvas.${name}`);
+  const pixels = canvas?.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data ?? [];
+  return pixels.some((value) => value > 0);
+}"""
+
+
+def test_nodes_are_labelled_in_two_dimensions(open_page: OpenPage, complaints: Any) -> None:
+    complaints.expected.append("willReadFrequently")  # of this test, which looks at the picture
+    page = open_page("graph?node=rivers/rivers/tavel.md&collection=rivers")
+    page.wait_for_function(INK, arg="sigma-labels")
+
+
+def test_it_is_drawn_in_three_dimensions_too_with_labels(open_page: OpenPage, complaints: Any) -> None:
+    complaints.expected.append("willReadFrequently")  # of this test, which looks at the picture
     page = open_page("graph?node=rivers/rivers/tavel.md&collection=rivers&shape=3d")
-    canvas = page.locator(".stage canvas")
-    expect(canvas).to_be_visible()
+    expect(page.locator(".stage canvas").first).to_be_visible()
+    page.wait_for_function(INK, arg="labels")
     page.get_by_role("button", name="Pause").click()
     expect(page.get_by_role("button", name="Arrange")).to_be_visible()
 

@@ -61,6 +61,55 @@ def test_keys_walk_the_hits_and_open_them(open_page: OpenPage) -> None:
     expect(page.get_by_role("searchbox", name="Question")).to_have_value("/j")
 
 
+@pytest.mark.parametrize("way", ["g", "link"])
+def test_back_shows_the_same_hits_with_the_same_one_chosen(open_page: OpenPage, way: str) -> None:
+    page = open_page("search?q=river&collection=rivers", viewport=SMALL)
+    found = hits(page)
+    searches = []
+    page.on("request", lambda request: searches.append(request.url) if request.url.endswith("/v1/search") else None)
+    for _ in range(3):
+        page.keyboard.press("j")
+    chosen = page.locator("article").nth(2)
+    expect(chosen).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(chosen.get_by_text("thalweg.documents.v1")).to_be_visible()
+    if way == "g":
+        page.keyboard.press("g")
+        expect(page.get_by_role("heading", name="Graph")).to_be_attached()
+    else:
+        chosen.locator("h2 a").click()
+        expect(page.get_by_role("heading", name="Search")).to_have_count(0)
+    page.go_back()
+    expect(chosen).to_be_in_viewport()
+    expect(chosen).to_contain_class("current")
+    expect(chosen.get_by_text("thalweg.documents.v1")).to_be_visible()
+    assert hits(page) == found
+    assert searches == []
+
+
+def test_back_to_the_search_before_shows_its_hits_and_a_new_step_searches_anew(open_page: OpenPage) -> None:
+    page = open_page("search?q=river&collection=rivers")
+    first = hits(page)
+    searches = []
+    page.on("request", lambda request: searches.append(request.url) if request.url.endswith("/v1/search") else None)
+    question = page.get_by_role("searchbox", name="Question")
+    question.fill("heron pump")
+    with page.expect_response("**/v1/search"):
+        question.press("Enter")
+    expect(page.locator(".summary")).to_contain_text("hits in")
+    assert hits(page)[0] == "Issen"
+    page.go_back()
+    expect(question).to_have_value("river")
+    assert hits(page) == first
+    assert len(searches) == 1
+    page.goto(page.url.partition("#")[0] + "#/documents")
+    expect(page.get_by_role("heading", name="Search")).to_have_count(0)
+    page.goto(page.url.partition("#")[0] + "#/search?q=river&collection=rivers")
+    expect(question).to_have_value("river")
+    hits(page)
+    assert len(searches) == 2
+
+
 def test_filters_and_options_stand_in_the_address(open_page: OpenPage, complaints: Complaints) -> None:
     complaints.expected.append("status of 404")  # of a service that does not list fields
     page = open_page(QUESTION)

@@ -13,6 +13,9 @@ export interface PathStep {
   by: "question" | "graph" | "words";
   evidence: string | null;
   chunk_id: string | null;
+  /** Ids in the graph; there is none of the question, nor in searches from before they were kept. */
+  from_node?: string | null;
+  to_node?: string | null;
 }
 
 export interface Source {

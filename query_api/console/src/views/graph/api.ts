@@ -1,6 +1,7 @@
 /** What the routes of the graph answer (`/openapi.json` describes them in full). */
 
-import { request, segment } from "../../lib/api.ts";
+import { ApiError, request, segment } from "../../lib/api.ts";
+import type { PathStep as HitStep } from "../../lib/types.ts";
 
 export const NODE_KINDS = ["document", "chunk", "entity", "hand_made"] as const;
 export type NodeKind = (typeof NODE_KINDS)[number];
@@ -18,6 +19,8 @@ export const EDGE_KINDS = {
   hand_made: "made by people",
   /** Not of `/v1/graph`: entities that chunks mention together, as `/v1/entities/{id}` counts them. */
   together: "mentioned together",
+  /** Not of `/v1/graph`: a step of a hit's path that no edge stands for. */
+  step: "step without an edge",
 } as const;
 export type EdgeKind = keyof typeof EDGE_KINDS;
 
@@ -106,12 +109,20 @@ export interface Paths {
   paths: { strength: number; steps: PathStep[] }[];
 }
 
+interface SubgraphOptions {
+  depth?: number;
+  /** Of nodes. */
+  limit?: number;
+  kinds?: EdgeKind[];
+  signal?: AbortSignal;
+}
+
 /** Part of a collection's graph around a node. Throws ApiError. */
 export const subgraph = (
   node: string,
   collection: string,
-  { depth = 1, limit = 200, signal }: { depth?: number; limit?: number; signal?: AbortSignal } = {},
-): Promise<Subgraph> => request("v1/graph", { query: { node, collection, depth, limit }, signal });
+  { depth = 1, limit = 200, kinds, signal }: SubgraphOptions = {},
+): Promise<Subgraph> => request("v1/graph", { query: { node, collection, depth, limit, kinds: kinds?.join() }, signal });
 
 export const entity = (id: string, collection: string, signal?: AbortSignal): Promise<EntityDetail> =>
   request(`v1/entities/${segment(id)}`, { query: { collection, limit: 50 }, signal });
@@ -151,4 +162,28 @@ export async function together(id: string, collection: string, limit: number): P
     }
   }
   return { nodes, edges };
+}
+
+/** A hit as its retrieval keeps it. */
+export interface RetrievedHit {
+  rank: number;
+  chunk_id: string;
+  document_id: string;
+  collection: string;
+  /** Each channel's own rank. */
+  ranks: Record<string, number>;
+  path: HitStep[];
+}
+
+export interface FoundHit {
+  query: string;
+  hit: RetrievedHit;
+}
+
+/** The hit of a retrieval. Throws ApiError, also where the retrieval has no hit of this rank. */
+export async function foundHit(retrieval: string, rank: number): Promise<FoundHit> {
+  const { query, hits } = await request<{ query: string; hits: RetrievedHit[] }>(`v1/retrievals/${segment(retrieval)}`);
+  const hit = hits.find((each) => each.rank === rank);
+  if (hit === undefined) throw new ApiError(404, "No such hit", `The search “${query}” has no hit of rank ${rank}.`);
+  return { query, hit };
 }

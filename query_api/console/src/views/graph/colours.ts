@@ -9,10 +9,12 @@ export interface Colours {
   surface: string;
   faint: string;
   accent: string;
+  path: string;
   font: string;
 }
 
-export const edgeToken = (kind: EdgeKind): string => `--edge-${kind.replaceAll("_", "-")}`;
+export const edgeToken = (kind: EdgeKind): string =>
+  kind === "step" ? "--quiet" : `--edge-${kind.replaceAll("_", "-")}`;
 export const nodeToken = (kind: NodeKind): string => `--node-${kind.replaceAll("_", "-")}`;
 
 export function colours(): Colours {
@@ -27,6 +29,16 @@ export function colours(): Colours {
     surface: value("--surface"),
     faint: value("--border"),
     accent: value("--accent"),
+    path: value("--text"), // nothing else in a picture is of this colour
     font: value("--font"),
   };
+}
+
+/** A colour between two of the tokens, `#rrggbb`: `share` of the first. */
+export function mixed(colour: string, other: string, share: number): string {
+  const channels = [1, 3, 5].map((at) => {
+    const [one, two] = [colour, other].map((each) => Number.parseInt(each.slice(at, at + 2), 16));
+    return Math.round(share * one! + (1 - share) * two!);
+  });
+  return `#${channels.map((channel) => channel.toString(16).padStart(2, "0")).join("")}`;
 }

@@ -19,14 +19,26 @@ export interface EdgeAttributes {
   label: string;
 }
 
+export interface MarkedPath {
+  /** As the legend calls it. */
+  title: string;
+  /** Ids of nodes and keys of edges. */
+  marked: ReadonlySet<string>;
+}
+
 export type Drawn = MultiDirectedGraph<NodeAttributes, EdgeAttributes>;
 
+/** What a page draws at most, and stays quick: where more comes, the edges of the least weight are left out. */
+export const MAX_NODES = 5_000;
+export const MAX_EDGES = 20_000;
 const LABEL_CHARACTERS = 48;
+const NOTHING: ReadonlySet<string> = new Set();
 const BASE_SIZE: Record<NodeKind, number> = { document: 6, entity: 5, hand_made: 6, chunk: 3.5 };
 const LARGEST = 16;
+const ROOMY_UP_TO = 600; // nodes of their full size
 
-export const shorten = (text: string): string =>
-  text.length > LABEL_CHARACTERS ? `${text.slice(0, LABEL_CHARACTERS - 1).trimEnd()}…` : text;
+export const shorten = (text: string, characters = LABEL_CHARACTERS): string =>
+  text.length > characters ? `${text.slice(0, characters - 1).trimEnd()}…` : text;
 
 export const edgeKey = (edge: GraphEdge): string =>
   JSON.stringify([edge.from, edge.to, edge.kind, edge.label ?? ""]);
@@ -38,16 +50,34 @@ export class GraphModel {
   /** Kinds of edges and nodes that are not drawn. */
   muted = $state.raw<ReadonlySet<EdgeKind>>(new Set());
   mutedNodes = $state.raw<ReadonlySet<NodeKind>>(new Set());
-  /** Nodes and edges of the path that is shown. */
-  highlighted = $state.raw<ReadonlySet<string>>(new Set());
+  /** How many nodes and edges came that are not drawn, for there are too many. */
+  leftOut = $state.raw({ nodes: 0, edges: 0 });
+  /** The path that is looked at, and what it is called; all else is drawn faintly. */
+  path = $state.raw<MarkedPath | null>(null);
+  pathShown = $state(true);
 
-  /** Adds what is not there yet; new nodes begin near `origin`. Returns how many nodes came. */
+  /** Nodes and edges of the path that is shown. */
+  get highlighted(): ReadonlySet<string> {
+    return (this.pathShown && this.path?.marked) || NOTHING;
+  }
+
+  mark(path: MarkedPath | null): void {
+    this.path = path;
+    this.pathShown = true;
+  }
+
+  /** Adds what is not there yet, up to the bounds; new nodes begin near `origin`. Returns how many nodes came. */
   add({ nodes, edges }: Pick<Subgraph, "nodes" | "edges">, origin?: string): number {
     const centre = origin !== undefined && this.graph.hasNode(origin) ? this.graph.getNodeAttributes(origin) : null;
     const before = this.graph.order;
     const radius = Math.sqrt(nodes.length + 1) * 4;
+    let nodesLeftOut = 0;
     for (const [index, node] of nodes.entries()) {
       if (this.graph.hasNode(node.id)) continue;
+      if (this.graph.order >= MAX_NODES) {
+        nodesLeftOut += 1;
+        continue;
+      }
       // on a sunflower's spiral: no two at one place, which a layout could not part
       const angle = index * 2.399963;
       const distance = radius * Math.sqrt((index + 1) / (nodes.length + 1));
@@ -60,13 +90,28 @@ export class GraphModel {
         size: BASE_SIZE[node.kind],
       });
     }
-    for (const edge of edges) {
-      const key = edgeKey(edge);
-      if (this.graph.hasEdge(key) || !this.graph.hasNode(edge.from) || !this.graph.hasNode(edge.to)) continue;
-      this.graph.addDirectedEdgeWithKey(key, edge.from, edge.to, { kind: edge.kind, edge, label: edge.label ?? "" });
-    }
+    const edgesLeftOut = this.#addEdges(edges);
+    const { leftOut } = this;
+    this.leftOut = { nodes: leftOut.nodes + nodesLeftOut, edges: leftOut.edges + edgesLeftOut };
     this.#resize();
     return this.graph.order - before;
+  }
+
+  /** Those between nodes that are there. Returns how many had no room. */
+  #addEdges(edges: readonly GraphEdge[]): number {
+    const found = new Map<string, GraphEdge>();
+    for (const edge of edges) {
+      if (!this.graph.hasNode(edge.from) || !this.graph.hasNode(edge.to)) continue;
+      const key = edgeKey(edge);
+      if (!this.graph.hasEdge(key)) found.set(key, edge);
+    }
+    const room = Math.max(0, MAX_EDGES - this.graph.size);
+    let added = [...found];
+    if (added.length > room) added = added.sort(([, a], [, b]) => b.weight - a.weight).slice(0, room);
+    for (const [key, edge] of added) {
+      this.graph.addDirectedEdgeWithKey(key, edge.from, edge.to, { kind: edge.kind, edge, label: edge.label ?? "" });
+    }
+    return found.size - added.length;
   }
 
   hide(id: string): void {
@@ -76,7 +121,8 @@ export class GraphModel {
 
   clear(): void {
     this.graph.clear();
-    this.highlighted = new Set();
+    this.path = null;
+    this.leftOut = { nodes: 0, edges: 0 };
     this.version += 1;
   }
 
@@ -120,14 +166,30 @@ export class GraphModel {
     return counts;
   }
 
-  /** Nodes with many edges are larger. */
+  /** Nodes with many edges are larger, and those of a large graph smaller. */
   #resize(): void {
-    this.graph.updateEachNodeAttributes((id, attributes) => ({
-      ...attributes,
-      size: Math.min(LARGEST, BASE_SIZE[attributes.kind] + 1.4 * Math.log2(1 + this.graph.degree(id))),
-    }));
+    const share = Math.min(1, Math.sqrt(ROOMY_UP_TO / Math.max(1, this.graph.order)));
+    this.graph.forEachNode((id, attributes) => {
+      const size = Math.min(LARGEST, BASE_SIZE[attributes.kind] + 1.4 * Math.log2(1 + this.graph.degree(id)));
+      attributes.size = share * size;
+    });
     this.version += 1;
   }
+}
+
+/** A large graph as it is drawn while it moves: its nodes, and of the edges that are drawn those of the most weight. Nodes
+ *  have the same attributes in both: what moves in one moves in the other. */
+export function sketch(model: GraphModel, edges: number): Drawn {
+  const drawn: Drawn = new MultiDirectedGraph();
+  model.graph.forEachNode((id, attributes) => drawn.addNode(id, attributes));
+  const found = model.graph.mapEdges((key, attributes, from, to) => ({ key, attributes, from, to }));
+  const heaviest = found
+    .filter(({ attributes }) => model.isDrawn(attributes.edge))
+    .sort((a, b) => b.attributes.edge.weight - a.attributes.edge.weight);
+  for (const { key, attributes, from, to } of heaviest.slice(0, edges)) {
+    drawn.addDirectedEdgeWithKey(key, from, to, attributes);
+  }
+  return drawn;
 }
 
 function changed<Kind>(kinds: ReadonlySet<Kind>, kind: Kind, isIn: boolean): ReadonlySet<Kind> {

@@ -6,11 +6,23 @@ import { service } from "../../lib/service.svelte.ts";
 import type { Done, Hit, Meta, Stage } from "../../lib/types.ts";
 import type { Search } from "./parameters.ts";
 
+/** A hit, and the retrieval it came with: each page of a search is one. */
+export type FoundHit = Hit & { retrieval_id: string };
+
+/** The whole answer to a search, to be shown again without asking anew. */
+export interface Answer {
+  search: Search;
+  meta: Meta;
+  stages: Stage[];
+  hits: FoundHit[];
+  done: Done;
+}
+
 export class SearchRun {
   search = $state.raw<Search | null>(null);
   meta = $state.raw<Meta | null>(null);
   stages = $state.raw<Stage[]>([]);
-  hits = $state.raw<Hit[]>([]);
+  hits = $state.raw<FoundHit[]>([]);
   done = $state.raw<Done | null>(null);
   error = $state.raw<ApiError | null>(null);
   running = $state(false);
@@ -44,10 +56,24 @@ export class SearchRun {
     this.dropped = null;
   }
 
+  /** Null where it has not come to its end. */
+  get answer(): Answer | null {
+    const { search, meta, stages, hits, done } = this;
+    return search && meta && done && !this.running && !this.error ? { search, meta, stages, hits, done } : null;
+  }
+
+  /** Shows an answer again. */
+  restore({ search, meta, stages, hits, done }: Answer): void {
+    this.clear();
+    Object.assign(this, { search, meta, stages, hits, done });
+  }
+
   clear(): void {
     this.stop();
     this.search = null;
     this.error = null;
+    this.resumed = 0;
+    this.reset = null;
     this.#forget();
   }
 
@@ -95,7 +121,7 @@ export class SearchRun {
         this.stages = [...this.stages, data as Stage];
         break;
       case "hit":
-        this.hits = [...this.hits, data as Hit];
+        this.hits = [...this.hits, { ...(data as Hit), retrieval_id: this.meta?.retrieval_id ?? "" }];
         break;
       case "done":
         this.done = data as Done;

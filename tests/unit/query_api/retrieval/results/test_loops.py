@@ -2,7 +2,7 @@
 
 import pytest
 
-from query_api.retrieval.results.paths import without_loops
+from query_api.retrieval.results.paths import PathEnd, without_loops
 from schemas.hits import PathEdge
 
 Way = list[tuple[str, str]]
@@ -12,7 +12,17 @@ def edges(*way: tuple[str, str]) -> list[PathEdge]:
     """(edge, target) one after another, from the question."""
     sources = ["question", *(target for _, target in way)]
     return [
-        PathEdge(source=source, edge=edge, target=target, inverse=False, by="graph", evidence=None, chunk_id=None)
+        PathEdge(
+            source=source,
+            edge=edge,
+            target=target,
+            inverse=False,
+            by="graph",
+            evidence=None,
+            chunk_id=None,
+            source_node=f"node of {source}",
+            target_node=f"node of {target}",
+        )
         for source, (edge, target) in zip(sources, way, strict=False)
     ]
 
@@ -44,6 +54,12 @@ def edges(*way: tuple[str, str]) -> list[PathEdge]:
     ],
 )
 def test_a_path_comes_by_nothing_twice_and_goes_on_from_where_it_is(way: Way, title: str, expected: Way) -> None:
-    found = without_loops(edges(*way), title)
+    found = without_loops(edges(*way), PathEnd(title, "wiki/end"))
     assert [(edge.edge, edge.target) for edge in found] == expected
     assert [edge.source for edge in found] == ["question", *(target for _, target in expected[:-1])]
+    assert [edge.source_node for edge in found] == [f"node of {source}" for source in ["question", *before_last(found)]]
+    assert found[-1].target_node == "wiki/end"
+
+
+def before_last(path: list[PathEdge]) -> list[str]:
+    return [edge.target for edge in path[:-1]]

@@ -2,6 +2,7 @@
 comes by nothing twice and ends at its hit."""
 
 import asyncio
+import itertools
 from collections.abc import Iterator
 from concurrent.futures import Executor, ThreadPoolExecutor
 
@@ -15,6 +16,7 @@ from query_api.retrieval.results.paths import WITHIN_DOCUMENT
 from schemas.choices import GraphMethod
 from schemas.graph_delta import ChunkEdge
 from schemas.hits import Hit
+from schemas.ids import entity_id
 from tests.support.fakes.text_stores import Page, world
 from tests.unit.query_api.retrieval.asking import ask
 
@@ -82,6 +84,9 @@ def check(hit: Hit, question: str) -> None:
     assert all(edge.source == edge.target for edge in hit.path if edge.edge in WITHIN_DOCUMENT.values())
     assert len(set(visited)) == len(visited)
     assert all(before.target == edge.source for before, edge in zip(hit.path, hit.path[1:], strict=False))
+    assert all(before.target_node == edge.source_node for before, edge in zip(hit.path, hit.path[1:], strict=False))
+    assert first.source_node is None
+    assert hit.path[-1].target_node == f"{hit.collection}/{hit.document_id}"
     if first.edge == "names":
         assert normalise_text(first.evidence or "") in normalise_text(question)
     elif first.evidence is not None:
@@ -120,6 +125,17 @@ async def test_the_way_to_a_hit(
     ways = [hit.path for hit in answer.hits if hit.title == title]
     assert ways
     assert all([(edge.edge, edge.target, edge.inverse) for edge in path] == way for path in ways)
+
+
+async def test_each_step_leads_to_a_node_of_the_graph(threads: Executor) -> None:
+    made = [
+        Page("1", "PEP 1", [["How it is done."]]),
+        Page("index", "Index", [["PEP 2 requires PEP 1."]], facts=[("PEP 2", "requires", "PEP 1")]),
+    ]
+    answer = await ask(world(made), threads, "What needs PEP 1?", mode="graph")
+    [index] = [hit for hit in answer.hits if hit.title == "Index"]
+    nodes = [None, "wiki/1", entity_id("wiki", "pep 2"), "wiki/index"]
+    assert [(edge.source_node, edge.target_node) for edge in index.path] == list(itertools.pairwise(nodes))
 
 
 async def test_the_way_to_a_passage_beside_one_that_matches(threads: Executor) -> None:
