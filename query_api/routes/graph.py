@@ -195,13 +195,17 @@ def _found(service: Service, node_id: str, collection: str) -> tuple[Explorer, N
     return explorer, place
 
 
+def _beginning(text: str) -> str:
+    text = " ".join(text.split())
+    return text if len(text) <= LABEL_CHARACTERS else f"{text[: LABEL_CHARACTERS - 1].rstrip()}…"
+
+
 def explorer_of(snapshot: Snapshot, catalogue: EntityCatalogue) -> Explorer:
     """Of the graph and what people added to it; it labels chunks by how they begin, entities as the catalogue does."""
     tables = snapshot.text
 
     def labels(chunk_ids: Sequence[str]) -> dict[str, str]:
-        chunks = tables.chunks(chunk_ids)
-        return {chunk_id: " ".join(chunk.text.split())[:LABEL_CHARACTERS] for chunk_id, chunk in chunks.items()}
+        return {chunk_id: _beginning(chunk.text) for chunk_id, chunk in tables.chunks(chunk_ids).items()}
 
     def entity_names(key: int) -> tuple[str, str] | None:
         row = catalogue.row_of(key)
