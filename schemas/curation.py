@@ -26,6 +26,7 @@ from schemas.graph_edits import (
     is_id_of,
 )
 from schemas.ids import DocumentKey
+from schemas.numbers import whole_numbers
 from schemas.repairs import REPAIR, REPAIR_ID, Repair, RepairEvent
 from schemas.replays import REPLAY, REPLAY_ID, Replay, ReplayEvent
 
@@ -91,6 +92,8 @@ class LinkingChoice(BaseModel):
         "highest cosine above `similar_above`; 0, the default, for none. They are looked up as a "
         "search goes: no `relink`.",
     )
+
+    _whole_numbers = whole_numbers("max_related", "max_across")
 
 
 class CollectionLinking(BaseModel):
@@ -161,6 +164,8 @@ class ChunkingChoice(BaseModel):
         None,
         description="ISO 639 code of the rules by which sentences end; `auto` detects each document's.",
     )
+
+    _whole_numbers = whole_numbers("parent_characters", "parent_overlap", "child_characters", "child_overlap")
 
 
 class ExtractionChoice(BaseModel):

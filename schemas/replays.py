@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator, model_valida
 
 from schemas.generations import EVERY_COLLECTION
 from schemas.ids import Position, parse_positions
+from schemas.numbers import whole_numbers
 
 REPLAY = "replay"
 REPLAY_ID = re.compile(r"[0-9a-f]{12}")
@@ -96,6 +97,8 @@ class ReplayRequest(BaseModel):
     since: str | None = Field(None, max_length=64, description="`15m`, `2h`, `7d` ago, or an RFC 3339 time.")
     partition: int | None = Field(None, ge=0, description="Only of this partition.")
     dry_run: bool = Field(False, description="Count what would change, and write nothing.")
+
+    _whole_numbers = whole_numbers("partition")
 
     @model_validator(mode="after")
     def _is_a_range(self) -> "ReplayRequest":

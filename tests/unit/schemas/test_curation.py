@@ -1,6 +1,7 @@
 """Settings of collections on the curation topic: what may be said, and what is refused."""
 
 import pytest
+from pydantic import ValidationError
 
 from schemas.curation import (
     ChunkingChoice,
@@ -63,3 +64,11 @@ def test_what_is_malformed_is_refused_with_its_reason(key: bytes, value: bytes, 
         decode_curation(key, value)
     assert caught.value.reason == reason
     assert "klingon" not in str(caught.value), "a message quotes nothing of the record"
+
+
+def test_a_whole_number_may_be_written_as_a_float_and_no_other_may() -> None:
+    assert LinkingChoice.model_validate_json('{"max_related": 63.0}') == LinkingChoice(max_related=63)
+    assert type(LinkingChoice.model_validate_json('{"max_related": 63.0}').max_related) is int
+    for refused in ("63.5", "true", '"63"', "1e400", "65.0"):
+        with pytest.raises(ValidationError):
+            LinkingChoice.model_validate_json(f'{{"max_related": {refused}}}')
