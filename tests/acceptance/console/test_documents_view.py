@@ -53,7 +53,7 @@ def test_a_file_that_is_dropped_becomes_searchable(open_page: OpenPage, complain
 
 def test_documents_are_found_by_words_and_a_hit_leads_back_to_its_document(open_page: OpenPage) -> None:
     page = open_page("documents?collection=rivers")
-    page.get_by_label("Find documents by words").fill("a canal to the sea")
+    page.get_by_label("Search the texts of documents").fill("a canal to the sea")
     page.get_by_role("button", name="Find", exact=True).click()
     found = hits(page)
     assert found[0] == "Quill"

@@ -71,7 +71,7 @@ def test_a_hit_without_a_path_says_so_and_shows_what_stands_around_it(
 ) -> None:
     page = open_page("search?q=a+heron+pump&collection=rivers&mode=keyword")
     page.get_by_role("link", name="Graph of").first.click()
-    expect(page.locator(".found")).to_contain_text("No path through the graph: keyword found this hit by itself.")
+    expect(page.locator(".found")).to_contain_text("Found by keyword, not through the graph.")
     chunk = console.search(q="a heron pump", collection="rivers", mode="keyword")["hits"][0]["chunk_id"]
     expected = edges_of(console, node=chunk, collection="rivers", limit=300)
     assert expected
@@ -192,6 +192,17 @@ def test_it_is_drawn_in_three_dimensions_too_with_labels(open_page: OpenPage, co
     page.wait_for_function(INK, arg="labels")
     page.get_by_role("button", name="Pause").click()
     expect(page.get_by_role("button", name="Arrange")).to_be_visible()
+
+
+def test_a_name_of_any_collection_is_a_start(open_page: OpenPage, console: Installation) -> None:
+    found = httpx.get(f"{console.url}/v1/entities", params={"collection": "rivers", "limit": 1}, timeout=10).json()
+    entity = found["entities"][0]
+    page = open_page("graph")
+    page.get_by_label("Start from").fill(entity["label"].upper())
+    page.get_by_role("button", name="Show").click()
+    expect(page.locator(".told")).to_contain_text("nodes")
+    assert f"node={entity['id']}" in page.url
+    assert "collection=rivers" in page.url
 
 
 def test_what_is_not_there_is_said(open_page: OpenPage, complaints: Any) -> None:

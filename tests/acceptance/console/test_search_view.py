@@ -61,6 +61,35 @@ def test_keys_walk_the_hits_and_open_them(open_page: OpenPage) -> None:
     expect(page.get_by_role("searchbox", name="Question")).to_have_value("/j")
 
 
+def test_the_key_to_the_question_is_no_part_of_it_and_works_in_every_view(open_page: OpenPage) -> None:
+    page = open_page("usage")
+    expect(page.get_by_role("heading", name="Usage")).to_be_visible()
+    page.keyboard.press("/")
+    question = page.get_by_role("searchbox", name="Question")
+    expect(question).to_be_focused()
+    page.keyboard.type("/a/b")
+    expect(question).to_have_value("a/b")
+
+
+def test_what_nothing_answers_is_said_above_the_nearest_texts(open_page: OpenPage) -> None:
+    page = open_page("search?q=zqxv+plover&collection=rivers")
+    hits(page)
+    expect(page.get_by_text("Nothing here seems to answer the question.")).to_be_visible()
+    page = open_page("search?q=a+heron+pump+lifts+water&collection=rivers")
+    hits(page)
+    expect(page.get_by_text("Nothing here seems to answer the question.")).to_have_count(0)
+
+
+def test_a_hit_opens_its_document_at_the_passage(open_page: OpenPage, console: Installation) -> None:
+    parts = [f"## Lock {n}\n\n" + f"The lock number {n} lifts a barge slowly. " * 40 for n in range(1, 9)]
+    load(console, [{"id": "locks.md", "content": "# Locks\n\n" + "\n\n".join(parts)}], "locks")
+    page = open_page("search?q=lock+number+7&collection=locks&k=1&mode=keyword")
+    page.locator("article h2 a, article h3 a").first.click()
+    wanted = page.locator("section.wanted")
+    expect(wanted).to_contain_text("lock number 7")
+    expect(wanted).to_be_in_viewport()
+
+
 @pytest.mark.parametrize("way", ["g", "link"])
 def test_back_shows_the_same_hits_with_the_same_one_chosen(open_page: OpenPage, way: str) -> None:
     page = open_page("search?q=river&collection=rivers", viewport=SMALL)

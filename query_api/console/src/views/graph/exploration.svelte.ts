@@ -50,7 +50,7 @@ export class Exploration {
     if (this.found === null) return "";
     const { hit } = this.found;
     if (hit.path.length > 0) return inWords(hit.path);
-    return `No path through the graph: ${channelsOf(hit) || "the search"} found this hit by itself. Around it stands what the graph holds.`;
+    return `Found by ${channelsOf(hit) || "the search"}, not through the graph. Around it stands what the graph holds.`;
   }
 
   async begin(start: Start): Promise<void> {
