@@ -141,6 +141,7 @@ RETRIEVALS_SCHEMA = pa.schema(
         pa.field("outcome", pa.string()),
         pa.field("cached", pa.bool_()),
         pa.field("offset", pa.int32()),
+        pa.field("best_confidence", pa.float64()),
         checksum("checksum"),
     ]
 )  # earlier programs lack the nullable columns

@@ -1,4 +1,4 @@
-"""Analytics over the recorded retrievals: popular chunks, frequent queries, zero-result queries, latencies.
+"""Analytics over the recorded retrievals: popular chunks, frequent queries, those that found nothing, latencies.
 
 Counted in one pass and in bounded memory: counters drop their rarer half when they are full, latencies are counted in
 buckets that grow geometrically.
@@ -21,6 +21,7 @@ from schemas.analytics import (
     QueryCount,
 )
 from schemas.clock import rfc3339
+from schemas.hits import UNLIKELY_BELOW
 from schemas.provenance import Feedback
 
 if TYPE_CHECKING:
@@ -136,12 +137,14 @@ class _QueryUse:
 
     count: int = 0
     without_hits: int = 0
+    unlikely: int = 0
     last_ms: int = 0
     text: str = ""
 
-    def add(self, search: "LoggedSearch", *, empty: bool) -> None:
+    def add(self, search: "LoggedSearch", *, empty: bool, unlikely: bool) -> None:
         self.count += 1
         self.without_hits += empty
+        self.unlikely += unlikely
         if search.at_ms >= self.last_ms:
             self.last_ms, self.text = search.at_ms, search.query[:COMPARED_CHARACTERS]
 
@@ -199,40 +202,52 @@ def chunk_impressions(usage: Usage, chunk_id: str) -> ChunkImpressions:
 
 
 def query_analytics(usage: Usage, collection: str | None, since_ms: int | None, limit: int) -> QueryAnalytics:
-    """Frequent queries, zero-result queries and percentiles of latency by mode. Queries that differ only by case and
-    blanks are one."""
+    """Frequent queries, those without hits, those with unlikely hits alone, and percentiles of latency by mode. Queries
+    that differ only by case and blanks are one."""
     outcomes: Counter[str] = Counter()
     cached = 0
     latencies: dict[str, LatencyHistogram] = {}
-    frequent, zero_result = BoundedCounter(_QueryUse, MAX_QUERIES), BoundedCounter(_QueryUse, MAX_QUERIES)
-    without_hits = 0
+    frequent, zero_result, doubtful = (BoundedCounter(_QueryUse, MAX_QUERIES) for _ in range(3))
+    without_hits = all_unlikely = 0
     for search in (each for batch in usage.searches(collection, since_ms) for each in batch):
-        empty = search.outcome == "done" and search.hits == search.offset == 0
+        is_first_page = search.outcome == "done" and search.offset == 0
+        empty = is_first_page and search.hits == 0
+        unlikely = is_first_page and search.best_confidence is not None and search.best_confidence < UNLIKELY_BELOW
         outcomes[search.outcome] += 1
         cached += search.cached
         without_hits += empty
+        all_unlikely += unlikely
         normalised = " ".join(search.query.casefold().split())[:COMPARED_CHARACTERS]
-        for counts in (frequent, zero_result) if empty else (frequent,):
-            counts[normalised].add(search, empty=empty)
+        for counts, counted in ((frequent, True), (zero_result, empty), (doubtful, unlikely)):
+            if counted:
+                counts[normalised].add(search, empty=empty, unlikely=unlikely)
         if search.outcome == "done" and not search.cached and search.seconds is not None:
             latencies.setdefault(search.mode, LatencyHistogram()).add(search.seconds)
     return QueryAnalytics(
         since=None if since_ms is None else rfc3339(since_ms),
         searches=outcomes.total(),
         without_hits=without_hits,
+        unlikely=all_unlikely,
         failed=outcomes["failed"],
         cancelled=outcomes["cancelled"],
         cached=cached,
         frequent=_query_counts(frequent, limit),
         frequent_without_hits=_query_counts(zero_result, limit),
+        frequent_unlikely=_query_counts(doubtful, limit),
         latency={mode: of_mode.summary() for mode, of_mode in sorted(latencies.items())},
-        approximate=frequent.approximate or zero_result.approximate,
+        approximate=any(counts.approximate for counts in (frequent, zero_result, doubtful)),
     )
 
 
 def _query_counts(counts: BoundedCounter[_QueryUse], limit: int) -> list[QueryCount]:
     return [
-        QueryCount(query=use.text, count=use.count, without_hits=use.without_hits, last_seen=rfc3339(use.last_ms))
+        QueryCount(
+            query=use.text,
+            count=use.count,
+            without_hits=use.without_hits,
+            unlikely=use.unlikely,
+            last_seen=rfc3339(use.last_ms),
+        )
         for _, use in islice(counts.most_common(), limit)
     ]
 

@@ -168,6 +168,7 @@ class QueryCount(BaseModel):
     query: str = Field(description="As it was last put; capitals and blanks apart, the same question counts as one.")
     count: int
     without_hits: int
+    unlikely: int = Field(0, description="How often all its hits were `unlikely`.")
     last_seen: str
 
 
@@ -185,11 +186,13 @@ class QueryAnalytics(BaseModel):
     since: str | None
     searches: int
     without_hits: int
+    unlikely: int = Field(0, description="Searches all of whose hits were `unlikely`: next to nothing supports them.")
     failed: int
     cancelled: int
     cached: int
     frequent: list[QueryCount]
     frequent_without_hits: list[QueryCount]
+    frequent_unlikely: list[QueryCount] = Field(description="Those all of whose hits were `unlikely`.")
     latency: dict[Mode, Latency]
     approximate: bool = False
 

@@ -38,7 +38,8 @@ class ShownChunk:
 
 
 class LoggedSearch(NamedTuple):
-    """`offset`: hits skipped by pagination; `seconds` is None for retrievals recorded by an earlier program."""
+    """`offset`: hits skipped by pagination; `best_confidence`: that of the surest hit, None where none has one. Of
+    retrievals recorded by an earlier program it is None, as `seconds` is."""
 
     query: str
     mode: str
@@ -48,6 +49,7 @@ class LoggedSearch(NamedTuple):
     seconds: float | None
     outcome: str
     cached: bool
+    best_confidence: float | None = None
 
 
 class UsageTables:
@@ -82,14 +84,14 @@ class UsageTables:
 
     def searches(self, collection: str | None, since_ms: int | None) -> Iterator[list[LoggedSearch]]:
         """The searches in this collection, or all, batch by batch."""
-        columns = ["query", "mode", "at_ms", "chunk_ids", "seconds", "outcome", "cached", "offset"]
+        columns = ["query", "mode", "at_ms", "chunk_ids", "seconds", "outcome", "cached", "offset", "best_confidence"]
         for batch in self._retrievals(columns, collection, since_ms, None):
             counts = pa.compute.list_value_length(batch["chunk_ids"]).to_pylist()
-            names = ("query", "mode", "at_ms", "offset", "seconds", "outcome", "cached")
-            rows = zip(*(batch[name].to_pylist() for name in names), counts, strict=True)
+            names = ("query", "mode", "at_ms", "offset", "seconds", "outcome", "cached", "best_confidence")
+            rows = zip(*(_values(batch, name) for name in names), counts, strict=True)
             yield [
-                LoggedSearch(query, mode, at_ms, hits, offset or 0, seconds, outcome or "done", bool(cached))
-                for query, mode, at_ms, offset, seconds, outcome, cached, hits in rows
+                LoggedSearch(query, mode, at_ms, hits, offset or 0, seconds, outcome or "done", bool(cached), best)
+                for query, mode, at_ms, offset, seconds, outcome, cached, best, hits in rows
             ]
 
     def feedback_on_retrieval(self, retrieval_id: str) -> list[Feedback]:
@@ -130,13 +132,19 @@ class UsageTables:
         if collection is not None:
             conditions.append(col("collection") == lit(collection))
         with read_errors(RETRIEVALS):
-            query = self._connection.open_table(RETRIEVALS).search()
+            table = self._connection.open_table(RETRIEVALS)
+            query = table.search()
             if chunk_id is not None:
                 quoted = chunk_id.replace("'", "''")
                 query = query.where(f"array_has(chunk_ids, '{quoted}')")
             elif conditions:
                 query = query.where(reduce(and_, conditions))
-            yield from query.select(columns).to_batches(batch_size=BATCH_ROWS)
+            kept = set(table.schema.names)  # an earlier program's lacks some until the worker has opened it
+            yield from query.select([name for name in columns if name in kept]).to_batches(batch_size=BATCH_ROWS)
+
+
+def _values(batch: pa.RecordBatch, column: str) -> list[Any]:
+    return batch[column].to_pylist() if column in batch.schema.names else [None] * batch.num_rows
 
 
 def _shown(batch: pa.RecordBatch, chunk_id: str | None) -> list[ShownChunk]:

@@ -145,6 +145,9 @@ def retrievals_table(retrievals: Iterable[tuple[str, Retrieval]]) -> pa.Table:
                 "outcome": retrieval.outcome,
                 "cached": retrieval.cached,
                 "offset": retrieval.parameters.get("offset"),
+                "best_confidence": max(
+                    (hit.confidence for hit in retrieval.hits if hit.confidence is not None), default=None
+                ),
             }
             for retrieval_id, retrieval in unique.items()
         ],

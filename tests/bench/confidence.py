@@ -42,10 +42,9 @@ from query_api.index.text.snapshot import TextReader
 from query_api.retrieval import confidence
 from query_api.retrieval.confidence import FEATURES, WITHOUT_MEANING, FittedWay, fitted_judge
 from query_api.retrieval.pipeline import search
-from query_api.retrieval.results.hits import UNLIKELY_BELOW
 from query_api.retrieval.search_context import SearchBudgets, SearchSettings
 from schemas.choices import Mode
-from schemas.hits import Hit
+from schemas.hits import UNLIKELY_BELOW, Hit
 from schemas.search import SearchRequest
 from schemas.settings import EmbeddingSettings
 

@@ -17,13 +17,12 @@ from query_api.retrieval.results.mentioned import with_mentioned
 from query_api.retrieval.results.paths import PathBuilder
 from query_api.retrieval.search_context import TEXTS_OF_HITS, gather_or_cancel, read_texts
 from query_api.retrieval.subqueries import MergedRanking
-from schemas.hits import Hit, HitSource, TextSpan
+from schemas.hits import UNLIKELY_BELOW, Hit, HitSource, TextSpan
 from schemas.ids import DocumentKey
 from schemas.search import CONTEXT_CHUNKS, SearchRequest
 
 FIRST_HITS = 20  # read and sent before the rest of a long page
 BATCH_HITS = 200
-UNLIKELY_BELOW = 0.01  # as are, among the first ten of 1,320 questions of nine sets, 103 of 1,922 answers, 23 % of hits
 
 
 def batches(count: int) -> Iterator[tuple[int, int]]:

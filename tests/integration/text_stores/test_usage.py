@@ -16,7 +16,7 @@ from schemas.provenance import Retrieval, encode_retrieval
 from tests.support.fakes.usage import made_feedback, made_retrieval
 from tests.support.fixtures.text_rows import DIMENSION
 
-LATER = ("ranks", "seconds", "outcome", "cached", "offset")
+LATER = ("ranks", "seconds", "outcome", "cached", "offset", "best_confidence")
 
 
 def keep(writer: LanceWriter, *retrievals: Retrieval) -> None:
@@ -75,7 +75,9 @@ def test_a_table_of_an_earlier_program_gets_the_columns_it_lacks(generation: Gen
         "chunk_ids": ["a"], "body": encode_retrieval(before),
     }  # fmt: skip
     generation.lance_dir.mkdir(parents=True, exist_ok=True)
-    lancedb.connect(generation.lance_dir).create_table(RETRIEVALS, pa.Table.from_pylist([row], schema=old))
+    connection = lancedb.connect(generation.lance_dir)
+    connection.create_table(RETRIEVALS, pa.Table.from_pylist([row], schema=old))
+    assert [each.best_confidence for found in UsageTables(connection).searches(None, None) for each in found] == [None]
     writer = LanceWriter.open(generation, DIMENSION)
     keep(writer, made_retrieval("later", ["a"], 2))
     writer.close()
@@ -83,7 +85,11 @@ def test_a_table_of_an_earlier_program_gets_the_columns_it_lacks(generation: Gen
     assert [each.query for each in usage.newest(None, None, None, 9)] == ["later", "before"]
     counts = [(each.count, each.ranked) for found in usage.shown_chunks(None, "a") for each in found]
     assert (sum(count for count, _ in counts), sum(ranked for _, ranked in counts)) == (2, 1)
-    assert sorted(str(each.seconds) for found in usage.searches(None, None) for each in found) == ["0.02", "None"]
+    searches = [each for found in usage.searches(None, None) for each in found]
+    assert sorted((str(each.seconds), str(each.best_confidence)) for each in searches) == [
+        ("0.02", "0.7"),
+        ("None", "None"),
+    ]
 
 
 def test_a_table_with_other_columns_is_refused(generation: Generation) -> None:

@@ -30,11 +30,9 @@ class InMemoryUsage:
     def searches(self, collection: str | None, since_ms: int | None) -> Iterator[list[LoggedSearch]]:
         for each in self._of(collection, since_ms):
             offset = each.parameters.get("offset", 0)
-            yield [
-                LoggedSearch(
-                    each.query, each.mode, each.at_ms, len(each.hits), offset, each.seconds, each.outcome, each.cached
-                )
-            ]
+            best = max((hit.confidence for hit in each.hits if hit.confidence is not None), default=None)
+            how = (each.seconds, each.outcome, each.cached, best)
+            yield [LoggedSearch(each.query, each.mode, each.at_ms, len(each.hits), offset, *how)]
 
     def feedback_on_retrieval(self, retrieval_id: str) -> list[Feedback]:
         return [each for each in self.feedback if each.retrieval_id == retrieval_id]
@@ -54,7 +52,13 @@ _made = Counter[str]()
 
 
 def made_retrieval(
-    query: str = "who?", chunk_ids: Sequence[str] = (), at_ms: int = 0, *, first_rank: int = 1, **more: object
+    query: str = "who?",
+    chunk_ids: Sequence[str] = (),
+    at_ms: int = 0,
+    *,
+    first_rank: int = 1,
+    confidence: float = 0.7,
+    **more: object,
 ) -> Retrieval:
     """A retrieval whose hits are these chunks, in this order, from this rank on."""
     _made["retrieval"] += 1
@@ -77,7 +81,7 @@ def made_retrieval(
                 score=1 / rank,
                 scores={"vector": 0.5},
                 ranks={"vector": rank},
-                confidence=0.7,
+                confidence=confidence,
             )
             for rank, chunk_id in enumerate(chunk_ids, first_rank)
         ],

@@ -58,8 +58,22 @@ async def test_queries_tell_what_is_asked_in_vain_and_how_long_it_takes(running:
     assert (told["searches"], told["without_hits"], told["failed"], told["cached"]) == (6, 1, 1, 1)
     assert [(each["query"], each["count"]) for each in told["frequent"]][:2] == [("the  RIVER", 2), ("the sea", 2)]
     assert [(each["query"], each["count"]) for each in told["frequent_without_hits"]] == [("the sea", 1)]
+    assert (told["unlikely"], told["frequent_unlikely"]) == (0, [])
     assert told["latency"]["hybrid"]["searches"] == 3
     assert abs(told["latency"]["hybrid"]["p99"] - 0.2) < 0.003
     only = (await running.get("/v1/analytics/queries", collection="b")).json()
     assert list(only["latency"]) == ["vector"]
     assert problem(await running.get("/v1/analytics/queries", since="soon"))["status"] == 422
+
+
+async def test_queries_tell_what_finds_unlikely_hits_alone(running: Running) -> None:
+    usage = running.engine.reader.usage
+    usage.retrievals += [
+        made_retrieval("zqxv plover", ["c", "d"], 1_000, confidence=0.004),
+        made_retrieval("Zqxv  Plover", ["c", "d"], 2_000, confidence=0.009),
+        made_retrieval("zqxv plover", ["c", "d"], 3_000, confidence=0.004, first_rank=11),
+        made_retrieval("the river", ["c"], 4_000, confidence=0.01),
+    ]
+    told = (await running.get("/v1/analytics/queries")).json()
+    assert (told["searches"], told["without_hits"], told["unlikely"]) == (4, 0, 2)
+    assert [(each["query"], each["unlikely"]) for each in told["frequent_unlikely"]] == [("Zqxv  Plover", 2)]
