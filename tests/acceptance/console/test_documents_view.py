@@ -80,10 +80,13 @@ def test_a_delete_takes_a_hit_away_and_undo_brings_the_file_back(open_page: Open
     deleted = page.get_by_role("status", name="Deleted")
     expect(deleted).to_contain_text("Deleted The lock.")
     expect(deleted).not_to_contain_text("do not come back")
+    added = page.get_by_role("list", name="Added").get_by_role("listitem")
+    expect(added).to_contain_text(["deleted"])
     assert search(page, "a lock lifts boats", "undone") == []
     page.go_back()
     deleted.get_by_role("button", name="Undo").click()
     expect(deleted).to_contain_text("The lock is back.")
+    expect(added).to_contain_text(["searchable, and in the graph"])
     assert search(page, "a lock lifts boats", "undone") == ["The lock"]
 
 

@@ -45,6 +45,7 @@ export class Deletion {
       const status = await statusAfter(this.id, this.collection, token, (each) => each.status === "deleted");
       if (status?.status !== "deleted") throw new Error(status?.message ?? "It was written again meanwhile.");
       this.state = "deleted";
+      uploads.noteDeleted(this.id, this.collection);
     } catch (failure) {
       this.#fail(failure);
     }

@@ -39,6 +39,8 @@ export class Upload {
   /** Seconds from the beginning of the request to each stage. */
   seconds = $state.raw<Partial<Record<Stage, number>>>({});
   dropped = $state(false);
+  /** Here, after it was published. */
+  deleted = $state(false);
   /** Of its record in the log, once it is there. */
   position: string | null = null;
   #begun = 0;
@@ -130,6 +132,21 @@ class Uploads {
       this.#waiting.push({ upload, finished: () => resolve(upload) });
       this.#next();
     });
+  }
+
+  /** The newest of each document. */
+  get newest(): Upload[] {
+    const seen = new Set<string>();
+    return this.list.filter(({ content: { id, collection } }) => {
+      const key = `${collection}/${id}`;
+      return !seen.has(key) && seen.add(key);
+    });
+  }
+
+  noteDeleted(id: string, collection: string): void {
+    for (const each of this.list) {
+      if (each.content.id === id && each.content.collection === collection) each.deleted = true;
+    }
   }
 
   clear(): void {
