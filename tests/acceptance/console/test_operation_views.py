@@ -174,6 +174,7 @@ def test_entities_are_listed_by_name_and_a_node_is_made(open_page: OpenPage, con
 
 def test_reviews_are_decided_by_keys_and_taken_back(open_page: OpenPage, console: Installation) -> None:
     load(console, TWINS, "twins")
+    await_entities(console)
     waiting = f"{console.url}/v1/reviews?collection=twins"
     wait_until(lambda: httpx.get(waiting, timeout=10).json().get("total") == 2, "two pairs wait for a decision", 90)
     page = open_page("entities?collection=twins&tab=reviews")
