@@ -21,7 +21,7 @@ from schemas.analytics import (
     QueryCount,
 )
 from schemas.clock import rfc3339
-from schemas.hits import UNLIKELY_BELOW
+from schemas.hits import is_unlikely
 from schemas.provenance import Feedback
 
 if TYPE_CHECKING:
@@ -212,7 +212,7 @@ def query_analytics(usage: Usage, collection: str | None, since_ms: int | None, 
     for search in (each for batch in usage.searches(collection, since_ms) for each in batch):
         is_first_page = search.outcome == "done" and search.offset == 0
         empty = is_first_page and search.hits == 0
-        unlikely = is_first_page and search.best_confidence is not None and search.best_confidence < UNLIKELY_BELOW
+        unlikely = is_first_page and is_unlikely(search.best_confidence)
         outcomes[search.outcome] += 1
         cached += search.cached
         without_hits += empty

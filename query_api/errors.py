@@ -14,7 +14,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from indexer.errors import DamagedStore, TransientStoreError
 from schemas.errors import MalformedEvent
-from schemas.refusals import explanation, is_explained
+from schemas.refusals import explanation_fields, is_explained
 
 MEDIA_TYPE = "application/problem+json"
 DAMAGED_RETRY_SECONDS = 60  # until it is repaired
@@ -84,10 +84,7 @@ def refused_event(error: MalformedEvent) -> ApiProblem:
 
 def explained(reason: str) -> dict[str, str]:
     """The members of a problem that say why a document was refused, for programs and for people."""
-    if not is_explained(reason):
-        return {"reason": reason}
-    title, advice = explanation(reason)
-    return {"reason": reason, "reason_title": title, "advice": advice}
+    return explanation_fields(reason) if is_explained(reason) else {"reason": reason}
 
 
 def log_unavailable(detail: str) -> ApiProblem:

@@ -14,6 +14,10 @@ UNLIKELY_BELOW = 0.01
 the hits and 103 of 1,922 answers."""
 
 
+def is_unlikely(confidence: float | None) -> bool:
+    return confidence is not None and confidence < UNLIKELY_BELOW
+
+
 class NamedInQuestion(BaseModel):
     """A title or an entity that the question names."""
 

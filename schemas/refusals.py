@@ -104,3 +104,9 @@ def is_explained(reason: str) -> bool:
 def explanation(reason: str) -> Explanation:
     """Of a reason that is none of ours, as another program may have written it: that the record was refused."""
     return _BY_NAME.get(reason, Explanation("Refused", "The message says why: correct it and send it again."))
+
+
+def explanation_fields(reason: str) -> dict[str, str]:
+    """The reason with its explanation, by the names that answers have for them."""
+    title, advice = explanation(reason)
+    return {"reason": reason, "reason_title": title, "advice": advice}

@@ -19,7 +19,7 @@ from schemas.dead_letters import (
 )
 from schemas.errors import MalformedEvent
 from schemas.events import DocumentUpsert, decode_document_event
-from schemas.refusals import explanation
+from schemas.refusals import explanation_fields
 from schemas.settings import LimitSettings
 
 NO_LIMITS = LimitSettings(max_document_bytes=2**62, max_metadata_bytes=2**62)
@@ -97,9 +97,7 @@ def _summary(record: LetterRecord) -> dict[str, Any]:
         "key": None if record.key is None else escaped(record.key, KEY_BYTES),
         "source": source_of(error),
         "stage": error.get(CONNECT_PREFIX + "stage", "unknown"),
-        "reason": reason_of(record),
-        "reason_title": explanation(reason_of(record)).title,
-        "advice": explanation(reason_of(record)).advice,
+        **explanation_fields(reason_of(record)),
         "message": error.get(CONNECT_PREFIX + "exception.message", ""),
         "at": rfc3339(record.timestamp_ms),
         "bytes": None if record.value is None else len(record.value),

@@ -11,7 +11,7 @@ from cachetools import FIFOCache
 from schemas.api import DocumentStatus
 from schemas.ids import DocumentKey, Position, format_positions
 from schemas.receipts import Outcome, Receipt
-from schemas.refusals import explanation
+from schemas.refusals import explanation_fields
 
 if TYPE_CHECKING:
     from indexer.schema import DocumentRow
@@ -154,8 +154,7 @@ def _without_effect(here: dict[str, Any], receipt: Receipt) -> DocumentStatus:
     here = here | {"position": f"{receipt.partition}:{receipt.offset}", "final": True}
     if receipt.outcome == "dead_lettered":
         reason = receipt.reason or "unknown"
-        title, advice = explanation(reason)
-        here |= {"reason": reason, "reason_title": title, "advice": advice}
+        here |= explanation_fields(reason)
         return DocumentStatus(**here, status="dead_lettered", message=receipt.message or reason)
     here["version"] = receipt.version
     message = (

@@ -33,7 +33,7 @@ from schemas.frames import EVENT_STREAM
 from schemas.ids import DocumentKey
 from schemas.limits import MAX_LINK_CHARACTERS, MAX_LINKS, MAX_TITLE_CHARACTERS, MAX_URI_CHARACTERS
 from schemas.receipts import TOKEN_PATTERN
-from schemas.refusals import explanation
+from schemas.refusals import explanation, explanation_fields
 
 if TYPE_CHECKING:
     from indexer.read.rows import PassageRow
@@ -236,11 +236,6 @@ def _summary(service: Service, row: "DocumentRow") -> dict[str, Any]:
 def _refused(letter: KnownLetter | None) -> NewerRefused | None:
     if letter is None:
         return None
-    title, advice = explanation(letter.reason)
     return NewerRefused(
-        dead_letter=str(letter.position),
-        reason=letter.reason,
-        reason_title=title,
-        advice=advice,
-        at=rfc3339(letter.timestamp_ms),
+        dead_letter=str(letter.position), at=rfc3339(letter.timestamp_ms), **explanation_fields(letter.reason)
     )
