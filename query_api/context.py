@@ -265,7 +265,7 @@ class Service:
             return (
                 self.snapshot() if positions is None else await self.reach(positions, search.wait_seconds, graph=graph)
             )
-        snapshot = snapshot_of_page(search, search.cursor, self.pinned, self.snapshot().generation)
+        snapshot = snapshot_of_page(search, search.cursor, self.pinned)
         if reads_tables(search, snapshot) and not await self.read(snapshot.text.is_kept):
             raise snapshot_gone()
         if positions is not None and not covers(snapshot, positions, graph=graph):

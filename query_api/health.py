@@ -49,8 +49,7 @@ def _notes(service: Service) -> Iterator[str]:
     )
     if snapshots.current is not None and snapshots.problem:
         yield snapshots.problem
-    if damage := snapshots.damage.sentence():
-        yield damage
+    yield from filter(None, (snapshots.catching_up, snapshots.damage.sentence()))
     if encoder is not None and encoder.problem:
         yield f"{encoder.problem} Searches go on by words and by the graph, without vectors."
     if reranker is not None and reranker.problem:

@@ -86,8 +86,10 @@ class GenerationComparison(BaseModel):
 class Build(BaseModel):
     """How far the build of a generation is; the file `build.json` in its folder.
 
-    `records` and `of_records` count offsets of the documents topic, compacted ones included. `seconds` is the time that
-    was worked on it, over restarts. `problem` is why it does not get on, or why it was not switched in.
+    `state` is `ready` only while it follows the log closely: one that falls behind is `building` again, and `ready_ms`
+    says that it was complete before. `reached` has the last offset stored, by partition of the documents topic.
+    `records` and `of_records` count offsets of that topic, compacted ones included. `seconds` is the time that was
+    worked on it, over restarts. `problem` is why it does not get on, or why it was not switched in.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -100,6 +102,7 @@ class Build(BaseModel):
     seconds: float = 0.0
     records: int = 0
     of_records: int = 0
+    reached: dict[int, int] = Field(default_factory=dict)
     chunks: int = 0
     ready_ms: int | None = None
     problem: str | None = None
@@ -140,11 +143,11 @@ class BuildProgress(BaseModel):
 
 class GenerationShown(BaseModel):
     """`live`: it is served. `ordered`: the worker has not begun. `building`, `failed`: see `progress` and `problem`.
-    `ready`: complete, and it follows the log. `kept`: complete when it was last worked on; switching to it first brings
-    it up to date."""
+    `ready`: complete, and it follows the log. `behind`: it was complete, and catches up with the log, which a switch
+    waits for. `kept`: complete when it was last worked on; switching to it first brings it up to date."""
 
     name: str
-    state: Literal["live", "ordered", "building", "ready", "failed", "kept"]
+    state: Literal["live", "ordered", "building", "ready", "behind", "failed", "kept"]
     reason: str | None = None
     base: str | None = Field(None, description="The generation that was live when it was ordered.")
     switches: bool = Field(False, description="It is switched to as soon as it is ready.")
@@ -176,7 +179,11 @@ class SwitchRequest(BaseModel):
 
 
 class GenerationAccepted(BaseModel):
-    """The order is in the log; `GET /v1/generations/{name}` tells how far it is."""
+    """The order is in the log; `GET /v1/generations/{name}` reports how far it is."""
 
     name: str
+    records_behind: int | None = Field(
+        None, description="Of a switch: records of the log that this generation has yet to read. Null if not known."
+    )
+    seconds_left: float | None = Field(None, description="Until it has read them, by its mean rate so far.")
     position: str = Field(description="`<partition>:<offset>` on the curation topic.", examples=["0:3"])

@@ -32,7 +32,7 @@ from streams.settings import WorkerSettings
 from streams.supervisor.data_directory import WORKER_LOCK, locked, make_directory, set_umask
 
 STOP_SECONDS = 9.0
-BUILD_NICENESS = 10  # what people wait for goes first
+BUILD_NICENESS = 5  # what people wait for goes first; beside one busy thread a build still gets a quarter of a core
 GC_THRESHOLDS = (50_000, 20, 100)
 _CHATTY = {
     "aiokafka": logging.ERROR,
@@ -82,7 +82,7 @@ async def _live(settings: WorkerSettings, build: str | None = None) -> int:
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
     log.info("worker starting")
     context = WorkerContext(settings, build)
-    host = generation_host(settings) if build is None else None
+    host = generation_host(settings, context) if build is None else None
     heartbeat = context.heartbeat
     beating = asyncio.create_task(heartbeat.run())
     stopping = asyncio.create_task(stop.wait())
@@ -105,7 +105,9 @@ async def _live(settings: WorkerSettings, build: str | None = None) -> int:
         if hosting is not None:
             hosting.cancel()
         await asyncio.wait({life} if hosting is None else {life, hosting})
+        stopping_build = asyncio.create_task(_stop_build(host, log))
         all_ended = await _closed(context, log)
+        await stopping_build
         beating.cancel()
         await asyncio.wait({beating})
         heartbeat.stopped()
@@ -170,8 +172,8 @@ def _live_generation(settings: WorkerSettings) -> Generation | None:
         return None
 
 
-def generation_host(settings: WorkerSettings) -> GenerationHost:
-    """What carries out orders about generations of this data directory."""
+def generation_host(settings: WorkerSettings, live: WorkerContext) -> GenerationHost:
+    """What carries out orders about generations of this data directory, beside the worker that runs the live one."""
     data_dir = settings.storage.data_dir.absolute()
     names = TopicNames(settings.kafka.topic_prefix)
     skipped = SkippedBatches(lambda: settings.kafka, names.curation)
@@ -190,7 +192,7 @@ def generation_host(settings: WorkerSettings) -> GenerationHost:
     def forget_topic(name: str) -> None:
         delete_topics(settings.kafka, [names.graph(name)])
 
-    return GenerationHost(data_dir, topic, start_build, forget_topic)
+    return GenerationHost(data_dir, topic, live, start_build, forget_topic)
 
 
 async def _run(context: WorkerContext) -> None:
@@ -199,6 +201,15 @@ async def _run(context: WorkerContext) -> None:
     context.is_running = True
     tune_gc(GC_THRESHOLDS)
     await context.failure
+
+
+async def _stop_build(host: GenerationHost | None, log: Any) -> None:
+    if host is None:
+        return
+    try:
+        await host.close()
+    except Exception as error:  # the edge of the process: it ends all the same, and the build with it
+        log.exception("the build did not stop", error=f"{type(error).__name__}: {error}")
 
 
 async def _closed(context: WorkerContext, log: Any) -> bool:

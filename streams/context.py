@@ -84,6 +84,8 @@ class WorkerContext:
         self.is_running = False
         self._skipped = SkippedBatches(lambda: settings.kafka, self._names.curation)
         self._commit_lock = asyncio.Lock()  # whoever contributes to the graph takes it
+        self._is_paused = False
+        self._indexer: DocumentIndexer | None = None
         self._max_contribution_bytes = settings.kafka.max_graph_record_bytes - _GRAPH_RECORD_OVERHEAD_BYTES
         self._cleanup = AsyncExitStack()
         self._background: list[asyncio.Task[None]] = []
@@ -149,6 +151,24 @@ class WorkerContext:
         """Nothing is indexed, and all goes on else, until another generation can be run."""
         self._health.stand_by(why)
         self._log.warning("standing by", why=why)
+
+    async def pause(self) -> Mapping[int, int]:
+        """From the next commit's end on nothing is committed, until `resume`; the last offset of the documents topic
+        stored, by partition."""
+        await self._commit_lock.acquire()
+        self._is_paused = True
+        return self._reached()
+
+    def resume(self) -> None:
+        """Let commits go on; nothing where they were not paused."""
+        if self._is_paused:
+            self._is_paused = False
+            self._commit_lock.release()
+
+    def _reached(self) -> dict[int, int]:
+        """Nothing before the stores are open."""
+        reached = {} if self._indexer is None else self._indexer.reached
+        return {partition: stored.offset for partition, stored in reached.items()}
 
     async def aclose(self) -> None:
         """Cancel what is running, make a last snapshot, close the stores. Every step is tried."""
@@ -279,7 +299,8 @@ class WorkerContext:
         vectors = self._role.vectors(generation, stores.vectors)
         builder = self._builder(parsers, encoder, vectors, stores, collection_settings)
         partition_of = murmur2_partition(topics[names.documents].partitions)
-        indexer = self._indexer(generation, stores, producer, collection_settings, builder, partition_of)
+        indexer = self._document_indexer(generation, stores, producer, collection_settings, builder, partition_of)
+        self._indexer = indexer
         missed_deletes = self._missed_deletes(generation, stores, producer)
         await missed_deletes.find(stores.reached, topics[names.documents].delete_retention_ms)
         if missed_deletes.were_found:
@@ -312,7 +333,7 @@ class WorkerContext:
         attach("provenance", names.provenance, provenance_agent.run, worker.batch_records, slow)
         app.on_partitions_assigned.connect(self._on_assigned, weak=False)  # type: ignore[arg-type]  # Faust's own stub
 
-    def _indexer(
+    def _document_indexer(
         self,
         generation: Generation,
         stores: OpenStores,
@@ -388,6 +409,7 @@ class WorkerContext:
             base=current_generation(self._role.data_dir),
             documents_log=documents_log,
             progress=self._progress,
+            reached=self._reached,
             lag_seconds=lambda: (watchdog.lag_seconds or {}).get(documents.STAGE),
             graph_is_current=stores.graph_is_current,
             make_snapshot=snapshots.make,

@@ -114,12 +114,12 @@ class LanceSnapshot:
         self.opened_at = opened_at
 
     def is_kept(self) -> bool:
-        """Whether the writer still keeps the versions of these tables; for a while after the next ones it does."""
+        """Whether the writer still keeps the versions of these tables, for a while after the next ones; False where the
+        tables are gone with their generation."""
         for name in (DOCUMENTS, PASSAGES, CHUNKS):
             with store_errors(f"look for the version of {name}"):
-                newest = self._connection.open_table(name)
                 try:
-                    newest.checkout(self.table_versions[name])
+                    self._connection.open_table(name).checkout(self.table_versions[name])
                 except ValueError:
                     return False
         return True

@@ -83,10 +83,12 @@ def switch_generation(
     url: Url = None,
     data_dir: DataDir = None,
 ) -> None:
-    """Make a generation the live one. One that was kept is brought up to date first."""
+    """Make a generation the live one. One that was kept or is behind is brought up to date first."""
     with closing(service_client(url, data_dir)) as client:
         client.post(f"/v1/generations/{name}/switch", json.dumps({"force": force}).encode())
-        generation = _followed(client, name, switch=True, shown=not as_json) if wait else _get(client, name)
+        generation = (
+            _followed(client, name, switch=True, force=force, shown=not as_json) if wait else _get(client, name)
+        )
     _print(generation, as_json=as_json)
 
 
@@ -111,7 +113,7 @@ def _get(client: "ServiceClient", name: str) -> Generation:
     return client.get(f"/v1/generations/{name}")
 
 
-def _followed(client: "ServiceClient", name: str, *, switch: bool, shown: bool) -> Generation:
+def _followed(client: "ServiceClient", name: str, *, switch: bool, shown: bool, force: bool = False) -> Generation:
     """The generation when it is live, or ready and nobody switches to it by itself. Raises Failure."""
     deadline = time.monotonic() + ORDER_SECONDS
     try:
@@ -122,7 +124,7 @@ def _followed(client: "ServiceClient", name: str, *, switch: bool, shown: bool) 
                 show(generation)
                 if state == "live" or (state == "ready" and not switch):
                     return generation
-                if state == "failed" or (state == "ready" and problem):
+                if state == "failed" or (state == "ready" and problem and not force):
                     raise Failure(f"Generation {name} was not switched to. {problem}")
                 if state == "ordered" and time.monotonic() > deadline:
                     raise Failure(
@@ -213,7 +215,7 @@ def _show_list(console: "PlainConsole", answer: dict[str, Any]) -> None:
         parts = [f"{each['name']:<14} {each['state']:<9}", _size(each) if each["bytes"] else ""]
         if each["pipeline"] is not None:
             parts.append(f"{each['pipeline']['embedding_model']}, chunks of {each['pipeline']['chunk_characters']}")
-        if each["progress"] is not None and each["state"] == "building":
+        if each["progress"] is not None and each["state"] in ("building", "behind"):
             parts.append(_progress_text(each["progress"]))
         parts += [text for text in (each["reason"], each["problem"]) if text]
         console.print("  ".join(filter(None, parts)), highlight=False, markup=False)

@@ -2,7 +2,8 @@
 
 One immutable snapshot at a time, text and graph, replaced as a whole. The text tables are refreshed after each receipt,
 and every two seconds without one; the graph is a base from the newest snapshot file plus the tail of the graph topic.
-A switch of `CURRENT` opens the other generation beside this one before it takes its place.
+A switch of `CURRENT` opens the other generation beside this one; it takes its place once it shows all that is served,
+so that positions never go back.
 """
 
 import asyncio
@@ -35,7 +36,6 @@ log = structlog.get_logger(__name__)
 DEBOUNCE_SECONDS = 0.004
 CATCH_UP_REFRESH_SECONDS = 0.03
 CATCH_UP_SECONDS = 3.0
-SWITCH_SECONDS = 30.0
 WAITED_FOR_REFRESH_SECONDS = 0.1
 RECEIPTS_PER_PARTITION = 1_000
 
@@ -77,6 +77,7 @@ class SnapshotManager:
         awaited, with the name of the live generation and the manifest of another, before that takes its place."""
         self.current: Snapshot | None = None
         self.served: ServedGeneration | None = None
+        self._next: ServedGeneration | None = None  # catching up with `served`, whose place it takes
         self.problem: str | None = "The stores are being opened."
         self.receipts = RecentReceipts()
         self.on_receipt: Callable[[Receipt], None] = lambda _: None
@@ -119,6 +120,16 @@ class SnapshotManager:
         """Since the snapshot was last known to show all that the tables hold."""
         return time.monotonic() - self._checked_at
 
+    @property
+    def catching_up(self) -> str | None:
+        """A sentence while the current generation shows less than the one that is served before it; else None."""
+        if self._next is None or self.served is None:
+            return None
+        return (
+            f"Generation {self._next.generation.name} is live and catches up with what is served; searches are "
+            f"answered from {self.served.generation.name} until then."
+        )
+
     def applied(self) -> dict[str, Mapping[int, int]]:
         """The last offsets that searches show, of each topic that is followed."""
         snapshot, served = self.current, self.served
@@ -146,8 +157,9 @@ class SnapshotManager:
             tailing.cancel()
             watching.cancel()
             curating.cancel()
-            if self.served is not None:
-                await self.served.stop()
+            for opened in (self.served, self._next):
+                if opened is not None:
+                    await opened.stop()
             self._threads.shutdown(wait=False, cancel_futures=True)
 
     async def wait_for(self, asked: Mapping[int, int], *, graph: bool, seconds: float) -> Snapshot:
@@ -210,8 +222,11 @@ class SnapshotManager:
         generation = await self._in_thread(current_generation, self._data_dir)
         if generation is None:
             raise FileNotFoundError(f"There is no index in {self._data_dir} yet: start the worker on it.")
+        if self._next is not None and self._next.generation.name != generation.name:  # switched back meanwhile
+            abandoned, self._next = self._next, None
+            await abandoned.stop()
         served = self.served
-        if served is None or served.generation.name != generation.name or self._reopens:
+        if served is None or self._next or self._reopens or served.generation.name != generation.name:
             self._reopens = False
             served = await self._switch_to(generation)
         self._require_intact_index()
@@ -232,6 +247,26 @@ class SnapshotManager:
         raise DamagedStore("The tables are damaged on disk; searches go on with what was read from them before.")
 
     async def _switch_to(self, generation: Generation) -> ServedGeneration:
+        """Open another generation, and serve it once it shows all that is served; the one that is served now."""
+        if self._next is None:
+            self._next = await self._open(generation)
+        else:
+            await self._in_thread(self._next.reader.refresh)
+        before, following = self.served, self._next
+        if before is not None and not self._shows_what_is_served(following):
+            return before
+        if before is not None and self._prepare is not None:
+            await self._prepare(before.generation.name, following.manifest)
+        self.served, self._next = following, None
+        self.freshness.reset()
+        self._publish(following)
+        self.problem = None
+        log.info("serving generation", generation=generation.name, graph_position=following.graph.view.position)
+        if before is not None:
+            await before.stop()
+        return following
+
+    async def _open(self, generation: Generation) -> ServedGeneration:
         opened = await self._in_thread(lambda: OpenedGeneration(generation, self._stores))
         served = ServedGeneration(
             opened,
@@ -243,28 +278,14 @@ class SnapshotManager:
             on_broken=self._on_broken,
             skip=self._skip,
         )
-        before = self.served
-        if before is not None:
-            if self._prepare is not None:
-                await self._prepare(before.generation.name, served.manifest)
-            await self._until_as_new(served)
-        self.served = served
-        self.freshness.reset()
-        self._publish(served)
-        self.problem = None
-        log.info("serving generation", generation=generation.name, graph_position=served.graph.view.position)
-        if before is not None:
-            await before.stop()
         return served
 
-    async def _until_as_new(self, served: ServedGeneration) -> None:
-        """Until another generation shows all that the live one shows; what it lacks after a time, it lacks."""
-        reached = {} if self.current is None else self.current.reached
-        with suppress(TimeoutError):
-            async with asyncio.timeout(SWITCH_SECONDS):
-                while not covers(served.snapshot(), reached, graph=True):
-                    await asyncio.sleep(CATCH_UP_REFRESH_SECONDS)
-                    await self._in_thread(served.reader.refresh)
+    def _shows_what_is_served(self, other: ServedGeneration) -> bool:
+        """Also where its positions are of another log, and say nothing."""
+        if self.current is None or self.served is None:
+            return True
+        logs = [each.manifest.log.documents if each.manifest.log else "" for each in (self.served, other)]
+        return logs[0] != logs[1] or covers(other.snapshot(), self.current.reached, graph=True)
 
     def _publish(self, served: ServedGeneration) -> None:
         """Make the newest text and graph the current snapshot, and wake those who wait."""
@@ -294,6 +315,8 @@ class SnapshotManager:
         seconds = self._refresh_seconds
         if self._waiters:
             seconds = min(seconds, WAITED_FOR_REFRESH_SECONDS)
+        if self._next is not None:
+            seconds = min(seconds, CATCH_UP_REFRESH_SECONDS)
         receipts_are_new = time.monotonic() - self._receipt_at < CATCH_UP_SECONDS
         if receipts_are_new and self.current and not covers(self.current, self.receipts.reached, graph=False):
             seconds = min(seconds, CATCH_UP_REFRESH_SECONDS)

@@ -118,9 +118,9 @@ def page_of(request: SearchRequest) -> SearchRequest:
     return request.model_copy(update={"cursor": None, "offset": read_cursor(request.cursor).offset})
 
 
-def snapshot_of_page(request: SearchRequest, cursor: str, pinned: PinnedSnapshots, generation: str) -> "Snapshot":
-    """The snapshot that a cursor's page is read from. Raises ApiProblem: 400 for a cursor that does not fit, 410 for
-    one whose snapshot is gone, also with the generation it was of."""
+def snapshot_of_page(request: SearchRequest, cursor: str, pinned: PinnedSnapshots) -> "Snapshot":
+    """The snapshot that a cursor's page is read from, also where another generation has become the live one. Raises
+    ApiProblem: 400 for a cursor that does not fit, 410 for one whose snapshot is gone."""
     if request.offset:
         raise ApiProblem(422, "Invalid request", "Give `cursor` or `offset`, not both: a cursor holds its offset.")
     try:
@@ -135,7 +135,7 @@ def snapshot_of_page(request: SearchRequest, cursor: str, pinned: PinnedSnapshot
             "other parameters of the first page; only `k` may change.",
         )
     snapshot = pinned.find(position.snapshot)
-    if snapshot is None or snapshot.generation != generation:
+    if snapshot is None:
         raise snapshot_gone()
     return snapshot
 

@@ -130,8 +130,9 @@ async def post_generation(rebuild: RebuildRequest, service: ServiceOf, response:
 async def post_switch(
     name: NameInPath, service: ServiceOf, response: Response, switch: SwitchRequest | None = None
 ) -> GenerationAccepted:
-    """One that is ready is switched to within seconds; one that was kept is brought up to date first. 409 for one that
-    is being built, has failed or is live."""
+    """One that is ready is switched to within seconds; one that was kept or is behind is brought up to date first:
+    `records_behind` and `seconds_left` say how far it is. Nobody sees an older state than before the switch. 409 for
+    one that is being built, has failed or is live."""
     overview = await _overview(service)
     generation = await asyncio.to_thread(overview.show, name)
     force = switch is not None and switch.force
@@ -141,10 +142,14 @@ async def post_switch(
         raise _conflict(f"Generation {name} is not complete: see how far it is with 'thalweg generations show {name}'.")
     if generation.state == "failed":
         raise _conflict(f"Generation {name} cannot be switched to. {generation.problem}")
-    if generation.state == "ready" and generation.problem and not force:
+    if generation.state in ("ready", "behind") and generation.problem and not force:
         raise _conflict(generation.problem)
     order = GenerationOrder(wanted="live", base=overview.live.name, reason=generation.reason or "", force=force)
-    return await _accepted(service, response, name, order)
+    accepted = await _accepted(service, response, name, order)
+    if (progress := generation.progress) is None:
+        return accepted
+    distance = {"records_behind": progress.of_records - progress.records, "seconds_left": progress.seconds_left}
+    return accepted.model_copy(update=distance)
 
 
 @router.delete(
@@ -168,7 +173,7 @@ async def require_no_build(service: Service) -> None:
 
 async def _require_no_build(overview: _Overview) -> None:
     for other in await asyncio.to_thread(lambda: [overview.show(name) for name in overview.names()]):
-        if other.state in ("ordered", "building") or (other.state == "ready" and other.switches):
+        if other.state in ("ordered", "building") or (other.state in ("ready", "behind") and other.switches):
             raise _conflict(
                 f"Generation {other.name} is being built: wait for it, or drop it with "
                 f"'thalweg generations drop {other.name}'."
@@ -209,7 +214,7 @@ def _of_disk(generation: Generation, *, is_live: bool) -> GenerationShown:
         manifest = None
     build = read_build(generation)
     state = "live" if is_live else _state(build)
-    is_worked_on = build is not None and state in ("building", "ready", "failed")
+    is_worked_on = build is not None and state in ("building", "behind", "ready", "failed")
     return GenerationShown.model_validate(
         {
             "name": generation.name,
@@ -228,9 +233,11 @@ def _state(build: Build | None) -> str:
     """A build that is complete and has not been worked on for a while is kept as it is."""
     if build is None:
         return "kept"
-    if build.ready_ms is not None and time.time_ns() // 1_000_000 - build.at_ms > SILENT_MS:
+    if build.ready_ms is None:
+        return build.state
+    if time.time_ns() // 1_000_000 - build.at_ms > SILENT_MS:
         return "kept"
-    return build.state
+    return "behind" if build.state == "building" else build.state
 
 
 def _progress(build: Build) -> BuildProgress:

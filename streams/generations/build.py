@@ -14,7 +14,7 @@ from schemas.generations import Build, GenerationComparison
 from streams.runtime.progress import Progress, TopicPartition
 
 READY_LAG_SECONDS = 5.0
-WRITE_SECONDS = 1.0
+WRITE_SECONDS = 0.5
 
 
 class DocumentsLog(Protocol):
@@ -25,11 +25,12 @@ class DocumentsLog(Protocol):
 
 
 class BuildMonitor:
-    """Writes `build.json` once a second; the build is ready when it follows the log as closely as a live generation
-    does and was compared with its base.
+    """Writes `build.json` twice a second; the build is ready while it follows the log as closely as a live generation
+    does, once it was compared with its base.
 
-    `lag_seconds` gives the age of the oldest record that waits, None while nobody knows; `graph_is_current` whether the
-    graph has what the tables have; `make_snapshot` publishes the graph; `count_chunks` the chunks stored so far.
+    `reached` gives the last offset stored, by partition; `lag_seconds` the age of the oldest record that waits, None
+    while nobody knows; `graph_is_current` whether the graph has what the tables have; `make_snapshot` publishes the
+    graph; `count_chunks` the chunks stored so far.
     """
 
     def __init__(
@@ -39,6 +40,7 @@ class BuildMonitor:
         base: Generation | None,
         documents_log: DocumentsLog,
         progress: Progress,
+        reached: Callable[[], Mapping[int, int]],
         lag_seconds: Callable[[], float | None],
         graph_is_current: Callable[[], Awaitable[bool]],
         make_snapshot: Callable[[], Awaitable[None]],
@@ -50,6 +52,7 @@ class BuildMonitor:
         self._base = base
         self._documents_log = documents_log
         self._progress = progress
+        self._reached = reached
         self._lag_seconds = lag_seconds
         self._graph_is_current = graph_is_current
         self._make_snapshot = make_snapshot
@@ -58,6 +61,7 @@ class BuildMonitor:
         self._now_ms = now_ms
         self._log = structlog.get_logger("thalweg.worker")
         self._first_ends: Mapping[TopicPartition, int] | None = None
+        self._compared = False
         before = read_build(generation) or Build(state="building", started_ms=now_ms())
         self._build = before.model_copy(update={"state": "building", "problem": None, "at_ms": now_ms()})
 
@@ -71,12 +75,17 @@ class BuildMonitor:
             records, of_records = await self._records()
             self._update(
                 at_ms=self._now_ms(),
-                seconds=round(seconds, 1),
+                seconds=seconds,
                 records=records,
                 of_records=max(records, of_records),
+                reached=dict(self._reached()),
                 chunks=await self._count_chunks(),
             )
-            if self._build.state == "building" and await self._follows_the_log():
+            if not self._follows_the_log():
+                self._update(state="building")
+            elif self._compared:
+                self._update(state="ready")
+            elif await self._graph_is_current():
                 await self._finish()
             await asyncio.to_thread(write_build, self._generation, self._build)
             await asyncio.sleep(WRITE_SECONDS)
@@ -95,17 +104,16 @@ class BuildMonitor:
         done = sum(max(0, min(reached[place], ends[place]) - beginnings[place]) for place in ends)
         return done, sum(ends[place] - beginnings[place] for place in ends)
 
-    async def _follows_the_log(self) -> bool:
+    def _follows_the_log(self) -> bool:
         """Nothing waits; or what does came after the start and has not waited for long."""
         lag = self._lag_seconds()
         if lag is None or self._first_ends is None or lag > READY_LAG_SECONDS:
             return False
-        reached = self._progress.partitions
-        if lag > 0 and any(reached[place].offset + 1 < end for place, end in self._first_ends.items()):
-            return False
-        return await self._graph_is_current()
+        done = self._progress.partitions
+        return lag == 0 or all(done[place].offset + 1 >= end for place, end in self._first_ends.items())
 
     async def _finish(self) -> None:
+        """Compare it with its base, once: later both follow the same log."""
         await self._make_snapshot()
         comparison: GenerationComparison | None = None
         problem = None
@@ -116,8 +124,9 @@ class BuildMonitor:
                 self._log.warning("the base of the build cannot be compared with it", error=str(error)[:200])
         if comparison is not None and not comparison.same_documents:
             problem = difference(self._generation.name, comparison)
+        self._compared = True
         self._update(state="ready", ready_ms=self._now_ms(), comparison=comparison, problem=problem)
-        self._log.info("generation is ready", generation=self._generation.name, seconds=self._build.seconds)
+        self._log.info("generation is ready", generation=self._generation.name, seconds=round(self._build.seconds, 1))
 
 
 def difference(name: str, comparison: GenerationComparison) -> str:

@@ -2,13 +2,14 @@
 
 The worker runs the live generation. Another one that is wanted is built, or brought up to date, by a second worker on
 the same data directory, with a consumer group and a graph topic of its own. When that one follows the log, `CURRENT` is
-replaced, the second worker stops, and this one starts again on the new generation.
+replaced, the second worker stops, and this one starts again on the new generation. Nothing is committed to the live
+generation from when the other one has all that it has: whoever reads never sees an older state than before.
 """
 
 import asyncio
 import shutil
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
@@ -32,6 +33,9 @@ from streams.kafka.partition_reader import AWAY
 from streams.kafka.records import SourceRecord
 
 POLL_SECONDS = 1.0
+CUT_OVER_SECONDS = 5.0
+CUT_OVER_POLL_SECONDS = 0.1
+LONGEST_CUT_OVER_PAUSE_SECONDS = 60.0
 STOP_SECONDS = 20.0
 FIRST_DELAY_SECONDS = 1.0
 LONGEST_DELAY_SECONDS = 60.0
@@ -53,8 +57,19 @@ class BuildProcess(Protocol):
     def output_tail(self, lines: int = 20) -> str: ...
 
 
+class LiveGeneration(Protocol):
+    """The stores that this worker writes."""
+
+    async def pause(self) -> Mapping[int, int]:
+        """From now on nothing is committed; the last offset of the documents topic stored, by partition."""
+        ...
+
+    def resume(self) -> None: ...
+
+
 class _Builder:
-    """The one process that builds, when it was started, and how often it ended by itself."""
+    """The one process that builds, when it was started, how often it ended by itself, and how often a switch to it was
+    put off since it had not read what the live generation had."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -64,6 +79,8 @@ class _Builder:
         self.failures = 0
         self.start_at = 0.0
         self.gave_up = False
+        self.put_off = 0
+        self.cut_over_at = 0.0
 
 
 class GenerationHost:
@@ -73,39 +90,45 @@ class GenerationHost:
         self,
         data_dir: Path,
         topic: OrderTopic,
+        live: LiveGeneration,
         start_build: Callable[[str], BuildProcess],
         forget_topic: Callable[[str], None],
         *,
         clock: Callable[[], float] = time.monotonic,
         now_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
+        cut_over_seconds: float = CUT_OVER_SECONDS,
     ) -> None:
         """`start_build` starts a worker that builds the named generation; `forget_topic` deletes at the broker what
-        belongs to one."""
+        belongs to one. Commits to the live generation rest for at most `cut_over_seconds` while a build catches up."""
         self._data_dir = data_dir
         self._topic = topic
+        self._live = live
         self._start_build = start_build
         self._forget_topic = forget_topic
         self._clock = clock
         self._now_ms = now_ms
+        self._cut_over_seconds = cut_over_seconds
         self._orders = GenerationOrders()
         self._builder: _Builder | None = None
         self._log = structlog.get_logger("thalweg.worker")
 
     async def run(self) -> str:
         """The name of the generation that `CURRENT` now names in place of the one this worker runs."""
-        try:
-            while True:
-                try:
-                    self._orders.take(await self._topic.new_records())
-                    switched = await self.step()
-                except (*AWAY, OSError) as error:
-                    self._log.debug("orders cannot be read or carried out just now", error=str(error)[:200])
-                else:
-                    if switched is not None:
-                        return switched
-                await asyncio.sleep(POLL_SECONDS)
-        finally:
-            await asyncio.shield(self._stop())
+        while True:
+            try:
+                self._orders.take(await self._topic.new_records())
+                switched = await self.step()
+            except (*AWAY, OSError) as error:
+                self._log.debug("orders cannot be read or carried out just now", error=str(error)[:200])
+            else:
+                if switched is not None:
+                    return switched
+            await asyncio.sleep(POLL_SECONDS)
+
+    async def close(self) -> None:
+        """Stop the build that runs, which goes on with the next worker."""
+        await self._stop_builder()
+        await self._topic.close()
 
     async def step(self) -> str | None:
         """Do what is to be done now; the generation that was switched to."""
@@ -139,10 +162,39 @@ class GenerationHost:
             return None
         if build.problem is not None and not (order and order.force):
             return None
-        await asyncio.to_thread(switch_to, generation)
+        if not await self._cut_over(self._builder, generation):
+            return None
         self._log.info("switched to generation", generation=building, before=live.name)
-        await self._stop_builder()
         return building
+
+    async def _cut_over(self, builder: _Builder, generation: Generation) -> bool:
+        """Switch once the build has all that the live generation has. Where it has not in time, commits go on, and
+        False: the next try is later each time."""
+        if self._clock() < builder.cut_over_at:
+            return False
+        switched = False
+        try:
+            async with asyncio.timeout(self._cut_over_seconds):
+                await self._caught_up(generation, await self._live.pause())
+            await asyncio.to_thread(switch_to, generation)
+            switched = True
+        except TimeoutError:
+            builder.put_off += 1
+            pause = min(LONGEST_CUT_OVER_PAUSE_SECONDS, CUT_OVER_SECONDS * 2**builder.put_off)
+            builder.cut_over_at = self._clock() + pause
+            self._log.info("switch put off: the build is behind", generation=generation.name, seconds=pause)
+        finally:
+            if not switched:  # else this worker ends: what it still committed would have to be read twice
+                self._live.resume()
+        return switched
+
+    async def _caught_up(self, generation: Generation, asked: Mapping[int, int]) -> None:
+        """Return once the build has stored every asked offset."""
+        while True:
+            build = read_build(generation)
+            if build is not None and all(build.reached.get(number, -1) >= offset for number, offset in asked.items()):
+                return
+            await asyncio.sleep(CUT_OVER_POLL_SECONDS)
 
     def _is_older(self, name: str, live: str) -> bool:
         """Whether the live one was ordered after it: then it is kept as it is, for switching back."""
@@ -184,10 +236,6 @@ class GenerationHost:
     def _write(self, generation: Generation, **changes: object) -> None:
         build = read_build(generation) or Build(state="building")
         write_build(generation, build.model_copy(update={"at_ms": self._now_ms(), **changes}))
-
-    async def _stop(self) -> None:
-        await self._stop_builder()
-        await self._topic.close()
 
     async def _stop_builder(self) -> None:
         builder, self._builder = self._builder, None

@@ -13,6 +13,7 @@ import httpx
 import psutil
 import pytest
 
+from schemas.receipts import parse_token
 from tests.support.processes.installation import ROOT, Installation, installation
 from tests.support.waiting import wait_until
 
@@ -39,9 +40,12 @@ def lines(first: int, last: int) -> str:
 
 
 class Readers:
-    """Searches without pause from several threads; what went wrong, and which generations answered."""
+    """Searches without pause from several threads; what went wrong, which generations answered, and who was shown an
+    older state of the log than before."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, readers: int = READERS) -> None:
+        self.readers = readers
+        self.went_back: list[str] = []
         self.failures: list[str] = []
         self.generations: set[str] = set()
         self.answers = 0
@@ -49,6 +53,7 @@ class Readers:
         self._stop = threading.Event()
 
     def read(self) -> None:
+        shown: dict[int, int] = {}
         with httpx.Client(timeout=60) as client:
             while not self._stop.is_set():
                 asked = {"q": "gauge of station 7", "k": 5, "cache": False}
@@ -56,12 +61,17 @@ class Readers:
                 if not answer.is_success or len(answer.json()["hits"]) != 5:
                     self.failures.append(answer.text[:300])
                     continue
-                self.generations.add(answer.json()["snapshot"]["generation"])
+                snapshot = answer.json()["snapshot"]
+                reached = parse_token(snapshot["positions"]).positions
+                if any(reached.get(number, -1) < offset for number, offset in shown.items()):
+                    self.went_back.append(f"{snapshot['generation']} at {reached} after {shown}")
+                shown = reached
+                self.generations.add(snapshot["generation"])
                 self.answers += 1
 
     @contextmanager
     def reading(self) -> Iterator[None]:
-        threads = [threading.Thread(target=self.read) for _ in range(READERS)]
+        threads = [threading.Thread(target=self.read) for _ in range(self.readers)]
         for thread in threads:
             thread.start()
         try:
@@ -133,7 +143,7 @@ def test_another_encoder_and_another_chunk_size_beside_live_traffic(old_stores: 
             thalweg.run("load", "-", text_in=lines(DOCUMENTS, DOCUMENTS + 20))  # is searchable in the old one
             wait_until(lambda: shown(thalweg, name)["state"] == "live", "it was switched to", 180)
             wait_until(lambda: name in readers.generations, "readers see it", 60)
-        assert readers.failures == []
+        assert (readers.failures, readers.went_back) == ([], [])
         assert readers.generations == {first["name"], name}
         new = shown(thalweg, name)
         assert new["pipeline"]["chunk_characters"] == 150
@@ -160,6 +170,31 @@ def test_another_encoder_and_another_chunk_size_beside_live_traffic(old_stores: 
         thalweg.run("generations", "drop", name)
         assert [each["name"] for each in thalweg.run_json("generations", "list")["generations"]] == [first["name"]]
         assert not (old_stores / "generations" / name).exists()
+
+
+@pytest.mark.timeout(900)
+def test_switch_ordered_while_build_is_behind_shows_nobody_an_older_state(old_stores: Path) -> None:
+    with installation(old_stores, **NEW) as thalweg:
+        (first,) = [each for each in thalweg.run_json("generations", "list")["generations"] if each["state"] == "live"]
+        name = thalweg.run_json("rebuild", "--no-switch")["name"]
+        readers = Readers(thalweg.url, 20)
+        with readers.reading():
+            thalweg.run("load", "-", text_in=lines(1000, 1400), timeout=600)
+            thalweg.run("delete", *(f"d{number}" for number in range(40)), "--collection", "c")
+            wait_until(lambda: shown(thalweg, name)["state"] == "behind", "the build is behind", 120)
+            asked = {"q": "gauge of station", "k": 3, "mode": "keyword"}
+            first_page = thalweg.search(**asked)
+            second_page = thalweg.search(**asked, cursor=first_page["next_cursor"])  # a snapshot in use stays
+            ordered = httpx.post(f"{thalweg.url}/v1/generations/{name}/switch", json={}, timeout=60).json()
+            wait_until(lambda: name in readers.generations, "readers see it", 300)
+        assert ordered["records_behind"] > 0
+        assert (readers.failures, readers.went_back) == ([], [])
+        deleted = httpx.get(f"{thalweg.url}/v1/documents/d7", params={"collection": "c"}, timeout=60)
+        assert deleted.status_code == 404
+        third_page = thalweg.search(**asked, cursor=second_page["next_cursor"])
+        assert third_page["snapshot"] == first_page["snapshot"]
+        assert [hit["rank"] for hit in third_page["hits"]] == [7, 8, 9]
+        thalweg.run("generations", "switch", first["name"])
 
 
 def shown(thalweg: Installation, name: str) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from indexer.generations import LogIdentity, record_log
 from query_api.index.follower import FollowedRecord, LogUnavailable, Span
 from query_api.index.manager import NotYetIndexed, ServiceStopping, SnapshotManager, reached_token
 from query_api.index.stores import GraphFile
@@ -168,6 +169,56 @@ async def test_the_switch_to_another_generation_leaves_no_moment_without_a_snaps
 
         await eventually(switched)
         assert reached_token(keeper.current) == "0:9"
+
+
+async def test_generation_that_shows_less_is_not_served_before_it_catches_up(tmp_path: Path) -> None:
+    make_generation(tmp_path)
+    engine = ScriptedEngine(readers={"g0001": Reader(), "g0002": Reader()})
+    engine.readers["g0001"].put(ONE, p0=(9, -1), p1=(4, -1))
+    engine.readers["g0002"].put(ONE, p0=(7, -1))
+    async with keeping(tmp_path, engine) as keeper:
+        await eventually(lambda: reached_token(keeper.current) == "0:9,1:4")
+        make_generation(tmp_path, "g0002")
+        await eventually(lambda: "g0002 is live and catches up" in (keeper.catching_up or ""))
+        engine.reader.put(ONE, p1=(6, -1))
+        await eventually(lambda: reached_token(keeper.current) == "0:9,1:6")  # the last commit before is still shown
+        engine.readers["g0002"].put(ONE, p0=(9, 2), p1=(6, -1))
+        looks = engine.readers["g0002"].refreshes
+        await eventually(lambda: engine.readers["g0002"].refreshes >= looks + 2)
+        assert keeper.catching_up, "its graph has yet to come"
+        engine.readers["g0002"].put(ONE, p0=(9, -1), p1=(6, -1))
+        await eventually(lambda: keeper.current and keeper.current.generation == "g0002")
+        assert (reached_token(keeper.current), keeper.catching_up) == ("0:9,1:6", None)
+
+
+async def test_switch_back_before_the_other_caught_up_goes_on_as_before(tmp_path: Path) -> None:
+    make_generation(tmp_path)
+    engine = ScriptedEngine(readers={"g0001": Reader(), "g0002": Reader()})
+    engine.reader.put(ONE, p0=(9, -1))
+    async with keeping(tmp_path, engine) as keeper:
+        await eventually(lambda: reached_token(keeper.current) == "0:9")
+        make_generation(tmp_path, "g0002")
+        await eventually(lambda: keeper.catching_up)
+        make_generation(tmp_path)
+        await eventually(lambda: keeper.catching_up is None)
+        engine.reader.put(ONE, p0=(10, -1))
+        await eventually(lambda: reached_token(keeper.current) == "0:10")
+
+
+async def test_generation_of_another_log_is_served_at_once(tmp_path: Path) -> None:
+    first = make_generation(tmp_path)
+    record_log(first, LogIdentity("a" * 32, ""))
+    engine = ScriptedEngine(readers={"g0001": Reader(), "g0002": Reader()})
+    engine.reader.put(ONE, p0=(9, -1))
+    engine.readers["g0002"].put(ONE, p0=(1, -1))
+    async with keeping(tmp_path, engine) as keeper:
+        await eventually(lambda: reached_token(keeper.current) == "0:9")
+        (tmp_path / "CURRENT").unlink()
+        other = make_generation(tmp_path / "other", "g0002")
+        record_log(other, LogIdentity("b" * 32, ""))
+        other.root.rename(tmp_path / "generations" / "g0002")
+        (tmp_path / "CURRENT").write_text("g0002")
+        await eventually(lambda: reached_token(keeper.current) == "0:1")
 
 
 async def test_records_that_cannot_be_read_are_counted_and_passed_over(tmp_path: Path) -> None:

@@ -92,6 +92,15 @@ async def test_one_that_was_complete_and_is_not_worked_on_is_kept(running: Runni
     assert (shown["state"], shown["progress"]) == ("kept", None)
 
 
+async def test_switch_to_one_that_fell_behind_names_the_distance(running: Running, log: Log) -> None:
+    log.built("building", ready_ms=1, records=100, of_records=800, seconds=10.0)
+    assert (await running.http.get(f"/v1/generations/{SECOND}")).json()["state"] == "behind"
+    answer = await running.http.post(f"/v1/generations/{SECOND}/switch")
+    assert (answer.status_code, len(log.sent)) == (202, 1)
+    assert (answer.json()["records_behind"], answer.json()["seconds_left"]) == (700, 70.0)
+    assert problem(await running.http.post("/v1/generations", json={}))["status"] == 409, "it is to be live"
+
+
 @pytest.mark.parametrize(
     ("state", "changes", "body", "status", "says"),
     [
@@ -101,6 +110,7 @@ async def test_one_that_was_complete_and_is_not_worked_on_is_kept(running: Runni
         ("ready", {"problem": "3 documents are missing"}, {"force": True}, 202, None),
         ("ready", {}, {}, 202, None),
         ("ready", {"ready_ms": 1, "at_ms": 1}, {}, 202, None),
+        ("building", {"ready_ms": 1, "problem": "3 documents are missing"}, {}, 409, "3 documents are missing"),
         ("ready", {}, {"force": "yes"}, 422, "force"),
     ],
 )

@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 
-from tests.support.fakes.engine import Tables
+from tests.support.fakes.engine import Reader, Tables, make_generation
 from tests.support.fakes.service import events, problem
+from tests.support.waiting import eventually
 from tests.unit.query_api.routes.library import change, found, library, note
 
 KEYWORD: dict[str, Any] = {"q": "river", "mode": "keyword", "k": 3}
@@ -27,6 +28,23 @@ async def test_pages_by_cursor_hold_every_hit_once_while_documents_change(tmp_pa
         assert [hit["rank"] for each in pages for hit in each["hits"]] == list(range(1, 8))
         assert {each["snapshot"]["positions"] for each in pages} == {"0:7"}
         assert len((await found(running, k=100))["hits"]) > len(at_once)
+
+
+async def test_cursor_made_before_a_switch_goes_on_over_its_snapshot(tmp_path: Path) -> None:
+    async with library(tmp_path) as running:
+        at_once = [hit["chunk_id"] for hit in (await found(running, k=100))["hits"]]
+        page = await found(running)
+        pages = [page]
+        running.engine.readers["g0002"] = Reader()
+        running.engine.readers["g0002"].put(note(70), p0=(7, -1))
+        make_generation(tmp_path, "g0002")
+        await eventually(lambda: running.service.snapshot().generation == "g0002")
+        while page["next_cursor"] is not None:
+            page = await found(running, cursor=page["next_cursor"])
+            pages.append(page)
+        assert [hit["chunk_id"] for each in pages for hit in each["hits"]] == at_once
+        assert {each["snapshot"]["generation"] for each in pages} == {"g0001"}
+        assert [hit["title"] for hit in (await found(running))["hits"]] == ["Note 70"]
 
 
 async def test_a_stream_ends_with_the_cursor_too_and_goes_on_from_it(tmp_path: Path) -> None:

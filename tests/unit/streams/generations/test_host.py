@@ -1,6 +1,7 @@
 """Orders about generations are carried out: built, brought up to date, switched to, dropped; whatever fails."""
 
-from collections.abc import Sequence
+import asyncio
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -17,9 +18,10 @@ from indexer.generations import (
 from schemas.curation import encode_choice
 from schemas.errors import Exit
 from schemas.generations import Build, GenerationOrder, generation_key
-from streams.generations.host import LONGEST_DELAY_SECONDS, GenerationHost
+from streams.generations.host import LONGEST_CUT_OVER_PAUSE_SECONDS, LONGEST_DELAY_SECONDS, GenerationHost
 from streams.kafka.records import SourceRecord
 from tests.support.fixtures.manifest import MANIFEST
+from tests.support.waiting import eventually
 
 SECOND = "g0002-bbbbbb"
 THIRD = "g0003-cccccc"
@@ -64,6 +66,22 @@ class Process:
         return '{"event": "the model is gone"}'
 
 
+class Live:
+    """The live generation: what it has stored, and whether commits rest."""
+
+    def __init__(self) -> None:
+        self.reached: dict[int, int] = {}
+        self.paused = False
+        self.pauses = 0
+
+    async def pause(self) -> Mapping[int, int]:
+        self.paused, self.pauses = True, self.pauses + 1
+        return self.reached
+
+    def resume(self) -> None:
+        self.paused = False
+
+
 class Host:
     """A host on a data directory with one live generation, its clock and the builds it started."""
 
@@ -73,6 +91,7 @@ class Host:
         self.started: list[tuple[str, Process]] = []
         self.forgotten: list[str] = []
         self.now = 0.0
+        self.of_live = Live()
         open_generation(data_dir, MANIFEST)
         self.host = self.restarted()
 
@@ -81,10 +100,12 @@ class Host:
         self.host = GenerationHost(
             self.data_dir,
             self.topic,
+            self.of_live,
             self._start,
             self.forgotten.append,
             clock=lambda: self.now,
             now_ms=lambda: int(self.now * 1000),
+            cut_over_seconds=0.05,
         )
         return self.host
 
@@ -94,11 +115,11 @@ class Host:
         self.started.append((name, process))
         return process
 
-    def ready(self, name: str, problem: str | None = None) -> None:
+    def ready(self, name: str, problem: str | None = None, reached: Mapping[int, int] | None = None) -> None:
         generation = Generation(self.data_dir, name)
         build = read_build(generation) or Build(state="building")
         at_ms = int(self.now * 1000)
-        changes = {"state": "ready", "at_ms": at_ms, "ready_ms": at_ms, "problem": problem}
+        changes = {"state": "ready", "at_ms": at_ms, "ready_ms": at_ms, "problem": problem, "reached": reached or {}}
         write_build(generation, build.model_copy(update=changes))
 
     async def step(self) -> str | None:
@@ -136,7 +157,54 @@ async def test_an_ordered_generation_is_built_and_switched_to_when_it_is_ready(h
     assert await host.step() is None
     host.ready(SECOND)
     assert await host.step() == SECOND
-    assert (host.live, process.stopped, len(host.started)) == (SECOND, True, 1)
+    assert (host.live, process.stopped, host.of_live.paused) == (SECOND, False, True)
+    await host.host.close()
+    assert (process.stopped, len(host.started)) == (True, 1)
+
+
+async def test_switch_waits_until_build_has_what_live_one_has(host: Host) -> None:
+    host.of_live.reached = {0: 700, 1: 3}
+    host.topic.append(SECOND, wanted("live"))
+    await host.step()
+    host.ready(SECOND, reached={0: 5, 1: 3})
+    assert await host.step() is None
+    assert (host.live, host.of_live.paused) == (MANIFEST.generation, False), "commits go on"
+    host.ready(SECOND, reached={0: 699, 1: 3})
+    assert await host.step() is None
+    assert host.of_live.pauses == 1, "the next try is later"
+    host.now += LONGEST_CUT_OVER_PAUSE_SECONDS
+    host.ready(SECOND, reached={0: 699, 1: 3})
+    assert await host.step() is None
+    host.now += LONGEST_CUT_OVER_PAUSE_SECONDS
+    host.ready(SECOND, reached={0: 700, 1: 4})
+    assert await host.step() == SECOND
+    assert host.of_live.paused, "nothing more is committed to the one before"
+
+
+async def test_switch_happens_as_soon_as_paused_live_one_is_reached(tmp_path: Path) -> None:
+    host = Host(tmp_path)
+    host.host._cut_over_seconds = 5.0
+    host.of_live.reached = {0: 9}
+    host.topic.append(SECOND, wanted("live"))
+    await host.step()
+    host.ready(SECOND, reached={0: 8})
+    switching = asyncio.create_task(host.step())
+    await eventually(lambda: host.of_live.paused)
+    assert host.live == MANIFEST.generation
+    host.ready(SECOND, reached={0: 9})
+    assert await switching == SECOND
+
+
+async def test_generation_that_fell_behind_is_not_switched_to(host: Host) -> None:
+    host.topic.append(SECOND, wanted("built"))
+    await host.step()
+    host.ready(SECOND)
+    write_build(Generation(host.data_dir, SECOND), host.build(SECOND).model_copy(update={"state": "building"}))
+    host.topic.append(SECOND, wanted("live"))
+    assert [await host.step() for _ in range(3)] == [None] * 3
+    assert host.of_live.pauses == 0
+    host.ready(SECOND)
+    assert await host.step() == SECOND
 
 
 async def test_after_a_restart_nothing_is_built_or_switched_again(host: Host) -> None:
