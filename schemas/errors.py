@@ -32,7 +32,9 @@ DeadLetterReason = Literal[
     "unknown_media_type",  # No parser reads the media type.
     "media_type_mismatch",  # The first bytes are of another format than the media type.
     "undecodable",  # The character set is unknown, or the bytes are not of it.
-    "malformed",  # The content violates its format, or has a password.
+    "malformed",  # The content violates its format.
+    "protected",  # The content can only be read with a password.
+    "pictures_only",  # The content has pages, and no text on any of them.
     "too_deep",  # The content nests too deep for its format.
     "unsafe",  # The content has what only attacks have: entity expansion, paths that lead out of an archive.
     "parser_limit",  # Parsing exceeds a limit of time, memory or output.

@@ -32,7 +32,7 @@ EXPLANATIONS: Mapping[DeadLetterReason, Explanation] = {
     "wrong_type": Explanation("A field that does not fit", f"The message names the field. {_SEND_AGAIN}"),
     "empty_content": Explanation(
         "Nothing to read",
-        "It is empty, or holds pictures only, as a scan does: make its text readable, or give it a title.",
+        "It is empty, or has no text in it: add some, or give it a title.",
     ),
     "title_too_large": Explanation("Title too long", "Send it with a shorter title."),
     "uri_too_large": Explanation("Address too long", "Send it with a shorter `uri`, or with none."),
@@ -58,12 +58,18 @@ EXPLANATIONS: Mapping[DeadLetterReason, Explanation] = {
     ),
     "undecodable": Explanation("Text that cannot be decoded", "Save it as UTF-8, or name its right character set."),
     "malformed": Explanation(
-        "Damaged, or protected by a password",
-        "Open it in its own program, save it anew without a password, and send that.",
+        "Damaged",
+        "The message says what breaks the rules of its format: correct that, or save it again in the program that made "
+        "it, and send it again.",
+    ),
+    "protected": Explanation("Protected by a password", "Save it without its password and send it again."),
+    "pictures_only": Explanation(
+        "Pictures without text", "It is a scan: recognise its text (OCR), save that with it, and send it again."
     ),
     "too_deep": Explanation("Nests too deep", f"Its parts lie within each other without end. {_SEND_AGAIN}"),
     "unsafe": Explanation(
-        "Looks like an attack", "It has what only attacks have. Look where it came from before you send it anew."
+        "Looks like an attack",
+        "It contains constructs used in attacks. Check where it came from before you send it again.",
     ),
     "parser_limit": Explanation(
         "Takes too long or too much memory to read",

@@ -29,7 +29,7 @@ from indexer.parsing.registry import (
     MAX_TABLE_ROW_CHARACTERS,
     MAX_TABLE_ROWS,
 )
-from indexer.parsing.text import write_linked
+from indexer.parsing.text import field_sentence, write_linked
 
 LONG_ROW = f"a row of more than {MAX_TABLE_ROW_CHARACTERS:,} characters"
 LONG_FIELD = f"a field of more than {MAX_TABLE_FIELD_CHARACTERS:,} characters"
@@ -40,7 +40,6 @@ SAMPLE_CHARACTERS = 64 * 1024
 MAX_HEADING_CHARACTERS = 120
 
 _DELIMITER_LINE = re.compile(r"sep=(.)(?:\r\n?|\n)", re.IGNORECASE)  # the first line that spreadsheets write
-_SENTENCE_ENDS = (".", "!", "?", "。", "…")
 _BREAK = re.compile(r"\r\n|\n|\r")
 _LINE_END = re.compile(r"\r\n|\n|\r|\Z")
 _FIELD_END = re.compile(r"\t|\r\n|\n|\r|\Z")
@@ -103,7 +102,7 @@ def _sentences(fields: Row, row: Row) -> Iterator[str]:
     for at, value in enumerate(row):
         if value:
             field = (fields[at] if at < len(fields) else "") or f"column {at + 1}"
-            yield f"{field}: {value}" if value.endswith(_SENTENCE_ENDS) else f"{field}: {value}."
+            yield field_sentence(field, value)
 
 
 def _heading(row: Row, number: int) -> str:

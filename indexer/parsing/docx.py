@@ -88,7 +88,7 @@ def _open_archive(content: bytes) -> ZipFile:
         raise UnparsableDocument("malformed", _DAMAGED_ARCHIVE) from error
     members = archive.infolist()
     if any(member.flag_bits & _ENCRYPTED for member in members):
-        raise UnparsableDocument("malformed", "The DOCX is locked by a password; send it unlocked.")
+        raise UnparsableDocument("protected", "The DOCX is locked by a password; send it unlocked.")
     if any(_OUTSIDE.search(member.orig_filename) for member in members):  # `filename` is cut at a NUL
         raise UnparsableDocument("unsafe", "The DOCX holds a member whose name leads out of the archive.")
     if len({member.filename for member in members}) < len(members):

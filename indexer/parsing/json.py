@@ -1,8 +1,11 @@
 """JSON: each content field, at any depth, becomes a section.
 
-A field is content if the last word of its name says so (`content`, `body`, `articleBody`, `short_description` …). Its
-value is a string, an array of strings (one section), or an object or array of such fields. HTML in a text is read as
-HTML.
+A field is content if the last word of its name says so (`content`, `body`, `articleBody`, `short_description` …), or
+if it is text too long for a value. Its value is a string, an array of strings (one section), or an object or array of
+such fields. HTML in a text is read as HTML.
+
+Where no field is content, each object is read as a row of a table: a section of sentences such as `sku: P-7. price:
+12.`, with the values of objects within it under their path.
 
 A section's headings are its JSON path, as in RFC 9535 without the `$.`, then the titles of the objects around it:
 `("chapters[0].sections[2].body", "Rivers", "The bed")`. They are not part of the text.
@@ -20,7 +23,8 @@ from indexer.parsing.decoding import normalise
 from indexer.parsing.document_builder import DocumentBuilder
 from indexer.parsing.front_matter import Fields, field_name
 from indexer.parsing.html import tag_names, write_text_or_markup
-from indexer.parsing.registry import MAX_JSON_DEPTH
+from indexer.parsing.registry import MAX_JSON_DEPTH, MAX_TABLE_ROWS
+from indexer.parsing.text import field_sentence, write_linked
 
 MAX_FIELD_CHARACTERS = 200
 MAX_FIELDS = 100
@@ -56,15 +60,69 @@ def parse(text: str) -> ParsedDocument:
     title = _title_of(root)[0] if isinstance(root, dict) else None
     parsed = builder.finish(title, _fields(root))
     if not parsed.sections or (title and parsed.text == title):
-        raise UnparsableDocument(
-            "empty_content",
-            "Nothing readable is in the JSON: no field is named as content is, such as `content`, `text`, `body`, "
-            "`description` or `summary`.",
-        )
+        parsed = _read_as_rows(root, title)
+    if not parsed.sections:
+        raise UnparsableDocument("empty_content", "Nothing readable is in the JSON: it has no object with a value.")
     return parsed
 
 
+def _read_as_rows(root: object, title: str | None) -> ParsedDocument:
+    builder = DocumentBuilder()
+    for number, (path, titles, sentences) in enumerate(_rows(root, "", ())):
+        if number == MAX_TABLE_ROWS:
+            raise UnparsableDocument(
+                "too_large", f"The JSON holds more than {MAX_TABLE_ROWS:,} objects. Send it in several parts."
+            )
+        builder.open_section((_shortened(path or "$"), *titles))
+        write_linked(builder, " ".join(sentences))
+    return builder.finish(title, _fields(root))
+
+
 _Found = Iterator[tuple[str, tuple[str, ...], list[str]]]
+
+
+def _rows(value: object, path: str, titles: tuple[str, ...]) -> _Found:
+    """(path, titles of the objects around it, sentences) of each object with values of its own, in document order."""
+    if isinstance(value, dict):
+        title = _title_of(value)[0]
+        below = (*titles, title) if title else titles
+        if sentences := [field_sentence(name, text) for name, text in _values(value, "")]:
+            yield path, below, sentences
+        for key, inner in value.items():
+            yield from _rows_within(inner, _step(path, key), below)
+    elif isinstance(value, list):
+        for number, inner in enumerate(value):
+            yield from _rows(inner, f"{path}[{number}]", titles)
+
+
+def _rows_within(value: object, path: str, titles: tuple[str, ...]) -> _Found:
+    """The objects in arrays; those that are values by themselves are part of the row around them."""
+    if isinstance(value, list):
+        yield from _rows(value, path, titles)
+    elif isinstance(value, dict):
+        for key, inner in value.items():
+            yield from _rows_within(inner, _step(path, key), titles)
+
+
+def _values(value: dict[str, object], prefix: str) -> Iterator[tuple[str, str]]:
+    """(path, text) of the strings, numbers, truth values and arrays of these in an object and the objects in it."""
+    for key, inner in value.items():
+        name = f"{prefix}{' '.join(normalise(key).split())}"
+        if isinstance(inner, dict):
+            yield from _values(inner, f"{name}.")
+            continue
+        every = inner if isinstance(inner, list) else [inner]
+        if text := ", ".join(filter(None, map(_shown, every))):
+            yield name, text
+
+
+def _shown(value: object) -> str:
+    """A value as it is read; nothing for null, objects and arrays."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        return " ".join(normalise(value).split())
+    return str(value) if isinstance(value, int | float) else ""
 
 
 def _content(value: object, path: str, titles: tuple[str, ...], *, depth: int, holds_content: bool) -> _Found:
@@ -95,7 +153,11 @@ def _content_of_object(
     below = (*titles, title) if title else titles
     for key, inner in value.items():
         if key != title_key and inner and isinstance(inner, str | dict | list):
-            is_content = _names_content(key) or (holds_content and (not isinstance(inner, str) or " " in inner))
+            is_content = (
+                _names_content(key)
+                or (holds_content and (not isinstance(inner, str) or " " in inner))
+                or (isinstance(inner, str) and len(inner) > MAX_FIELD_CHARACTERS and " " in inner)
+            )
             yield from _content(inner, _step(path, key), below, depth=depth + 1, holds_content=is_content)
 
 

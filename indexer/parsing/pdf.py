@@ -75,7 +75,7 @@ def parse(content: bytes) -> ParsedDocument:
         pdf = PdfDocument(content)
     except PdfiumError as error:
         if "password" in str(error).lower() or "security" in str(error).lower():
-            raise UnparsableDocument("malformed", "The PDF is locked by a password; send it unlocked.") from error
+            raise UnparsableDocument("protected", "The PDF is locked by a password; send it unlocked.") from error
         raise UnparsableDocument("malformed", "The content is not PDF: it is damaged beyond repair.") from error
     with pdf:
         pages = len(pdf)
@@ -164,7 +164,7 @@ class _Writer:
         parsed = self._builder.finish(title or only, fields)
         if not self._builder.mark():
             raise UnparsableDocument(
-                "empty_content", "Nothing readable is in the PDF: its pages have no text, as scanned ones have none."
+                "pictures_only", "Nothing readable is in the PDF: its pages have no text, as scanned ones have none."
             )
         return msgspec.structs.replace(parsed, page_starts=tuple(self._page_starts))
 

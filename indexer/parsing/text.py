@@ -11,6 +11,7 @@ _ITEM = re.compile(r"\s*(?:[-*+•]|\(?\d{1,3}[.)]|\(?[a-z][.)])\s+\S")
 _COLUMNS = re.compile(r"\S(?: {3,}|\t+)\S|\|.*\|")
 _URL = re.compile(r"https?://[^\s<>\"'`|\\^{}]{1,2000}")
 _SHORT_LINE = 40
+_SENTENCE_ENDS = (".", "!", "?", "。", "…")
 _URL_TAIL = ".,;:!?)]*_"
 
 
@@ -48,6 +49,11 @@ def write_plain(builder: DocumentBuilder, text: str) -> None:
         else:
             write_linked(builder, "\n".join(lines))
         builder.break_block()
+
+
+def field_sentence(name: str, value: str) -> str:
+    """`Field: value.`, as a row of a table is read."""
+    return f"{name}: {value}" if value.endswith(_SENTENCE_ENDS) else f"{name}: {value}."
 
 
 def write_linked(builder: DocumentBuilder, text: str) -> None:

@@ -12,7 +12,7 @@ from tests.support.processes.installation import Installation
 from tests.support.waiting import wait_until
 
 BROKEN = "%PDF-1.4 and no more"
-REASON = "Damaged, or protected by a password"
+REASON = "Damaged"
 
 
 def refuse(console: Installation, collection: str, name: str) -> None:

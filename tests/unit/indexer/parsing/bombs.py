@@ -259,7 +259,7 @@ BOMBS = (
     Bomb("DOCX with entities", DOCX, lambda: _word_xml(_billion_laughs()), "unsafe", "entities"),
     Bomb("DOCX of 200,000 paragraphs", DOCX, _word_many_paragraphs, "too_large", "elements"),
     Bomb("PDF of a million claimed pages", "application/pdf", _pdf_claimed_pages, "too_large", "pages"),
-    Bomb("PDF whose pages hold themselves", "application/pdf", _pdf_circular_pages, "empty_content"),
+    Bomb("PDF whose pages hold themselves", "application/pdf", _pdf_circular_pages, "pictures_only"),
     Bomb("PDF with a deflated gigabyte", "application/pdf", _pdf_deflate_bomb, "parser_limit"),
     Bomb("PDF with forms in forms", "application/pdf", _pdf_nested_forms, "parser_limit"),
     Bomb("PDF whose outline is a circle", "application/pdf", _pdf_circular_outline, None),

@@ -73,11 +73,10 @@ def test_content_that_breaks_the_rules_of_its_format_is_refused(
 @pytest.mark.parametrize(
     ("content", "content_type", "sentence"),
     [
-        (b'{"id": 7, "price": 3.5}', "application/json", "no field is named as content is"),
-        (b'{"title": "Rivers", "content": "  "}', "application/json", "no field is named as content is"),
-        (b"[]", "application/json", "no field is named as content is"),
+        (b'{"id": null, "tags": [], "parts": {}}', "application/json", "it has no object with a value"),
+        (b"[]", "application/json", "it has no object with a value"),
+        (b"[1, 2, 3]", "application/json", "it has no object with a value"),
         (b"<a><b/></a>", "application/xml", "Nothing readable is in the XML."),
-        (pdf([[], []]), "application/pdf", "as scanned ones have none"),
         (docx([]), DOCX, "Nothing readable is in the DOCX."),
         (b"<style>p {}</style>", "text/html", "Nothing readable is in the HTML."),
         (b"\n\n  \n", "text/x-python", "Nothing readable is in the Python."),
@@ -90,6 +89,11 @@ def test_a_document_without_words_is_refused(content: bytes, content_type: str, 
     reason, message = refusal(content, content_type)
     assert reason == "empty_content"
     assert sentence in message
+
+
+def test_pdf_of_pictures_is_refused_as_one() -> None:
+    reason, message = refusal(pdf([[], []]), "application/pdf")
+    assert (reason, "as scanned ones have none" in message) == ("pictures_only", True)
 
 
 @pytest.mark.parametrize("content_type", ["text/plain; charset=no-such-set", "text/plain; charset=unicode_escape"])

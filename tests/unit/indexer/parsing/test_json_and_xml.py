@@ -49,6 +49,42 @@ def test_short_values_of_the_outermost_object_become_fields() -> None:
     assert parsed.fields == (("author", "Ada L."), ("tags", "a"), ("tags", "b"), ("year", "1843"))
 
 
+def test_object_without_content_field_is_read_as_row() -> None:
+    parsed = read_json({"sku": "P-7", "name": "Brass pump", "price": 12, "sold": False, "maker": {"city": "Bern"}})
+    assert parsed.title == "Brass pump"
+    assert sections(parsed) == [
+        (("$", "Brass pump"), "sku: P-7. name: Brass pump. price: 12. sold: false. maker.city: Bern.")
+    ]
+    assert ("sku", "P-7") in parsed.fields
+
+
+def test_array_of_objects_is_read_row_by_row() -> None:
+    rows = [{"code": "E1", "meaning": "No water."}, {"code": "E2", "tags": ["valve", "hot"]}, {"code": None}]
+    assert sections(read_json({"errors": rows})) == [
+        (("errors[0]",), "code: E1. meaning: No water."), (("errors[1]",), "code: E2. tags: valve, hot."),
+    ]  # fmt: skip
+
+
+def test_rows_within_a_row_are_sections_of_their_own() -> None:
+    order = {"order": 7, "customer": {"lines": [{"sku": "A"}, {"sku": "B"}]}}
+    assert sections(read_json(order)) == [
+        (("$",), "order: 7."), (("customer.lines[0]",), "sku: A."), (("customer.lines[1]",), "sku: B."),
+    ]  # fmt: skip
+
+
+def test_too_many_rows_are_refused_with_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(json_parser, "MAX_TABLE_ROWS", 2)
+    with pytest.raises(UnparsableDocument, match="more than 2 objects") as caught:
+        read_json([{"a": 1}, {"a": 2}, {"a": 3}])
+    assert caught.value.reason == "too_large"
+
+
+def test_long_text_is_content_whatever_its_name() -> None:
+    cause = "Sand had come in through the torn strainer. " * 6
+    parsed = read_json({"description": "It makes a noise.", "rootCause": cause, "key": "x" * 300})
+    assert sections(parsed) == [(("description",), "It makes a noise."), (("rootCause",), cause.strip())]
+
+
 @pytest.mark.parametrize("value", ["Some words.", ["Some words."]])
 def test_json_may_be_a_text_alone(value: object) -> None:
     assert sections(read_json(value)) == [(("$",), "Some words.")]
