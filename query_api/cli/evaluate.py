@@ -7,6 +7,7 @@ import json
 import sys
 from collections.abc import Iterable
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, cast, get_args
 
@@ -39,7 +40,11 @@ class EvaluateCommand(TyperCommand):
 @plain_failures()
 def evaluate(
     folders: Annotated[
-        list[Path], typer.Argument(help="Folders with corpus.jsonl[.gz], queries.jsonl[.gz] and qrels/<split>.tsv.")
+        list[Path],
+        typer.Argument(
+            help="Folders with corpus.jsonl[.gz], queries.jsonl[.gz] and qrels/<split>.tsv; with --within also without "
+            "a corpus, or a file of lines `question <tab> document ids`."
+        ),
     ],
     approach: Annotated[
         list[str] | None,
@@ -84,7 +89,7 @@ def evaluate(
     """
     from query_api.cli.display import PlainConsole
     from query_api.evaluation.approaches import approaches_named
-    from query_api.evaluation.datasets import read_folder
+    from query_api.evaluation.datasets import read_folder, read_questions
     from query_api.evaluation.html_report import write_reports
     from query_api.evaluation.report import NO_TERMINAL_WIDTH, as_json_text, show_summary
     from query_api.evaluation.runner import Plan
@@ -92,7 +97,7 @@ def evaluate(
 
     plan = Plan(
         approaches=approaches_named(approach or ()),
-        collections=tuple(read_folder(folder, split) for folder in folders),
+        collections=tuple(map(partial(read_folder if within is None else read_questions, split=split), folders)),
         k=k,
         group=cast("Group", group),
         questions=most_questions,

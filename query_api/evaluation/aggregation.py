@@ -69,7 +69,7 @@ def collection_result(
     return CollectionResult(
         name=collection.name,
         split=collection.split,
-        documents=len(collection.documents),
+        documents=len(collection.documents) or experiment.loaded.documents,
         unfilled=sum(document.is_empty for document in collection.documents),
         title_only=sum(document.is_title_only for document in collection.documents),
         questions=len(collection.questions),

@@ -2,7 +2,8 @@
 
 The layout of a folder is BEIR's (Thakur et al. 2021, "BEIR: A Heterogeneous Benchmark for Zero-shot Evaluation of
 Information Retrieval Models"): `corpus.jsonl` {_id, title, text, metadata}, `queries.jsonl` {_id, text, metadata}, both
-also with .gz, and `qrels/<split>.tsv` with the header query-id, corpus-id, score.
+also with .gz, and `qrels/<split>.tsv` with the header query-id, corpus-id, score. Questions about a collection that is
+loaded already need no corpus; they may also be lines `question <tab> document id, document id` in one file.
 
 A collection is published under a name with a hash of its documents. A collection of that name can only hold documents
 of this corpus as it is now, so which of them are there is all there is to know about an earlier load, finished or not.
@@ -29,6 +30,7 @@ from schemas.receipts import Token, merge_tokens
 
 DEFAULT_SPLIT = "dev"
 QRELS_HEADER = ["query-id", "corpus-id", "score"]
+QUESTIONS_HEADER = ("question", "documents")
 KIND = "kind"  # the metadata field that names a question's kind
 
 Line = TypeVar("Line", bound="LabelledDocument | Question")
@@ -62,13 +64,15 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LabelledCollection(msgspec.Struct, frozen=True, kw_only=True):
-    """`judgements` is {question id: {document id: grade}}; `questions`, in file order, have a grade above 0."""
+    """`judgements` is {question id: {document id: grade}}; `questions`, in file order, have a grade above 0, and
+    `unanswered` have none. `documents` is empty where they are elsewhere."""
 
     name: str
     split: str
     documents: tuple[LabelledDocument, ...]
     questions: tuple[Question, ...]
     judgements: Mapping[str, Mapping[str, int]]
+    unanswered: tuple[Question, ...] = ()
 
 
 def read_folder(folder: Path, split: str | None = None) -> LabelledCollection:
@@ -79,15 +83,65 @@ def read_folder(folder: Path, split: str | None = None) -> LabelledCollection:
     """
     if not folder.is_dir():
         raise WrongSetting(f"There is no folder {str(folder)!r}; name one that holds corpus.jsonl[.gz].")
-    documents = _read_lines(folder, "corpus", LabelledDocument)
+    return _read_labels(folder, split, _read_lines(folder, "corpus", LabelledDocument))
+
+
+def read_questions(source: Path, split: str | None = None) -> LabelledCollection:
+    """Questions about documents that are elsewhere: a folder, whose corpus is not read, or a file of lines `question
+    <tab> ids` (with commas between ids, none where nothing answers; the header `question <tab> documents` may stand
+    above them).
+
+    Raises WrongSetting as `read_folder` does, but for what only a corpus shows.
+    """
+    if source.is_dir():
+        return _read_labels(source, split, ())
+    if not source.is_file():
+        raise WrongSetting(f"There is no file or folder {str(source)!r}; name one that holds questions.")
+    questions: list[Question] = []
+    judgements: dict[str, dict[str, int]] = {}
+    for number, line in _numbered(source):
+        try:
+            text, separator, ids = line.decode("utf-8-sig").strip("\r\n").partition("\t")
+        except UnicodeDecodeError as error:
+            raise WrongSetting(f"{source}, line {number}: it is not UTF-8. Save the file as UTF-8.") from error
+        if number == 1 and (text, ids.strip()) == QUESTIONS_HEADER:
+            continue
+        if not separator or not text.strip():
+            raise WrongSetting(
+                f"{source}, line {number}: write the question, a tab, and the ids of the documents that answer it."
+            )
+        question = Question(id=str(number), text=text.strip())
+        questions.append(question)
+        judgements[question.id] = dict.fromkeys(filter(None, map(str.strip, ids.split(","))), 1)
+    return _labelled(source, source.stem, (), questions, judgements)
+
+
+def _read_labels(folder: Path, split: str | None, documents: tuple[LabelledDocument, ...]) -> LabelledCollection:
     questions = _read_lines(folder, "queries", Question)
     qrels = _qrels_file(folder, split)
-    judgements = _read_judgements(qrels, {question.id for question in questions}, {each.id for each in documents})
-    judged = tuple(each for each in questions if any(grade > 0 for grade in judgements.get(each.id, {}).values()))
+    known = {each.id for each in documents} if documents else None
+    judgements = _read_judgements(qrels, {question.id for question in questions}, known)
+    return _labelled(qrels, folder.resolve().name, documents, questions, judgements)
+
+
+def _labelled(
+    judged_in: Path,
+    name: str,
+    documents: tuple[LabelledDocument, ...],
+    questions: Sequence[Question],
+    judgements: Mapping[str, Mapping[str, int]],
+) -> LabelledCollection:
+    answered = {identifier for identifier, grades in judgements.items() if any(grade > 0 for grade in grades.values())}
+    judged = tuple(each for each in questions if each.id in answered)
     if not judged:
-        raise WrongSetting(f"{qrels} names no relevant document for any question; without one there is no measure.")
+        raise WrongSetting(f"{judged_in} names no relevant document for any question; without one there is no measure.")
     return LabelledCollection(
-        name=folder.resolve().name, split=qrels.stem, documents=documents, questions=judged, judgements=judgements
+        name=name,
+        split=judged_in.stem,
+        documents=documents,
+        questions=judged,
+        judgements=judgements,
+        unanswered=tuple(each for each in questions if each.id not in answered),
     )
 
 
@@ -146,7 +200,10 @@ def _qrels_file(folder: Path, split: str | None) -> Path:
     return there[wanted]
 
 
-def _read_judgements(file: Path, questions: Collection[str], documents: Collection[str]) -> dict[str, dict[str, int]]:
+def _read_judgements(
+    file: Path, questions: Collection[str], documents: Collection[str] | None
+) -> dict[str, dict[str, int]]:
+    """Of any documents where these are not known."""
     judgements: dict[str, dict[str, int]] = {}
     with file.open(encoding="utf-8", errors="surrogateescape", newline="") as lines:
         rows = csv.reader(lines, delimiter="\t", quoting=csv.QUOTE_NONE)
@@ -164,7 +221,7 @@ def _read_judgements(file: Path, questions: Collection[str], documents: Collecti
                 ) from error
             if question not in questions:
                 raise _unknown(file, number, "question", question, "queries")
-            if document not in documents:
+            if documents is not None and document not in documents:
                 raise _unknown(file, number, "document", document, "corpus")
             if judgements.setdefault(question, {}).setdefault(document, grade) != grade:
                 raise WrongSetting(

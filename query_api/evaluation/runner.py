@@ -137,15 +137,18 @@ def _load(plan: Plan, client: ServiceClient, begin: Progress) -> list[Loaded]:
 
 def _experiment(plan: Plan, collection: LabelledCollection, loaded: Loaded) -> Experiment:
     questions = spread_out(collection.questions, plan.questions)
-    served = {document.id: served_id(collection, document.id, plan.pool) for document in collection.documents}
+
+    def served(document_id: str) -> str:
+        return served_id(collection, document_id, plan.pool)
+
     return Experiment(
         collection=collection,
         questions=questions,
         judgements={
-            question.id: {served[document]: grade for document, grade in collection.judgements[question.id].items()}
+            question.id: {served(document): grade for document, grade in collection.judgements[question.id].items()}
             for question in questions
         },
-        metadata={served[document.id]: document.metadata or {} for document in collection.documents},
+        metadata={served(document.id): document.metadata or {} for document in collection.documents},
         loaded=loaded,
         k=plan.k,
     )

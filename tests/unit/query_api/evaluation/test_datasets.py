@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from query_api.evaluation.datasets import Question, read_folder, spread_out
+from query_api.evaluation.datasets import Question, read_folder, read_questions, spread_out
 from schemas.errors import Exit, WrongSetting
 from tests.unit.query_api.evaluation.folders import CORPUS, QUERIES, write_folder
 
@@ -35,6 +35,40 @@ def test_the_split_is_the_named_one_else_dev_else_the_only_one(tmp_path: Path) -
     assert read_folder(tmp_path, "test").split == "test"
     with pytest.raises(WrongSetting, match=r"no train\.tsv; choose one with --split: dev, test"):
         read_folder(tmp_path, "train")
+
+
+def test_questions_of_loaded_documents_need_no_corpus(tmp_path: Path) -> None:
+    write_folder(tmp_path)
+    (tmp_path / "corpus.jsonl").unlink()
+    found = read_questions(tmp_path)
+    assert (found.documents, found.judgements) == ((), {"q1": {"d1": 1, "d2": 0}, "q2": {"d2": 2}})
+
+
+@pytest.mark.parametrize("header", ["", "question\tdocuments\n"])
+def test_questions_may_be_lines_with_ids(tmp_path: Path, header: str) -> None:
+    file = tmp_path / "mine.tsv"
+    file.write_text(f"{header}Who sings?\tbirds/a.md, birds/b.md\nWho swims?\t\n\nWhere?\td1\n", encoding="utf-8")
+    found = read_questions(file)
+    assert [question.text for question in found.questions] == ["Who sings?", "Where?"]
+    assert [question.text for question in found.unanswered] == ["Who swims?"]
+    assert [found.judgements[each.id] for each in found.questions] == [{"birds/a.md": 1, "birds/b.md": 1}, {"d1": 1}]
+
+
+@pytest.mark.parametrize(
+    ("lines", "sentence"),
+    [
+        (b"Who sings?", "line 1: write the question, a tab, and the ids"),
+        (b"Who?\td1\n\td2", "line 2: write the question, a tab, and the ids"),
+        (b"Who?\td1\nW\xe9?\td1", "line 2: it is not UTF-8"),
+        (b"Who?\t\n", "names no relevant document"),
+        (b"", "names no relevant document"),
+    ],
+)
+def test_questions_that_cannot_be_read_are_refused(tmp_path: Path, lines: bytes, sentence: str) -> None:
+    file = tmp_path / "mine.tsv"
+    file.write_bytes(lines)
+    with pytest.raises(WrongSetting, match=sentence):
+        read_questions(file)
 
 
 def remove(name: str) -> Callable[[Path], None]:

@@ -212,6 +212,11 @@ def test_a_collection_is_taken_as_it_is_if_it_holds_what_is_judged(service: Pret
     found = only(evaluate(msgspec.structs.replace(plan, within=loaded.collection), service.client))
     assert len(service.published) == sent
     assert (found.loaded.collection, found.loaded.sent) == (loaded.collection, 0)
+    without_corpus = msgspec.structs.replace(plan.collections[0], documents=())
+    alone = msgspec.structs.replace(plan, within=loaded.collection, collections=(without_corpus,))
+    again = only(evaluate(alone, service.client))
+    assert [each.measures for each in again.approaches] == [each.measures for each in found.approaches]
+    assert again.documents == found.documents
     del service.searchable["d2"]
     with pytest.raises(WrongSetting, match="1 judged documents are not in the collection"):
         evaluate(msgspec.structs.replace(plan, within=loaded.collection), service.client)
