@@ -102,12 +102,10 @@ class Loaded:
 
 def describe_unknown(fields: Mapping[str, int]) -> str:
     """A warning about fields that were left out, {name: how many envelopes hold it}."""
-    from schemas.unknown_fields import suggest_field  # pydantic, which a load without them does not need
+    from schemas.unknown_fields import describe_field  # rapidfuzz, which a load without them does not need
 
-    shown = []
-    for name, count in sorted(fields.items(), key=lambda item: (-item[1], item[0]))[:SHOWN_REFUSALS]:
-        meant = suggest_field(name)
-        shown.append(f"{name!r} in {count:,}" + (f" (is {meant!r} meant?)" if meant else ""))
+    commonest = sorted(fields.items(), key=lambda item: (-item[1], item[0]))[:SHOWN_REFUSALS]
+    shown = [describe_field(name, count) for name, count in commonest]
     more = f" and {len(fields) - SHOWN_REFUSALS} more" if len(fields) > SHOWN_REFUSALS else ""
     return (
         f"Left out, as no document has such fields: {', '.join(shown)}{more}. What describes a document goes under "
@@ -294,7 +292,7 @@ class Loader:
             seconds = time.monotonic() - published.began_seconds
         refused += followed.refused
         outcomes = dict(followed.outcomes) if self.wait else None
-        notes = {receipt.key: list(receipt.notes) for receipt in followed.noted}
+        notes = {key: list(notes) for key, notes in followed.noted}
         return Loaded(published.records, published.token, outcomes, refused, round(seconds, 3), followed.absent, notes)
 
 

@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 from schemas.errors import Failure, WrongSetting
 from schemas.receipts import NOTHING_DELETED, Receipt, encode_receipt
 from schemas.refusals import EXPLANATIONS
+from schemas.unknown_fields import note_unknown
 from schemas.settings import StorageSettings
 from streams.cli.load import app
 from streams.loader.folders import Refused, Selection
@@ -170,14 +171,15 @@ def test_a_document_that_was_not_there_does_not_count_as_deleted() -> None:
     assert followed.absent == ["a/misspelt.md"]
 
 
-def test_receipts_with_notes_are_kept() -> None:
+def test_notes_are_kept_but_for_fields_that_are_counted() -> None:
     told: Any = {"outcome": "indexed", "partition": 0, "generation": "g0001"}
     receipts: Any = Receipts(
         Receipt(key="a/good.md", offset=0, **told),
-        Receipt(key="a/odd.md", offset=1, notes=("It is odd.",), **told),
+        Receipt(key="a/odd.md", offset=1, notes=("It is odd.", note_unknown(["colour"])), **told),
+        Receipt(key="a/extra.md", offset=2, notes=(note_unknown(["colour"]),), **told),
     )
-    followed = follow(receipts, Published(records=2, first={0: 0}, reached={0: 1}))
-    assert [(receipt.key, receipt.notes) for receipt in followed.noted] == [("a/odd.md", ("It is odd.",))]
+    followed = follow(receipts, Published(records=3, first={0: 0}, reached={0: 2}))
+    assert followed.noted == [("a/odd.md", ("It is odd.",))]
 
 
 def test_bars_are_on_standard_error_with_what_is_done_of_all(capsys: pytest.CaptureFixture[str]) -> None:
