@@ -14,8 +14,8 @@ from typer.testing import CliRunner
 from schemas.errors import Failure, WrongSetting
 from schemas.receipts import NOTHING_DELETED, Receipt, encode_receipt
 from schemas.refusals import EXPLANATIONS
-from schemas.unknown_fields import note_unknown
 from schemas.settings import StorageSettings
+from schemas.unknown_fields import note_unknown
 from streams.cli.load import app
 from streams.loader.folders import Refused, Selection
 from streams.loader.loader import Loaded, Loader, describe_unknown, suggest_collection
