@@ -57,7 +57,8 @@ def test_folders_in_which_nothing_is_selected_are_refused_before_kafka_is_asked(
     loader = InterruptedLoader(WorkerSettings(), "127.0.0.1:1", wait=True, timeout_seconds=1, quiet=True)
     with pytest.raises(WrongSetting, match=r"Nothing to load: no file in .* matches with --include '\*\.zzz'\."):
         loader.load([str(tmp_path)], Selection(include=["*.zzz"]))
-    with pytest.raises(WrongSetting, match=r"matches with --exclude 'a\.\*'\. Hidden files are left out"):
+    left_out = r"matches with --exclude 'a\.\*'\. .* Left out: 1 hidden \(.*\); to load them: --hidden\."
+    with pytest.raises(WrongSetting, match=left_out):
         loader.load([str(tmp_path)], Selection(exclude=["a.*"]))
 
 
