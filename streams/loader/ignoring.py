@@ -47,15 +47,14 @@ _BUILDS = {
     ".ipynb_checkpoints", ".next", ".nuxt", ".svelte-kit", ".angular", ".astro", ".docusaurus", ".turbo", ".vite",
     ".parcel-cache", ".nyc_output", ".gradle", ".dart_tool", ".terraform", ".cache",
 }  # fmt: skip
-_PYTHON = {"pyproject.toml", "setup.py", "setup.cfg"}
-_MAKE = {"Makefile", "GNUmakefile", "makefile", "CMakeLists.txt", "meson.build", "configure.ac"}
-_JVM = {"pom.xml", "build.gradle", "build.gradle.kts", "build.sbt", "project.clj"}
+_PROJECT = {
+    "package.json", "pyproject.toml", "setup.py", "setup.cfg", "Cargo.toml", "go.mod", "pom.xml", "build.gradle",
+    "build.gradle.kts", "build.sbt", "project.clj", "Makefile", "GNUmakefile", "makefile", "CMakeLists.txt",
+    "meson.build", "configure.ac", "pubspec.yaml", "mix.exs", "dune-project",
+}  # fmt: skip
 _BESIDE: Mapping[str, tuple[Reason, set[str]]] = {
-    "build": ("build", {"package.json", "pubspec.yaml", *_PYTHON, *_MAKE, *_JVM}),
-    "_build": ("build", {"conf.py", "mix.exs", "dune-project", *_MAKE}),
-    "dist": ("build", {"package.json", "dist-newstyle", *_PYTHON, *_MAKE}),
-    "out": ("build", {"package.json", *_JVM, *_MAKE}),
-    "target": ("build", {"Cargo.toml", *_JVM}),
+    **dict.fromkeys(("build", "dist", "target", "out"), ("build", _PROJECT)),
+    "_build": ("build", {"conf.py", *_PROJECT}),
     "coverage": ("build", {"package.json"}),
     "_site": ("build", {"_config.yml", "_config.toml"}),
     "vendor": ("dependencies", {"go.mod", "composer.json", "Gemfile", "Cargo.toml"}),
@@ -81,10 +80,11 @@ _OF_FILES: Mapping[str, Reason] = dict.fromkeys(_LOCK_FILES, "lock_file")
 _OF_FOLDERS: Mapping[str, Reason] = {
     **dict.fromkeys(_DEPENDENCIES, "dependencies"),
     **dict.fromkeys(_BUILDS, "build"),
+    "__macosx": "temporary",  # beside what an archive of a Mac holds
 }
 _TEMPORARY = re.compile(
-    r"~\$.*|.*[~#]|\.#.*|.*\.(sw[a-p]|tmp|temp|part|partial|crdownload|download)"  # of editors, office and browsers
-    r"|\.ds_store|thumbs\.db|ehthumbs\.db|desktop\.ini|\._.*|__macosx",  # of desktops and archives
+    r"~\$.*|.*[~#]|\.#.*|.*\.(sw[opx]|tmp|temp|part|partial|crdownload|download)"  # of editors, office and browsers
+    r"|\.ds_store|thumbs\.db|ehthumbs\.db|desktop\.ini|\._.*",  # of desktops and archives
     re.DOTALL,
 )
 
@@ -105,14 +105,22 @@ class LeftOut(NamedTuple):
     reason: Reason
 
 
+class _Pattern(NamedTuple):
+    """A line of an ignore file; without `excludes` it begins with `!`."""
+
+    line: str
+    excludes: bool
+    regex: re.Pattern[str]
+
+
 @dataclass(frozen=True)
 class _IgnoreFile:
     """The patterns of a file in the folder `place`, the last one first."""
 
     place: str
-    patterns: tuple[GitIgnoreSpecPattern, ...]
+    patterns: tuple[_Pattern, ...]
 
-    def last_match(self, path: str, *, is_folder: bool) -> GitIgnoreSpecPattern | None:
+    def last_match(self, path: str, *, is_folder: bool) -> _Pattern | None:
         """The pattern that decides about the path itself; not about a folder that it is in."""
         relative = path[len(self.place) :].lstrip("/")
         for pattern in self.patterns:
@@ -121,9 +129,9 @@ class _IgnoreFile:
         return None
 
 
-def _matches(pattern: GitIgnoreSpecPattern, path: str) -> bool:
+def _matches(pattern: _Pattern, path: str) -> bool:
     """A path with a slash at its end is matched by what stands for folders alone."""
-    match = pattern.regex.match(path) if pattern.regex is not None else None
+    match = pattern.regex.match(path)
     if match is None:
         return False
     slash = match.end(_SLASH) if _SLASH in match.re.groupindex else -1
@@ -138,6 +146,8 @@ _CLASSES = {
     "upper": "A-Z",
     "xdigit": "0-9a-fA-F",
 }
+_STAR = "[^/]*"  # what pathspec makes of `*`
+_GROUP = re.compile(r"(?<!\\)[(|)]")
 _SLASH = "ps_d"  # the group in which pathspec keeps the slash after a folder that was matched
 
 
@@ -171,13 +181,17 @@ class Rules:
         if self.ignore:
             path = os.path.join(self.place, name)  # noqa: PTH118
             said = _decided(self.of_thalweg, path, is_folder=is_folder)
-            if said is not None and said.include:
+            if said is not None and said.excludes:
                 return "thalwegignore"
-            if said is not None and not set("*?[") & set(str(said.pattern)):
+            if said is not None and not set("*?[") & set(said.line):
                 return None
             if (reason := self._unwanted(name, path, is_folder=is_folder)) is not None:
                 return reason
-            if said is None and (said := _decided(self.of_git, path, is_folder=is_folder)) is not None and said.include:
+            if (
+                said is None
+                and (said := _decided(self.of_git, path, is_folder=is_folder)) is not None
+                and said.excludes
+            ):
                 return "gitignore"
         return "hidden" if name.startswith(".") and not self.hidden else None
 
@@ -186,10 +200,8 @@ class Rules:
         lower = name.lower()
         if (reason := _OF_BOTH.get(lower) or (_OF_FOLDERS if is_folder else _OF_FILES).get(lower)) is not None:
             return reason
-        if _TEMPORARY.fullmatch(lower):
-            return "temporary"
         if not is_folder:
-            return None
+            return "temporary" if _TEMPORARY.fullmatch(lower) else None
         if lower.endswith(".egg-info"):
             return "build"
         reason, beside = _BESIDE.get(lower, ("build", set()))
@@ -239,7 +251,7 @@ def describe_left_out(left_out: Mapping[Reason, Sequence[str]]) -> str:
     return f"left out: {', '.join(parts)}; to load them: {' '.join(switches)}"
 
 
-def _decided(files: Sequence[_IgnoreFile], path: str, *, is_folder: bool) -> GitIgnoreSpecPattern | None:
+def _decided(files: Sequence[_IgnoreFile], path: str, *, is_folder: bool) -> _Pattern | None:
     """The pattern of the nearest file that has one for the path."""
     found = (each.last_match(path, is_folder=is_folder) for each in reversed(files))
     return next((pattern for pattern in found if pattern is not None), None)
@@ -248,7 +260,7 @@ def _decided(files: Sequence[_IgnoreFile], path: str, *, is_folder: bool) -> Git
 def _leave_out(rules: Rules, path: str) -> bool:
     files = (rules.of_thalweg, rules.of_git)
     said = next((each for of in files if (each := _decided(of, path, is_folder=True)) is not None), None)
-    return said is not None and bool(said.include)
+    return said is not None and said.excludes
 
 
 def _is_there(path: str) -> bool:
@@ -291,15 +303,29 @@ def _as_read(line: str) -> str:
 
 
 @lru_cache(maxsize=256)
-def _patterns(content: bytes) -> tuple[GitIgnoreSpecPattern, ...]:
+def _patterns(content: bytes) -> tuple[_Pattern, ...]:
     """The last one first. Bytes that are not UTF-8 stand for the same bytes in names; what is not a pattern to git is
     none here."""
     text = os.fsdecode(content.removeprefix(b"\xef\xbb\xbf"))
     for name, characters in _CLASSES.items():
         text = text.replace(f"[:{name}:]", characters)
     patterns = []
-    for line in text.split("\n"):
-        with suppress(GitIgnorePatternError), warnings.catch_warnings():
-            warnings.simplefilter("ignore", FutureWarning)  # of a `[` in brackets, which means itself
-            patterns.append(GitIgnoreSpecPattern(_as_read(line.removesuffix("\r"))))
-    return tuple(pattern for pattern in reversed(patterns) if pattern.include is not None)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FutureWarning)  # of a `[` in brackets, which means itself
+        for line in reversed(text.split("\n")):
+            with suppress(GitIgnorePatternError):
+                read = GitIgnoreSpecPattern(_as_read(line.removesuffix("\r")))
+                if read.include is not None and read.regex is not None:
+                    patterns.append(_Pattern(line, read.include, re.compile(_without_retries(read.regex.pattern))))
+    return tuple(patterns)
+
+
+def _without_retries(regex: str) -> str:
+    """The same, without the time of another try for each `*` of several: what stands between two is best matched where
+    it comes first."""
+    first, *between = regex.split(_STAR)
+    if not between:
+        return regex
+    *middle, last = between
+    once = (f"{_STAR}{part}" if _GROUP.search(part) else f"(?>{_STAR}?{part})" for part in middle)
+    return "".join((first, *once, _STAR, last))
