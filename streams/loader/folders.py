@@ -212,9 +212,10 @@ class SyncPlan:
         if not self.gone:
             return None
         if len(self.gone) > MOST * self.known:
-            what = "No file is in the folder" if not self.present else "Most of the folder's files are gone"
-            if self.ignored:
-                what += " or left out now"
+            if self.present:
+                what = "Most of the folder's files are gone" + (" or left out now" if self.ignored else "")
+            else:
+                what = "No file of the folder is loaded now" if self.ignored else "No file is in the folder"
             return (
                 f"{what}: {len(self.gone):,} of the {self.known:,} documents that came from it would be deleted. If "
                 "that is meant, add --yes; --dry-run lists them."

@@ -13,12 +13,10 @@ NO_IGNORE = Selection(rules=Rules(ignore=False))
 ALL = Selection(rules=Rules(ignore=False, hidden=True))
 
 
-def write(folder: Path, *names: str, **texts: str) -> Path:
+def write(folder: Path, *names: str) -> Path:
     for name in names:
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text("# Words")
-    for place, text in texts.items():
-        (folder / place).write_text(text)
     return folder
 
 
@@ -80,7 +78,6 @@ def test_folders_with_everyday_names_are_left_out_by_evidence(tmp_path: Path) ->
     for name in ("build", "dist", "target", "env", "vendor", "C#"):
         write(tmp_path, f"texts/{name}/a.md", f"project/{name}/a.md")
     write(tmp_path, "project/pyproject.toml", "project/go.mod", "project/env/pyvenv.cfg", "cache/a.md", "tagged/a.md")
-    write(tmp_path, CACHEDIR_TAG="")
     (tmp_path / "tagged" / "CACHEDIR.TAG").write_text("Signature: 8a477f597d28d172789f06886806bc55\n# made")
     (tmp_path / "cache" / "CACHEDIR.TAG").write_text("Something else")
     assert left_out(tmp_path) == {
