@@ -19,7 +19,7 @@ from schemas.terminal import say
 from streams.cli.joined import joined
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from streams.loader.folders import Selection, SyncPlan
     from streams.loader.loader import Loader
@@ -116,7 +116,6 @@ def load(
     """
     from streams.loader.folders import Selection
     from streams.loader.ignoring import Rules
-    from streams.loader.loader import describe_unknown
     from streams.loader.watching import require_folders
 
     selection = Selection(
@@ -136,6 +135,7 @@ def load(
         if dry_run:
             rehearsal, plan = loader.rehearse(paths, selection, sync=sync, may_be_empty=watch)
             rehearsal.show(as_json=as_json, verbose=verbose)
+            _warn_of(rehearsal.unknown_fields)
             if plan is not None and not yes and (reason := _why_not(plan)) is not None:
                 raise WrongSetting(reason)
             if rehearsal.refused and not watch:
@@ -147,10 +147,16 @@ def load(
             return
         loaded = loader.load(paths, selection, agree)
     loaded.show(as_json=as_json, verbose=verbose)
-    if loaded.unknown_fields:
-        say(describe_unknown(loaded.unknown_fields), error=True)
+    _warn_of(loaded.unknown_fields)
     if loaded.refused:
         raise typer.Exit(Exit.FAILED)
+
+
+def _warn_of(unknown_fields: "Mapping[str, int]") -> None:
+    from streams.loader.loader import describe_unknown
+
+    if unknown_fields:
+        say(describe_unknown(unknown_fields), error=True)
 
 
 @app.command(epilog="Example: thalweg delete setup.md --collection manual")

@@ -142,7 +142,7 @@ def suggest_collection(collection: str, absent: Iterable[str]) -> str | None:
 class Rehearsal:
     """What a load would do: `would_send` are keys, `would_delete` and `stay` ids that are not in the folder; those that
     stay do not say that they came from it. `ignored` are those that would be deleted as they are left out now, with the
-    reason; `left_out` is {reason: files and folders that are not read}."""
+    reason; `left_out` is {reason: files and folders that are not read}, `unknown_fields` as a load counts them."""
 
     would_send: list[str]
     would_delete: list[str]
@@ -150,6 +150,7 @@ class Rehearsal:
     refused: list[Refused]
     ignored: dict[str, Reason] = field(default_factory=dict)
     left_out: dict[Reason, list[str]] = field(default_factory=dict)
+    unknown_fields: dict[str, int] = field(default_factory=dict)
 
     def show(self, *, as_json: bool, verbose: bool = False) -> None:
         if as_json:
@@ -243,7 +244,8 @@ class Loader:
         plan = self._plan(paths, selection) if sync else None
         refused: list[Refused] = []
         left_out: list[LeftOut] = []
-        records = list(self._records(paths, selection, refused, plan, Counter(), left_out))
+        unknown: Counter[str] = Counter()
+        records = list(self._records(paths, selection, refused, plan, unknown, left_out))
         if not records and not refused and not may_be_empty:
             require_matches(paths, selection)
         rehearsal = Rehearsal(
@@ -253,6 +255,7 @@ class Loader:
             refused,
             plan.ignored if plan else {},
             by_reason(left_out),
+            dict(unknown),
         )
         return rehearsal, plan
 

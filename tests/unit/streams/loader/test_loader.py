@@ -225,6 +225,9 @@ def test_fields_that_no_document_has_are_counted_by_name_and_warned_of(
         "Left out, as no document has such fields: 'collectoin' in 2 (is 'collection' meant?), 'author' in 1. "
         "What describes a document goes under 'metadata'.\n"
     )
+    rehearsed = CliRunner().invoke(app, ["load", str(tmp_path), "--json", "--dry-run"])
+    assert (rehearsed.exit_code, rehearsed.stderr) == (0, told.stderr)
+    assert json.loads(rehearsed.stdout)["unknown_fields"] == loaded["unknown_fields"]
 
 
 def test_of_many_such_fields_the_commonest_are_shown() -> None:
