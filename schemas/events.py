@@ -184,20 +184,25 @@ def upsert_from_envelope(
         raise MalformedEvent(
             "key_mismatch", f"The envelope names {str(key)[:80]!r} but the record's key is {str(expected)[:80]!r}."
         )
-    return checked(
-        DocumentUpsert(
-            key=key,
-            content=_envelope_content(envelope),
-            content_type=envelope.content_type,
-            title=envelope.title,
-            uri=envelope.uri,
-            metadata=envelope.metadata,
-            version=_version(envelope.version),
-            links=envelope.links,
-            unknown_fields=unknown_fields,
-        ),
-        limits,
+    upsert = DocumentUpsert(
+        key=key,
+        content=_envelope_content(envelope),
+        content_type=envelope.content_type,
+        title=envelope.title,
+        uri=envelope.uri,
+        metadata=envelope.metadata,
+        version=_version(envelope.version),
+        links=envelope.links,
+        unknown_fields=unknown_fields,
     )
+    try:
+        return checked(upsert, limits)
+    except MalformedEvent as error:
+        if error.reason != "empty_content" or not unknown_fields:
+            raise
+        from schemas.unknown_fields import note_unknown  # which needs the fields above
+
+        raise MalformedEvent(error.reason, f"{error} {note_unknown(unknown_fields)}") from error
 
 
 def _metadata_in(fields: Mapping[str, str]) -> dict[str, JSONValue]:

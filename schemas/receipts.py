@@ -16,6 +16,9 @@ from schemas.ids import format_positions, parse_positions
 
 NOTHING_DELETED = "There was no such document, so nothing was deleted."
 
+UNKNOWN_FIELDS = "Left out, as no document has such a field: "
+"""How the note begins that names an envelope's unknown fields."""
+
 Outcome = Literal["indexed", "unchanged", "superseded", "deleted", "dead_lettered"]
 
 
@@ -23,8 +26,8 @@ class Receipt(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """`graph_offset` is the offset on the graph topic that a reader of the graph must have reached to see this record's
     effect; -1 when the record changed nothing there.
     `message` says why a record was refused, and is NOTHING_DELETED for a tombstone of an unknown document.
-    `superseded_by` is a position, `traceparent` the record's own. `notes` are sentences about what of an indexed
-    document could not be read as intended.
+    `superseded_by` is a position, `traceparent` the record's own. `notes` are sentences about what of a record could
+    not be read as intended.
     """
 
     key: str

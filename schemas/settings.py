@@ -4,6 +4,7 @@ The command line wins over the environment (`THALWEG_…`), the environment over
 defaults. The file is `thalweg.toml`, see `schemas/settings_file.py`. A field's variable is `THALWEG_` and its path in
 capitals with `__` between: `THALWEG_KAFKA__PARTITIONS`."""
 
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
@@ -18,8 +19,9 @@ from pydantic_settings import (
     SettingsError,
 )
 
+from schemas.environment import refuse_unknown_variables, variable_of
 from schemas.errors import WrongSetting
-from schemas.settings_file import DEFAULT_DATA_DIR, SettingsFile, read_file, suggestion
+from schemas.settings_file import DEFAULT_DATA_DIR, read_file, suggestion
 
 SecurityProtocol = Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"]
 SaslMechanism = Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER"]
@@ -162,7 +164,7 @@ _MAY_HOLD_SECRETS = ("API_KEY", "PASSWORD", "SECRET", "_URL")
 class ProcessSettings(BaseSettings):
     """What a process reads once, at its start, and hands down: one subclass a process, made of blocks.
 
-    A block of another process is left alone; within a block, what does not exist is refused.
+    The values of another process's blocks are left alone; a name that no process has is refused by all.
     """
 
     model_config = SettingsConfigDict(
@@ -173,13 +175,13 @@ class ProcessSettings(BaseSettings):
     def load(cls, overrides: Mapping[str, Mapping[str, Any]] | None = None) -> Self:
         """The settings of this process; `overrides` (block → field → value) come from the command line.
 
-        Raises WrongSetting with a sentence for each value that does not fit.
+        Raises WrongSetting with a sentence for each value that does not fit, and each name that is not a setting.
         """
+        refuse_unknown_variables(os.environ)
         try:
             return cls(**(overrides or {}))  # type: ignore[arg-type]  # blocks are validated from mappings
         except ValidationError as error:
-            file = read_file(_data_dir_of(overrides or {}))
-            raise WrongSetting("\n".join(_sentence(problem, cls, file) for problem in error.errors())) from error
+            raise WrongSetting("\n".join(_sentence(problem, cls) for problem in error.errors())) from error
         except SettingsError as error:
             raise WrongSetting(f"A setting cannot be read: {error}.") from error
 
@@ -204,12 +206,12 @@ def _data_dir_of(overrides: Mapping[str, Any]) -> Path | None:
     return None if directory is None else Path(directory)
 
 
-def _sentence(problem: Any, settings: type[BaseSettings], file: SettingsFile) -> str:
-    variable = "THALWEG_" + "__".join(str(part) for part in problem["loc"]).upper()
-    if problem["type"] == "extra_forbidden":
-        *blocks, name = problem["loc"]
-        written = f" It stands in {file.path}, [{'.'.join(blocks)}]." if file.has(*blocks, name) else ""
-        return f"{variable}: there is no such setting.{written}{suggestion(name, _names_beside(problem, settings))}"
+def _sentence(problem: Any, settings: type[BaseSettings]) -> str:
+    variable = variable_of(*map(str, problem["loc"]))
+    if problem["type"] == "extra_forbidden":  # in a block that is given as JSON
+        return (
+            f"{variable}: there is no such setting.{suggestion(problem['loc'][-1], _names_beside(problem, settings))}"
+        )
     message = str(problem["msg"]).removeprefix("Value error, ").replace(" items after validation", " characters")
     message = message.rstrip(".")
     if isinstance(problem["input"], (str, int, float)) and not variable.endswith(_MAY_HOLD_SECRETS):

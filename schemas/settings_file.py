@@ -1,24 +1,24 @@
 """The settings file `thalweg.toml`: where it is looked for, and what in it is no setting."""
 
 import difflib
-import os
 import tomllib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from schemas.environment import (
+    CONFIG_FILE_VARIABLE,
+    DATA_DIR_VARIABLE,
+    PATHS,
+    TABLES,
+    read_variable,
+    variable_of,
+)
 from schemas.errors import NoAccess, WrongSetting
 
 FILE_NAME = "thalweg.toml"
-CONFIG_FILE_VARIABLE = "THALWEG_CONFIG_FILE"
-DATA_DIR_VARIABLE = "THALWEG_STORAGE__DATA_DIR"
 DEFAULT_DATA_DIR = Path("thalweg-data")
-BLOCKS = (
-    *("kafka", "storage", "limits", "embedding", "language_model", "chunking", "worker", "broker"),
-    *("service", "reranker"),
-)
-"""Every table of the file, whichever process reads it."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ def user_config_dir() -> Path:
 def candidates(data_dir: Path | None) -> list[Path]:
     """Where the file is looked for, the first that is there counts: the working directory, in and beside the data
     directory, the user's own. `data_dir` is that of the command line."""
-    directory = data_dir or Path(os.environ.get(DATA_DIR_VARIABLE) or DEFAULT_DATA_DIR)
+    directory = data_dir or Path(read_variable(DATA_DIR_VARIABLE) or DEFAULT_DATA_DIR)
     places = [Path(), directory, directory.parent, user_config_dir()]
     return list(dict.fromkeys(place / FILE_NAME for place in places))
 
@@ -57,7 +57,7 @@ def candidates(data_dir: Path | None) -> list[Path]:
 def find_file(data_dir: Path | None) -> Path | None:
     """The file that `THALWEG_CONFIG_FILE` names, else the first of the candidates. Raises WrongSetting where the named
     one is not there."""
-    if named := os.environ.get(CONFIG_FILE_VARIABLE):
+    if named := read_variable(CONFIG_FILE_VARIABLE):
         if not Path(named).is_file():
             raise WrongSetting(f"{CONFIG_FILE_VARIABLE} names {named!r}, which is not a file.")
         return Path(named)
@@ -65,7 +65,7 @@ def find_file(data_dir: Path | None) -> Path | None:
 
 
 def read_file(data_dir: Path | None) -> SettingsFile:
-    """The file and what is in it. Raises WrongSetting for what is no TOML, and for a table that no process reads."""
+    """The file and what is in it. Raises WrongSetting for what is no TOML, and for what no process reads."""
     path = find_file(data_dir)
     if path is None:
         return SettingsFile(None, {})
@@ -75,12 +75,32 @@ def read_file(data_dir: Path | None) -> SettingsFile:
         raise WrongSetting(f"The settings file is not TOML: {error} ({path}).") from error
     except PermissionError as error:
         raise NoAccess(f"No permission to read the settings file {path}.") from error
-    for name, value in values.items():
-        if name not in BLOCKS:
-            raise WrongSetting(f"{path}: there is no table [{name}].{suggestion(name, BLOCKS)}")
-        if not isinstance(value, Mapping):
-            raise WrongSetting(f"{path}: {name} is a table, with its settings below a line [{name}].")
+    if problems := list(_problems(values, (), path)):
+        raise WrongSetting("\n".join(problems))
     return SettingsFile(path, values)
+
+
+def _problems(values: Mapping[str, Any], above: tuple[str, ...], file: Path) -> Iterator[str]:
+    """A sentence for each name of a table that is not a setting or a table of any process."""
+    for name, value in values.items():
+        path = (*above, name)
+        if path in PATHS:
+            continue
+        if path in TABLES and isinstance(value, Mapping):
+            yield from _problems(value, path, file)
+        elif path in TABLES:
+            yield f"{file}: {name} is a table, with its settings below a line [{'.'.join(path)}]."
+        else:
+            yield _unknown(path, file)
+
+
+def _unknown(path: tuple[str, ...], file: Path) -> str:
+    *above, name = path
+    beside = {each[len(above)] for each in PATHS if each[: len(above)] == tuple(above)}
+    meant = suggestion(name, sorted(beside))
+    if not above:
+        return f"{file}: there is no table [{name}].{meant}"
+    return f"{variable_of(*path)}: there is no such setting. It stands in {file}, [{'.'.join(above)}].{meant}"
 
 
 def suggestion(name: str, known: Iterable[str]) -> str:

@@ -7,6 +7,7 @@ from rapidfuzz import process
 from rapidfuzz.distance import JaroWinkler
 
 from schemas.events import ENVELOPE_FIELDS
+from schemas.receipts import UNKNOWN_FIELDS
 
 MAX_NAMED = 10
 MAX_NAME_CHARACTERS = 80
@@ -26,6 +27,21 @@ def name_unknown(names: Iterable[str]) -> list[UnknownField]:
         UnknownField(name=name[:MAX_NAME_CHARACTERS], suggestion=suggest_field(name))
         for name, _ in zip(names, range(MAX_NAMED), strict=False)
     ]
+
+
+def note_unknown(names: Iterable[str]) -> str:
+    """The note of a receipt about fields of its record that were left out; empty for none."""
+    shown = [f"{field.name!r}{_meant(field.suggestion)}" for field in name_unknown(names)]
+    return f"{UNKNOWN_FIELDS}{', '.join(shown)}. What describes a document goes under 'metadata'." if shown else ""
+
+
+def describe_field(name: str, count: int) -> str:
+    """The name, how many envelopes hold it, and what may be meant."""
+    return f"{name!r} in {count:,}{_meant(suggest_field(name))}"
+
+
+def _meant(suggestion: str | None) -> str:
+    return f" (is {suggestion!r} meant?)" if suggestion else ""
 
 
 def suggest_field(name: str) -> str | None:

@@ -1,4 +1,5 @@
-"""The table of docs/configuration.md, made from the settings' own descriptions: `python -m tests.settings_table`."""
+"""The table of docs/configuration.md and the names in schemas/setting_names.py, made from the settings' own classes:
+`python -m tests.settings_table`."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,6 +13,7 @@ from streams.settings import WorkerSettings
 from streams.supervisor.supervisor import UpSettings
 
 PAGE = Path(__file__).parents[1] / "docs" / "configuration.md"
+NAMES = Path(__file__).parents[1] / "schemas" / "setting_names.py"
 BEGIN = "<!-- settings: written by `python -m tests.settings_table` -->\n"
 END = "<!-- end of settings -->"
 
@@ -45,7 +47,19 @@ def table() -> str:
     return "\n".join(["| variable | default | what, and how to choose it |", "| --- | --- | --- |", *rows()]) + "\n"
 
 
+def names() -> str:
+    """The module with the names."""
+    of_all = "\n".join(
+        f'    "{row.split("`")[1].removeprefix("THALWEG_").replace("__", ".").lower()}",' for row in rows()
+    )
+    return (
+        '"""All settings, whichever process reads them; written by `python -m tests.settings_table`."""\n\n'
+        f"NAMES = (\n{of_all}\n)\n"
+    )
+
+
 def main() -> None:
+    NAMES.write_text(names())
     before, _, rest = PAGE.read_text().partition(BEGIN)
     PAGE.write_text(before + BEGIN + "\n" + table() + "\n" + END + rest.partition(END)[2])
 

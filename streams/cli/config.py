@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
+from schemas.environment import read_variable, variable_of
 from schemas.errors import Failure, plain_failures
 from schemas.settings_file import FILE_NAME, SettingsFile, candidates, read_file, user_config_dir
 from schemas.terminal import plain_json, say
@@ -142,10 +143,10 @@ def _in_force(context: typer.Context, file: SettingsFile, data_dir: Path | None)
 def _value(path: tuple[str, ...], value: Any, file: SettingsFile, given: Mapping[str, Any]) -> Value:
     from pydantic import SecretStr
 
-    variable = "THALWEG_" + "__".join(path).upper()
+    variable = variable_of(*path)
     if path[-1] in given.get(path[0], {}):
         source = "command line"
-    elif os.environ.get(variable):
+    elif read_variable(variable):
         source = "environment"
     elif file.has(*path):
         source = "file"

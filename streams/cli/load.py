@@ -19,7 +19,7 @@ from schemas.terminal import say
 from streams.cli.joined import joined
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from streams.loader.folders import Selection, SyncPlan
     from streams.loader.loader import Loader
@@ -62,6 +62,14 @@ def load(
             show_default="each folder",
         ),
     ] = None,
+    no_ignore: Annotated[
+        bool,
+        typer.Option(
+            "--no-ignore",
+            help="Also take what .gitignore or .thalwegignore names, dependencies, builds, lock and temporary files.",
+        ),
+    ] = False,
+    hidden: Annotated[bool, typer.Option("--hidden", help="Also take hidden files and folders.")] = False,
     sync: Annotated[
         bool,
         typer.Option("--sync", help="Also delete the documents that came from these folders and are no longer there."),
@@ -92,6 +100,7 @@ def load(
     ] = None,
     wait: Wait = True,
     patience: Patience = 120.0,
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="List all that is left out.")] = False,
     as_json: Json = False,
     url: Url = None,
     data_dir: DataDir = None,
@@ -99,13 +108,15 @@ def load(
     """Publish documents and wait until they are searchable.
 
     A file's id is its path relative to the folder given, or to --root, or its name where it is named itself; its
-    extension tells its format. So an interrupted load can be repeated: what is indexed already stays as it is.
+    extension tells its format. So an interrupted load can be repeated: what is indexed already stays as it is. Of
+    folders, files that nobody means are left out, and those that .gitignore and .thalwegignore name.
 
     A line {"id": …, "collection": …, "deleted": true} in JSON lines deletes. What cannot be indexed is refused and
     listed, with exit code 1; the rest goes in. Prints the token: search with --after TOKEN to see at least these.
     """
     from streams.loader.folders import Selection
-    from streams.loader.loader import describe_unknown
+    from streams.loader.ignoring import Rules
+    from streams.loader.watching import require_folders
 
     selection = Selection(
         collection,
@@ -116,21 +127,36 @@ def load(
         root,
         source,
         marked=sync or watch or root is not None or source is not None,
+        rules=Rules(ignore=not no_ignore, hidden=hidden),
     )
     with _loader(context, url, data_dir, wait=wait, patience=patience, quiet=as_json) as loader:
+        if watch:
+            require_folders(paths)
         if dry_run:
-            loader.rehearse(paths, selection, sync=sync).show(as_json=as_json)
+            rehearsal, plan = loader.rehearse(paths, selection, sync=sync, may_be_empty=watch)
+            rehearsal.show(as_json=as_json, verbose=verbose)
+            _warn_of(rehearsal.unknown_fields)
+            if plan is not None and not yes and (reason := _why_not(plan)) is not None:
+                raise WrongSetting(reason)
+            if rehearsal.refused and not watch:
+                raise typer.Exit(Exit.FAILED)
             return
         agree = partial(_agree, yes=yes) if sync else None
         if watch:
-            _watch(loader, paths, selection, agree, as_json=as_json)
+            _watch(loader, paths, selection, agree, as_json=as_json, verbose=verbose)
             return
         loaded = loader.load(paths, selection, agree)
-    loaded.show(as_json=as_json)
-    if loaded.unknown_fields:
-        say(describe_unknown(loaded.unknown_fields), error=True)
+    loaded.show(as_json=as_json, verbose=verbose)
+    _warn_of(loaded.unknown_fields)
     if loaded.refused:
         raise typer.Exit(Exit.FAILED)
+
+
+def _warn_of(unknown_fields: "Mapping[str, int]") -> None:
+    from streams.loader.loader import describe_unknown
+
+    if unknown_fields:
+        say(describe_unknown(unknown_fields), error=True)
 
 
 @app.command(epilog="Example: thalweg delete setup.md --collection manual")
@@ -181,15 +207,22 @@ def _agree(plan: "SyncPlan", *, yes: bool) -> None:
         )
     if not plan.gone:
         return
-    say(f"Left the folder, to be deleted ({len(plan.gone):,} of {plan.known:,}): {_few(plan.gone)}.", error=True)
+    for what, names in (("Left the folder", plan.left), ("Left out now", plan.said_ignored)):
+        if names:
+            say(f"{what}, to be deleted ({len(names):,} of {plan.known:,}): {_few(names)}.", error=True)
     if yes:
         return
-    if (reason := plan.why_not()) is not None:
+    if (reason := _why_not(plan)) is not None:
         raise WrongSetting(reason)
-    if not is_interactive():
-        raise WrongSetting("Nobody is there to be asked, so nothing was sent: to delete them, add --yes.")
     if not typer.confirm(f"Delete {len(plan.gone):,} documents?", err=True):
         raise Failure("Nothing was sent or deleted.")
+
+
+def _why_not(plan: "SyncPlan") -> str | None:
+    """Why nothing is deleted without --yes; None where nothing is to be, or somebody can be asked."""
+    if plan.gone and plan.why_not() is None and not is_interactive():
+        return "Nobody is there to be asked, so nothing was sent: to delete them, add --yes."
+    return plan.why_not()
 
 
 def is_interactive() -> bool:
@@ -208,6 +241,7 @@ def _watch(
     agree: "Callable[[SyncPlan], None] | None",
     *,
     as_json: bool,
+    verbose: bool,
 ) -> None:
     """Load, then follow until Ctrl-C. What a load refuses does not end it."""
     from streams.loader.watching import Event, Watcher, wakes
@@ -219,7 +253,7 @@ def _watch(
     watcher = Watcher(loader, paths, selection, tell, complain)
     loader.publisher.documents(selection.collection)  # which deletes need: where it is unknown, that is said first
     picture = watcher.look()
-    loader.load(paths, selection, agree, may_be_empty=True).show(as_json=as_json)
+    loader.load(paths, selection, agree, may_be_empty=True).show(as_json=as_json, verbose=verbose)
     if not as_json:
         say(f"Following {', '.join(paths)}. Ctrl-C ends it.")
     with suppress(KeyboardInterrupt):

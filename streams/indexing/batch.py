@@ -17,6 +17,7 @@ from schemas.ids import DocumentKey, Position
 from schemas.receipts import NOTHING_DELETED, Outcome, Receipt
 from schemas.settings import LimitSettings
 from schemas.tracing import traceparent_in
+from schemas.unknown_fields import note_unknown
 from schemas.versioning import DocumentState, Resolution, fold
 from streams.indexing.documents import DecodedEvent, EmbeddedDocument, LinkedDocument, Refused
 from streams.kafka.records import DeadLetter, SourceRecord, Stage
@@ -78,7 +79,7 @@ class Batch:
     linked: dict[Position, LinkedDocument] = field(default_factory=dict)
     unchanged: set[DocumentKey] = field(default_factory=set)
     refused: dict[Position, tuple[SourceRecord, DeadLetter]] = field(default_factory=dict)
-    unknown_fields: int = 0
+    unknown_fields: dict[Position, tuple[str, ...]] = field(default_factory=dict)
     traceparents: dict[Position, str] = field(default_factory=dict)
     partition_of: PartitionOf = unknown_partition
     extractors: Mapping[str, str] = field(default_factory=dict)
@@ -103,8 +104,8 @@ class Batch:
                 self._dead_letter(record, "decode", error)
                 continue
             self._note_trace(record, event.traceparent)
-            if isinstance(event, DocumentUpsert):
-                self.unknown_fields += len(event.unknown_fields)
+            if isinstance(event, DocumentUpsert) and event.unknown_fields:
+                self.unknown_fields[record.position] = event.unknown_fields
             chosen = self.chunking.get(event.key.collection)
             extractor = self.extractors.get(event.key.collection)
             self.events[event.key].append(DecodedEvent.from_record(record, event, chosen, extractor))
@@ -291,6 +292,8 @@ class Batch:
         )
 
     def _receipt(self, record: SourceRecord, outcome: Outcome, notes: tuple[str, ...] = (), **fields: Any) -> Receipt:
+        if unknown := note_unknown(self.unknown_fields.get(record.position, ())):
+            notes = (*notes, unknown)
         if self._is_misplaced(record):
             notes = (*notes, MISPLACED.format(came=record.partition, belongs=self.partition_of(record.key or b"")))
         return Receipt(

@@ -179,7 +179,7 @@ class DocumentIndexer:
         for stage, seconds in batch.watch.seconds.items():
             self._metrics.stage_seconds.labels(stage).observe(seconds)
         self._metrics.chunks_embedded.inc(embedded)
-        self._metrics.unknown_fields.inc(batch.unknown_fields)
+        self._metrics.unknown_fields.inc(sum(map(len, batch.unknown_fields.values())))
         self._metrics.misplaced_records.inc(batch.misplaced)
         traces = sorted({trace_id(receipt.traceparent) for receipt in receipts if receipt.traceparent})
         self._log.info(

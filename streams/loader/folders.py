@@ -8,7 +8,7 @@ is ever deleted for being no longer in it.
 import hashlib
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -17,12 +17,12 @@ from urllib.parse import quote
 from indexer.parsing import media_type_of
 from schemas.errors import Failure, WrongSetting
 from schemas.events import METADATA_HEADER_PREFIX
+from streams.loader.ignoring import LABELS, LeftOut, Reason, Rules, UnreadableRules, rules_around
 
 SOURCE_FIELD = "loaded_from"
 SOURCE_HEADER = METADATA_HEADER_PREFIX + SOURCE_FIELD
 MISSING = "missing"  # the reason of a path under the root that is not there
 MOST = 0.5  # share of a folder's documents; more are not deleted without --yes
-_TEMPORARY = ("~", "#", ".swp", ".swx", ".tmp", ".part", ".crdownload")  # what editors and browsers write on the way
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Selection:
     `charset` is that of text files that declare none and are not UTF-8; None leaves it to be recognised. `base_uri` is
     what stands before a file's id in its document's `uri`; None gives it none. Ids are relative to `root`, where it is
     given, else to each folder. With `marked`, documents of folders say where they come from, by `source` or else by the
-    folder's name and a hash of its path."""
+    folder's name and a hash of its path. `rules` say what else is left out."""
 
     collection: str = "default"
     include: Sequence[str] = ()
@@ -50,6 +50,7 @@ class Selection:
     root: Path | None = None
     source: str | None = None
     marked: bool = False
+    rules: Rules = field(default_factory=Rules)
 
     def uri_of(self, document_id: str) -> str | None:
         if self.base_uri is None:
@@ -57,14 +58,12 @@ class Selection:
         return self.base_uri + ("" if self.base_uri.endswith(("/", "=", "#")) else "/") + quote(document_id)
 
     def takes(self, relative: str) -> bool:
-        """Whether a file of a folder is taken, by its path in it; hidden and temporary ones never are."""
+        """Whether the globs take a file of a folder, by its path in it."""
         name = relative.rpartition("/")[2]
 
         def matches(globs: Sequence[str]) -> bool:
             return any(fnmatch(relative, glob) or fnmatch(name, glob) for glob in globs)
 
-        if _is_hidden(relative) or name.endswith(_TEMPORARY):
-            return False
         return (not self.include or matches(self.include)) and not matches(self.exclude)
 
     def mark_of(self, folder: Path) -> str:
@@ -103,25 +102,36 @@ class Scope:
         return not self.prefix or document_id == self.prefix or document_id.startswith(self.prefix + "/")
 
 
-def find_files(path: str, selection: Selection) -> Iterator[Found | Missing | Refused]:
-    """The file itself, or those of a folder in the order of their paths. Links to folders are not followed, so there
-    are no loops; a folder that cannot be read is refused."""
+def find_files(path: str, selection: Selection) -> Iterator[Found | Missing | Refused | LeftOut]:
+    """The file itself, or those of a folder in the order of their paths, after what is left out of it. Links to folders
+    are not followed, so there are no loops; a folder that cannot be read is refused.
+
+    A file that is named is taken, whatever the rules; below a root, where it is one of the root's, only as it would be
+    with the others.
+    """
     place = Path(path)
-    if selection.root is None:
-        if not place.is_dir():
-            yield Found(place, place.name, None)
-            return
-        yield from _walk(place, "", selection, selection.mark_of(place) if selection.marked else None)
+    if selection.root is None and not place.is_dir():
+        yield Found(place, place.name, None)
         return
-    prefix = relative_to_root(path, selection.root)
+    prefix = "" if selection.root is None else relative_to_root(path, selection.root)
     if prefix is None:
         yield Refused(path, "outside_root", f"It does not lie below the root {str(selection.root)!r}.")
         return
-    mark = selection.mark_of(selection.root) if selection.marked else None
-    if place.is_dir():
-        yield from _walk(place, prefix, selection, mark)
-    elif not selection.takes(prefix):
+    mark = selection.mark_of(selection.root or place) if selection.marked else None
+    is_folder = place.is_dir()
+    if not is_folder and not selection.takes(prefix):
         return
+    try:
+        rules, reason = rules_around(place, selection.root, selection.rules)
+    except UnreadableRules as error:
+        yield Refused(error.file, "unreadable", str(error))
+        return
+    if prefix and reason is None:
+        reason = rules.why_not(prefix.rpartition("/")[2], is_folder=is_folder)
+    if reason is not None:
+        yield LeftOut(_shown(place, is_folder=is_folder), prefix, reason)
+    elif is_folder:
+        yield from _walk(place, prefix, selection, mark, rules)
     elif place.exists() or place.is_symlink():
         yield Found(place, prefix, mark)
     else:
@@ -178,20 +188,34 @@ class SyncPlan:
     """`gone` are ids of documents that left the folder, of `known` that came from it; `present` files are in it.
 
     `unmarked` are ids that a file of the folder could have, of documents that do not say where they come from: they
-    stay.
+    stay. `ignored` are those of `gone` that are left out now, and why: their files may be there.
     """
 
     gone: list[str]
     known: int
     present: int
     unmarked: list[str]
+    ignored: dict[str, Reason] = field(default_factory=dict)
+
+    @property
+    def left(self) -> list[str]:
+        """Those of `gone` whose files are not there."""
+        return [each for each in self.gone if each not in self.ignored]
+
+    @property
+    def said_ignored(self) -> list[str]:
+        """`ignored`, with the reason beside each."""
+        return [f"{document_id} ({LABELS[reason]})" for document_id, reason in self.ignored.items()]
 
     def why_not(self) -> str | None:
         """What speaks against deleting without being told so; None for nothing."""
         if not self.gone:
             return None
         if len(self.gone) > MOST * self.known:
-            what = "No file is in the folder" if not self.present else "Most of the folder's files are gone"
+            if self.present:
+                what = "Most of the folder's files are gone" + (" or left out now" if self.ignored else "")
+            else:
+                what = "No file of the folder is loaded now" if self.ignored else "No file is in the folder"
             return (
                 f"{what}: {len(self.gone):,} of the {self.known:,} documents that came from it would be deleted. If "
                 "that is meant, add --yes; --dry-run lists them."
@@ -207,8 +231,11 @@ def plan_sync(paths: Sequence[str], selection: Selection, documents: Iterable[Kn
     """
     scopes = scopes_of(paths, selection)
     present: set[str] = set()
+    left_out = LeftOutIds()
     for path in paths:
         for item in find_files(path, selection):
+            if isinstance(item, LeftOut):
+                left_out.add(item)
             if isinstance(item, Refused) and item.reason == "unreadable":
                 raise Failure(f"{item.origin}: {item.message} So what left the folder is not known; nothing was sent.")
             if isinstance(item, Found):
@@ -221,29 +248,72 @@ def plan_sync(paths: Sequence[str], selection: Selection, documents: Iterable[Kn
         known += document.mark in marks
         absent = document.document_id not in present and selection.takes(document.document_id)
         if absent and document.mark is None and any(scope.covers(document.document_id) for scope in scopes):
-            if media_type_of(document.document_id) is not None:
+            if media_type_of(document.document_id) is not None and left_out.reason_of(document.document_id) is None:
                 unmarked.append(document.document_id)
         elif absent and any(scope.mark == document.mark and scope.covers(document.document_id) for scope in scopes):
             gone.append(document.document_id)
-    return SyncPlan(sorted(gone), known, len(present), sorted(unmarked))
+    ignored = {each: reason for each in sorted(gone) if (reason := left_out.reason_of(each)) is not None}
+    return SyncPlan(sorted(gone), known, len(present), sorted(unmarked), ignored)
 
 
-def _is_hidden(relative: str) -> bool:
-    return any(part.startswith(".") for part in relative.split("/"))
+@dataclass
+class LeftOutIds:
+    """The ids that what is left out would have, by file or by folder."""
+
+    reasons: dict[str, Reason] = field(default_factory=dict)
+
+    def add(self, item: LeftOut) -> None:
+        self.reasons[item.document_id] = item.reason
+
+    def reason_of(self, document_id: str) -> Reason | None:
+        """Why a document of this id is left out; None where it is not, or has no file."""
+        parts = document_id.split("/") if self.reasons else []
+        above = ("/".join(parts[:length]) for length in range(1, len(parts) + 1))
+        return next((self.reasons[each] for each in above if each in self.reasons), None)
 
 
-def _walk(folder: Path, prefix: str, selection: Selection, mark: str | None) -> Iterator[Found | Refused]:
-    """The files that are taken, `prefix` before their paths in the folder."""
+def _walk(
+    folder: Path, prefix: str, selection: Selection, mark: str | None, rules: Rules
+) -> Iterator[Found | Refused | LeftOut]:
+    """The files that are taken, `prefix` before their paths in the folder, and what is left out by the rules; `rules`
+    are those above the folder."""
     found: list[Found] = []
-    unreadable: list[OSError] = []
-    for where, folders, names in os.walk(folder, onerror=unreadable.append):
-        folders[:] = [each for each in folders if not each.startswith(".")]
-        for name in names:
-            file = Path(where, name)
-            relative = file.relative_to(folder).as_posix()
-            document_id = f"{prefix}/{relative}" if prefix else relative
-            if selection.takes(document_id) and file.is_file():
-                found.append(Found(file, document_id, mark))
-    for error in unreadable:
-        yield Refused(str(error.filename), "unreadable", f"The folder cannot be read: {error.strerror}.")
+    refused: list[Refused] = []
+    left_out: list[LeftOut] = []
+
+    def refuse(error: OSError) -> None:
+        refused.append(Refused(str(error.filename), "unreadable", f"The folder cannot be read: {error.strerror}."))
+
+    above = {str(folder): rules}
+    for where, folders, names in os.walk(folder, onerror=refuse):
+        try:
+            here = above.pop(where).entering(where, [*folders, *names])
+        except UnreadableRules as error:
+            refused.append(Refused(error.file, "unreadable", str(error)))
+            folders.clear()
+            continue
+        inside = Path(where).relative_to(folder).as_posix()
+        start = "/".join(part for part in (prefix, inside) if part not in {"", "."})
+        kept = []
+        for name in (*folders, *names):
+            place = Path(where, name)
+            is_folder = name in folders
+            document_id = f"{start}/{name}" if start else name
+            if not is_folder and not (selection.takes(document_id) and place.is_file()):
+                continue
+            reason = here.why_not(name, is_folder=is_folder and not place.is_symlink())
+            if reason is not None:
+                left_out.append(LeftOut(_shown(place, is_folder=is_folder), document_id, reason))
+            elif is_folder:
+                kept.append(name)
+                above[os.path.join(where, name)] = here  # noqa: PTH118 - as os.walk names it
+            else:
+                found.append(Found(place, document_id, mark))
+        folders[:] = kept
+    yield from refused
+    yield from sorted(left_out, key=lambda each: each.document_id.split("/"))
     yield from sorted(found, key=lambda each: each.document_id.split("/"))
+
+
+def _shown(place: Path, *, is_folder: bool) -> str:
+    return f"{place}/" if is_folder else str(place)

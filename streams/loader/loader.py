@@ -15,6 +15,7 @@ from schemas.refusals import EXPLANATIONS
 from schemas.runtime import find_running
 from schemas.terminal import plain, say
 from streams.loader.folders import MISSING, Refused, Selection, SyncPlan, plan_sync, scopes_of
+from streams.loader.ignoring import LABELS, LeftOut, Reason, by_reason, describe_left_out
 from streams.loader.progress import progress_bars
 from streams.loader.publishing import ABSENT, KafkaPublisher, Published, Publisher
 from streams.loader.service import Service, ServicePublisher
@@ -38,7 +39,8 @@ MAX_NAME_CHARACTERS = 80
 class Loaded:
     """What was published, and its outcomes, None without waiting. `absent` are keys of deletes of unknown documents,
     `notes` {key: what could not be read as intended}, `unknown_fields` {name: how many envelopes hold it}, which were
-    left out, of at most MAX_UNKNOWN_FIELDS names, `left_folder` ids of documents that were deleted for it.
+    left out, of at most MAX_UNKNOWN_FIELDS names, `left_folder` ids of documents that were deleted for it;
+    `left_out` {reason: files and folders that were not read}.
 
     `seconds` are from the first record sent to the last receipt, or to the broker's last confirmation.
     """
@@ -52,8 +54,9 @@ class Loaded:
     notes: dict[str, list[str]] = field(default_factory=dict)
     unknown_fields: dict[str, int] = field(default_factory=dict)
     left_folder: list[str] = field(default_factory=list)
+    left_out: dict[Reason, list[str]] = field(default_factory=dict)
 
-    def show(self, *, as_json: bool) -> None:
+    def show(self, *, as_json: bool, verbose: bool = False) -> None:
         if as_json:
             print(json.dumps(asdict(self)))
             return
@@ -67,6 +70,8 @@ class Loaded:
         outcomes = ", ".join(f"{count} {self._named(name)}" for name, count in sorted((self.outcomes or {}).items()))
         print_line(f"{self.published} published{': ' + outcomes if outcomes else ''} in {self.seconds:.1f} s")
         for line in self._refusals():
+            print_line(line)
+        for line in _lines_of_left_out(self.left_out, verbose=verbose):
             print_line(line)
         if self.notes:
             print_line(f"indexed, but not all as it was meant: {len(self.notes)}")
@@ -102,12 +107,10 @@ class Loaded:
 
 def describe_unknown(fields: Mapping[str, int]) -> str:
     """A warning about fields that were left out, {name: how many envelopes hold it}."""
-    from schemas.unknown_fields import suggest_field  # pydantic, which a load without them does not need
+    from schemas.unknown_fields import describe_field  # rapidfuzz, which a load without them does not need
 
-    shown = []
-    for name, count in sorted(fields.items(), key=lambda item: (-item[1], item[0]))[:SHOWN_REFUSALS]:
-        meant = suggest_field(name)
-        shown.append(f"{name!r} in {count:,}" + (f" (is {meant!r} meant?)" if meant else ""))
+    commonest = sorted(fields.items(), key=lambda item: (-item[1], item[0]))[:SHOWN_REFUSALS]
+    shown = [describe_field(name, count) for name, count in commonest]
     more = f" and {len(fields) - SHOWN_REFUSALS} more" if len(fields) > SHOWN_REFUSALS else ""
     return (
         f"Left out, as no document has such fields: {', '.join(shown)}{more}. What describes a document goes under "
@@ -138,19 +141,25 @@ def suggest_collection(collection: str, absent: Iterable[str]) -> str | None:
 @dataclass(frozen=True)
 class Rehearsal:
     """What a load would do: `would_send` are keys, `would_delete` and `stay` ids that are not in the folder; those that
-    stay do not say that they came from it."""
+    stay do not say that they came from it. `ignored` are those that would be deleted as they are left out now, with the
+    reason; `left_out` is {reason: files and folders that are not read}, `unknown_fields` as a load counts them."""
 
     would_send: list[str]
     would_delete: list[str]
     stay: list[str]
     refused: list[Refused]
+    ignored: dict[str, Reason] = field(default_factory=dict)
+    left_out: dict[Reason, list[str]] = field(default_factory=dict)
+    unknown_fields: dict[str, int] = field(default_factory=dict)
 
-    def show(self, *, as_json: bool) -> None:
+    def show(self, *, as_json: bool, verbose: bool = False) -> None:
         if as_json:
             print(json.dumps(asdict(self)))
             return
         _list_names(f"would be sent: {len(self.would_send):,}", self.would_send)
-        _list_names(f"would be deleted: {len(self.would_delete):,}", self.would_delete)
+        why = {each: f" (left out now, {LABELS[reason]})" for each, reason in self.ignored.items()}
+        deleted = [each + why.get(each, "") for each in self.would_delete]
+        _list_names(f"would be deleted: {len(deleted):,}", deleted)
         if self.stay:
             _list_names(
                 f"not in the folder, and not known to come from it, so they stay: {len(self.stay):,}", self.stay
@@ -158,6 +167,8 @@ class Rehearsal:
         if self.refused:
             reasons = [f"{item.origin}: {item.message}" for item in self.refused]
             _list_names(f"refused: {len(self.refused):,}", reasons)
+        for line in _lines_of_left_out(self.left_out, verbose=verbose):
+            say(line)
 
 
 @dataclass(frozen=True)
@@ -211,25 +222,42 @@ class Loader:
             agree(plan)
         refused: list[Refused] = []
         unknown: Counter[str] = Counter()
-        records = self._records(paths, selection, refused, plan, unknown)
+        left_out: list[LeftOut] = []
+        records = self._records(paths, selection, refused, plan, unknown, left_out)
         first = next(records, None)
         if first is None and not refused and not may_be_empty:
             require_matches(paths, selection)
         loaded = self._run(records if first is None else chain([first], records), refused)
-        return replace(loaded, unknown_fields=dict(unknown), left_folder=plan.gone if plan else [])
+        return replace(
+            loaded,
+            unknown_fields=dict(unknown),
+            left_folder=plan.gone if plan else [],
+            left_out=by_reason(left_out),
+        )
 
-    def rehearse(self, paths: Sequence[str], selection: Selection, *, sync: bool) -> Rehearsal:
-        """What `load` would do. Nothing is sent; what is there is looked up where it is synced."""
+    def rehearse(
+        self, paths: Sequence[str], selection: Selection, *, sync: bool, may_be_empty: bool = False
+    ) -> tuple[Rehearsal, SyncPlan | None]:
+        """What `load` would do, and what would be deleted for it. Nothing is sent; what is there is looked up where it
+        is synced. Raises as `load` does."""
         self.check(paths, selection)
         plan = self._plan(paths, selection) if sync else None
         refused: list[Refused] = []
-        records = list(self._records(paths, selection, refused, plan, Counter()))
-        return Rehearsal(
+        left_out: list[LeftOut] = []
+        unknown: Counter[str] = Counter()
+        records = list(self._records(paths, selection, refused, plan, unknown, left_out))
+        if not records and not refused and not may_be_empty:
+            require_matches(paths, selection)
+        rehearsal = Rehearsal(
             [str(record.key) for record in records if record.value is not None],
             [record.key.document_id for record in records if record.value is None],
             plan.unmarked if plan else [],
             refused,
+            plan.ignored if plan else {},
+            by_reason(left_out),
+            dict(unknown),
         )
+        return rehearsal, plan
 
     def delete(self, collection: str, document_ids: Sequence[str]) -> Loaded:
         """Raises WrongSetting for what cannot be a document's id."""
@@ -260,9 +288,10 @@ class Loader:
         refused: list[Refused],
         plan: SyncPlan | None,
         unknown: Counter[str],
+        left_out: list[LeftOut],
     ) -> Iterator[Record]:
-        """What is accepted, and then a tombstone for each document that is to go; `refused` and `unknown`, which counts
-        fields that no envelope has, grow meanwhile."""
+        """What is accepted, and then a tombstone for each document that is to go; `refused`, `left_out` and `unknown`,
+        which counts fields that no envelope has, grow meanwhile."""
         gone = set(plan.gone) if plan else set()
         for item in read_sources(paths, selection, self.sizes):
             if isinstance(item, Record):
@@ -271,6 +300,8 @@ class Loader:
                     if name in unknown or len(unknown) < MAX_UNKNOWN_FIELDS:
                         unknown[name] += 1
                 yield item
+            elif isinstance(item, LeftOut):
+                left_out.append(item)
             elif plan is None or item.reason != MISSING:
                 refused.append(item)
         for document_id in sorted(gone):
@@ -294,7 +325,7 @@ class Loader:
             seconds = time.monotonic() - published.began_seconds
         refused += followed.refused
         outcomes = dict(followed.outcomes) if self.wait else None
-        notes = {receipt.key: list(receipt.notes) for receipt in followed.noted}
+        notes = {key: list(notes) for key, notes in followed.noted}
         return Loaded(published.records, published.token, outcomes, refused, round(seconds, 3), followed.absent, notes)
 
 
@@ -308,6 +339,15 @@ def _so_far(published: Published) -> str:
         f"at least {published.records:,} records are in the log. To go on, do the same again: "
         "what is indexed already stays as it is."
     )
+
+
+def _lines_of_left_out(left_out: Mapping[Reason, Sequence[str]], *, verbose: bool) -> Iterator[str]:
+    """How many, with the first names; all of them where `verbose`."""
+    if not left_out:
+        return
+    yield describe_left_out(left_out) + ("" if verbose else "; to list them: --verbose")
+    if verbose:
+        yield from (f"  {name}: {LABELS[reason]}" for reason, names in left_out.items() for name in names)
 
 
 def _list_names(heading: str, names: Sequence[str]) -> None:

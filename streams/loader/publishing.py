@@ -18,7 +18,7 @@ from kafka_client.partitioner import murmur2_partition
 from kafka_client.security import require_answer
 from schemas.errors import Failure, Unreachable, complain
 from schemas.ids import Position, format_positions
-from schemas.receipts import NOTHING_DELETED, Receipt, decode_receipt, format_token
+from schemas.receipts import NOTHING_DELETED, UNKNOWN_FIELDS, Receipt, decode_receipt, format_token
 from schemas.runtime import find_running
 from schemas.settings import KafkaConnection, KafkaSettings
 from schemas.topics import TopicNames, TopicSpec
@@ -63,12 +63,13 @@ class Published:
 @dataclass
 class Followed:
     """What became of the published records, by their receipts; `absent` are keys of deletes of unknown documents, which
-    `outcomes` counts under ABSENT and not as deleted, `noted` the receipts with notes, `of_keys` {key: outcome}."""
+    `outcomes` counts under ABSENT and not as deleted, `noted` keys with the notes of their receipts,
+    but for unknown fields, which a load counts itself, `of_keys` {key: outcome}."""
 
     outcomes: Counter[str] = field(default_factory=Counter)
     refused: list[Refused] = field(default_factory=list)
     absent: list[str] = field(default_factory=list)
-    noted: list[Receipt] = field(default_factory=list)
+    noted: list[tuple[str, tuple[str, ...]]] = field(default_factory=list)
     chunks: int = 0
     of_keys: dict[str, str] = field(default_factory=dict)
     deleted_by_repeat: set[str] = field(default_factory=set)
@@ -82,8 +83,9 @@ class Followed:
         self.chunks += receipt.chunks
         if receipt.outcome == "dead_lettered":
             self.refused.append(Refused(receipt.key, receipt.reason or "unknown", receipt.message or ""))
-        if receipt.notes:
-            self.noted.append(receipt)
+        notes = tuple(note for note in receipt.notes if not note.startswith(UNKNOWN_FIELDS))
+        if notes:
+            self.noted.append((receipt.key, notes))
         if met_nothing:
             self.absent.append(receipt.key)
 

@@ -28,6 +28,7 @@ from schemas.ids import DocumentKey
 from schemas.limits import check_bounds, is_blank
 from schemas.settings import LimitSettings
 from streams.loader.folders import MISSING, SOURCE_HEADER, Found, Missing, Refused, Selection, find_files
+from streams.loader.ignoring import LeftOut, by_reason, describe_left_out
 
 JSON_LINES_ENDINGS = (".jsonl", ".ndjson")
 COMPRESSED = (".gz", ".xz", ".zst")
@@ -78,8 +79,8 @@ class Sizes:
     max_record_bytes: int
 
 
-def read_sources(paths: Sequence[str], selection: Selection, sizes: Sizes) -> Iterator[Record | Refused]:
-    """Every record the paths hold, in order; `-` is JSON lines on standard input.
+def read_sources(paths: Sequence[str], selection: Selection, sizes: Sizes) -> Iterator[Record | Refused | LeftOut]:
+    """Every record the paths hold, in order, and what is left out of folders; `-` is JSON lines on standard input.
 
     Of several files that would have one id, all but the first are refused.
     """
@@ -89,6 +90,9 @@ def read_sources(paths: Sequence[str], selection: Selection, sizes: Sizes) -> It
             yield from _json_lines(sys.stdin.buffer, "standard input", selection, sizes)
             continue
         for found in find_files(path, selection):
+            if isinstance(found, LeftOut):
+                yield found
+                continue
             for item in read_found(found, selection, sizes):
                 if isinstance(found, Found) and isinstance(item, Record) and not is_json_lines(found.file):
                     first = origins.setdefault(item.key, item.origin)
@@ -140,16 +144,18 @@ def require_base_uri(selection: Selection) -> None:
 
 def require_matches(paths: Sequence[str], selection: Selection) -> None:
     """Raises WrongSetting where all paths are folders and no file in them is taken; an empty input is none of these."""
-    if all(Path(path).is_dir() for path in paths) and not any(
-        True for path in paths for _ in find_files(path, selection)
-    ):
+    if not all(Path(path).is_dir() for path in paths):
+        return
+    found = [item for path in paths for item in find_files(path, selection)]
+    left_out = by_reason(item for item in found if isinstance(item, LeftOut))
+    if len(found) == sum(map(len, left_out.values())):
         globs = [("--include", glob) for glob in selection.include] + [
             ("--exclude", glob) for glob in selection.exclude
         ]
         shown = " with " + " ".join(f"{option} {glob!r}" for option, glob in globs) if globs else ""
         raise WrongSetting(
-            f"Nothing to load: no file in {', '.join(map(repr, paths))} matches{shown}. Hidden files are left out; a "
-            "glob is held against the path in the folder and against the name."
+            f"Nothing to load: no file in {', '.join(map(repr, paths))} matches{shown}. A glob is compared with the "
+            f"path in the folder and with the name.{f' L{describe_left_out(left_out)[1:]}.' if left_out else ''}"
         )
 
 

@@ -2,14 +2,15 @@
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, NamedTuple
 
 from indexer.parsing import media_type_of
 from schemas.errors import Failure, WrongSetting
 from schemas.ids import DocumentKey
-from streams.loader.folders import Found, Refused, Selection, find_files
+from streams.loader.folders import Found, LeftOutIds, Refused, Selection, find_files
+from streams.loader.ignoring import LABELS, LeftOut, Reason
 from streams.loader.loader import Loader, tombstone
 from streams.loader.progress import NoBar
 from streams.loader.publishing import Followed, Published
@@ -21,7 +22,9 @@ QUIET_MS = 200  # without another change, before what changed is looked at
 LONGEST_GATHERING_MS = 2_000
 START_MS = 500
 
-Change = Literal["created", "changed", "renamed", "deleted"]
+Change = Literal["created", "changed", "renamed", "deleted", "ignored"]
+
+_GONE: frozenset[Change] = frozenset({"deleted", "ignored"})
 
 
 class Signature(NamedTuple):
@@ -35,29 +38,33 @@ class Signature(NamedTuple):
 
 @dataclass(frozen=True)
 class Event:
-    """A change of a file and what became of it; `before` is the id that a renamed file had."""
+    """A change of a file and what became of it; `before` is the id that a renamed file had, `reason` why one is ignored
+    from now on."""
 
     change: Change
     document_id: str
     outcome: str = ""
     before: str | None = None
+    reason: Reason | None = None
 
     def sentence(self) -> str:
         name = self.document_id if self.before is None else f"{self.before} → {self.document_id}"
+        name += f" ({LABELS[self.reason]})" if self.reason is not None else ""
         return f"{time.strftime('%H:%M:%S')}  {self.change:<8} {name}: {self.outcome}"
 
 
 @dataclass(frozen=True)
 class Picture:
-    """The files of the folders at one moment, by id. `holes` says what could not be looked at: a file that is missing
-    from the picture may be there."""
+    """The files of the folders at one moment, by id, and what is left out. `holes` says what could not be looked at: a
+    file that is missing from the picture may be there."""
 
     files: dict[str, tuple[Found, Signature]]
     holes: list[str]
+    left_out: LeftOutIds = field(default_factory=LeftOutIds)
 
     def changes_since(self, before: "Picture") -> Iterator[Event]:
-        """Created, changed and renamed files in the order of their ids, then those deleted, without outcomes. None is
-        deleted while there is a hole."""
+        """Created, changed and renamed files in the order of their ids, then those deleted or left out, without
+        outcomes. None is deleted while there is a hole."""
         gone = {} if self.holes else {each: before.files[each] for each in before.files.keys() - self.files.keys()}
         moved = {sign: document_id for document_id, (_, sign) in gone.items()}
         for document_id, (_, sign) in sorted(self.files.items()):
@@ -70,7 +77,16 @@ class Picture:
             else:
                 yield Event("created", document_id)
         for document_id in sorted(gone):
-            yield Event("deleted", document_id)
+            reason = self.left_out.reason_of(document_id)
+            yield Event("deleted" if reason is None else "ignored", document_id, reason=reason)
+
+
+def require_folders(paths: Sequence[str]) -> None:
+    """Raises WrongSetting for what cannot be followed."""
+    for path in paths:
+        if not Path(path).is_dir():
+            what = "standard input" if path == "-" else f"{path!r}"
+            raise WrongSetting(f"--watch follows folders, and {what} is none.")
 
 
 def wakes(paths: Sequence[str]) -> Iterator[object]:
@@ -105,10 +121,7 @@ class Watcher:
 
     def __post_init__(self) -> None:
         """Raises WrongSetting for what is no folder."""
-        for path in self.paths:
-            if not Path(path).is_dir():
-                what = "standard input" if path == "-" else f"{path!r}"
-                raise WrongSetting(f"--watch follows folders, and {what} is none.")
+        require_folders(self.paths)
         self._devices = {path: Path(path).stat().st_dev for path in self.paths}
         self._told_holes: list[str] = []
 
@@ -116,6 +129,7 @@ class Watcher:
         """The files that are there now."""
         files: dict[str, tuple[Found, Signature]] = {}
         holes = []
+        left_out = LeftOutIds()
         for path in self.paths:
             try:
                 same = Path(path).stat().st_dev == self._devices[path]
@@ -127,9 +141,11 @@ class Watcher:
             for item in find_files(path, self.selection):
                 if isinstance(item, Refused):
                     holes.append(f"{item.origin}: {item.message}")
+                elif isinstance(item, LeftOut):
+                    left_out.add(item)
                 elif isinstance(item, Found) and (sign := _signature(item.file)) is not None:
                     files.setdefault(item.document_id, (item, sign))
-        return Picture(files, holes)
+        return Picture(files, holes, left_out)
 
     def follow(self, picture: Picture, woken: Iterable[object]) -> None:
         """Until `woken` ends. `picture` is what was sent already."""
@@ -170,12 +186,12 @@ class Watcher:
         """The events with what became of them. Upserts go first: a renamed document is never missing."""
         refused: dict[str, str] = {}
         of_files: dict[str, list[str]] = {}
-        left = [each.before or each.document_id for each in events if each.change in {"deleted", "renamed"}]
+        left = [each.before or each.document_id for each in events if each.change in {*_GONE, "renamed"}]
         ours = self._ours([before.files[document_id][0] for document_id in left])
 
         def records() -> Iterator[Record]:
             for event in events:
-                if event.change == "deleted":
+                if event.change in _GONE:
                     continue
                 found, _ = now.files[event.document_id]
                 keys = of_files.setdefault(event.document_id, [])
@@ -198,6 +214,7 @@ class Watcher:
                 event.document_id,
                 _outcome(of_files.get(event.document_id, []), followed, refused.get(event.document_id)),
                 event.before,
+                event.reason,
             )
             for event in events
         ]

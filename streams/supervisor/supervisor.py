@@ -15,9 +15,10 @@ from pydantic import BaseModel, ConfigDict, Field
 from indexer.embedding.model_files import PACKAGED_MODEL, needs_packaged_model, packaged_model
 from indexer.errors import DamagedStore, IncompatibleGeneration, NewerGeneration
 from indexer.generations import current_manifest
+from schemas.environment import CONFIG_FILE_VARIABLE
 from schemas.errors import WrongSetting
 from schemas.runtime import Running, announce, withdraw
-from schemas.settings_file import CONFIG_FILE_VARIABLE, find_file
+from schemas.settings_file import find_file
 from schemas.topics import topic_specs
 from streams.embedded_kafka.broker import BrokerSettings, EmbeddedKafka
 from streams.kafka.topics import ensure_topics

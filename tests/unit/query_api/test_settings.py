@@ -43,7 +43,7 @@ def test_a_named_file_is_read_and_one_that_is_not_there_is_told(
 
 
 def test_blocks_of_the_other_process_are_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("THALWEG_WORKER__BATCH", "7")
+    monkeypatch.setenv("THALWEG_WORKER__BATCH_RECORDS", "many")
     assert ServiceSettings.load().service.port == 8420
 
 

@@ -62,6 +62,23 @@ async def test_a_receipt_notes_what_could_not_be_read_as_it_was_meant(bench: Ben
     assert by_key["default/b"].notes == ()
 
 
+async def test_misspelt_field_is_noted_in_each_receipt(bench: Bench) -> None:
+    misspelt = upsert(1, text="The Rhine.", titel="Rivers", colour="blue")
+    await bench.indexer.index([misspelt])
+    await bench.indexer.index([replace(misspelt, offset=2)])
+    await bench.indexer.index([upsert(3, "default/b", text="", contnet="The Main."), upsert(4, "default/c", text="x")])
+    indexed, unchanged, refused, well = bench.broker.receipts()
+    note = (
+        "Left out, as no document has such a field: 'titel' (is 'title' meant?), 'colour'. What describes a document "
+        "goes under 'metadata'."
+    )
+    assert [(one.outcome, one.notes) for one in (indexed, unchanged)] == [("indexed", (note,)), ("unchanged", (note,))]
+    assert (refused.outcome, refused.reason) == ("dead_lettered", "empty_content")
+    assert "'contnet' (is 'content' meant?)" in refused.message
+    assert well.notes == ()
+    assert bench.metrics.registry.get_sample_value("thalweg_unknown_fields_total") == 4
+
+
 async def test_a_gap_moves_the_position_and_is_neither_indexed_nor_refused(bench: Bench) -> None:
     await bench.indexer.index([upsert(3), gap(5), upsert(0, "default/b", partition=1)])
     assert {partition: stored.offset for partition, stored in bench.documents.stored.items()} == {0: 5, 1: 0}

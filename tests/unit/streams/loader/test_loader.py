@@ -15,6 +15,7 @@ from schemas.errors import Failure, WrongSetting
 from schemas.receipts import NOTHING_DELETED, Receipt, encode_receipt
 from schemas.refusals import EXPLANATIONS
 from schemas.settings import StorageSettings
+from schemas.unknown_fields import note_unknown
 from streams.cli.load import app
 from streams.loader.folders import Refused, Selection
 from streams.loader.loader import Loaded, Loader, describe_unknown, suggest_collection
@@ -56,7 +57,8 @@ def test_folders_in_which_nothing_is_selected_are_refused_before_kafka_is_asked(
     loader = InterruptedLoader(WorkerSettings(), "127.0.0.1:1", wait=True, timeout_seconds=1, quiet=True)
     with pytest.raises(WrongSetting, match=r"Nothing to load: no file in .* matches with --include '\*\.zzz'\."):
         loader.load([str(tmp_path)], Selection(include=["*.zzz"]))
-    with pytest.raises(WrongSetting, match=r"matches with --exclude 'a\.\*'\. Hidden files are left out"):
+    left_out = r"matches with --exclude 'a\.\*'\. .* Left out: 1 hidden \(.*\); to load them: --hidden\."
+    with pytest.raises(WrongSetting, match=left_out):
         loader.load([str(tmp_path)], Selection(exclude=["a.*"]))
 
 
@@ -170,14 +172,15 @@ def test_a_document_that_was_not_there_does_not_count_as_deleted() -> None:
     assert followed.absent == ["a/misspelt.md"]
 
 
-def test_receipts_with_notes_are_kept() -> None:
+def test_notes_are_kept_but_for_fields_that_are_counted() -> None:
     told: Any = {"outcome": "indexed", "partition": 0, "generation": "g0001"}
     receipts: Any = Receipts(
         Receipt(key="a/good.md", offset=0, **told),
-        Receipt(key="a/odd.md", offset=1, notes=("It is odd.",), **told),
+        Receipt(key="a/odd.md", offset=1, notes=("It is odd.", note_unknown(["colour"])), **told),
+        Receipt(key="a/extra.md", offset=2, notes=(note_unknown(["colour"]),), **told),
     )
-    followed = follow(receipts, Published(records=2, first={0: 0}, reached={0: 1}))
-    assert [(receipt.key, receipt.notes) for receipt in followed.noted] == [("a/odd.md", ("It is odd.",))]
+    followed = follow(receipts, Published(records=3, first={0: 0}, reached={0: 2}))
+    assert followed.noted == [("a/odd.md", ("It is odd.",))]
 
 
 def test_bars_are_on_standard_error_with_what_is_done_of_all(capsys: pytest.CaptureFixture[str]) -> None:
@@ -222,6 +225,9 @@ def test_fields_that_no_document_has_are_counted_by_name_and_warned_of(
         "Left out, as no document has such fields: 'collectoin' in 2 (is 'collection' meant?), 'author' in 1. "
         "What describes a document goes under 'metadata'.\n"
     )
+    rehearsed = CliRunner().invoke(app, ["load", str(tmp_path), "--json", "--dry-run"])
+    assert (rehearsed.exit_code, rehearsed.stderr) == (0, told.stderr)
+    assert json.loads(rehearsed.stdout)["unknown_fields"] == loaded["unknown_fields"]
 
 
 def test_of_many_such_fields_the_commonest_are_shown() -> None:

@@ -16,6 +16,7 @@ from schemas.errors import WrongSetting
 from schemas.events import DocumentDelete, DocumentUpsert, decode_document_event
 from schemas.settings import LimitSettings
 from streams.loader.folders import Refused, Selection
+from streams.loader.ignoring import LeftOut
 from streams.loader.sources import Record, Sizes, read_sources, require_base_uri, require_charset
 
 SIZES = Sizes(LimitSettings(max_document_bytes=1_000), 20_000)
@@ -24,6 +25,7 @@ SIZES = Sizes(LimitSettings(max_document_bytes=1_000), 20_000)
 def read(*paths: Path | str, selection: Selection | None = None) -> tuple[dict[str, Record], dict[str, str]]:
     """Records by key, and the reason of each refusal by the last part of its origin."""
     items = list(read_sources([str(path) for path in paths], selection or Selection(), SIZES))
+    items = [item for item in items if not isinstance(item, LeftOut)]
     records = {str(item.key): item for item in items if isinstance(item, Record)}
     refused = {item.origin.rpartition("/")[2]: item.reason for item in items if isinstance(item, Refused)}
     assert len(items) == len(records) + len(refused)

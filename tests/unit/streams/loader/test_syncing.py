@@ -1,7 +1,7 @@
 """`thalweg load --sync`: what is asked, what is refused, and what is sent and deleted."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -113,6 +113,90 @@ def test_a_dry_run_sends_nothing_and_asks_nothing(folder: Path, collection: Coll
     assert "would be deleted: 1\n  left.md\n" in load(folder, "--sync", "--dry-run").stdout
     assert "would be deleted: 0\n" in load(folder, "--dry-run").stdout
     assert collection.sent == []
+
+
+def test_document_that_is_ignored_now_is_deleted_and_named(folder: Path, collection: Collection) -> None:
+    (folder / ".gitignore").write_text("b.*\n")
+    (folder / "node_modules").mkdir()
+    collection.held |= dict.fromkeys(("node_modules/x/README.md", "c.md", "d.md"), collection.held["a.md"])
+    (folder / "c.md").write_text("# Words")
+    (folder / "d.md").write_text("# Words")
+    rehearsed = load(folder, "--sync", "--dry-run", "--yes", "--json")
+    told = json.loads(rehearsed.stdout)
+    assert told["would_delete"] == ["b.md", "left.md", "node_modules/x/README.md"]
+    assert told["ignored"] == {"b.md": "gitignore", "node_modules/x/README.md": "dependencies"}
+    assert told["left_out"]["gitignore"] == [str(folder / "b.md")]
+    said = load(folder, "--sync", "--dry-run", "--yes").stdout
+    assert "would be deleted: 3\n  b.md (left out now, by .gitignore)\n  left.md\n" in said
+    assert collection.sent == []
+    done = load(folder, "--sync", "--yes", "--json")
+    assert collection.sent == ["+a.md", "+c.md", "+d.md", "-b.md", "-left.md", "-node_modules/x/README.md"]
+    assert "Left the folder, to be deleted (1 of 6): left.md." in done.stderr
+    assert (
+        "Left out now, to be deleted (2 of 6): b.md (by .gitignore), node_modules/x/README.md (of dependencies)."
+        in done.stderr
+    )
+    assert json.loads(done.stdout)["left_out"]["gitignore"] == [str(folder / "b.md")]
+
+
+def test_rule_that_ignores_most_deletes_nothing_unasked(folder: Path, collection: Collection) -> None:
+    (folder / ".thalwegignore").write_text("*\n")
+    done = load(folder, "--sync")
+    assert (done.exit_code, collection.sent) == (Exit.USAGE, [])
+    assert "Left out now, to be deleted (2 of 3): a.md (by .thalwegignore), b.md (by .thalwegignore)." in done.stderr
+    assert "No file of the folder is loaded now: 3 of the 3 documents" in done.stderr
+    assert load(folder, "--sync", "--no-ignore", "--yes").exit_code == Exit.OK
+    assert collection.sent == ["+a.md", "+b.md", "-left.md"]
+
+
+def test_unreadable_ignore_file_stops_a_sync_before_anything(folder: Path, collection: Collection) -> None:
+    (folder / ".gitignore").write_bytes("*.log\n".encode("utf-16"))
+    done = load(folder, "--sync", "--yes")
+    assert (done.exit_code, collection.sent) == (Exit.FAILED, [])
+    assert "not text in UTF-8" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("prepare", "options", "code"),
+    [
+        (lambda _: None, (), Exit.OK),
+        (lambda _: None, ("--sync",), Exit.USAGE),
+        (lambda _: None, ("--sync", "--yes"), Exit.OK),
+        (lambda folder: (folder / "film.mp4").write_text("film"), (), Exit.FAILED),
+        (lambda folder: (folder / "film.mp4").write_text("film"), ("--sync", "--yes"), Exit.FAILED),
+        (lambda folder: (folder / "lines.jsonl").write_text("{}\n"), (), Exit.FAILED),
+        (lambda folder: (folder / ".gitignore").write_bytes(b"\0"), (), Exit.FAILED),
+        (lambda folder: (folder / ".gitignore").write_bytes(b"\0"), ("--sync", "--yes"), Exit.FAILED),
+        (lambda folder: (folder / "a.md").unlink(), ("--sync",), Exit.USAGE),
+        (lambda _: None, ("--include", "*.zzz"), Exit.USAGE),
+        (lambda folder: (folder / ".gitignore").write_text("*"), (), Exit.USAGE),
+        (lambda _: None, ("--charset", "klingon"), Exit.USAGE),
+        (lambda _: None, ("--collection", ""), Exit.USAGE),
+        (lambda folder: [each.unlink() for each in folder.iterdir()], ("--sync", "--yes"), Exit.OK),
+    ],
+)
+def test_dry_run_has_the_exit_code_of_the_run(
+    prepare: Callable[[Path], object],
+    options: tuple[str, ...],
+    code: Exit,
+    folder: Path,
+    collection: Collection,
+) -> None:
+    prepare(folder)
+    dry = load(folder, *options, "--dry-run")
+    assert (dry.exit_code, collection.sent) == (code, [])
+    assert load(folder, *options).exit_code == code
+
+
+def test_dry_run_at_a_terminal_asks_nothing(
+    folder: Path, collection: Collection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("streams.cli.load.is_interactive", lambda: True)
+    dry = load(folder, "--sync", "--dry-run")
+    assert (dry.exit_code, dry.stderr, collection.sent) == (Exit.OK, "", [])
+    (folder / "a.md").unlink()
+    dry = load(folder, "--sync", "--dry-run")
+    assert (dry.exit_code, "Most of the folder's files are gone: 2 of the 3" in dry.stderr) == (Exit.USAGE, True)
 
 
 def test_a_file_that_is_there_but_refused_keeps_its_document(folder: Path, collection: Collection) -> None:

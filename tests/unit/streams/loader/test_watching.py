@@ -104,6 +104,21 @@ def test_a_renamed_file_is_sent_under_its_new_id_before_the_old_one_is_deleted(s
     assert story.publisher.sent == [("sub/new.md", b"# a.md"), ("a.md", None)]
 
 
+def test_changed_ignore_file_takes_documents_out_and_back(story: Story) -> None:
+    (story.folder / ".gitignore").write_text("/a.md\n")
+    assert story.wake() == [("ignored", "a.md", "deleted")]
+    assert story.events[0].sentence()[10:] == "ignored  a.md (by .gitignore): deleted"
+    assert story.publisher.sent == [("a.md", None)]
+    (story.folder / ".gitignore").write_text("/b.md\n")
+    assert story.wake() == [("created", "a.md", "indexed"), ("ignored", "b.md", "deleted")]
+    (story.folder / ".gitignore").write_bytes("/b.md\n".encode("utf-16"))
+    (story.folder / "a.md").unlink()
+    assert story.wake() == []
+    assert "not text in UTF-8" in story.complaints[0]
+    (story.folder / ".gitignore").unlink()
+    assert story.wake() == [("created", "b.md", "indexed"), ("deleted", "a.md", "deleted")]
+
+
 def test_what_editors_write_beside_a_file_is_nothing(story: Story) -> None:
     for name in (".a.md.swp", "a.md~", "#a.md#", "a.md.tmp"):
         (story.folder / name).write_text("x")
