@@ -54,8 +54,8 @@ class ServiceBlock(BaseModel):
         ge=10,
         le=86_400,
         description="How long a token of `POST /v1/session-tokens` is good for, with which a page in a browser reads; "
-        "it ends before when its key is changed. A stream that is open when it expires goes on; choose it longer than a "
-        "page's streams are resumed.",
+        "it ends before when its key is changed. A stream that is open when it expires goes on; choose it longer than "
+        "a page's streams are resumed.",
     )
     allowed_hosts: tuple[str, ...] = Field(
         LOOPBACK_NAMES,

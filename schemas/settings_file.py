@@ -1,9 +1,9 @@
-"""The settings file `thalweg.toml`: where it is looked for, and what in it is no setting."""
+"""The settings file `thalweg.toml`: where it is looked for, and what in it is no setting; settings of child processes."""
 
 import difflib
 import os
 import tomllib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,6 +11,7 @@ from typing import Any
 from schemas.errors import NoAccess, WrongSetting
 
 FILE_NAME = "thalweg.toml"
+PREFIX = "THALWEG_"
 CONFIG_FILE_VARIABLE = "THALWEG_CONFIG_FILE"
 DATA_DIR_VARIABLE = "THALWEG_STORAGE__DATA_DIR"
 DEFAULT_DATA_DIR = Path("thalweg-data")
@@ -36,6 +37,19 @@ class SettingsFile:
                 return False
             value = value[name]
         return True
+
+
+def without_settings(environment: Mapping[str, str], blocks: Collection[str] = ()) -> dict[str, str]:
+    """The environment of a child process that reads the settings of these blocks alone, or none: the others hold keys
+    and passwords that are not its business."""
+
+    def is_kept(variable: str) -> bool:
+        name = variable.upper()  # settings are read in any case
+        if not name.startswith(PREFIX) or (blocks and name == CONFIG_FILE_VARIABLE):
+            return True
+        return name.removeprefix(PREFIX).lower().partition("__")[0] in blocks
+
+    return {variable: value for variable, value in environment.items() if is_kept(variable)}
 
 
 def user_config_dir() -> Path:

@@ -17,7 +17,7 @@ from indexer.errors import DamagedStore, IncompatibleGeneration, NewerGeneration
 from indexer.generations import current_manifest
 from schemas.errors import WrongSetting
 from schemas.runtime import Running, announce, withdraw
-from schemas.settings_file import CONFIG_FILE_VARIABLE, find_file
+from schemas.settings_file import CONFIG_FILE_VARIABLE, find_file, without_settings
 from schemas.topics import topic_specs
 from streams.embedded_kafka.broker import BrokerSettings, EmbeddedKafka
 from streams.kafka.topics import ensure_topics
@@ -236,7 +236,7 @@ class Supervisor:
             ProcessPart(
                 "The worker",
                 [*self._command, "worker"],
-                environment=environment,
+                environment=without_settings(environment, WorkerSettings.model_fields),
                 ready_url=f"http://{reachable(self._settings.worker.metrics_host)}:{metrics_port}/readyz",
                 log_file=logs / "worker.log",
                 grace_seconds=_WORKER_GRACE_SECONDS,

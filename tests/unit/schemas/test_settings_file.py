@@ -6,7 +6,7 @@ import pytest
 
 from query_api.settings import ServiceSettings
 from schemas.errors import WrongSetting
-from schemas.settings_file import BLOCKS, read_file
+from schemas.settings_file import BLOCKS, read_file, without_settings
 from streams.settings import WorkerSettings
 from streams.supervisor.supervisor import UpSettings
 
@@ -92,3 +92,17 @@ def test_bytes_that_are_no_text_are_no_toml(place: Path) -> None:
 def test_every_table_is_known() -> None:
     of_all = {*WorkerSettings.model_fields, *ServiceSettings.model_fields, *UpSettings.model_fields}
     assert set(BLOCKS) == of_all
+
+
+def test_a_child_process_gets_the_settings_of_its_blocks_alone() -> None:
+    environment = {
+        "PATH": "/bin",
+        "THALWEG_CONFIG_FILE": "x.toml",
+        "THALWEG_KAFKA__SASL_PASSWORD": "p",
+        "thalweg_service__api_key": "k",
+        "THALWEG_SERVICE": '{"read_api_key": "r"}',
+        "THALWEG_SERVCE__API_KEY": "k",
+    }
+    assert without_settings(environment) == {"PATH": "/bin"}
+    kept = without_settings(environment, ("kafka", "storage"))
+    assert list(kept) == ["PATH", "THALWEG_CONFIG_FILE", "THALWEG_KAFKA__SASL_PASSWORD"]
