@@ -1,4 +1,4 @@
-"""The settings file `thalweg.toml`: where it is looked for, and what in it is no setting; settings of child processes."""
+"""The settings file `thalweg.toml`: where it is looked for, and what is no setting in it; child processes' settings."""
 
 import difflib
 import os
