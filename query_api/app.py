@@ -11,7 +11,7 @@ from fastapi_offline import FastAPIOffline
 from starlette.middleware.cors import CORSMiddleware
 
 from indexer.runtime.circuit_breaker import RESET_SECONDS
-from query_api.auth import ACCESS_TOKEN, SAFE_METHODS, only_reads
+from query_api.auth import SAFE_METHODS, only_reads
 from query_api.backups import Backups
 from query_api.context import Service
 from query_api.encoder import LoadEncoder, load_encoder
@@ -47,6 +47,7 @@ from query_api.routes import (
 )
 from query_api.routes.parameters import refuse_unknown_parameters
 from query_api.settings import ServiceSettings
+from query_api.stream_tickets import TICKET, StreamTickets
 from schemas.api import Problem
 from schemas.frames import EVENT_STREAM
 
@@ -106,7 +107,8 @@ def create_app(
     )
     install_problem_handlers(app)
     app.add_middleware(BodySizeMiddleware, settings=settings.service)
-    app.add_middleware(AuthMiddleware, settings=settings.service)
+    app.state.stream_tickets = StreamTickets()
+    app.add_middleware(AuthMiddleware, settings=settings.service, tickets=app.state.stream_tickets)
     if settings.service.cors_origins:  # the outermost: browsers ask before they send, and read refusals too
         app.add_middleware(
             CORSMiddleware,
@@ -194,12 +196,12 @@ def with_problems(document: dict[str, Any], *, with_key: bool) -> dict[str, Any]
     if with_key:
         document["components"]["securitySchemes"] = {
             "key": {"type": "http", "scheme": "bearer", "description": "A key, or a session token to read."},
-            "session": {"type": "apiKey", "in": "query", "name": ACCESS_TOKEN, "description": "For streams alone."},
+            "ticket": {"type": "apiKey", "in": "query", "name": TICKET, "description": "Opens one stream, once."},
         }
         document["security"] = [{"key": []}]
         for methods in document["paths"].values():
             if EVENT_STREAM in methods.get("get", {}).get("responses", {}).get("200", {}).get("content", {}):
-                methods["get"]["security"] = [{"key": []}, {"session": []}]
+                methods["get"]["security"] = [{"key": []}, {"ticket": []}]
         for path in OPEN_PATHS:
             document["paths"][path]["get"]["security"] = []
     return document

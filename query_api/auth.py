@@ -1,12 +1,16 @@
 """Who calls: the API key, which may do all; the one that only reads; session tokens, which read for a while.
 
-A session token is a JSON Web Token (RFC 7519), signed with a secret made from the keys: it survives restarts, is good
-for every process with the same keys, and a changed key revokes it. It is for pages in a browser, whose EventSource
-sends no headers.
+A session token is a JSON Web Token (RFC 7519), signed with a secret made from the key that asked for it: it survives
+restarts, is good for every process with that key, and ends when that key is changed. It is for pages in a browser,
+which need not hold a key.
+
+Keys and tokens are sent as headers. The address of a request, which ends up in logs and histories, takes nothing but a
+ticket (`query_api/stream_tickets.py`).
 """
 
 import hmac
 import time
+from collections.abc import Mapping
 from typing import Literal, Self
 from urllib.parse import unquote_plus
 
@@ -16,19 +20,22 @@ from starlette.types import Scope
 
 from query_api.errors import ApiProblem
 from query_api.settings import ServiceBlock
+from query_api.stream_tickets import STREAM_TICKETS_PATH, TICKET, StreamTickets, TicketRefused
 from schemas.frames import EVENT_STREAM
 
-Access = Literal["full", "read", "session"]
+KeyAccess = Literal["full", "read"]
+Access = KeyAccess | Literal["session"]
 
 SEARCH_PATH = "/v1/search"
 SESSION_TOKENS_PATH = "/v1/session-tokens"
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
-ACCESS_TOKEN = "access_token"  # noqa: S105 - the name that RFC 6750 has for the parameter
+ACCESS_TOKEN = "access_token"  # noqa: S105 - RFC 6750's name of the parameter, which is refused
 READS = f"GET, HEAD and POST {SEARCH_PATH}"
 
 _ALGORITHM = "HS256"
 _AUDIENCE = "thalweg"
 _PURPOSE = b"thalweg session tokens\0"
+_MAKE_TICKET = f"make a one-use ticket with the key or a session token: POST {STREAM_TICKETS_PATH}."
 _RENEW = f"Ask for a new one with the key: POST {SESSION_TOKENS_PATH}."
 
 
@@ -36,10 +43,10 @@ class ApiKeys:
     """The keys of a service, and the session tokens it gives out. Compared in constant time."""
 
     def __init__(self, full: str, read: str | None, session_seconds: int) -> None:
-        self._accesses: dict[bytes, Access] = {full.encode(): "full"}
+        self._keys: dict[KeyAccess, bytes] = {"full": full.encode()}
         if read is not None:
-            self._accesses[read.encode()] = "read"
-        self._secret = hmac.digest(full.encode(), _PURPOSE + (read or "").encode(), "sha256")
+            self._keys["read"] = read.encode()
+        self._secrets = {access: hmac.digest(key, _PURPOSE, "sha256") for access, key in self._keys.items()}
         self.session_seconds = session_seconds
 
     @classmethod
@@ -50,28 +57,38 @@ class ApiKeys:
         read = None if settings.read_api_key is None else settings.read_api_key.get_secret_value()
         return cls(settings.api_key.get_secret_value(), read, settings.session_token_seconds)
 
-    def access_of(self, scope: Scope, headers: Headers, access_token: str | None) -> Access:
-        """What a caller may do. `access_token` is the parameter of that name. Raises ApiProblem 401 for one without a
-        key or a valid token."""
-        if "authorization" in headers or access_token is None:
+    def access_of(
+        self, scope: Scope, headers: Headers, in_address: Mapping[str, str], tickets: StreamTickets
+    ) -> Access:
+        """What a caller may do. `in_address` is from `take_secrets`. Raises ApiProblem 401 for one without a key or a
+        valid token or ticket."""
+        if ACCESS_TOKEN in in_address:
+            raise unauthorized(
+                f"An address is no place for a key or a token, so `{ACCESS_TOKEN}` is not taken: send it as "
+                f"`Authorization: Bearer <token>`. For an EventSource, which sends no headers, {_MAKE_TICKET}"
+            )
+        if "authorization" in headers or TICKET not in in_address:
             return self._by_header(headers.get("authorization", ""))
         if scope["method"] != "GET" or EVENT_STREAM not in headers.get("accept", "").lower():
             raise unauthorized(
-                f"`{ACCESS_TOKEN}` is for streams alone, GET with `Accept: {EVENT_STREAM}`, as an EventSource sends "
-                "it. Elsewhere send the token as `Authorization: Bearer <token>`."
+                f"A `{TICKET}` is for streams alone, GET with `Accept: {EVENT_STREAM}`, as an EventSource sends it. "
+                "Elsewhere send the key or a session token as `Authorization: Bearer <key>`."
             )
-        self._check_token(access_token)
+        try:
+            tickets.redeem(in_address[TICKET], scope["path"])
+        except TicketRefused as error:
+            raise unauthorized(f"{error} To get one, {_MAKE_TICKET}", invalid=True) from error
         return "session"
 
-    def issue_token(self) -> str:
-        """A token good for `session_seconds`."""
+    def issue_token(self, access: KeyAccess) -> str:
+        """A token good for `session_seconds`, which ends when the key with this access is changed."""
         claims = {"aud": _AUDIENCE, "scope": "read", "exp": int(time.time()) + self.session_seconds}
-        return jwt.encode(claims, self._secret, _ALGORITHM)
+        return jwt.encode(claims, self._secrets[access], _ALGORITHM, headers={"kid": access})
 
     def _by_header(self, authorization: str) -> Access:
         scheme, _, given = authorization.partition(" ")
         sent = given.strip() if scheme.lower() == "bearer" else ""
-        matching = [access for key, access in self._accesses.items() if hmac.compare_digest(sent.encode(), key)]
+        matching = [access for access, key in self._keys.items() if hmac.compare_digest(sent.encode(), key)]
         if matching:
             return matching[0]
         if sent.count(".") != 2:
@@ -83,7 +100,7 @@ class ApiKeys:
         """Raises ApiProblem 401."""
         try:
             claims = jwt.decode(
-                token, self._secret, [_ALGORITHM], audience=_AUDIENCE, options={"require": ["exp", "aud"]}
+                token, self._secret_of(token), [_ALGORITHM], audience=_AUDIENCE, options={"require": ["exp", "aud"]}
             )
         except jwt.ExpiredSignatureError as error:
             raise unauthorized(f"The session token has expired. {_RENEW}", invalid=True) from error
@@ -94,22 +111,33 @@ class ApiKeys:
         if claims.get("scope") != "read":
             raise unauthorized(f"The session token is for something else. {_RENEW}", invalid=True)
 
+    def _secret_of(self, token: str) -> bytes:
+        """That of the key which the token says asked for it. Raises jwt.InvalidTokenError."""
+        kid = jwt.get_unverified_header(token).get("kid")
+        for access, secret in self._secrets.items():
+            if access == kid:
+                return secret
+        raise jwt.InvalidTokenError("no such key")
+
 
 def unauthorized(detail: str, *, invalid: bool = False) -> ApiProblem:
     challenge = 'Bearer error="invalid_token"' if invalid else "Bearer"
     return ApiProblem(401, "Unauthorized", detail, headers={"WWW-Authenticate": challenge})
 
 
-def take_access_token(scope: Scope) -> str | None:
-    """The parameter `access_token` of a request; removed from it, so that nothing that logs, keeps or checks parameters
-    meets it."""
+def take_secrets(scope: Scope) -> dict[str, str]:
+    """The parameters `access_token` and `ticket` of a request; removed from it, so that nothing that logs, keeps or
+    checks parameters meets them. The first of several counts."""
     query = scope.get("query_string") or b""
     if not query:
-        return None
+        return {}
     named = [(unquote_plus(part.partition(b"=")[0].decode("latin-1")), part) for part in query.split(b"&")]
-    scope["query_string"] = b"&".join(part for name, part in named if name != ACCESS_TOKEN)
-    given = [part.partition(b"=")[2] for name, part in named if name == ACCESS_TOKEN]
-    return unquote_plus(given[0].decode("latin-1")) if given else None
+    scope["query_string"] = b"&".join(part for name, part in named if name not in (ACCESS_TOKEN, TICKET))
+    return {
+        name: unquote_plus(part.partition(b"=")[2].decode("latin-1"))
+        for name, part in reversed(named)
+        if name in (ACCESS_TOKEN, TICKET)
+    }
 
 
 def check_access(access: Access, method: str, path: str) -> None:
@@ -128,4 +156,4 @@ def check_access(access: Access, method: str, path: str) -> None:
 
 
 def only_reads(method: str, path: str) -> bool:
-    return method in SAFE_METHODS or (method, path) == ("POST", SEARCH_PATH)
+    return method in SAFE_METHODS or (method == "POST" and path in (SEARCH_PATH, STREAM_TICKETS_PATH))

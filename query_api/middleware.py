@@ -8,7 +8,7 @@ import asyncio
 from collections.abc import Callable, Coroutine, Mapping
 from types import TracebackType
 from typing import Any, NamedTuple, Self
-from urllib.parse import quote_from_bytes, unquote_to_bytes, urlsplit
+from urllib.parse import quote_from_bytes, unquote_to_bytes
 
 from fastapi import Request, Response
 from fastapi.routing import APIRoute
@@ -17,9 +17,11 @@ from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from indexer.runtime.resources import trim_memory
-from query_api.auth import SAFE_METHODS, ApiKeys, check_access, take_access_token
+from query_api.auth import SAFE_METHODS, ApiKeys, check_access, take_secrets
 from query_api.errors import ApiProblem
 from query_api.settings import ServiceBlock
+from query_api.stream_tickets import StreamTickets
+from schemas.hosts import host_name
 from schemas.settings import MIB
 
 OPEN_PATHS = frozenset({"/livez", "/readyz"})
@@ -30,16 +32,18 @@ DEFAULT_PORTS = {"http": ":80", "https": ":443"}
 
 class AuthMiddleware:
     """ASGI middleware. With an API key, every request but those for /livez, /readyz and the files of the web console
-    must carry it as a bearer token, or, to read, the key that only reads or a session token.
+    must carry it as a bearer token, or, to read, the key that only reads or a session token; or a ticket for a stream.
+    Routes find in `request.state.access` what the caller may do.
 
     Without one the service listens on loopback only, and must be kept from web pages in a browser on this machine:
     requests must be addressed to a known host name (against DNS rebinding), and a page may write if it came from this
     service itself or from one of THALWEG_SERVICE__CORS_ORIGINS (against request forgery). Only browsers send `Origin`.
     """
 
-    def __init__(self, app: ASGIApp, settings: ServiceBlock) -> None:
+    def __init__(self, app: ASGIApp, settings: ServiceBlock, tickets: StreamTickets) -> None:
         self._app = app
         self._keys = ApiKeys.from_settings(settings)
+        self._tickets = tickets
         self._hosts = frozenset(host.lower() for host in settings.allowed_hosts)
         self._origins = frozenset(origin.lower() for origin in settings.cors_origins)
 
@@ -48,7 +52,7 @@ class AuthMiddleware:
             await self._app(scope, receive, send)
             return
         try:
-            self._check_caller(scope, Headers(scope=scope), take_access_token(scope))
+            self._check_caller(scope, Headers(scope=scope), take_secrets(scope))
             check_parameters(scope)
             check_characters(scope)
         except ApiProblem as problem:
@@ -56,15 +60,17 @@ class AuthMiddleware:
             return
         await self._app(scope, receive, send)
 
-    def _check_caller(self, scope: Scope, headers: Headers, access_token: str | None) -> None:
+    def _check_caller(self, scope: Scope, headers: Headers, in_address: Mapping[str, str]) -> None:
         if scope["path"] in OPEN_PATHS:
             return
         if self._keys is not None:
             if scope["path"] == PAGE_PATH or scope["path"].startswith(PAGE_FILES):
                 return
-            check_access(self._keys.access_of(scope, headers, access_token), scope["method"], scope["path"])
+            access = self._keys.access_of(scope, headers, in_address, self._tickets)
+            check_access(access, scope["method"], scope["path"])
+            scope.setdefault("state", {})["access"] = access
             return
-        host = host_name(headers.get("host", ""))
+        host = addressed_host(headers.get("host", ""))
         if host not in self._hosts:
             raise ApiProblem(
                 421,
@@ -90,13 +96,13 @@ class AuthMiddleware:
         return origin.lower() in self._origins
 
 
-def host_name(host: str) -> str:
-    """The name in a Host header, without port and brackets, in lower case. Raises ApiProblem 400 for what is none."""
+def addressed_host(header: str) -> str:
+    """The name in a Host header. Raises ApiProblem 400 for what is none."""
     try:
-        return (urlsplit(f"//{host}").hostname or "").lower()
+        return host_name(header)
     except ValueError as error:
         raise ApiProblem(
-            400, "Malformed host", f"The header Host is {host[:80]!r}, which is no host name with or without a port."
+            400, "Malformed host", f"The header Host is {header[:80]!r}, which is no host name with or without a port."
         ) from error
 
 

@@ -1,11 +1,11 @@
 """The query service's settings; where they come from stands in `schemas/settings.py`."""
 
-import ipaddress
 from typing import Literal, Self
 from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator, model_validator
 
+from schemas.hosts import LOOPBACK_NAMES, is_loopback
 from schemas.settings import (
     MIB,
     EmbeddingSettings,
@@ -53,11 +53,12 @@ class ServiceBlock(BaseModel):
         600,
         ge=10,
         le=86_400,
-        description="How long a token of `POST /v1/session-tokens` is good for, with which a page in a browser reads "
-        "streams. A stream that is open when it expires goes on; choose it longer than a page's streams are resumed.",
+        description="How long a token of `POST /v1/session-tokens` is good for, with which a page in a browser reads; "
+        "it ends before when its key is changed. A stream that is open when it expires goes on; choose it longer than "
+        "a page's streams are resumed.",
     )
     allowed_hosts: tuple[str, ...] = Field(
-        ("localhost", "127.0.0.1", "::1"),
+        LOOPBACK_NAMES,
         description="Host names a request may be addressed to while there is no `api_key`; this keeps web pages that "
         "point a name of their own at this machine away. Add the name a proxy in front uses.",
     )
@@ -175,12 +176,7 @@ class ServiceBlock(BaseModel):
 
     @property
     def is_loopback(self) -> bool:
-        if self.host == "localhost":
-            return True
-        try:
-            return ipaddress.ip_address(self.host).is_loopback
-        except ValueError:
-            return False
+        return is_loopback(self.host)
 
     @model_validator(mode="after")
     def _guarded(self) -> Self:

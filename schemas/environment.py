@@ -6,7 +6,7 @@ is known by its form and left alone."""
 import difflib
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from ipaddress import ip_address
 
 from schemas.errors import WrongSetting
@@ -52,6 +52,19 @@ def refuse_unknown_variables(environment: Mapping[str, str]) -> None:
     ]
     if sentences:
         raise WrongSetting("\n".join(sorted(sentences)))
+
+
+def without_settings(environment: Mapping[str, str], blocks: Collection[str] = ()) -> dict[str, str]:
+    """The environment of a child process that reads the settings of these blocks alone, or none: the others hold keys
+    and passwords that are not its business."""
+
+    def is_kept(variable: str) -> bool:
+        name = variable.upper()  # settings are read in any case
+        if not name.startswith(PREFIX) or (blocks and name == CONFIG_FILE_VARIABLE):
+            return True
+        return name.removeprefix(PREFIX).lower().partition("__")[0] in blocks
+
+    return {variable: value for variable, value in environment.items() if is_kept(variable)}
 
 
 def _suggestion(variable: str) -> str:

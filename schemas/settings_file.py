@@ -1,8 +1,8 @@
-"""The settings file `thalweg.toml`: where it is looked for, and what in it is no setting."""
+"""The settings file `thalweg.toml`: where it is looked for, and what is no setting in it."""
 
 import difflib
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any

@@ -62,7 +62,7 @@ class WorkerBlock(BaseModel):
     metrics_host: str = Field(
         "127.0.0.1",
         description="Address for /metrics, /livez and /readyz, which ask for no key: another one than loopback for a "
-        "Prometheus on another machine.",
+        "Prometheus on another machine. On loopback only requests by a name of it are answered.",
     )
     metrics_port: int = Field(
         0,

@@ -18,6 +18,7 @@ from typing import Any
 
 from indexer.errors import IncompatibleGeneration
 from indexer.runtime.user_cache import download_directory, user_cache_dir
+from schemas.environment import without_settings
 from schemas.errors import Failure, Unreachable
 from schemas.settings import EmbeddingProvider, EmbeddingSettings
 
@@ -170,7 +171,7 @@ def _run(command: Sequence[str], report: Callable[[], None]) -> tuple[int, str]:
         stderr=subprocess.PIPE,
         text=True,
         errors="replace",
-        env=os.environ | _NO_PIP_CONFLICTS,
+        env=without_settings(os.environ) | _NO_PIP_CONFLICTS,
     )
     with process:
         try:

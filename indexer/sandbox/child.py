@@ -38,6 +38,7 @@ _GC_THRESHOLDS = (300_000, 20, 100)  # collecting within a document took a quart
 _GC_MIN_OBJECTS = 20_000  # young objects after which to collect between requests; or when
 _GC_MIN_BYTES = 8 * MIB  # the process has grown by so much
 _FULL_GC_EVERY = 32  # collections; the others are of young objects only
+_PROC = "/proc/"
 _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 
 
@@ -76,7 +77,7 @@ def main(function: str, limits: SandboxLimits) -> None:
     except (ImportError, AttributeError) as error:
         _respond(responses, Status.BROKEN, str(error).encode())
         return
-    _refuse_network_and_writing()
+    _refuse_what_no_parser_does()
     _tune_gc()
     idle_bytes = collected_bytes = _memory_bytes("resident")
     _limit_memory(limits.memory_bytes)
@@ -199,7 +200,7 @@ def _collect_garbage() -> None:
     gc.collect(2 if collections >= _FULL_GC_EVERY else 0)
 
 
-def _refuse_network_and_writing() -> None:
+def _refuse_what_no_parser_does() -> None:
     sys.dont_write_bytecode = True
     sys.addaudithook(_check)
 
@@ -207,8 +208,22 @@ def _refuse_network_and_writing() -> None:
 def _check(event: str, arguments: tuple[object, ...]) -> None:
     if event.startswith(_REFUSED):
         raise PermissionError(f"{event} is refused to parsers")
-    if event == "open" and isinstance(arguments[2], int) and arguments[2] & _WRITING:
+    if event != "open":
+        return
+    file, _, flags = arguments
+    if isinstance(flags, int) and flags & _WRITING:
         raise PermissionError("writing files is refused to parsers")
+    if isinstance(file, str | bytes | os.PathLike) and _is_of_another_process(os.fsdecode(file)):
+        raise PermissionError("looking at other processes is refused to parsers")
+
+
+def _is_of_another_process(path: str) -> bool:
+    """Whether it is in `/proc/<pid>`, where the environment of the worker and of others holds keys and passwords."""
+    path = os.path.realpath(path)
+    if not path.startswith(_PROC):
+        return False
+    owner = path.removeprefix(_PROC).partition("/")[0]
+    return owner.isdecimal() and owner != str(os.getpid())
 
 
 if __name__ == "__main__":

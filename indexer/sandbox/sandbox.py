@@ -1,9 +1,10 @@
 """Runs a function on untrusted bytes in a child process with limits, so that no document can take the worker down.
 
-A child is a fresh interpreter (it inherits a few environment variables only) with limits of the operating system on CPU
-seconds, memory and core files, a limit on the size of its result and a time-out for each task. An audit hook refuses
-sockets, new processes and writing to files. That stops a parser tricked into fetching or running something, but not
-native code under an attacker's control. Linux enforces every limit; elsewhere memory may be unlimited.
+A child is a fresh interpreter (it inherits a few environment variables only, no setting) with limits of the operating
+system on CPU seconds, memory and core files, a limit on the size of its result and a time-out for each task. An audit
+hook refuses sockets, new processes, writing to files, and what /proc holds of other processes. That stops a parser
+tricked into fetching or running something, but not native code under an attacker's control. Linux enforces every limit;
+elsewhere memory may be unlimited.
 """
 
 import asyncio

@@ -20,6 +20,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from indexer.runtime.user_cache import user_cache_dir
 from kafka_client.sync_clients import answers_metadata
+from schemas.environment import without_settings
 from schemas.errors import Failure, InUse, NoAccess
 from schemas.settings import MIB, KafkaConnection
 from streams.child_processes import Child, exit_text, file_size, file_tail
@@ -337,7 +338,10 @@ class EmbeddedKafka:
 
 
 def _java_environment() -> dict[str, str]:
-    return {**os.environ, "LC_ALL": "C.UTF-8"}  # else Java cannot open names outside ASCII where LANG is C
+    return {
+        **without_settings(os.environ),
+        "LC_ALL": "C.UTF-8",
+    }  # else Java cannot open names outside ASCII where LANG is C
 
 
 def new_cluster_id() -> str:

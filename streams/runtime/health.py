@@ -14,6 +14,7 @@ import structlog
 from prometheus_client import CollectorRegistry, make_wsgi_app
 
 from schemas.errors import InUse, WrongSetting
+from schemas.hosts import LOOPBACK_NAMES, host_name, is_loopback
 from schemas.runtime import BEAT_SECONDS, Phase, WorkerState, read_state, write_state
 from streams.ports import LOOPBACK
 from streams.runtime.progress import Progress
@@ -75,12 +76,17 @@ class _QuietHandler(WSGIRequestHandler):
 
 
 class HealthServer:
-    """Serves metrics and health over HTTP from a thread."""
+    """Serves metrics and health over HTTP from a thread.
+
+    On loopback, requests must be addressed to a name of it: else a web page in a browser on this machine could point a
+    name of its own here, and read the answers. On another address scrapers use names that are not known here.
+    """
 
     def __init__(self, registry: CollectorRegistry, health: Health, port: int, host: str = LOOPBACK) -> None:
         """Port 0 takes a free one. Raises InUse, and WrongSetting for an address that is not one of this machine."""
         self._health = health
         self._metrics_app = make_wsgi_app(registry)
+        self._hosts = {*LOOPBACK_NAMES, host.lower()} if is_loopback(host) else None
         try:
             self._server: WSGIServer = make_server(
                 host,
@@ -111,6 +117,14 @@ class HealthServer:
 
     def _answer(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
         path = environ.get("PATH_INFO", "/")
+        if not self._is_addressed(environ.get("HTTP_HOST", "")):
+            names = ", ".join(sorted(self._hosts or ()))
+            return _text(
+                start_response,
+                "421 Misdirected Request",
+                f"The worker answers to {names} here. For a scraper on another machine set "
+                "THALWEG_WORKER__METRICS_HOST.\n",
+            )
         if path == "/metrics":
             answer: Iterable[bytes] = self._metrics_app(environ, start_response)
             return answer
@@ -123,6 +137,14 @@ class HealthServer:
                 return _text(start_response, "503 Service Unavailable", f"waiting for: {', '.join(missing)}\n{notes}")
             return _text(start_response, "200 OK", f"ready\n{notes}")
         return _text(start_response, "404 Not Found", "There is /metrics, /livez and /readyz.\n")
+
+    def _is_addressed(self, header: str) -> bool:
+        if self._hosts is None:
+            return True
+        try:
+            return host_name(header) in self._hosts
+        except ValueError:
+            return False
 
 
 def _text(start_response: Callable[..., Any], status: str, body: str) -> Iterable[bytes]:

@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from indexer.embedding.model_files import PACKAGED_MODEL, needs_packaged_model, packaged_model
 from indexer.errors import DamagedStore, IncompatibleGeneration, NewerGeneration
 from indexer.generations import current_manifest
-from schemas.environment import CONFIG_FILE_VARIABLE
+from schemas.environment import CONFIG_FILE_VARIABLE, without_settings
 from schemas.errors import WrongSetting
 from schemas.runtime import Running, announce, withdraw
 from schemas.settings_file import find_file
@@ -237,7 +237,7 @@ class Supervisor:
             ProcessPart(
                 "The worker",
                 [*self._command, "worker"],
-                environment=environment,
+                environment=without_settings(environment, WorkerSettings.model_fields),
                 ready_url=f"http://{reachable(self._settings.worker.metrics_host)}:{metrics_port}/readyz",
                 log_file=logs / "worker.log",
                 grace_seconds=_WORKER_GRACE_SECONDS,

@@ -24,6 +24,19 @@ from tests.support.waiting import eventually
 EXAMPLES = Path(__file__).parents[3] / "docs" / "examples"
 KEY, READ_KEY = "the-key-for-everything", "the-key-that-only-reads"
 PATIENCE_MS = 20_000
+EVENT_SOURCE = """async (key) => {
+  const headers = { Authorization: `Bearer ${key}`, "Content-Type": "application/json" };
+  const body = JSON.stringify({ path: "/v1/search" });
+  const answer = await fetch(`${service}/v1/stream-tickets`, { method: "POST", headers, body });
+  const { ticket } = await answer.json();
+  const seen = [];
+  const frames = new EventSource(`${service}/v1/search?${new URLSearchParams({ q: "river", ticket })}`);
+  for (const name of ["meta", "hit", "done"]) frames.addEventListener(name, () => seen.push(name));
+  await new Promise(resolve => frames.addEventListener("error", () => {
+    if (frames.readyState === EventSource.CLOSED) resolve(seen.push("closed"));
+  }));
+  return seen;
+}"""  # it reconnects by itself after `done`, and gives up when that is refused
 
 
 class _Quiet(SimpleHTTPRequestHandler):
@@ -91,23 +104,27 @@ async def shows(page: Page, state: str) -> None:
 
 
 @pytest.mark.parametrize("key", [KEY, READ_KEY])
-async def test_with_a_key_the_page_streams_by_a_session_token(tmp_path: Path, origin: str, key: str) -> None:
+async def test_with_a_key_the_page_streams_and_keeps_it_out_of_addresses(tmp_path: Path, origin: str, key: str) -> None:
     async with example_page(tmp_path, origin, api_key=KEY, read_api_key=READ_KEY, cors_origins=[origin]) as shown:
         await ask(shown.page, "river", key)
         await shows(shown.page, "2 hits")
         assert await shown.page.locator("#hits b").all_inner_texts() == ["Note 1", "Note 2"]
-        streams = [each for each in shown.addresses if "/v1/search?" in each]
-        assert len(streams) == 1
-        assert "access_token=" in streams[0]
+        [search] = [each for each in shown.addresses if "/v1/search" in each]
+        assert search.endswith("/v1/search?q=river")
         assert not any(KEY in each or READ_KEY in each for each in shown.addresses)
+
+
+async def test_an_event_source_opens_a_stream_with_a_ticket_once(tmp_path: Path, origin: str) -> None:
+    async with example_page(tmp_path, origin, api_key=KEY, cors_origins=[origin]) as shown:
+        seen = await shown.page.evaluate(EVENT_SOURCE, KEY)
+        assert seen == ["meta", "hit", "hit", "done", "closed"]
 
 
 async def test_the_page_says_that_a_key_is_wrong_or_missing(tmp_path: Path, origin: str) -> None:
     async with example_page(tmp_path, origin, api_key=KEY, cors_origins=[origin]) as shown:
-        await ask(shown.page, "river", "a-key-that-is-wrong")
-        await shows(shown.page, "Send the service's API key: `Authorization: Bearer <key>`.")
-        await ask(shown.page, "river")
-        await shows(shown.page, "The service refused the search.")
+        for key in ("a-key-that-is-wrong", ""):
+            await ask(shown.page, "river", key)
+            await shows(shown.page, "The search failed: Send the service's API key: `Authorization: Bearer <key>`.")
 
 
 async def test_without_a_key_it_streams_as_it_is(tmp_path: Path, origin: str) -> None:
@@ -119,5 +136,5 @@ async def test_without_a_key_it_streams_as_it_is(tmp_path: Path, origin: str) ->
 async def test_a_page_of_an_origin_that_was_not_named_sees_nothing(tmp_path: Path, origin: str) -> None:
     async with example_page(tmp_path, origin) as shown:
         await ask(shown.page, "river")
-        await shows(shown.page, "The service refused the search.")
+        await shows(shown.page, "The search failed: Failed to fetch")
         assert await shown.page.locator("#hits li").count() == 0

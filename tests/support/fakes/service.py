@@ -11,6 +11,7 @@ import httpx
 from query_api.context import Service
 from query_api.health import readiness
 from query_api.settings import RerankerSettings, ServiceBlock, ServiceSettings
+from query_api.stream_tickets import StreamTickets
 from schemas.settings import StorageSettings
 from tests.support.fakes.engine import ScriptedEngine, app_over
 from tests.support.fakes.text_stores import Page
@@ -41,10 +42,13 @@ PAGES = [
 class Running:
     """A running service and a client of it."""
 
-    def __init__(self, http: httpx.AsyncClient, service: Service, engine: ScriptedEngine) -> None:
+    def __init__(
+        self, http: httpx.AsyncClient, service: Service, engine: ScriptedEngine, tickets: StreamTickets
+    ) -> None:
         self.http = http
         self.service = service
         self.engine = engine
+        self.tickets = tickets
 
     async def get(self, path: str, **params: Any) -> httpx.Response:
         return await self.http.get(path, params=params)
@@ -71,7 +75,7 @@ async def service_over(
         app.router.lifespan_context(app),
         httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1:8420") as http,
     ):
-        running = Running(http, app.state.service, engine)
+        running = Running(http, app.state.service, engine, app.state.stream_tickets)
         engine.reranker = running.service.reranker
         if until_ready:
             await eventually(lambda: readiness(running.service).ready)

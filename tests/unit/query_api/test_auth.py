@@ -8,9 +8,8 @@ import jwt
 import pytest
 
 from query_api.app import create_app
-from query_api.auth import take_access_token
+from query_api.auth import take_secrets
 from query_api.settings import ServiceSettings
-from schemas.provenance import encode_retrieval
 from tests.support.fakes.engine import ScriptedEngine, make_generation
 from tests.support.fakes.service import Running, events, problem, service_over
 
@@ -31,21 +30,50 @@ async def guarded(tmp_path: Path) -> AsyncIterator[Running]:
 
 def operations() -> list[tuple[str, str]]:
     paths = create_app(ServiceSettings()).openapi()["paths"]
-    return [(method.upper(), path) for path, methods in paths.items() for method in methods if path not in OPEN]
+    described = [(method.upper(), path) for path, methods in paths.items() for method in methods if path not in OPEN]
+    return [*described, ("GET", "/v1/documents/a/status"), ("GET", "/openapi.json"), ("GET", "/docs")]
 
 
-async def test_the_key_that_only_reads_is_refused_by_every_route_that_does_more(guarded: Running) -> None:
+def filled(path: str) -> str:
+    return path.replace("{", "").replace("}", "")
+
+
+async def test_a_caller_who_reads_is_refused_by_every_other_route(guarded: Running) -> None:
+    token = await session_token(guarded)
     refused = set()
     for method, path in operations():
-        filled = path.replace("{", "").replace("}", "")
-        answer = await guarded.http.request(method, filled, headers=bearer(READ_KEY))
+        answer = await guarded.http.request(method, filled(path), headers=bearer(READ_KEY))
         assert answer.status_code != 401, (method, path)
         if answer.status_code == 403:
             assert problem(answer)["reason"] == "read_only"
             refused.add((method, path))
-    allowed = {("POST", "/v1/search"), ("POST", "/v1/session-tokens")}
+            by_token = await guarded.http.request(method, filled(path), headers=bearer(token))
+            assert problem(by_token)["reason"] == "read_only"
+    allowed = {("POST", "/v1/search"), ("POST", "/v1/session-tokens"), ("POST", "/v1/stream-tickets")}
     assert refused == {each for each in operations() if each[0] != "GET"} - allowed
     assert ("POST", "/v1/retrievals/{retrieval_id}/feedback") in refused
+
+
+async def test_no_route_takes_a_key_or_token_from_its_address(guarded: Running) -> None:
+    secrets = [KEY, READ_KEY, await session_token(guarded), await session_token(guarded, READ_KEY)]
+    names = ["access_token={0}", "access%5Ftoken={0}", "ticket={0}", "api_key={0}&token={0}&key={0}&authorization={0}"]
+    for method, path in operations():
+        for query in ("", *(f"?{name.format(secret)}" for name in names for secret in secrets)):
+            answer = await guarded.http.request(method, filled(path) + query, headers=STREAM)
+            assert problem(answer)["status"] == 401, (method, path, query)
+            assert not [secret for secret in secrets if secret in answer.text]
+
+
+async def test_an_address_with_a_token_says_how_to_send_it(guarded: Running) -> None:
+    token = await session_token(guarded)
+    for headers in (STREAM, STREAM | bearer(token)):
+        answer = await guarded.http.get("/v1/search", params={"q": "x", "access_token": token}, headers=headers)
+        assert problem(answer)["detail"] == (
+            "An address is no place for a key or a token, so `access_token` is not taken: send it as `Authorization: "
+            "Bearer <token>`. For an EventSource, which sends no headers, make a one-use ticket with the key or a "
+            "session token: POST /v1/stream-tickets."
+        )
+        assert answer.headers["www-authenticate"] == "Bearer"
 
 
 async def test_a_refusal_says_what_is_allowed_and_which_key_does_more(guarded: Running) -> None:
@@ -91,9 +119,9 @@ async def session_token(running: Running, key: str = KEY) -> str:
 
 
 @pytest.mark.parametrize("key", [KEY, READ_KEY])
-async def test_a_token_streams_as_a_parameter_and_reads_as_a_bearer(guarded: Running, key: str) -> None:
+async def test_a_session_token_reads_and_streams_as_a_bearer(guarded: Running, key: str) -> None:
     token = await session_token(guarded, key)
-    streamed = await guarded.http.get("/v1/search", params={"q": "x", "access_token": token}, headers=STREAM)
+    streamed = await guarded.http.get("/v1/search", params={"q": "x"}, headers=STREAM | bearer(token))
     assert streamed.status_code == 200
     assert events(streamed)[-1][0] == "done"
     assert token not in streamed.text
@@ -109,14 +137,6 @@ async def test_a_token_neither_writes_nor_renews_itself(guarded: Running) -> Non
         assert body["detail"].startswith("A session token only reads: it allows GET, HEAD and POST /v1/search. ")
 
 
-async def test_as_a_parameter_it_is_for_streams_alone(guarded: Running) -> None:
-    token = await session_token(guarded)
-    for method, headers in (("GET", {}), ("GET", {"Accept": "text/html"}), ("POST", STREAM), ("HEAD", STREAM)):
-        answer = await guarded.http.request(method, "/v1/search", params={"access_token": token}, headers=headers)
-        assert answer.status_code == 401
-        assert method == "HEAD" or "is for streams alone" in problem(answer)["detail"]
-
-
 def changed(token: str, **claims: object) -> str:
     """The same token with other claims, signed with nothing."""
     return jwt.encode(jwt.decode(token, options={"verify_signature": False}) | claims, "", "none")
@@ -125,13 +145,17 @@ def changed(token: str, **claims: object) -> str:
 async def test_no_other_token_is_accepted(guarded: Running, tmp_path: Path) -> None:
     token = await session_token(guarded)
     head, claims, signature = token.split(".")
+    reads = {"aud": "thalweg", "scope": "read", "exp": 10**11}
     others = [
-        "", KEY, READ_KEY, "a.b.c", f"{head}.{claims}.", f"{head}.{claims}.{signature[::-1]}", changed(token),
-        changed(token, exp=10**11), changed(token, scope="full"), "\xff", token[:-1],
-        jwt.encode({"aud": "thalweg", "scope": "read", "exp": 10**11}, KEY.ljust(32, "x")),
+        "a.b.c", f"{head}.{claims}.", f"{head}.{claims}.{signature[::-1]}", changed(token),
+        changed(token, exp=10**11), changed(token, scope="full"), "x.\xff.x", token[:-1],
+        *(jwt.encode(reads, KEY.ljust(32, "x"), headers={"kid": kid}) for kid in ("full", "read", "session", "")),
+        jwt.encode(reads, KEY.ljust(32, "x")),
+        jwt.encode(reads, READ_KEY.ljust(32, "x"), headers={"kid": "full"}),
     ]  # fmt: skip
     for other in others:
-        answer = await guarded.http.get("/v1/search", params={"q": "x", "access_token": other}, headers=STREAM)
+        headers = {"Authorization": f"Bearer {other}".encode("latin-1")}
+        answer = await guarded.http.get("/v1/search", params={"q": "x"}, headers=headers)
         assert "no session token of this service" in problem(answer)["detail"], other
         assert answer.headers["www-authenticate"] == 'Bearer error="invalid_token"'
 
@@ -139,27 +163,32 @@ async def test_no_other_token_is_accepted(guarded: Running, tmp_path: Path) -> N
 async def test_an_expired_one_says_so(guarded: Running, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("query_api.auth.time.time", lambda: 1_000_000.0)
     token = await session_token(guarded)
-    answer = await guarded.http.get("/v1/search", params={"q": "x", "access_token": token}, headers=STREAM)
+    answer = await guarded.http.get("/v1/search", params={"q": "x"}, headers=bearer(token))
     assert problem(answer)["detail"] == (
         "The session token has expired. Ask for a new one with the key: POST /v1/session-tokens."
     )
 
 
 @pytest.mark.parametrize(
-    ("keys", "status"),
+    ("asked_with", "keys", "status"),
     [
-        ({"api_key": KEY, "read_api_key": READ_KEY}, 200),
-        ({"api_key": KEY + "2", "read_api_key": READ_KEY}, 401),
-        ({"api_key": KEY, "read_api_key": READ_KEY + "2"}, 401),
-        ({"api_key": KEY}, 401),
+        (KEY, {"api_key": KEY, "read_api_key": READ_KEY}, 200),
+        (KEY, {"api_key": KEY + "2", "read_api_key": READ_KEY}, 401),
+        (KEY, {"api_key": KEY, "read_api_key": READ_KEY + "2"}, 200),
+        (KEY, {"api_key": KEY}, 200),
+        (KEY, {"api_key": READ_KEY, "read_api_key": KEY}, 401),
+        (READ_KEY, {"api_key": KEY, "read_api_key": READ_KEY}, 200),
+        (READ_KEY, {"api_key": KEY + "2", "read_api_key": READ_KEY}, 200),
+        (READ_KEY, {"api_key": KEY, "read_api_key": READ_KEY + "2"}, 401),
+        (READ_KEY, {"api_key": KEY}, 401),
     ],
 )
-async def test_it_is_good_for_every_process_with_the_same_keys_and_for_no_other(
-    guarded: Running, tmp_path: Path, keys: dict[str, str], status: int
+async def test_a_token_ends_when_the_key_that_asked_is_changed(
+    guarded: Running, tmp_path: Path, asked_with: str, keys: dict[str, str], status: int
 ) -> None:
-    token = await session_token(guarded)
+    token = await session_token(guarded, asked_with)
     async with service_over(tmp_path, ScriptedEngine(), until_ready=False, **keys) as other:
-        answer = await other.http.get("/v1/formats", params={"access_token": token}, headers=STREAM)
+        answer = await other.http.get("/v1/formats", headers=bearer(token))
         assert answer.status_code == status
 
 
@@ -167,42 +196,26 @@ async def test_without_a_key_no_token_is_needed_and_one_does_no_harm(tmp_path: P
     make_generation(tmp_path)
     async with service_over(tmp_path, ScriptedEngine()) as open_service:
         assert problem(await open_service.http.post("/v1/session-tokens"))["status"] == 409
-        answer = await open_service.http.get("/v1/search", params={"q": "x", "access_token": "any"})
-        assert answer.status_code == 200
-
-
-async def test_the_token_reaches_no_record_no_log_and_no_answer(
-    guarded: Running, capfd: pytest.CaptureFixture[str]
-) -> None:
-    token = await session_token(guarded)
-    for name in ("access_token", "access%5Ftoken", "access_tok%65n"):
-        address = f"/v1/search?q=river&{name}={token}&k=1"
-        answer = await guarded.http.get(address, headers=STREAM)
-        assert answer.status_code == 200
-        assert token not in answer.text
-        kept = guarded.service.provenance.recent(events(answer)[0][2]["retrieval_id"])
-        assert kept is not None
-        assert token.encode() not in encode_retrieval(kept)
-    refused = await guarded.http.get(f"/v1/search?q=river&access_token={token}&colour=red", headers=STREAM)
-    assert "There is no parameter 'colour'" in problem(refused)["detail"]
-    assert token not in refused.text
-    written = capfd.readouterr()
-    assert token not in written.out + written.err
+        wanted = {"path": "/v1/search"}
+        assert problem(await open_service.http.post("/v1/stream-tickets", json=wanted))["status"] == 409
+        for name in ("access_token", "ticket"):
+            answer = await open_service.http.get("/v1/search", params={"q": "x", name: "any"})
+            assert answer.status_code == 200
 
 
 @pytest.mark.parametrize(
-    ("query", "left", "token"),
+    ("query", "left", "taken"),
     [
-        (b"", b"", None),
-        (b"q=access_token", b"q=access_token", None),
-        (b"access_token=a", b"", "a"),
-        (b"q=1&access_token=a%2Eb+c&k=2", b"q=1&k=2", "a.b c"),
-        (b"access_token=a&access_token=b&q=1", b"q=1", "a"),
-        (b"access_token", b"", ""),
-        (b"access_token=a=b&", b"", "a=b"),
+        (b"", b"", {}),
+        (b"q=access_token", b"q=access_token", {}),
+        (b"access_token=a", b"", {"access_token": "a"}),
+        (b"q=1&ticket=a%2Eb+c&k=2", b"q=1&k=2", {"ticket": "a.b c"}),
+        (b"ticket=a&ticket=b&q=1", b"q=1", {"ticket": "a"}),
+        (b"access_token&tick%65t=x", b"", {"access_token": "", "ticket": "x"}),
+        (b"access_token=a=b&", b"", {"access_token": "a=b"}),
     ],
 )
-def test_the_parameter_is_taken_out_of_the_address(query: bytes, left: bytes, token: str | None) -> None:
+def test_secrets_are_taken_out_of_the_address(query: bytes, left: bytes, taken: dict[str, str]) -> None:
     scope: dict[str, Any] = {"query_string": query}
-    assert take_access_token(scope) == token
+    assert take_secrets(scope) == taken
     assert scope["query_string"] == left

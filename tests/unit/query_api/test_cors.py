@@ -79,15 +79,15 @@ async def test_a_page_that_was_not_named_reads_nothing(guarded: Running) -> None
 
 async def test_a_page_streams_with_a_session_token_and_resumes(guarded: Running) -> None:
     token = (await guarded.http.post("/v1/session-tokens", headers=FROM_PAGE | BEARER)).json()["access_token"]
-    params = {"q": "x", "access_token": token}
-    headers = FROM_PAGE | {"Accept": "text/event-stream"}
+    params = {"q": "x"}
+    headers = FROM_PAGE | {"Accept": "text/event-stream", "Authorization": f"Bearer {token}"}
     stream = await guarded.http.get("/v1/search", params=params, headers=headers)
     assert (stream.status_code, stream.headers["access-control-allow-origin"]) == (200, PAGE)
     frames = events(stream)
     assert [name for name, *_ in frames][-1] == "done"
     resumed = await guarded.http.get("/v1/search", params=params, headers=headers | {"Last-Event-ID": frames[0][1]})
     assert events(resumed) == frames[1:]
-    refused = await guarded.http.get("/v1/search", params=params | {"access_token": "x"}, headers=headers)
+    refused = await guarded.http.get("/v1/search", params=params, headers=headers | {"Authorization": "Bearer x"})
     assert problem(refused)["status"] == 401
     assert refused.headers["access-control-allow-origin"] == PAGE
 

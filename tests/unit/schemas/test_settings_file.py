@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from query_api.settings import ServiceSettings
+from schemas.environment import without_settings
 from schemas.errors import WrongSetting
 from schemas.settings import ProcessSettings
 from schemas.settings_file import read_file
@@ -96,3 +97,17 @@ def test_bytes_that_are_no_text_are_no_toml(place: Path) -> None:
     write(place / "work", "").write_bytes(b"\xff\xfe[")
     with pytest.raises(WrongSetting, match="not TOML"):
         read_file(None)
+
+
+def test_a_child_process_gets_the_settings_of_its_blocks_alone() -> None:
+    environment = {
+        "PATH": "/bin",
+        "THALWEG_CONFIG_FILE": "x.toml",
+        "THALWEG_KAFKA__SASL_PASSWORD": "p",
+        "thalweg_service__api_key": "k",
+        "THALWEG_SERVICE": '{"read_api_key": "r"}',
+        "THALWEG_SERVCE__API_KEY": "k",
+    }
+    assert without_settings(environment) == {"PATH": "/bin"}
+    kept = without_settings(environment, ("kafka", "storage"))
+    assert list(kept) == ["PATH", "THALWEG_CONFIG_FILE", "THALWEG_KAFKA__SASL_PASSWORD"]

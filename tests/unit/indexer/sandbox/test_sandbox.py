@@ -49,6 +49,12 @@ def work(argument):
             socket.create_connection(("127.0.0.1", 9))
         case "write":
             Path(rest).write_text("x")
+        case "environment":
+            return Path("/proc/self/environ").read_bytes()
+        case "open":
+            return Path(rest).read_bytes()
+        case "parent":
+            return Path(f"/proc/{os.getppid()}/environ").read_bytes()
         case "start":
             subprocess.run(["true"])
         case "print":
@@ -155,6 +161,29 @@ async def test_network_files_and_processes_are_refused(function: str, tmp_path: 
     async with Sandbox(function) as sandbox:
         assert await reason_of(sandbox, command.format(path=target).encode()) == "parser_failed"
     assert not target.exists()
+
+
+async def test_a_child_has_no_settings_in_its_environment(function: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("THALWEG_SERVICE__API_KEY", "thalweg_kafka__sasl_password", "AWS_SECRET_ACCESS_KEY", "OPENAI_API_KEY"):
+        monkeypatch.setenv(name, "a-secret")
+    async with Sandbox(function) as sandbox:
+        variables = (await sandbox.run(b"environment")).decode().strip("\0").split("\0")
+    names = {variable.partition("=")[0] for variable in variables}
+    assert names - {"LANG", "LC_ALL", "TZ", "COVERAGE_PROCESS_START"} == {"PATH", "PYTHONPATH", "PYTHONHASHSEED"}
+    assert "a-secret" not in " ".join(variables)
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["/proc/{pid}/environ", "//proc/self/../{pid}/environ", "/proc/self/root/proc/{pid}/environ", "{link}/environ"],
+)
+async def test_what_other_processes_hold_is_refused(function: str, tmp_path: Path, path: str) -> None:
+    link = tmp_path / "link"
+    link.symlink_to(f"/proc/{os.getpid()}")
+    async with Sandbox(function) as sandbox:
+        assert await reason_of(sandbox, f"open {path.format(pid=os.getpid(), link=link)}".encode()) == "parser_failed"
+        assert await reason_of(sandbox, b"parent") == "parser_failed"
+        assert b"Mem" in await sandbox.run(b"open /proc/meminfo")
 
 
 async def test_one_child_in_trouble_does_not_hurt_the_other(function: str) -> None:

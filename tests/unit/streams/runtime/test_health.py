@@ -120,6 +120,34 @@ def test_another_path_says_what_there_is(server: HealthServer) -> None:
     assert get(server, "/").status_code == 404
 
 
+@pytest.mark.parametrize("path", ["/metrics", "/readyz", "/livez", "/"])
+@pytest.mark.parametrize(
+    "host", ["evil.example", "evil.example:80", "127.0.0.1.evil.example", "localhost.", "", "[::1", "a b"]
+)
+def test_a_request_by_a_foreign_host_name_is_refused(server: HealthServer, host: str, path: str) -> None:
+    answer = httpx.get(f"http://127.0.0.1:{server.port}{path}", headers={"Host": host}, trust_env=False)
+    assert answer.status_code == 421
+    assert answer.text == (
+        "The worker answers to 127.0.0.1, ::1, localhost here. For a scraper on another machine set "
+        "THALWEG_WORKER__METRICS_HOST.\n"
+    )
+
+
+@pytest.mark.parametrize("host", ["localhost", "LOCALHOST:9", "127.0.0.1:80", "[::1]:80"])
+def test_the_names_of_loopback_are_answered(server: HealthServer, host: str) -> None:
+    answer = httpx.get(f"http://127.0.0.1:{server.port}/metrics", headers={"Host": host}, trust_env=False)
+    assert answer.status_code == 200
+
+
+def test_on_another_address_scrapers_use_any_name() -> None:
+    server = HealthServer(WorkerMetrics().registry, Health([]), 0, "0.0.0.0")
+    try:
+        url = f"http://127.0.0.1:{server.port}/metrics"
+        assert httpx.get(url, headers={"Host": "thalweg.svc:9100"}, trust_env=False).is_success
+    finally:
+        server.close()
+
+
 def test_a_port_in_use_is_told_plainly(server: HealthServer) -> None:
     with pytest.raises(InUse, match="--metrics-port"):
         HealthServer(WorkerMetrics().registry, Health([]), server.port)
