@@ -10,7 +10,7 @@ import structlog
 from indexer.runtime.resources import trim_memory
 from schemas.errors import MalformedEvent
 from schemas.graph_delta import Contribution, decode_contribution
-from schemas.ids import CANARY_COLLECTION, DocumentKey
+from schemas.ids import DocumentKey
 from streams.agents.batching import MOST_GATHER_SECONDS, Batches, no_pause, process
 from streams.kafka.producer import ConfirmedProducer
 from streams.kafka.records import DeadLetter, SourceRecord
@@ -118,8 +118,7 @@ class GraphAgent:
         watch.lap("graph")
         await self._thread.run(trim_memory)  # a transaction takes Kùzu hundreds of megabytes
         self._applied_seconds = watch.seconds["graph"]
-        if any(each.change is None or each.change[0].collection != CANARY_COLLECTION for each in contributed):
-            self._schedule.changed()
+        self._schedule.changed()
         self._metrics.stage_seconds.labels("graph").observe(watch.seconds["graph"])
         self._log.info(
             "applied to graph",
