@@ -1,5 +1,6 @@
 """The graph agent on a graph in memory."""
 
+import asyncio
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
@@ -184,6 +185,15 @@ async def test_a_snapshot_is_made_only_of_something_new(scene: Scene) -> None:
     await scene.snapshots.make()
     await scene.snapshots.make()
     assert scene.graph.snapshots == [0]
+
+
+async def test_snapshot_is_due_as_soon_as_the_position_shows(scene: Scene) -> None:
+    """A build that sees its graph complete publishes it before it is served."""
+    applying = asyncio.create_task(scene.agent.apply([contributed(0, "c/a")]))
+    while await scene.bench.thread.run(scene.graph.position) < 0:
+        assert not applying.done()
+    assert scene.schedule.pending
+    await applying
 
 
 async def test_every_record_applied_makes_a_snapshot_due(scene: Scene) -> None:
