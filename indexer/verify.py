@@ -43,8 +43,9 @@ class VerifyReport(msgspec.Struct, frozen=True, kw_only=True):
     """The result: `ok` means complete, without differences and without damage.
 
     `complete`: the graph snapshot includes everything that the text does, and no commit is under way; else the two are
-    not compared, as what differs may be on its way. `damage`: files and rows that do not match
-    their checksums, and `mending` how to repair them; with damaged rows nothing is compared, and the digest is empty.
+    not compared, as what differs may be on its way. `uncommitted`: documents of that commit. `damage`: files and rows
+    that do not match their checksums, and `mending` how to repair them; with damaged rows nothing is compared, and the
+    digest is empty.
     `documents_that_differ`: as many as one repair takes, and one more; `graph_differs`: in what belongs to no document.
     `digest` depends on content alone: equal documents give an equal digest, whatever their order, offsets or times.
     """
@@ -91,10 +92,7 @@ class VerifyReport(msgspec.Struct, frozen=True, kw_only=True):
         if self.is_wrong or self.complete:
             yield f"{'equal' if self.ok else 'NOT equal'}; digest {self.digest}"
         else:
-            yield (
-                "not complete: text and graph could not be compared yet, and nothing else is wrong. Try it again with "
-                "a longer --wait while a worker runs."
-            )
+            yield "not complete: text and graph could not be compared yet; try a longer --wait while a worker runs"
 
     @property
     def is_wrong(self) -> bool:
