@@ -142,6 +142,7 @@ RETRIEVALS_SCHEMA = pa.schema(
         pa.field("cached", pa.bool_()),
         pa.field("offset", pa.int32()),
         pa.field("best_confidence", pa.float64()),
+        pa.field("counted", pa.bool_()),
         checksum("checksum"),
     ]
 )  # earlier programs lack the nullable columns

@@ -42,8 +42,10 @@ POSITION_COLUMNS = ("partition", "offset", "timestamp_ms", "version")
 class VerifyReport(msgspec.Struct, frozen=True, kw_only=True):
     """The result: `ok` means complete, without differences and without damage.
 
-    `complete`: the graph snapshot includes everything that the text does. `damage`: files and rows that do not match
-    their checksums, and `mending` how to repair them; with damaged rows nothing is compared, and the digest is empty.
+    `complete`: the graph snapshot includes everything that the text does, and no commit is under way; else the two are
+    not compared, as what differs may be on its way. `uncommitted`: documents of that commit. `damage`: files and rows
+    that do not match their checksums, and `mending` how to repair them; with damaged rows nothing is compared, and the
+    digest is empty.
     `documents_that_differ`: as many as one repair takes, and one more; `graph_differs`: in what belongs to no document.
     `digest` depends on content alone: equal documents give an equal digest, whatever their order, offsets or times.
     """
@@ -62,6 +64,7 @@ class VerifyReport(msgspec.Struct, frozen=True, kw_only=True):
     graph_expected: int
     digest: str
     digests: dict[str, str]
+    uncommitted: int = 0
     damage: list[str] = []
     mending: str = ""
     documents_that_differ: list[str] = []
@@ -69,38 +72,49 @@ class VerifyReport(msgspec.Struct, frozen=True, kw_only=True):
 
     def lines(self) -> Iterator[str]:
         """The report for a person."""
-        for damaged in self.damage[:SHOWN]:
-            yield f"damaged: {damaged}"
-        if len(self.damage) > SHOWN:
-            yield f"... and {len(self.damage) - SHOWN} more"
+        yield from _named("damaged", self.damage[:SHOWN], len(self.damage))
         if self.mending:
             yield self.mending
-        if not self.digest:
-            return
+        if self.digest:
+            yield from self._compared()
+
+    def _compared(self) -> Iterator[str]:
         counts = ", ".join(f"{count} {name}" for name, count in self.graph.items())
         yield f"text   {self.documents} documents, {self.passages} passages, {self.chunks} chunks"
         yield f"graph  {counts}"
         if self.stale_rows:
             yield f"{self.stale_rows} rows of replaced revisions wait to be removed; no search shows them"
-        if not self.complete:
-            behind = self.graph_expected - self.graph_position
-            yield f"the newest graph snapshot is {behind} records behind the text; try again in a moment"
-        for difference in self.differences:
-            yield f"differs: {difference}"
-        if self.difference_count > len(self.differences):
-            yield f"... and {self.difference_count - len(self.differences)} more"
-        yield f"{'equal' if self.ok else 'NOT equal'}; digest {self.digest}"
+        if self.uncommitted:
+            yield f"a commit of {self.uncommitted} documents is not finished; only a running worker finishes it"
+        if (behind := self.graph_expected - self.graph_position) > 0:
+            yield f"the newest graph snapshot is {behind} records behind the text"
+        yield from _named("differs", self.differences, self.difference_count)
+        if self.is_wrong or self.complete:
+            yield f"{'equal' if self.ok else 'NOT equal'}; digest {self.digest}"
+        else:
+            yield "not complete: text and graph could not be compared yet; try a longer --wait while a worker runs"
+
+    @property
+    def is_wrong(self) -> bool:
+        """Whether anything differs or is damaged, also where it is not complete."""
+        return bool(self.differences or self.damage)
+
+
+def _named(what: str, shown: Sequence[str], count: int) -> Iterator[str]:
+    yield from (f"{what}: {each}" for each in shown)
+    if count > len(shown):
+        yield f"... and {count - len(shown)} more"
 
 
 def verify_when_complete(data_dir: Path, wait_seconds: float) -> VerifyReport:
     """Verify the current generation as soon as a graph snapshot includes everything that the text does.
 
-    After `wait_seconds` the newest snapshot is compared, and the report is not complete. Raises IncompatibleGeneration
-    where there are no stores yet.
+    After `wait_seconds`, and at once where something is damaged, the report is not complete. Raises
+    IncompatibleGeneration where there are no stores yet.
 
     1. compare every file and every row with its checksum
     2. wait for the snapshot
-    3. compare the stores
+    3. compare the stores; the graph's snapshot is chosen first, so that the text holds all that it does
     """
     generation = current_generation(data_dir)
     if generation is None:
@@ -112,16 +126,29 @@ def verify_when_complete(data_dir: Path, wait_seconds: float) -> VerifyReport:
             reader.snapshot().require_intact_rows()
     except DamagedStore as error:
         return _not_compared(generation, [str(each) for each in damage] or [str(error)])
-    deadline = time.monotonic() + wait_seconds
-    while True:  # 2
-        text = reader.snapshot()
-        snapshot = latest_snapshot(generation.snapshots_dir)
-        expected = max((stored.graph_offset for stored in text.positions.values()), default=-1)
-        reached = snapshot.graph_position if snapshot is not None else -1
-        if reached >= expected or time.monotonic() > deadline:
+    deadline = time.monotonic() + (0.0 if damage else wait_seconds)
+    while True:
+        is_late = time.monotonic() >= deadline
+        if is_late or _is_complete(reader.snapshot(), latest_snapshot(generation.snapshots_dir)):  # 2
             intact = newest_intact_snapshot(generation.snapshots_dir)
-            return verify(generation, text, intact, damage)  # 3
+            text = reader.snapshot()
+            if is_late or _is_complete(text, intact):
+                return verify(generation, text, intact, damage)  # 3
         time.sleep(POLL_SECONDS)
+
+
+def _expected(text: LanceSnapshot) -> int:
+    """The offset of the graph topic that a graph with the content of the text has reached."""
+    return max((stored.graph_offset for stored in text.positions.values()), default=-1)
+
+
+def _position(snapshot: GraphSnapshot | None) -> int:
+    return snapshot.graph_position if snapshot is not None else -1
+
+
+def _is_complete(text: LanceSnapshot, snapshot: GraphSnapshot | None) -> bool:
+    """Whether a snapshot of the graph, older than that of the text, has the same content."""
+    return _position(snapshot) >= _expected(text) and not text.uncommitted_documents()
 
 
 def damage_of(generation: Generation) -> Iterator[list[Damage]]:
@@ -141,16 +168,17 @@ def verify(
 ) -> VerifyReport:
     """Compare the text tables with a graph snapshot; None is the empty graph. `damage` goes into the report."""
     rows = text.content_rows()
-    expected = max((stored.graph_offset for stored in text.positions.values()), default=-1)
+    expected, position, uncommitted = _expected(text), _position(snapshot), text.uncommitted_documents()
+    is_complete = position >= expected and not uncommitted
     revisions = {row["key"]: row["revision"] for row in rows.documents.to_pylist()}
     passages, stale_passages = _current(rows.passages, revisions)
     chunks, stale_chunks = _current(rows.chunks, revisions)
     graph = read_graph(generation.snapshots_dir, snapshot) if snapshot is not None else None
     found = list(_text_differences(rows.documents, chunks, passages))
-    if graph is not None and snapshot is not None:
+    if is_complete and graph is not None and snapshot is not None:
         found += _graph_differences(graph, revisions, chunks)
         found += _unreachable(snapshot)
-    elif revisions:
+    elif is_complete and revisions:
         found.append(_Difference(None, f"{len(revisions)} documents in the text and no graph snapshot"))
     differences = [each.what for each in found]
     digests = {
@@ -163,11 +191,10 @@ def verify(
         ),
         "graph": graph_digest(graph) if graph is not None else _digest([]),
     }
-    position = snapshot.graph_position if snapshot is not None else -1
     return VerifyReport(
         generation=generation.name,
-        ok=position >= expected and not differences and not damage,
-        complete=position >= expected,
+        ok=is_complete and not differences and not damage,
+        complete=is_complete,
         documents=len(revisions),
         passages=len(passages),
         chunks=len(chunks),
@@ -179,10 +206,11 @@ def verify(
         graph_expected=expected,
         digest=_digest([[digests["text"], digests["graph"]]]),
         digests=digests,
+        uncommitted=uncommitted,
         damage=[str(each) for each in damage],
         mending=damage_advice(damage) if damage else "",
         documents_that_differ=list(dict.fromkeys(each.key for each in found if each.key))[: MOST_DOCUMENTS + 1],
-        graph_differs=position >= expected and any(each.key is None for each in found),
+        graph_differs=any(each.key is None for each in found),
     )
 
 

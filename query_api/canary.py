@@ -1,5 +1,5 @@
-"""The canary: in quiet times a record now and then through the whole pipeline, so that how fresh searches are is known
-before somebody waits for it."""
+"""The canary: in quiet times a record now and then through log, text stores and index, so that how fresh searches are
+is known before somebody waits for it."""
 
 import asyncio
 import time
@@ -19,11 +19,11 @@ log = structlog.get_logger(__name__)
 
 
 class Canary:
-    """Deletes, in each partition, a document that never was.
+    """Deletes, in each partition, a document that does not exist.
 
-    Such a tombstone takes the way of every record, through the log, both stores and their readers, and leaves nothing
-    that a search, a list or a count shows; freshness is measured on it as on any other. None is sent while documents
-    measure it, while no worker runs, or before the last one was shown.
+    Such a tombstone goes through the log, the text stores and their readers, and leaves nothing that a search, a list
+    or a count shows (`schemas.ids.is_canary`), and nothing in the graph; freshness is measured on it as on any other.
+    None is sent while documents measure it, while no worker runs, or before the last one was shown.
     """
 
     def __init__(
@@ -57,7 +57,7 @@ class Canary:
         current = self._snapshots.current
         newest = self._snapshots.freshness.newest
         is_quiet = newest is None or self._now_seconds() - newest[1] >= self._seconds
-        is_shown = current is not None and covers(current, self._sent, graph=True)
+        is_shown = current is not None and covers(current, self._sent, graph=False)
         return is_quiet and is_shown and self._worker_watch.status().state == "running"
 
     async def send(self) -> None:

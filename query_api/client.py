@@ -13,6 +13,7 @@ import httpx
 from tenacity import RetryCallState, Retrying, retry_if_exception_type, stop_after_delay
 
 from schemas.errors import Failure, Unreachable, WrongSetting
+from schemas.provenance import USAGE_HEADER
 from schemas.runtime import find_running
 
 DEFAULT_URL = "http://127.0.0.1:8420"
@@ -177,6 +178,10 @@ class ServiceClient:
         request = self._http.build_request("GET", path, params=params, headers={"Accept": "text/event-stream"})
         with self._failures(), closing(self._retrying(self._send_once, request)) as response:
             yield from parse_events(response.iter_lines())
+
+    def leave_no_usage(self) -> None:
+        """From now on analytics leave out the searches; provenance records them all the same."""
+        self._http.headers[USAGE_HEADER] = "none"
 
     def close(self) -> None:
         self._http.close()

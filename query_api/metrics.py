@@ -51,7 +51,7 @@ class ServiceMetrics:
         self.index_freshness = Histogram(
             "thalweg_index_freshness_seconds",
             "From when a document or a deletion was produced until searches here showed it, measured on every one; in "
-            "quiet times on a canary, a deletion of what never was.",
+            "quiet times on a canary, a delete of a document that does not exist.",
             buckets=FRESHNESS_BUCKETS,
             registry=self.registry,
         )

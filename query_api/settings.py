@@ -150,8 +150,8 @@ class ServiceBlock(BaseModel):
     canary_seconds: float = Field(
         60.0,
         ge=0,
-        description="After so many seconds in which no document measured freshness, a canary goes through the whole "
-        "pipeline, a deletion of what never was. 0 turns it off.",
+        description="After so many seconds in which no document measured freshness, a canary measures it: a delete of "
+        "a document that does not exist, which no list or count shows. 0 turns it off.",
     )
     max_lag_seconds: float | None = Field(
         None,

@@ -72,6 +72,7 @@ class RetrievalSummary(BaseModel):
     seconds: float
     outcome: str = Field(description="`done`, `failed`, or `cancelled` where the client left.")
     cached: bool
+    counted: bool = Field(description="Whether analytics count it; not with the header `Thalweg-Usage: none`.")
 
 
 class RetrievalPage(BaseModel):
@@ -119,6 +120,7 @@ class RetrievalDetail(BaseModel):
     outcome: str
     cached: bool
     traceparent: str | None
+    counted: bool
     feedback: list[FeedbackShown]
 
 

@@ -84,6 +84,8 @@ class Exit(IntEnum):
     """No permission to read or write there."""
     DAMAGED = 6
     """What is on disk is not what was written: the message says which file, and what mends it."""
+    INCOMPLETE = 7
+    """Not all of it could be looked at yet, and nothing that could is wrong: try it again later."""
 
 
 class Failure(Exception):

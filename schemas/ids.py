@@ -12,7 +12,7 @@ from schemas.errors import MalformedEvent, MalformedToken
 
 MAX_COLLECTION_CHARACTERS = 128
 MAX_DOCUMENT_ID_BYTES = 2048
-CANARY_COLLECTION = "thalweg.canary"  # of deletions of what never was, by which freshness is measured in quiet times
+CANARY_COLLECTION = "thalweg.canary"  # of deletes of documents that do not exist, by which freshness is measured
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _REFERENCE = re.compile(r"&(#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[a-zA-Z]{2,31});")
@@ -56,6 +56,11 @@ class DocumentKey(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.collection}/{self.document_id}"
+
+
+def is_canary(key: str) -> bool:
+    """Whether a record with this key measures freshness and is nobody's document: it belongs into no count or list."""
+    return key.startswith(f"{CANARY_COLLECTION}/")
 
 
 class Position(NamedTuple):

@@ -7,6 +7,8 @@ from typing import Annotated, Any
 
 import msgspec
 
+USAGE_HEADER = "Thalweg-Usage"  # of a search; with `none` analytics leave it out
+
 Text = Annotated[str, msgspec.Meta(min_length=1, max_length=2_048)]
 
 
@@ -28,7 +30,7 @@ class RetrievedHit(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
 
 class Retrieval(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """`snapshot` is the answer's `snapshot`; `parameters` are those the search ran with. `traceparent` is the
-    request's own W3C trace context."""
+    request's own W3C trace context. Analytics leave out what is not `counted`: evaluations and tests."""
 
     retrieval_id: str
     query: str
@@ -44,6 +46,7 @@ class Retrieval(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     outcome: str = "done"
     cached: bool = False
     traceparent: str | None = None
+    counted: bool = True
 
 
 def encode_retrieval(retrieval: Retrieval) -> bytes:

@@ -291,6 +291,14 @@ class LanceSnapshot:
                 passages=self._tables[PASSAGES].search().select(CONTENT_PASSAGE_COLUMNS).to_arrow(),
             )
 
+    def uncommitted_documents(self) -> int:
+        """Rows of documents after the stored positions: of a commit under way, which the graph may not know of yet."""
+        with read_errors(DOCUMENTS):
+            rows = self._tables[DOCUMENTS].search().select(["partition", "offset"]).to_arrow()
+        partitions, offsets = rows["partition"].to_numpy(), rows["offset"].to_numpy()
+        stored = {partition: each.offset for partition, each in self.positions.items()}
+        return sum(int(np.sum(offsets[partitions == number] > stored.get(number, -1))) for number in set(partitions))
+
     def require_intact_rows(self) -> None:
         """Check all rows of all tables against their checksums, and that every live document has all of its rows.
         Raises DamagedStore for the first that is not what was written."""

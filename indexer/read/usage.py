@@ -53,7 +53,8 @@ class LoggedSearch(NamedTuple):
 
 
 class UsageTables:
-    """Reads the `retrievals` and `feedback` tables, which are not part of a snapshot.
+    """Reads the `retrievals` and `feedback` tables, which are not part of a snapshot. `shown_chunks` and `searches` are
+    of the retrievals that count as usage; all of an earlier program's do.
 
     Needs the memory of one batch, whatever the size of the tables. Thread-safe. All methods raise TransientStoreError.
     """
@@ -62,11 +63,20 @@ class UsageTables:
         self._connection = connection
 
     def newest(
-        self, collection: str | None, since_ms: int | None, before: TimePosition | None, limit: int
+        self,
+        collection: str | None,
+        since_ms: int | None,
+        before: TimePosition | None,
+        limit: int,
+        *,
+        only_counted: bool = False,
     ) -> list[Retrieval]:
         """The newest retrievals older than `before`, of one collection or (None) of all; newest first, ties by id."""
         newest: list[TimePosition] = []
-        for batch in self._retrievals(["retrieval_id", "at_ms"], collection, since_ms, before and before[0]):
+        until_ms = before and before[0]
+        for batch in self._retrievals(
+            ["retrieval_id", "at_ms"], collection, since_ms, until_ms, only_counted=only_counted
+        ):
             positions = zip(batch["at_ms"].to_pylist(), batch["retrieval_id"].to_pylist(), strict=True)
             newest = heapq.nlargest(limit, [*newest, *(each for each in positions if before is None or each < before)])
         with store_errors("read the retrievals"):
@@ -122,6 +132,7 @@ class UsageTables:
         until_ms: int | None,
         *,
         chunk_id: str | None = None,
+        only_counted: bool = True,
     ) -> Iterator[pa.RecordBatch]:
         """The retrievals with `chunk_id` among their hits, if given; else those that match the other conditions."""
         conditions: list[Any] = []
@@ -140,7 +151,12 @@ class UsageTables:
             elif conditions:
                 query = query.where(reduce(and_, conditions))
             kept = set(table.schema.names)  # an earlier program's lacks some until the worker has opened it
-            yield from query.select([name for name in columns if name in kept]).to_batches(batch_size=BATCH_ROWS)
+            names = [name for name in [*columns, "counted"] if name in kept]
+            for batch in query.select(names).to_batches(batch_size=BATCH_ROWS):
+                if only_counted and "counted" in kept:
+                    yield batch.filter(pa.compute.fill_null(batch["counted"], fill_value=True))
+                else:
+                    yield batch
 
 
 def _values(batch: pa.RecordBatch, column: str) -> list[Any]:

@@ -148,6 +148,7 @@ def retrievals_table(retrievals: Iterable[tuple[str, Retrieval]]) -> pa.Table:
                 "best_confidence": max(
                     (hit.confidence for hit in retrieval.hits if hit.confidence is not None), default=None
                 ),
+                "counted": retrieval.counted,
             }
             for retrieval_id, retrieval in unique.items()
         ],

@@ -248,6 +248,7 @@ def _marks(retrieval: JSONObject) -> list[str]:
     return [
         *(["cached"] if retrieval["cached"] else []),
         *([retrieval["outcome"]] if retrieval["outcome"] != "done" else []),
+        *([] if retrieval.get("counted", True) else ["not counted"]),
     ]
 
 

@@ -75,11 +75,15 @@ def no_progress(_step: str, _parts: int) -> Callable[[int], None]:
 
 
 def evaluate(plan: Plan, client: ServiceClient, begin: Progress = no_progress) -> Evaluation:
-    """Raises the client's failures, those of `load` and `search`, WrongSetting where ir-measures is missing and Failure
-    where no approach was measured; what was loaded stays loaded."""
+    """The client's searches count in no analytics, from now on.
+
+    Raises the client's failures, those of `load` and `search`, WrongSetting where ir-measures is missing and Failure
+    where no approach was measured; what was loaded stays loaded.
+    """
     require_ir_measures()
     if plan.within is not None and plan.pool is not None:
         raise WrongSetting("--pool loads into a collection and --within takes one as it is: give one of the two.")
+    client.leave_no_usage()
     status = client.get("/v1/status")
     loaded = _load(plan, client, begin)  # 1
     responses = [  # 2

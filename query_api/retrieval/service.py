@@ -33,6 +33,7 @@ class _RetrievalLog:
     request: SearchRequest
     retrieval_id: str
     traceparent: str | None = None
+    counted: bool = True
     at_ms: int = field(default_factory=lambda: time.time_ns() // 1_000_000)
     began: float = field(default_factory=time.perf_counter)
     meta: Meta | None = None
@@ -74,6 +75,7 @@ class _RetrievalLog:
             outcome=self.outcome,
             cached=self.cached,
             traceparent=self.traceparent,
+            counted=self.counted,
         )
 
 
@@ -123,13 +125,15 @@ class Retriever:
         snapshot: Snapshot,
         *,
         traceparent: str | None = None,
+        counted: bool = True,
         resumable: bool = False,
     ) -> AsyncGenerator[SearchFrame, None]:
         """The frames of the answer, searched or from the cache. Closing the iterator stops the work; the retrieval is
         recorded all the same.
 
-        `traceparent` is the request's own, for the record and the log line. A `resumable` one that is cut off is
-        recorded once it can no longer be finished. Raises MalformedCursor, SearchFailed, or TransientStoreError.
+        `traceparent` is the request's own, for the record and the log line; analytics leave out a retrieval that is not
+        `counted`. A `resumable` one that is cut off is recorded once it can no longer be finished. Raises
+        MalformedCursor, SearchFailed, or TransientStoreError.
         """
         encoder = self._model.of(snapshot.generation) or NotLoaded()
         if isinstance(encoder, NotLoaded) and request.needs_vector:
@@ -137,7 +141,7 @@ class Retriever:
         page = with_mode_of_intent(page_of(request), has_communities=snapshot.communities is not None)
         key = answer_key(page, snapshot) if request.cache and self._model.encoder else None
         cached = None if key is None else self._cache.get(key)
-        retrieved = _RetrievalLog(page, retrieval_id, traceparent, cached=cached is not None)
+        retrieved = _RetrievalLog(page, retrieval_id, traceparent, counted, cached=cached is not None)
         if cached is None:
             frames = self._pool.search(page, retrieval_id, snapshot, encoder)
         else:

@@ -38,6 +38,7 @@ async def list_retrievals(
     collection: Annotated[str | None, Query(max_length=128, description="Only searches of this one.")] = None,
     since: Since = None,
     cursor: Annotated[str | None, Query(max_length=8192, description="The `next_cursor` of the page before.")] = None,
+    counted: Annotated[bool, Query(description="Only those that analytics count.")] = False,
     limit: Annotated[int, Query(ge=1, le=200)] = 50,
 ) -> RetrievalPage:
     """Newest first, as far as the provenance topic is indexed: a moment behind the answers."""
@@ -47,7 +48,7 @@ async def list_retrievals(
     except MalformedCursor as error:
         raise ApiProblem(400, "Malformed cursor", str(error)) from error
     usage = service.snapshot().text.usage
-    found = await service.read(lambda: usage.newest(collection, from_ms, before, limit + 1))
+    found = await service.read(lambda: usage.newest(collection, from_ms, before, limit + 1, only_counted=counted))
     page = found[:limit]
     return RetrievalPage(
         retrievals=[_summary(each) for each in page],
@@ -158,6 +159,7 @@ def _summary(retrieval: Retrieval) -> RetrievalSummary:
         seconds=retrieval.seconds,
         outcome=retrieval.outcome,
         cached=retrieval.cached,
+        counted=retrieval.counted,
     )
 
 

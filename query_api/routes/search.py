@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Awaitable
 from contextlib import aclosing
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, TypeVar
 
 from fastapi import APIRouter, Depends, Header, Query, Request, Response
 
@@ -19,6 +19,7 @@ from query_api.sse.stream import accepts_events
 from schemas.errors import MalformedFilter
 from schemas.frames import EVENT_STREAM, Done, Meta
 from schemas.hits import Hit, SearchAnswer
+from schemas.provenance import USAGE_HEADER
 from schemas.search import SearchRequest
 from schemas.tracing import TRACEPARENT, well_formed
 
@@ -61,6 +62,27 @@ LastEventId = Annotated[
     str | None, Header(description="The id of the last frame that came: the stream goes on after it.")
 ]
 
+UsageHeader = Annotated[
+    Literal["none"] | None,
+    Header(
+        alias=USAGE_HEADER, description="`none`: analytics leave the search out; provenance records it all the same."
+    ),
+]
+
+
+class _Origin(NamedTuple):
+    """What a retrieval records of its request."""
+
+    traceparent: str | None
+    counted: bool
+
+
+def _origin(request: Request, usage: UsageHeader = None) -> _Origin:
+    return _Origin(well_formed(request.headers.get(TRACEPARENT)), counted=usage is None)
+
+
+OriginOf = Annotated[_Origin, Depends(_origin)]
+
 
 async def check_admission(request: Request, service: ServiceOf, last_event_id: LastEventId = None) -> None:
     """A dependency, so that admission comes before validation. Raises SearchRefused."""
@@ -76,10 +98,14 @@ async def check_admission(request: Request, service: ServiceOf, last_event_id: L
     dependencies=[Depends(check_admission)],
 )
 async def search_by_query(
-    request: Request, search: Annotated[SearchRequest, Query()], service: ServiceOf, last_event_id: LastEventId = None
+    request: Request,
+    search: Annotated[SearchRequest, Query()],
+    service: ServiceOf,
+    origin: OriginOf,
+    last_event_id: LastEventId = None,
 ) -> Response:
     """Hits in rank order, with each channel's score, the path by which the graph found them, and their source."""
-    return await _answer(request, search, service, last_event_id)
+    return await _answer(request, search, service, origin, last_event_id)
 
 
 @router.post(
@@ -90,17 +116,18 @@ async def search_by_query(
     dependencies=[Depends(check_admission)],
 )
 async def search_by_body(
-    request: Request, search: SearchRequest, service: ServiceOf, last_event_id: LastEventId = None
+    request: Request, search: SearchRequest, service: ServiceOf, origin: OriginOf, last_event_id: LastEventId = None
 ) -> Response:
     """The same as GET."""
-    return await _answer(request, search, service, last_event_id)
+    return await _answer(request, search, service, origin, last_event_id)
 
 
-async def _answer(request: Request, search: SearchRequest, service: Service, last_event_id: str | None) -> Response:
-    traceparent = well_formed(request.headers.get(TRACEPARENT))
+async def _answer(
+    request: Request, search: SearchRequest, service: Service, origin: _Origin, last_event_id: str | None
+) -> Response:
     if not accepts_events(request.headers.get("accept")):
         with _turn(request, search, service) as turn:
-            return await _unless_disconnected(request, _json(search, service, turn, traceparent))
+            return await _unless_disconnected(request, _json(search, service, turn, origin))
     resumed = service.streams.resumable(last_event_id, search)
     if resumed is not None and resumed[0].ended_with(resumed[1]):
         return Response(status_code=204)  # which ends the reconnecting of an EventSource
@@ -110,7 +137,7 @@ async def _answer(request: Request, search: SearchRequest, service: Service, las
     try:
         snapshot = await _unless_disconnected(request, _snapshot_in_turn(search, service, turn))
         stream, after_seq = resumed or (
-            service.streams.begin(search, snapshot, instead_of=last_event_id, traceparent=traceparent),
+            service.streams.begin(search, snapshot, instead_of=last_event_id, **origin._asdict()),
             -1,
         )
         return service.streams.response(stream, after_seq, turn)
@@ -144,21 +171,21 @@ async def _snapshot_in_turn(search: SearchRequest, service: Service, turn: Turn)
     return snapshot
 
 
-async def _json(search: SearchRequest, service: Service, turn: Turn, traceparent: str | None) -> Response:
+async def _json(search: SearchRequest, service: Service, turn: Turn, origin: _Origin) -> Response:
     snapshot = await _snapshot_in_turn(search, service, turn)
-    answer = await _collect_answer(search, service, snapshot, traceparent)
+    answer = await _collect_answer(search, service, snapshot, origin)
     turn.end(answered=True)
     return Response(answer.model_dump_json(by_alias=True), media_type="application/json")
 
 
 async def _collect_answer(
-    search: SearchRequest, service: Service, snapshot: "Snapshot", traceparent: str | None
+    search: SearchRequest, service: Service, snapshot: "Snapshot", origin: _Origin
 ) -> SearchAnswer:
     hits: list[Hit] = []
     meta: Meta | None = None
     done: Done | None = None
     try:
-        retrieving = service.retriever.retrieve(search, new_retrieval_id(), snapshot, traceparent=traceparent)
+        retrieving = service.retriever.retrieve(search, new_retrieval_id(), snapshot, **origin._asdict())
         async with aclosing(retrieving) as frames:
             async for frame in frames:
                 match frame:

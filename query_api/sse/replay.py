@@ -36,6 +36,7 @@ class RecordedStream:
     request: SearchRequest
     snapshot: "Snapshot | None"
     traceparent: str | None = None
+    counted: bool = True
     frames: list[bytes] = field(default_factory=list)
     readers: int = 0
     finished: bool = False

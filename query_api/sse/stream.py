@@ -37,6 +37,7 @@ class Retrieve(Protocol):
         snapshot: "Snapshot",
         *,
         traceparent: str | None,
+        counted: bool,
         resumable: bool,
     ) -> AsyncGenerator[SearchFrame, None]: ...
 
@@ -121,9 +122,10 @@ class SearchStreams:
         *,
         instead_of: str | None,
         traceparent: str | None = None,
+        counted: bool = True,
     ) -> RecordedStream:
         """A new retrieval; `instead_of` is the Last-Event-ID of a stream that cannot be resumed."""
-        stream = RecordedStream(new_retrieval_id(), request, snapshot, traceparent)
+        stream = RecordedStream(new_retrieval_id(), request, snapshot, traceparent, counted)
         if instead_of is not None:
             stream.append("reset", Reset(reason=f"{self._not_resumable(instead_of, request)} This is a new retrieval."))
         return stream
@@ -187,7 +189,12 @@ class SearchStreams:
             if stream.snapshot is None:
                 raise RuntimeError("a stream that is not finished keeps its snapshot")
             frames = self._retrieve(
-                stream.request, stream.retrieval_id, stream.snapshot, traceparent=stream.traceparent, resumable=True
+                stream.request,
+                stream.retrieval_id,
+                stream.snapshot,
+                traceparent=stream.traceparent,
+                counted=stream.counted,
+                resumable=True,
             )
             async with aclosing(frames):
                 async for frame in frames:

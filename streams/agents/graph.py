@@ -10,7 +10,7 @@ import structlog
 from indexer.runtime.resources import trim_memory
 from schemas.errors import MalformedEvent
 from schemas.graph_delta import Contribution, decode_contribution
-from schemas.ids import CANARY_COLLECTION, DocumentKey
+from schemas.ids import DocumentKey
 from streams.agents.batching import MOST_GATHER_SECONDS, Batches, no_pause, process
 from streams.kafka.producer import ConfirmedProducer
 from streams.kafka.records import DeadLetter, SourceRecord
@@ -118,8 +118,6 @@ class GraphAgent:
         watch.lap("graph")
         await self._thread.run(trim_memory)  # a transaction takes Kùzu hundreds of megabytes
         self._applied_seconds = watch.seconds["graph"]
-        if any(each.change is None or each.change[0].collection != CANARY_COLLECTION for each in contributed):
-            self._schedule.changed()
         self._metrics.stage_seconds.labels("graph").observe(watch.seconds["graph"])
         self._log.info(
             "applied to graph",
@@ -132,14 +130,19 @@ class GraphAgent:
     async def _apply(self, contributed: Sequence[_Contributed]) -> list[None]:
         """One transaction: the last contribution of each document, and the position of the last record."""
         latest = {each.change[0]: each.change for each in contributed if each.change is not None}
-        await self._thread.run(self._writer.apply, list(latest.values()), contributed[-1].record.offset)
+        await self._store(list(latest.values()), contributed[-1].record.offset)
         return []
 
     async def _reject(self, contributed: _Contributed, error: Exception) -> None:
         if contributed.change is None:
             raise error
         await self._producer.send_to_dlq([contributed.record.dead_letter(self._topic, "store", error)])
-        await self._thread.run(self._writer.apply, [], contributed.record.offset)
+        await self._store([], contributed.record.offset)
+
+    async def _store(self, changes: Sequence[Change], position: int) -> None:
+        """A snapshot is due at once: whoever sees the position and asks for a snapshot gets one that includes it."""
+        await self._thread.run(self._writer.apply, changes, position)
+        self._schedule.changed()
 
 
 def decode_change(record: SourceRecord) -> Change:

@@ -32,7 +32,10 @@ BROKER_SECONDS = 3.0
 @plain_failures()
 def verify(
     wait_seconds: Annotated[
-        float, typer.Option(help="How long to wait for a graph snapshot that has caught up with the text.", min=0)
+        float,
+        typer.Option(
+            "--wait", "--wait-seconds", help="Seconds to wait until text and graph can be compared as a whole.", min=0
+        ),
     ] = 30.0,
     log: Annotated[
         bool, typer.Option("--log/--no-log", help="Read the log too: what became of each record. Needs Kafka.")
@@ -57,7 +60,8 @@ def verify(
     """Hold every file and row against its checksum, the two stores against each other, and both against the log.
 
     The worker may run meanwhile; only --repair changes anything. The digest is of content: equal content has an equal
-    digest. Exits with 1 when anything differs or does not balance.
+    digest. Exits with 1 when anything differs or does not balance, and with 7 when nothing does, but the graph had not
+    caught up with the text within --wait, so that the two were not compared.
     """
     import msgspec
 
@@ -84,11 +88,13 @@ def verify(
             ledger, derived, note = _hold_against_log(settings, (sample, seed) if deep else None, shown=not as_json)
     except (IncompatibleGeneration, TransientStoreError, EncoderFailure, FileNotFoundError) as error:
         raise Failure(str(error)) from error
-    ok = report.ok and (ledger is None or ledger.balanced) and (derived is None or not derived.differing_count)
+    log_is_wrong = (ledger is not None and not ledger.balanced) or (derived is not None and derived.differing_count > 0)
+    is_wrong = report.is_wrong or log_is_wrong
+    ok = report.ok and not is_wrong
     answer = msgspec.to_builtins(report) | {"ok": ok, "ledger": ledger, "sample": derived, "log_note": note}
     parts = [part.lines() for part in (report, ledger, derived) if part is not None]
     text = "\n".join([*(line for lines in parts for line in lines), *([note] if note else [])])
-    if repair and not ok and report.digest:
+    if repair and is_wrong and report.digest:
         from streams.verification.repair import Mending
 
         if not as_json:
@@ -97,7 +103,7 @@ def verify(
         return
     _print(answer, text, as_json=as_json)
     if not ok:
-        raise typer.Exit(Exit.FAILED)
+        raise typer.Exit(Exit.FAILED if is_wrong else Exit.INCOMPLETE)
 
 
 def _mend(settings: "WorkerSettings", mending: "Mending", answer: dict[str, object], *, as_json: bool) -> None:

@@ -206,6 +206,15 @@ class Batch:
             if winner.key not in self.unchanged
         }
 
+    def changes(self) -> dict[DocumentKey, bytes | None]:
+        """The contributions without tombstones of documents that the graph surely does not hold: so each record of the
+        graph topic changes something, and the graph's position stays where it is while nothing does."""
+        return {
+            key: value
+            for key, value in self.contributions().items()
+            if value is not None or not self._found_nothing(key, self.resolutions[key].winner)
+        }
+
     def advance(self, graph_offsets: Mapping[DocumentKey, int]) -> dict[int, StoredPosition]:
         """The positions reached with this batch; they never go back."""
         advanced: dict[int, StoredPosition] = {}
@@ -272,12 +281,16 @@ class Batch:
             notes=linked.prepared.notes,
         )
 
-    def _found_nothing(self, key: DocumentKey, tombstone: DecodedEvent) -> bool:
-        """Whether it surely found no document: a row of its own, from before a crash, does not show that."""
+    def _found_nothing(self, key: DocumentKey, tombstone: DecodedEvent | None) -> bool:
+        """Whether it surely found no document: a row from before a crash, its own or that of another tombstone after
+        the stored position, does not show that."""
         row = self.stored.get(key)
-        if self.resolutions[key].superseded or (row is not None and row.live):
+        if tombstone is None or self.resolutions[key].superseded or (row is not None and row.live):
             return False
-        return row is None or Position(row.partition, row.offset) != tombstone.position
+        if row is None:
+            return True
+        is_trusted = row.offset <= self.reached.get(row.partition, NOTHING_STORED).offset
+        return is_trusted and Position(row.partition, row.offset) != tombstone.position
 
     def _repeated_receipt(self, event: DecodedEvent, row: DocumentRow) -> Receipt:
         """For a record that was done before, when perhaps its receipt was not: the offset reached is an upper bound."""

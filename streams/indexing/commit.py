@@ -12,7 +12,7 @@ from indexer.chunking.splitter import ChunkingParameters
 from indexer.errors import DamagedStore
 from indexer.schema import DocumentRow, StoredPosition
 from indexer.write.lance_rows import IndexedRows
-from schemas.ids import DocumentKey, Position
+from schemas.ids import DocumentKey, Position, is_canary
 from schemas.receipts import Receipt
 from schemas.settings import LimitSettings
 from schemas.tracing import trace_id
@@ -133,8 +133,8 @@ class DocumentIndexer:
         3. prepare the winners, 4. embed the texts not known yet, 5. link; what cannot be built is refused and its
            document resolved again without it; then all that was refused goes to the dead letters, confirmed;
         6. put the rows into the vector store; a tombstone deletes the document's chunks and passages there;
-        7. send the graph contributions, confirmed, with null for deleted documents; store the positions reached; send
-           the receipts, confirmed;
+        7. send the graph contributions, confirmed, with null for deleted documents, but none for a delete that found
+           no document; store the positions reached; send the receipts, confirmed;
         8. is the caller's: acknowledge.
 
         Raises RestartNeeded; anything else is the fault of one of the documents.
@@ -155,7 +155,7 @@ class DocumentIndexer:
             if rows:
                 await self._thread.run(self._writer.replace, rows)  # 6
             watch.lap("store")
-            contributions = batch.contributions()
+            contributions = batch.changes()
             offsets = await self._producer.send_contributions(  # 7
                 [(str(key).encode(), value) for key, value in contributions.items()]
             )
@@ -172,7 +172,7 @@ class DocumentIndexer:
 
     def _report(self, batch: Batch, receipts: Sequence[Receipt], reached: Mapping[int, StoredPosition]) -> None:
         """Metrics and the batch's one log line."""
-        outcomes: Counter[str] = Counter(receipt.outcome for receipt in receipts)
+        outcomes: Counter[str] = Counter(receipt.outcome for receipt in receipts if not is_canary(receipt.key))
         embedded = sum(receipt.embedded for receipt in receipts)
         for outcome, records in outcomes.items():
             self._metrics.documents.labels(outcome).inc(records)

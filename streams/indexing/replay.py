@@ -9,7 +9,7 @@ import structlog
 
 from schemas.curation import encode_choice
 from schemas.errors import MalformedEvent
-from schemas.ids import CANARY_COLLECTION, DocumentKey
+from schemas.ids import DocumentKey, is_canary
 from schemas.replays import Replay, ReplayRange, replay_key
 from streams.indexing.reapply import Reapplied, Reapplier
 from streams.kafka.producer import ConfirmedProducer
@@ -107,7 +107,7 @@ class Replayer:
                     except (MalformedEvent, UnicodeDecodeError):  # a dead letter, and no document
                         records += 1
                         continue
-                    if key.collection != CANARY_COLLECTION:
+                    if not is_canary(str(key)):
                         records += 1
                         keys[key] = None
         return records, list(keys)

@@ -2,6 +2,7 @@
 
 Every record that the stores have read is indexed, superseded, deleted or dead-lettered. Which of these is decided as
 the worker decides it, from the state that each document has now: what the log holds counts, whatever compaction took.
+Canaries are not counted.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -12,7 +13,7 @@ import msgspec
 from indexer.schema import DocumentRow
 from schemas.errors import MalformedEvent
 from schemas.events import DocumentDelete, decode_document_event
-from schemas.ids import DocumentKey, Position
+from schemas.ids import DocumentKey, Position, is_canary
 from schemas.repairs import MOST_DOCUMENTS
 from schemas.settings import LimitSettings
 from schemas.versioning import DocumentState, judge
@@ -119,6 +120,8 @@ class Ledger:
 
     def add(self, record: SourceRecord) -> None:
         key = _key_of(record)
+        if key is not None and record.value is None and is_canary(str(key)):
+            return
         if key is not None:
             self._unseen.discard(key)
         if record.offset > self._reached.get(record.partition, -1):

@@ -58,6 +58,11 @@ def test_an_evaluation_loads_once_asks_and_reports(hashing: Installation, folder
     assert "Calibration" in (out / "report.md").read_text()
     page = (out / "report.html").read_text()
     assert "<svg" in page
+    question = "where does the otter live"
+    recorded = f"{hashing.url}/v1/retrievals?collection={found['loaded']['collection']}&limit=200"
+    wait_until(lambda: question in httpx.get(recorded).text, "the searches are on the provenance topic and read")
+    assert {each["counted"] for each in httpx.get(recorded).json()["retrievals"]} == {False}
+    assert question not in httpx.get(f"{hashing.url}/v1/analytics/queries?limit=1000").text
     assert "http" not in page.replace("http-equiv", "").replace("over HTTP", "")
 
     collection = found["loaded"]["collection"]
@@ -147,5 +152,5 @@ def test_its_collection_can_be_dropped_and_is_made_anew(hashing: Installation, f
     dropped = hashing.run_json("collections", "delete", collection, "--yes")
     assert (dropped["documents"], dropped["left"]) == (14, 0)
     assert collection not in {each["name"] for each in hashing.run_json("collections", "list")["collections"]}
-    assert hashing.run_json("verify")["ok"]
+    assert hashing.verify()["ok"]
     assert hashing.run_json(*evaluate)["collections"][0]["loaded"]["sent"] == 14

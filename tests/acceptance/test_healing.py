@@ -90,7 +90,7 @@ def test_what_belongs_to_no_document_is_replaced_and_the_rest_goes_on(thalweg: I
     wait_until(lambda: httpx.get(retrieval, timeout=30).is_success, "the search is read again from its topic")
     assert [path for path in damaged if path not in logs(thalweg)] == []
     assert generation_of(thalweg) == generation
-    report = thalweg.run_json("verify")
+    report = thalweg.verify()
     assert (report["ok"], report["documents"]) == (True, DOCUMENTS)
     assert thalweg.said().count("is ready again") == 0  # no part has ended
 
@@ -100,7 +100,7 @@ def test_what_belongs_to_no_document_is_replaced_and_the_rest_goes_on(thalweg: I
     "kinds", [["flipped"], pytest.param(["cut", "zeroed", "flipped"], marks=pytest.mark.nightly)], ids=["one", "all"]
 )
 def test_damaged_tables_are_replaced_from_the_log_while_searches_go_on(thalweg: Installation, kinds: list[str]) -> None:
-    digest = thalweg.run_json("verify")["digest"]
+    digest = thalweg.verify()["digest"]
     for how in kinds:
         damaged = generation_of(thalweg)
         file = damage(damaged, largest(damaged.lance_dir / "chunks.lance" / "data"), how)
@@ -113,8 +113,8 @@ def test_damaged_tables_are_replaced_from_the_log_while_searches_go_on(thalweg: 
 
         wait_until(healed, "another generation answers", 120)
     thalweg.run("load", "-", text_in=lines(DOCUMENTS, DOCUMENTS + 1))
-    assert thalweg.run_json("verify")["documents"] == DOCUMENTS + 1
+    assert thalweg.verify()["documents"] == DOCUMENTS + 1
     thalweg.run("delete", "--collection", "c", f"d{DOCUMENTS}")
-    report = thalweg.run_json("verify")
+    report = thalweg.verify()
     assert (report["ok"], report["digest"]) == (True, digest)
     assert thalweg.said().count("is ready again") == 0  # no part has ended

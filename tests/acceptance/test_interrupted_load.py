@@ -35,10 +35,10 @@ def test_an_interrupted_load_repeated_leaves_what_one_load_leaves(hashing: Insta
     assert again["outcomes"].keys() <= {"indexed", "unchanged", "superseded"}
     assert again["outcomes"]["unchanged"] > 0
     assert documents(hashing) - before == FILES
-    report = hashing.run_json("verify")
+    report = hashing.verify()
     assert report["ok"]
     assert hashing.run_json(*load)["outcomes"] == {"unchanged": FILES}, "all of it is as one load leaves it"
-    assert hashing.run_json("verify")["digest"] == report["digest"]
+    assert hashing.verify()["digest"] == report["digest"]
 
 
 def heed_interrupts() -> None:

@@ -198,6 +198,6 @@ def test_the_commands_answer_a_program(thalweg: Installation, tmp_path: Path) ->
     assert found["hits"][0]["document_id"] == "a.md"
     status = thalweg.run_json("status")
     assert status["generation"].startswith("g0001-")
-    report = thalweg.run_json("verify")
+    report = thalweg.verify()
     assert report["ok"]
     thalweg.run("delete", "a.md", "b.txt", "--collection", "trees")

@@ -18,7 +18,7 @@ def test_stores_of_another_extractor_answer_while_the_next_ones_are_built(tmp_pa
         (tmp_path / name).write_text(text)
     with installation(data_dir, **HASHING) as thalweg:
         thalweg.run("load", *(str(tmp_path / name) for name in TEXTS))
-        digest = thalweg.run_json("verify")["digest"]
+        digest = thalweg.verify()["digest"]
     (manifest,) = (data_dir / "generations").glob("*/manifest.json")
     changed = re.sub(r'"extractor": "[^"]*"', '"extractor": "rules-0"', manifest.read_text())
     manifest.write_text(re.sub(r'"sealed": "[^"]*"', '"sealed": ""', changed))  # as an earlier program wrote it
@@ -37,4 +37,4 @@ def test_stores_of_another_extractor_answer_while_the_next_ones_are_built(tmp_pa
         wait_until(lambda: thalweg.search(q="lock")["snapshot"]["generation"] == rebuilt["name"], "it is served", 30)
         assert [hit["document_id"] for hit in thalweg.search(q="what lifts ships", k=1)["hits"]] == ["lock.md"]
         thalweg.run("delete", "lock.md")
-        assert thalweg.run_json("verify", "--wait-seconds", "60")["digest"] == digest
+        assert thalweg.verify()["digest"] == digest

@@ -104,4 +104,4 @@ def test_an_open_transaction_holds_back_what_follows_it_and_is_told(hashing: Ins
     assert live(hashing, producer.token) == before | {"late"}
     wait_until(lambda: not opened(), "none is open")
     require_no_lag(hashing)
-    assert hashing.run_json("verify")["ok"]
+    assert hashing.verify()["ok"]

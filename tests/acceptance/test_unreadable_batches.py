@@ -78,7 +78,7 @@ def test_only_its_partition_waits_until_a_person_passes_it_by(hashing: Installat
     assert sorted((each["partition"], each["offset"], each["last_offset"]) for each in sources) == places
     assert {(each["key"], each["bytes"]) for each in letters} == {(None, 0)}
     assert hashing.child("worker").pid == worker.pid
-    assert hashing.run_json("verify")["ok"]
+    assert hashing.verify()["ok"]
 
 
 def test_one_at_the_end_of_a_partition_is_passed_by_with_its_positions(hashing: Installation) -> None:

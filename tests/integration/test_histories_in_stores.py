@@ -3,7 +3,7 @@ of an index made anew."""
 
 import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,7 @@ from indexer.write.lance import LanceWriter
 from streams.agents.graph import decode_change
 from streams.kafka.records import SourceRecord
 from tests.support.effort import examples
-from tests.support.fakes.worker import GENERATION, NAMES, Bench, InMemoryBroker, delete, upsert
+from tests.support.fakes.worker import GENERATION, NAMES, Bench, InMemoryBroker, PowerCut, delete, upsert
 from tests.support.oracles.document_log import Crash, History, countdown, deliver, good, histories
 from tests.support.oracles.outcome import Outcome
 
@@ -143,6 +143,22 @@ async def test_any_delivery_leaves_the_digest_of_what_the_log_says(history: Hist
     assert found.differences == []
     assert (found.ok, found.documents, found.stale_rows) == (True, len(live), 0)
     assert found.digest == expected.digest
+
+
+async def test_verify_in_the_middle_of_a_commit_is_not_complete() -> None:
+    with tempfile.TemporaryDirectory() as folder, capture_logs():
+        worker = Worker(Path(folder) / "worker")
+        await worker.index([upsert(0, "notes/a", "The Rhine."), upsert(1, "notes/b", "The Main.")], None)
+        assert worker.verified().ok
+        with suppress(PowerCut):
+            await worker.index([delete(2, "notes/b")], Crash("after replace", 1))
+        cut_off = worker.verified()
+        worker.restart()
+        await worker.index([delete(2, "notes/b")], None)
+        finished = worker.verified()
+        worker.close()
+    assert (cut_off.ok, cut_off.complete, cut_off.is_wrong, cut_off.uncommitted) == (False, False, False, 1)
+    assert (finished.ok, finished.documents) == (True, 1)
 
 
 def batch_of(number: int) -> list[SourceRecord]:

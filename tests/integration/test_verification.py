@@ -1,6 +1,7 @@
 """`thalweg verify` on a real log and real stores: what balances, and what it names where something is gone."""
 
 import json
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -130,6 +131,20 @@ def contributions(worker: WorkerProcess) -> list[Contribution]:
     with client(worker.kafka, PREFIX) as user:
         newest = {message.key: message.value for message in user.read_all(worker.graph_topic)}
     return [decode_contribution(value) for value in newest.values() if value is not None]
+
+
+def test_verify_without_a_graph_snapshot_is_not_complete(worker: WorkerProcess) -> None:
+    assert worker.stop() == Exit.OK
+    snapshots = generation_of(worker).snapshots_dir
+    shutil.rmtree(snapshots)
+    snapshots.mkdir()
+    for options in ((), ("--repair",)):
+        code, report, _ = verified(worker, "--wait", "0", *options)
+        assert (code, report["ok"], report["complete"]) == (Exit.INCOMPLETE, False, False)
+        assert (report["differences"], report["ledger"]["balanced"]) == ([], True)
+    worker.start()
+    code, report, _ = verified(worker, "--wait", "120")
+    assert (code, report["ok"], report["complete"]) == (Exit.OK, True, True)
 
 
 def test_documents_that_the_stores_have_lost_are_named_and_come_back(worker: WorkerProcess) -> None:

@@ -16,7 +16,7 @@ from schemas.provenance import Retrieval, encode_retrieval
 from tests.support.fakes.usage import made_feedback, made_retrieval
 from tests.support.fixtures.text_rows import DIMENSION
 
-LATER = ("ranks", "seconds", "outcome", "cached", "offset", "best_confidence")
+LATER = ("ranks", "seconds", "outcome", "cached", "offset", "best_confidence", "counted")
 
 
 def keep(writer: LanceWriter, *retrievals: Retrieval) -> None:
@@ -90,6 +90,18 @@ def test_a_table_of_an_earlier_program_gets_the_columns_it_lacks(generation: Gen
         ("0.02", "0.7"),
         ("None", "None"),
     ]
+
+
+def test_what_is_not_usage_is_kept_and_not_counted(generation: Generation, writer: LanceWriter) -> None:
+    evaluated = made_retrieval("evaluated", ["a"], 1, counted=False)
+    keep(writer, evaluated, made_retrieval("asked", ["a"], 2))
+    usage = usage_of(generation)
+    assert [each.query for found in usage.searches(None, None) for each in found] == ["asked"]
+    assert sum(each.count for found in usage.shown_chunks(None) for each in found) == 1
+    assert sum(each.count for found in usage.shown_chunks(None, "a") for each in found) == 1
+    assert [each.query for each in usage.newest(None, None, None, 9)] == ["asked", "evaluated"]
+    assert [each.query for each in usage.newest(None, None, None, 9, only_counted=True)] == ["asked"]
+    assert TextReader.open(generation).snapshot().retrieval(evaluated.retrieval_id) == evaluated
 
 
 def test_a_table_with_other_columns_is_refused(generation: Generation) -> None:

@@ -14,9 +14,16 @@ class InMemoryUsage:
     feedback: list[Feedback] = field(default_factory=list)
 
     def newest(
-        self, collection: str | None, since_ms: int | None, before: tuple[int, str] | None, limit: int
+        self,
+        collection: str | None,
+        since_ms: int | None,
+        before: tuple[int, str] | None,
+        limit: int,
+        *,
+        only_counted: bool = False,
     ) -> list[Retrieval]:
-        ordered = sorted(self._of(collection, since_ms), key=lambda each: (each.at_ms, each.retrieval_id), reverse=True)
+        found = self._of(collection, since_ms, only_counted=only_counted)
+        ordered = sorted(found, key=lambda each: (each.at_ms, each.retrieval_id), reverse=True)
         return [each for each in ordered if before is None or (each.at_ms, each.retrieval_id) < before][:limit]
 
     def shown_chunks(self, since_ms: int | None, chunk_id: str | None = None) -> Iterator[list[ShownChunk]]:
@@ -40,11 +47,13 @@ class InMemoryUsage:
     def feedback_on_chunks(self, chunk_ids: Sequence[str]) -> list[Feedback]:
         return [each for each in self.feedback if each.chunk_id in chunk_ids]
 
-    def _of(self, collection: str | None, since_ms: int | None) -> list[Retrieval]:
+    def _of(self, collection: str | None, since_ms: int | None, *, only_counted: bool = True) -> list[Retrieval]:
         return [
             each
             for each in self.retrievals
-            if collection in (None, each.collection) and (since_ms is None or each.at_ms >= since_ms)
+            if (each.counted or not only_counted)
+            and collection in (None, each.collection)
+            and (since_ms is None or each.at_ms >= since_ms)
         ]
 
 

@@ -18,6 +18,7 @@ import psutil
 from tests.support.waiting import wait_until
 
 READY_SECONDS = 120.0
+CATCH_UP_SECONDS = 200
 HASHING = {"THALWEG_EMBEDDING__PROVIDER": "hashing"}
 ROOT = Path(__file__).parents[3]
 
@@ -58,6 +59,10 @@ class Installation:
 
     def run_json(self, *arguments: str, **options: Any) -> Any:
         return json.loads(self.run(*arguments, "--json", **options).stdout)
+
+    def verify(self) -> dict[str, Any]:
+        """The report of `thalweg verify`, as soon as the graph has caught up, however busy the machine is."""
+        return dict(self.run_json("verify", "--wait", str(CATCH_UP_SECONDS)))
 
     def search(self, **parameters: Any) -> dict[str, Any]:
         answer = httpx.get(f"{self.url}/v1/search", params=parameters, timeout=70)

@@ -3,7 +3,7 @@
 import pyarrow as pa
 
 from indexer.read.graph_tables import TABLES, GraphTables
-from indexer.verify import graph_digest
+from indexer.verify import VerifyReport, graph_digest
 
 ABOUT = [
     {"source": 0, "target": 1, "surface": "X", "weight": 1.0},
@@ -35,3 +35,27 @@ def test_weights_count_to_four_decimals() -> None:
 
     assert graph_digest(graph(nearly)) == graph_digest(graph(ABOUT))
     assert graph_digest(graph(other)) != graph_digest(graph(ABOUT))
+
+
+def report(**fields: object) -> VerifyReport:
+    whole: dict[str, object] = {
+        "generation": "g0001", "ok": True, "complete": True, "documents": 1, "passages": 1, "chunks": 1, "graph": {},
+        "differences": [], "difference_count": 0, "stale_rows": 0, "graph_position": 6, "graph_expected": 6,
+        "digest": "d", "digests": {},
+    }  # fmt: skip
+    return VerifyReport(**whole | fields)  # type: ignore[arg-type]
+
+
+def test_report_of_a_graph_behind_says_not_complete() -> None:
+    behind = report(ok=False, complete=False, graph_expected=18)
+    *_, why, verdict = behind.lines()
+    assert why == "the newest graph snapshot is 12 records behind the text"
+    assert verdict.startswith("not complete: ")
+    assert not behind.is_wrong
+    assert list(report().lines())[-1] == "equal; digest d"
+
+
+def test_report_of_damage_says_not_equal_though_not_complete() -> None:
+    damaged = report(ok=False, complete=False, damage=["lance/chunks.lance is gone"])
+    assert damaged.is_wrong
+    assert list(damaged.lines())[-1] == "NOT equal; digest d"

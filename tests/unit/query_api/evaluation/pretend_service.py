@@ -6,6 +6,7 @@ from typing import Any
 import httpx
 
 from query_api.client import ServiceClient
+from schemas.provenance import USAGE_HEADER
 
 STATUS = {"version": "0.1.0", "generation": "g0001", "embedding_model": "words"}
 TIMINGS = {"keyword": 0.001, "texts": 0.002, "total": 0.004}
@@ -23,12 +24,15 @@ class PretendService:
         self.confidence: float | None = None
         self.failed_channels: dict[str, str] = {}
         self.asked: list[dict[str, str]] = []
+        self.usage: set[str | None] = set()
         self.broken: str | None = None
         self.refused_modes: set[str] = set()
         self.has_reranker = True
         self.client = ServiceClient("http://127.0.0.1:1", None, httpx.MockTransport(self._answer))
 
     def _answer(self, request: httpx.Request) -> httpx.Response:
+        if request.url.path == "/v1/search":
+            self.usage.add(request.headers.get(USAGE_HEADER))
         match request.method, request.url.path:
             case "POST", "/v1/documents":
                 return self._take(json.loads(request.content))

@@ -43,6 +43,11 @@ def only(found: Evaluation) -> CollectionResult:
     return collection
 
 
+def test_no_search_of_an_evaluation_counts_as_usage(service: PretendService, plan: Plan) -> None:
+    evaluate(plan, service.client)
+    assert service.usage == {"none"}
+
+
 def test_every_question_is_asked_in_every_approach_in_turns_after_one_to_warm_up(
     service: PretendService, plan: Plan
 ) -> None:

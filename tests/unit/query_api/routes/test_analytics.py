@@ -44,6 +44,22 @@ async def test_a_chunk_tells_how_it_was_used_also_when_it_is_gone(running: Runni
     assert problem(await running.get("/v1/analytics/chunks/x' OR 1=1"))["status"] == 404
 
 
+async def test_what_is_not_counted_is_in_no_analytics_and_still_listed(running: Running) -> None:
+    running.engine.reader.usage.retrievals += [
+        made_retrieval("evaluated", [RIVER], 1_000, counted=False),
+        made_retrieval("asked", [MEASURED], 2_000),
+    ]
+    told = (await running.get("/v1/analytics/queries")).json()
+    assert (told["searches"], [each["query"] for each in told["frequent"]]) == (1, ["asked"])
+    popular = (await running.get("/v1/analytics/popular-chunks")).json()["chunks"]
+    assert [each["chunk_id"] for each in popular] == [MEASURED]
+    assert (await running.get(f"/v1/analytics/chunks/{RIVER}")).json()["count"] == 0
+    listed = (await running.get("/v1/retrievals")).json()["retrievals"]
+    assert [(each["query"], each["counted"]) for each in listed] == [("asked", True), ("evaluated", False)]
+    of_users = (await running.get("/v1/retrievals", counted=True)).json()["retrievals"]
+    assert [each["query"] for each in of_users] == ["asked"]
+
+
 async def test_queries_tell_what_is_asked_in_vain_and_how_long_it_takes(running: Running) -> None:
     usage = running.engine.reader.usage
     usage.retrievals += [

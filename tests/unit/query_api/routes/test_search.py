@@ -65,6 +65,22 @@ async def test_the_trace_of_a_request_goes_into_its_retrieval_and_its_log_line(r
     assert line["trace"] == "4bf92f3577b34da6a3ce929d0e0e4736"
 
 
+@pytest.mark.parametrize("accept", ["application/json", "text/event-stream"])
+async def test_search_without_usage_is_recorded_as_not_counted(running: Running, accept: str) -> None:
+    for usage, is_counted in (({"Thalweg-Usage": "none"}, False), ({}, True)):
+        response = await running.http.get("/v1/search", params={"q": "river"}, headers={"Accept": accept} | usage)
+        body = response.json() if accept == "application/json" else events(response)[0][2]
+        retrieval = (await running.get(f"/v1/retrievals/{body['retrieval_id']}")).json()
+        assert (retrieval["query"], retrieval["counted"]) == ("river", is_counted)
+
+
+async def test_search_with_an_unknown_usage_is_refused(running: Running) -> None:
+    refused = problem(await running.http.get("/v1/search", params={"q": "river"}, headers={"Thalweg-Usage": "off"}))
+    assert refused["status"] == 422
+    assert "Thalweg-Usage" in refused["detail"]
+    assert "'none'" in refused["detail"]
+
+
 async def test_frames_that_are_gone_are_replaced_by_a_new_retrieval(running: Running) -> None:
     headers = {"Accept": "text/event-stream", "Last-Event-ID": "r_gone.4"}
     frames = events(await running.http.get("/v1/search", params={"q": "river"}, headers=headers))

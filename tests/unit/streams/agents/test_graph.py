@@ -1,5 +1,6 @@
 """The graph agent on a graph in memory."""
 
+import asyncio
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
@@ -186,11 +187,22 @@ async def test_a_snapshot_is_made_only_of_something_new(scene: Scene) -> None:
     assert scene.graph.snapshots == [0]
 
 
-async def test_no_snapshot_is_made_of_canaries_alone(scene: Scene) -> None:
-    await scene.agent.apply([contributed(0, "thalweg.canary/0", None), contributed(1, "thalweg.canary/1", None)])
-    assert (scene.graph.reached, scene.schedule.pending) == (1, False)
-    await scene.agent.apply([contributed(2, "thalweg.canary/0", None), contributed(3, "c/a", None)])
+async def test_snapshot_is_due_as_soon_as_the_position_shows(scene: Scene) -> None:
+    """A build that sees its graph complete publishes it before it is served."""
+    applying = asyncio.create_task(scene.agent.apply([contributed(0, "c/a")]))
+    while await scene.bench.thread.run(scene.graph.position) < 0:
+        assert not applying.done()
     assert scene.schedule.pending
+    await applying
+
+
+async def test_every_record_applied_makes_a_snapshot_due(scene: Scene) -> None:
+    """Else the text would wait for a position that no snapshot reaches."""
+    for offset, key in enumerate(("c/a", "c/never", "thalweg.canary/0")):
+        await scene.agent.apply([contributed(offset, key, None)])
+        assert scene.schedule.pending
+        await scene.snapshots.make()
+    assert scene.graph.snapshots == [0, 1, 2]
 
 
 async def test_a_damaged_snapshot_is_made_again(scene: Scene) -> None:

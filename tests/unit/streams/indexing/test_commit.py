@@ -127,6 +127,36 @@ async def test_a_delete_that_meets_no_document_says_so_in_its_receipt(bench: Ben
     assert said == {0: NOTHING_DELETED, 2: None, 3: NOTHING_DELETED, 5: None}
 
 
+async def test_delete_without_a_document_leaves_the_graph_alone(bench: Bench) -> None:
+    await bench.indexer.index([upsert(0)])
+    await bench.indexer.index([delete(1)])
+    of_graph = list(bench.broker.topics[NAMES.graph("g0001")])
+    for record in (delete(2), delete(3, "default/never"), delete(4, "thalweg.canary/0"), versioned_delete(5, 7)):
+        await bench.indexer.index([record])
+    assert bench.broker.topics[NAMES.graph("g0001")] == of_graph
+    assert bench.documents.stored == {0: (5, 1, 1_005)}, "a graph at 1 has the content of the text"
+    assert [receipt.graph_offset for receipt in bench.broker.receipts()[2:]] == [-1] * 4
+
+
+async def test_delete_after_one_cut_off_by_a_crash_withdraws() -> None:
+    """The rows say that it is deleted, the graph does not, and compaction has taken the record that was cut off."""
+    bench = Bench()
+    await bench.indexer.index([upsert(0)])
+    bench.documents.failing = failing_times(1, "after replace", PowerCut())
+    with pytest.raises(PowerCut):
+        await bench.indexer.index([delete(1)])
+    assert (bench.documents.rows[A].live, len(bench.broker.graph())) == (False, 1)
+    bench = bench.restarted()
+    await bench.indexer.index([delete(2)])
+    assert bench.broker.graph() == {}
+    bench.close()
+
+
+async def test_canaries_are_not_counted_as_documents(bench: Bench) -> None:
+    await bench.indexer.index([delete(0, "thalweg.canary/0"), delete(1)])
+    assert bench.metrics.registry.get_sample_value("thalweg_documents_total", {"outcome": "deleted"}) == 1
+
+
 async def test_equal_content_only_moves_the_row(bench: Bench) -> None:
     await bench.indexer.index([upsert(0, version=1)])
     await bench.indexer.index([upsert(1, version=2)])

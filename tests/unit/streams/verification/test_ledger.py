@@ -60,6 +60,12 @@ def test_every_record_has_one_outcome() -> None:
     assert (report.records, report.indexed, report.superseded, report.deleted, report.dead_lettered) == (6, 2, 2, 1, 1)
 
 
+def test_canaries_stand_in_no_count() -> None:
+    log = [upsert(0), delete(1, "thalweg.canary/0"), delete(2, "thalweg.canary/1"), delete(3, "thalweg.canary/0")]
+    report = ledger(log, [row(0), tombstone(3, "thalweg.canary/0")], reached={0: 2})
+    assert (report.balanced, report.records, report.deleted, report.pending) == (True, 1, 0, 0)
+
+
 def test_records_after_the_stored_positions_wait() -> None:
     report = ledger([upsert(0), upsert(1), upsert(2, "default/b")], [row(0)], reached={0: 0})
     assert (report.balanced, report.records, report.pending) == (True, 1, 2)
