@@ -66,11 +66,19 @@ data: {"id": "notes/today.md", "status": "indexed", "searchable": true, "in_grap
 async def list_documents(
     service: ServiceOf,
     collection: AllCollections = None,
+    document_id: Annotated[
+        str | None, Query(alias="id", max_length=2_048, description="Only documents of this id.")
+    ] = None,
     cursor: Annotated[str | None, Query(max_length=8192, description="The `next_cursor` of the page before.")] = None,
     limit: Annotated[int, Query(ge=1, le=1_000)] = 100,
 ) -> DocumentPage:
     """Live documents in the order of collection and id."""
-    tables = service.snapshot().text
+    snapshot = service.snapshot()
+    tables = snapshot.text
+    if document_id is not None:
+        keys = [DocumentKey(each, document_id) for each in holding_document(snapshot, collection, document_id)]
+        found = await service.read(lambda: tables.documents(keys))
+        return DocumentPage(documents=[DocumentSummary(**_summary(service, row)) for row in found.values()])
     try:
         rows, following = await service.read(lambda: tables.list_documents(collection, cursor, limit))
     except MalformedCursor as error:

@@ -17,6 +17,7 @@ from urllib.parse import quote
 from indexer.parsing import media_type_of
 from schemas.errors import Failure, WrongSetting
 from schemas.events import METADATA_HEADER_PREFIX
+from schemas.ids import DEFAULT_COLLECTION
 
 SOURCE_FIELD = "loaded_from"
 SOURCE_HEADER = METADATA_HEADER_PREFIX + SOURCE_FIELD
@@ -42,7 +43,7 @@ class Selection:
     given, else to each folder. With `marked`, documents of folders say where they come from, by `source` or else by the
     folder's name and a hash of its path."""
 
-    collection: str = "default"
+    collection: str = DEFAULT_COLLECTION
     include: Sequence[str] = ()
     exclude: Sequence[str] = ()
     charset: str | None = None

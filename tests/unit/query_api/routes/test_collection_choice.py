@@ -91,7 +91,7 @@ async def refused(running: Running, method: str, path: str, body: dict[str, Any]
 
 
 def optional_collections(document: dict[str, Any]) -> Iterator[tuple[str, str | None]]:
-    """(method and path, what `collection` is where it is left out) of each operation that takes it and can do without."""
+    """(method and path, what `collection` is where it is left out) of each operation that can do without it."""
     for path, methods in document["paths"].items():
         for method, operation in methods.items():
             for parameter in operation.get("parameters", ()):
@@ -294,6 +294,14 @@ async def test_delete_of_what_only_others_hold_deletes_nothing(several: Running)
     await send(several, "DELETE", "/v1/documents/unknown.md")
     keys = [each.key for each in log_of(several).documents]
     assert keys == [b"default/cleo.md", b"towns/cleo.md", b"default/unknown.md"]
+
+
+async def test_documents_of_an_id_are_listed_with_their_collections(several: Running) -> None:
+    found = (await answer(several, "/v1/documents", id="index.md"))["documents"]
+    assert [(each["collection"], each["title"]) for each in found] == [("rivers", "Rivers"), ("towns", "Towns")]
+    named = (await answer(several, "/v1/documents", id="index.md", collection="towns"))["documents"]
+    assert [each["title"] for each in named] == ["Towns"]
+    assert await answer(several, "/v1/documents", id="zoe.md") == {"documents": [], "next_cursor": None}
 
 
 async def test_status_of_a_write_is_that_of_its_position(several: Running) -> None:
