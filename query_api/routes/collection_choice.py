@@ -35,7 +35,8 @@ def only(found: Mapping[T, str], what: str) -> T | None:
     """The one thing of those found, {thing: its collection}; None where there is none. Raises ApiProblem 422 with the
     collections to choose from where there are several; `what` they are begins the sentence."""
     if len(found) > 1:
-        raise _several(what, sorted(set(found.values())))
+        collections = sorted(set(found.values()))
+        raise choose(f"{what} is in {len(collections)} collections", collections)
     return next(iter(found), None)
 
 
@@ -70,11 +71,8 @@ def where(collections: Sequence[str]) -> str:
             return f"in any of the {len(collections)} collections ({name_collections(collections)})"
 
 
-def _several(what: str, collections: Sequence[str]) -> ApiProblem:
-    return choose(f"{what} is in {len(collections)} collections", collections)
-
-
 def choose(sentence: str, collections: Sequence[str]) -> ApiProblem:
+    """The refusal of a request that has to name one of these collections; the sentence says why."""
     return ApiProblem(
         422,
         "Several collections",
