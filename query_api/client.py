@@ -173,6 +173,10 @@ class ServiceClient:
                 return
             params["cursor"] = page["next_cursor"]
 
+    def collections_with(self, document_id: str) -> list[str]:
+        """Those in which the service lists a document of this id."""
+        return [each["collection"] for each in self.get("/v1/documents", {"id": document_id})["documents"]]
+
     def events(self, path: str, params: Mapping[str, Any]) -> Iterator[ServerSentEvent]:
         """The frames of a stream, as they come."""
         request = self._http.build_request("GET", path, params=params, headers={"Accept": "text/event-stream"})

@@ -37,8 +37,8 @@ class NamedThing(Protocol):
 class Catalogue(Protocol):
     """The entities of a snapshot as people see them: names that are one are one entity."""
 
-    def named(self) -> Iterator[NamedEntity]:
-        """All of them, of all collections, each once."""
+    def named(self, collection: str) -> Iterator[NamedEntity]:
+        """All of a collection, each once."""
         ...
 
     def find(self, identifier: str, collection: str) -> NamedThing | None:
@@ -152,9 +152,7 @@ class Reviews:
 
         def update() -> Candidates:
             with self._one_at_a_time:
-                return pairs.update(
-                    (each for each in catalogue.named() if each.collection == collection), self._stopped
-                )
+                return pairs.update(catalogue.named(collection), self._stopped)
 
         try:
             self._found[collection] = catalogue, await asyncio.to_thread(update)
@@ -179,19 +177,27 @@ def open_reviews(
             ReviewedEntity(id=each.id, name=each.name, type=each.type, mentions=each.mentions) for each in entities
         ]
         key = ReviewKey(0, -pair.score, -min(each.mentions for each in entities), identifier)
-        yield (
-            key,
-            Review(id=identifier, state="open", entities=shown, score=round(pair.score, 3), reason=pair.reason),
+        review = Review(
+            id=identifier,
+            collection=collection,
+            state="open",
+            entities=shown,
+            score=round(pair.score, 3),
+            reason=pair.reason,
         )
+        yield key, review
 
 
-def decided_reviews(edits: CollectionEdits, names: dict[str, ReviewedEntity]) -> Iterator[tuple[ReviewKey, Review]]:
-    """Decisions and merges; `names` has the entities that are there."""
+def decided_reviews(
+    collection: str, edits: CollectionEdits, names: dict[str, ReviewedEntity]
+) -> Iterator[tuple[ReviewKey, Review]]:
+    """Decisions and merges in a collection; `names` has the entities that are there."""
     overruled = edits.groups().overruled
 
     def review(identifier: str, state: ReviewState, entities: list[str], offset: int, by: str | None) -> Review:
         return Review(
             id=identifier,
+            collection=collection,
             state=state,
             entities=[names.get(each) or ReviewedEntity(id=each, name="", type="", mentions=0) for each in entities],
             by=by,

@@ -285,9 +285,14 @@ MAX_NAMED = 20
 
 
 def describe_collections(names: Sequence[str]) -> str:
-    """The collections with documents, as far as they are not too many, in a sentence for who asked for another."""
+    """The collections with documents, in a sentence for who asked for another."""
+    return f"There are documents in {name_collections(names)}."
+
+
+def name_collections(names: Sequence[str]) -> str:
+    """Their names with commas between, as far as they are not too many."""
     more = f" and {len(names) - MAX_NAMED} more" if len(names) > MAX_NAMED else ""
-    return f"There are documents in {', '.join(names[:MAX_NAMED])}{more}."
+    return f"{', '.join(names[:MAX_NAMED])}{more}"
 
 
 class PartitionLag(BaseModel):

@@ -11,9 +11,15 @@ COLLECTION_PATTERN = r"^[^/\x00-\x1f\x7f]+$"
 
 
 class InCollection(BaseModel):
-    """A body that names its collection."""
+    """A body that may name its collection."""
 
-    collection: str = Field("default", min_length=1, max_length=128, pattern=COLLECTION_PATTERN)
+    collection: str | None = Field(
+        None,
+        min_length=1,
+        max_length=128,
+        pattern=COLLECTION_PATTERN,
+        description="When left out: the one that holds what is named; of what is made, the only one there is.",
+    )
 
 
 class NodeCreation(NodeEdit, InCollection):
@@ -98,6 +104,7 @@ class Review(BaseModel):
     """Entities that may be one, and what people decided. `score` is in (0, 1], for those found by their names."""
 
     id: str
+    collection: str
     state: ReviewState
     entities: list[ReviewedEntity]
     score: float | None = None

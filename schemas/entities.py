@@ -37,6 +37,7 @@ class Evidence(BaseModel):
 
     sentence: str | None
     chunk_id: str
+    collection: str
     document_id: str
     title: str
     version: int | None = Field(None, description="Of the document, as its producer gave it.")
@@ -154,6 +155,7 @@ class EntityPath(BaseModel):
 
 
 class EntityPaths(BaseModel):
+    collection: str
     source: EntitySummary
     target: EntitySummary
     paths: list[EntityPath] = Field(description="The strongest first; empty where there is none of `max_steps`.")
@@ -183,6 +185,7 @@ class NodePath(BaseModel):
 class NodePaths(BaseModel):
     """Paths where an end is no entity. `type` of an end or a node is its kind where it has no other."""
 
+    collection: str = Field(description="Of the source.")
     source: EntityRef
     target: EntityRef
     paths: list[NodePath] = Field(description="The shortest first; empty where there is none of `max_steps`.")

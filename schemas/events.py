@@ -14,7 +14,7 @@ import msgspec
 
 from schemas.cloudevents import CLOUDEVENT_TYPE, CloudEvent, binary_cloudevent, structured_cloudevent
 from schemas.errors import MalformedEvent
-from schemas.ids import DocumentKey, sha256_hex
+from schemas.ids import DEFAULT_COLLECTION, DocumentKey, sha256_hex
 from schemas.limits import check_bounds, check_metadata, check_metadata_text, is_blank, is_visible
 from schemas.settings import LimitSettings
 from schemas.tracing import CLOUDEVENT_TRACEPARENT, TRACEPARENT, well_formed
@@ -82,7 +82,7 @@ class Envelope(msgspec.Struct, frozen=True, kw_only=True):
     """The JSON envelope, as producers write it and `POST /v1/documents` takes it."""
 
     id: str
-    collection: str = "default"
+    collection: str = DEFAULT_COLLECTION
     title: str | None = None
     content: str | None = None
     content_base64: str | None = None
@@ -97,7 +97,7 @@ class _EnvelopeAsSent(msgspec.Struct, frozen=True, kw_only=True):
     """The envelope before its metadata is decoded, which can take a hundred times the room of its text."""
 
     id: str
-    collection: str = "default"
+    collection: str = DEFAULT_COLLECTION
     title: str | None = None
     content: str | None = None
     content_base64: str | None = None

@@ -12,6 +12,7 @@ from schemas.errors import MalformedEvent, MalformedToken
 
 MAX_COLLECTION_CHARACTERS = 128
 MAX_DOCUMENT_ID_BYTES = 2048
+DEFAULT_COLLECTION = "default"  # of documents that are sent without one
 CANARY_COLLECTION = "thalweg.canary"  # of deletes of documents that do not exist, by which freshness is measured
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")

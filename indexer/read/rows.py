@@ -200,6 +200,14 @@ class DocumentLookup:
         rows = [row for table in rows_with(self._documents, "key", [str(key)], None) for row in document_rows(table)]
         return rows[0] if rows else None
 
+    def collections_with(self, document_id: str) -> list[str]:
+        """The collections in which a document of this id is live, ascending."""
+        if self._documents is None:
+            return []
+        checkout_latest(self._documents)
+        rows = rows_with(self._documents, "document_id", [document_id], None)
+        return sorted(row.key.collection for table in rows for row in document_rows(table) if row.live)
+
     def in_collection(self, collection: str) -> list[DocumentRow]:
         """The rows of its live documents."""
         if self._documents is None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from schemas.errors import plain_failures
-from schemas.terminal import plain_json
+from schemas.terminal import plain_json, say
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from query_api.client import ServiceClient
 
 app = typer.Typer()
+
+OF_ALL_COLLECTIONS = "Looked in all collections; --collection names one."
 
 DataDir = Annotated[Path | None, typer.Option(help="The data directory.", show_default="thalweg-data", file_okay=False)]
 Url = Annotated[str | None, typer.Option(help="The service's address, instead of what runs on the data directory.")]
@@ -115,8 +117,8 @@ def show_list(
     url: str | None,
     data_dir: Path | None,
 ) -> None:
-    """GET a list, following its cursors until `limit` of its `members` are there, and print it as one page. The route
-    gives `page_limit` at a time."""
+    """GET a list, following its cursors until `limit` of its `members` are there, and print it as one page, with a line
+    where it could be of one collection and is of all. The route gives `page_limit` at a time."""
     given = {name: value for name, value in params.items() if value is not None}
     with closing(service_client(url, data_dir)) as client:
         page = client.get(path, given | {"limit": min(limit, page_limit)})
@@ -127,6 +129,8 @@ def show_list(
             found = [*found, *page[members]]
     answer = page | {members: found}
     _print(answer, show, as_json=as_json)
+    if "collection" in params and params["collection"] is None and not as_json:
+        say(OF_ALL_COLLECTIONS)
 
 
 def show_whole_list(

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_args
 import typer
 
 from query_api.cli.app import DataDir, Json, Url, show_answer, show_list
-from query_api.cli.completion import choice, collections
+from query_api.cli.completion import AllCollections, choice
 from schemas.choices import CommunityLevel
 from schemas.errors import plain_failures
 
@@ -21,7 +21,7 @@ PAGE_LIMIT = 200
 @plain_failures()
 def show_communities(
     community_id: Annotated[str | None, typer.Argument(help="The id of one, to be shown with its members.")] = None,
-    collection: Annotated[str | None, typer.Option(help="Of this collection only.", autocompletion=collections)] = None,
+    collection: AllCollections = None,
     level: Annotated[
         str | None, choice(get_args(CommunityLevel), help="How fine they are.", show_default="all")
     ] = None,

@@ -7,7 +7,7 @@ import os
 import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 
@@ -53,6 +53,24 @@ def collections(context: typer.Context, incomplete: str) -> list[str]:
     return _from_service(
         context, incomplete, "/v1/collections", {}, lambda answer: _each(answer, "collections", "name")
     )
+
+
+AllCollections = Annotated[
+    str | None,
+    typer.Option("--collection", help="Of this collection only.", autocompletion=collections, show_default="all"),
+]
+OneCollection = Annotated[
+    str | None,
+    typer.Option(
+        "--collection", help="The collection.", autocompletion=collections, show_default="the only one that holds it"
+    ),
+]
+CollectionOfNew = Annotated[
+    str | None,
+    typer.Option(
+        "--collection", help="The collection.", autocompletion=collections, show_default="the only one there is"
+    ),
+]
 
 
 def generations(context: typer.Context, incomplete: str) -> list[str]:

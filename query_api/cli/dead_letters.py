@@ -50,12 +50,13 @@ def list_dead_letters(
 
     params = {
         "reason": reason,
-        "collection": collection,
         "document": document,
         "state": "open" if only_open else None,
         "since": since,
         "cursor": cursor,
     }
+    if collection is not None:  # a dead letter need not be of any
+        params["collection"] = collection
     show = partial(show_dead_letters, filtered=any(given is not None for given in params.values()))
     show_list(
         "/v1/dead-letters",

@@ -9,10 +9,8 @@ from typing import Annotated, Any, Literal
 import typer
 
 from query_api.cli.app import print_json, service_client
-from query_api.cli.completion import collections
 from schemas.terminal import say
 
-Collection = Annotated[str, typer.Option(help="The collection.", autocompletion=collections)]
 By = Annotated[str | None, typer.Option(help="Who says so, as lists are to show it.")]
 
 
@@ -25,7 +23,7 @@ def send_edit(
     url: str | None,
     data_dir: Path | None,
 ) -> None:
-    """Send the fields of the body that are given, and tell where in the log the edit is."""
+    """Send the fields of the body that are given, and print in which collection and where in the log the edit is."""
     content = json.dumps({name: value for name, value in body.items() if value is not None}).encode()
     with closing(service_client(url, data_dir)) as client:
         match method:
@@ -38,4 +36,4 @@ def send_edit(
     if as_json:
         print_json(answer)
     else:
-        say(f"{answer['id']}: in the log at {answer['position']}.")
+        say(f"{answer['id']} in the collection {answer['collection']}: in the log at {answer['position']}.")

@@ -6,9 +6,9 @@ from urllib.parse import quote
 import typer
 
 from query_api.cli.app import AsOf, DataDir, Json, Url, show_answer, show_list
-from query_api.cli.completion import collections, entity_types
+from query_api.cli.completion import AllCollections, OneCollection, entity_types
 from query_api.cli.completion import entities as entities_named
-from query_api.cli.edits import By, Collection, send_edit
+from query_api.cli.edits import By, send_edit
 from schemas.errors import WrongSetting, plain_failures
 
 app = typer.Typer()
@@ -30,7 +30,7 @@ def list_entities(
     entity_type: Annotated[
         str | None, typer.Option("--type", help="What they are, such as person.", autocompletion=entity_types)
     ] = None,
-    collection: Annotated[str | None, typer.Option(help="Of this collection only.", autocompletion=collections)] = None,
+    collection: AllCollections = None,
     sample: Annotated[int | None, typer.Option(min=0, help="Any of them at random, by this seed.")] = None,
     cursor: Annotated[str | None, typer.Option(help="The next_cursor of the page before.")] = None,
     limit: Annotated[int, typer.Option(min=1, help="Entities, at most.")] = 30,
@@ -61,7 +61,7 @@ def list_entities(
 @plain_failures()
 def show_entity(
     entity: Annotated[str, typer.Argument(help="Its name or id.", autocompletion=entities_named)],
-    collection: Collection = "default",
+    collection: OneCollection = None,
     limit: Annotated[int, typer.Option(min=1, max=500, help="Of each kind of thing that is known of it.")] = 10,
     since: Annotated[str | None, typer.Option(help="Only what is stated since, or withdrawn: 2h, 7d, a time.")] = None,
     as_of: AsOf = None,
@@ -83,7 +83,7 @@ def show_entity(
 def show_paths(
     source: Annotated[str, typer.Argument(help="The name or id of an entity.", autocompletion=entities_named)],
     target: Annotated[str, typer.Argument(help="That of another.", autocompletion=entities_named)],
-    collection: Collection = "default",
+    collection: OneCollection = None,
     max_steps: Annotated[int, typer.Option(min=1, max=6, help="Steps of a path, at most.")] = 4,
     limit: Annotated[int, typer.Option(min=1, max=20, help="Paths, at most.")] = 3,
     as_json: Json = False,
@@ -93,7 +93,8 @@ def show_paths(
     """Show how two entities hang together, each step with its sentence."""
     from query_api.cli import entity_display
 
-    params = {"from": source, "to": target, "collection": collection, "max_steps": max_steps, "limit": limit}
+    params: dict[str, Any] = {"from": source, "to": target, "collection": collection}
+    params |= {"max_steps": max_steps, "limit": limit}
     show_answer("/v1/paths", params, entity_display.show_paths, as_json=as_json, url=url, data_dir=data_dir)
 
 
@@ -104,7 +105,7 @@ def merge_entities(
         list[str], typer.Argument(help="Names or ids of entities that are one.", autocompletion=entities_named)
     ],
     name: Annotated[str | None, typer.Option(help="How the one is called.", show_default="its commonest name")] = None,
-    collection: Collection = "default",
+    collection: OneCollection = None,
     by: By = None,
     as_json: Json = False,
     url: Url = None,
@@ -126,7 +127,7 @@ def edit_entity(
     ] = None,
     split: Annotated[bool, typer.Option("--split", help="Let the name stand by itself.")] = False,
     reset: Annotated[bool, typer.Option("--reset", help="Back to what the documents say.")] = False,
-    collection: Collection = "default",
+    collection: OneCollection = None,
     by: By = None,
     as_json: Json = False,
     url: Url = None,

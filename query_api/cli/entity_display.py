@@ -69,6 +69,7 @@ def _add_facts(tree: Tree, name: str, statements: list[JSONObject]) -> None:
 
 
 def show_paths(console: Console, answer: JSONObject) -> None:
+    console.print(escape(f"In the collection {answer['collection']}:"), highlight=False)
     if not answer["paths"]:
         console.print(
             escape(f"Nothing joins {answer['source']['label']} and {answer['target']['label']} in few steps.")
@@ -117,4 +118,4 @@ def _facts(statements: list[JSONObject]) -> Iterator[str]:
 
 def _evidence(evidence: list[JSONObject]) -> Iterator[str]:
     for each in evidence:
-        yield f"{each['sentence'] or each['title']} [{each['document_id']}]"
+        yield f"{each['sentence'] or each['title']} [{each['collection']}/{each['document_id']}]"

@@ -12,8 +12,8 @@ from typer.core import TyperGroup
 
 from query_api.cli.app import AsOf, DataDir, Json, Url, print_json, service_client, show_answer, show_list
 from query_api.cli.communities import show_communities
-from query_api.cli.completion import choice, collections, entities, predicates
-from query_api.cli.edits import By, Collection, send_edit
+from query_api.cli.completion import AllCollections, CollectionOfNew, OneCollection, choice, entities, predicates
+from query_api.cli.edits import By, send_edit
 from schemas.choices import EdgeKind
 from schemas.errors import WrongSetting, plain_failures
 from schemas.terminal import say
@@ -72,12 +72,7 @@ def show_node(
     ] = None,
     limit: Annotated[int, typer.Option(min=1, max=100, help="Edges of a kind, the strongest; half at each level.")] = 5,
     evidence: Annotated[bool, typer.Option("--evidence", help="Show the sentence of each statement.")] = False,
-    collection: Annotated[
-        str | None,
-        typer.Option(
-            help="Where a name is looked up.", autocompletion=collections, show_default="default, then all others"
-        ),
-    ] = None,
+    collection: OneCollection = None,
     as_json: Json = False,
     url: Url = None,
     data_dir: DataDir = None,
@@ -108,7 +103,7 @@ graph_app.command("communities", epilog="Example: thalweg graph communities --le
 @graph_app.command("statements", epilog="Example: thalweg graph statements --predicate is_a --limit 20")
 @plain_failures()
 def show_statements(
-    collection: Annotated[str | None, typer.Option(help="Of this collection only.", autocompletion=collections)] = None,
+    collection: AllCollections = None,
     predicate: Annotated[
         str | None, typer.Option(help="Only with this one, such as is_a.", autocompletion=predicates)
     ] = None,
@@ -130,7 +125,7 @@ def show_statements(
 @nodes_app.command("list", epilog="Example: thalweg graph nodes list --type team")
 @plain_failures()
 def list_nodes(
-    collection: Collection = "default",
+    collection: AllCollections = None,
     node_type: Annotated[str | None, typer.Option("--type", help="Only this type.")] = None,
     limit: Limit = 100,
     cursor: Cursor = None,
@@ -164,7 +159,7 @@ def add_node(
     identifier: OwnId = None,
     properties: Properties = None,
     by: By = None,
-    collection: Collection = "default",
+    collection: CollectionOfNew = None,
     as_json: Json = False,
     url: Url = None,
     data_dir: DataDir = None,
@@ -178,7 +173,7 @@ def add_node(
 @nodes_app.command("delete", epilog="Example: thalweg graph nodes delete team-petrel")
 @plain_failures()
 def delete_node(
-    node: Id, collection: Collection = "default", as_json: Json = False, url: Url = None, data_dir: DataDir = None
+    node: Id, collection: OneCollection = None, as_json: Json = False, url: Url = None, data_dir: DataDir = None
 ) -> None:
     """Delete a node that people made, and its text."""
     _delete("nodes", node, collection, as_json=as_json, url=url, data_dir=data_dir)
@@ -187,7 +182,7 @@ def delete_node(
 @edges_app.command("list", epilog="Example: thalweg graph edges list --predicate owns")
 @plain_failures()
 def list_edges(
-    collection: Collection = "default",
+    collection: AllCollections = None,
     node: Annotated[str | None, typer.Option(help="Only edges at the node of this id.")] = None,
     predicate: Annotated[str | None, typer.Option(help="Only this predicate.", autocompletion=predicates)] = None,
     limit: Limit = 100,
@@ -227,7 +222,7 @@ def add_edge(
     identifier: OwnId = None,
     properties: Properties = None,
     by: By = None,
-    collection: Collection = "default",
+    collection: CollectionOfNew = None,
     as_json: Json = False,
     url: Url = None,
     data_dir: DataDir = None,
@@ -241,7 +236,7 @@ def add_edge(
 @edges_app.command("delete", epilog="Example: thalweg graph edges delete e_17")
 @plain_failures()
 def delete_edge(
-    edge: Id, collection: Collection = "default", as_json: Json = False, url: Url = None, data_dir: DataDir = None
+    edge: Id, collection: OneCollection = None, as_json: Json = False, url: Url = None, data_dir: DataDir = None
 ) -> None:
     """Delete an edge that people made."""
     _delete("edges", edge, collection, as_json=as_json, url=url, data_dir=data_dir)
@@ -252,13 +247,13 @@ def delete_edge(
 def export(
     file: Annotated[Path | None, typer.Argument(help="Where to write it.", show_default="standard output")] = None,
     file_format: Annotated[str, choice(("graphml", "jsonl"), "--format", help="Of the file.")] = "graphml",
-    collection: Collection = "default",
+    collection: CollectionOfNew = None,
     as_json: Annotated[bool, typer.Option("--json", help="The same as --format jsonl.")] = False,
     url: Url = None,
     data_dir: DataDir = None,
 ) -> None:
     """Write the graph of a collection: its documents, entities and hand-made nodes, with what joins them."""
-    params = {"collection": collection, "format": "jsonl" if as_json else file_format}
+    params = {"format": "jsonl" if as_json else file_format} | _named(collection)
     with closing(service_client(url, data_dir)) as client:
         if file is None:
             for part in client.download("/v1/graph/export", params):
@@ -282,6 +277,12 @@ def _properties(given: Sequence[str] | None) -> dict[str, str]:
     return found
 
 
-def _delete(kind: str, identifier: str, collection: str, *, as_json: bool, url: Url, data_dir: DataDir) -> None:
-    path = f"/v1/{kind}/{quote(identifier, safe='')}?{urlencode({'collection': collection})}"
+def _named(collection: str | None) -> dict[str, str]:
+    return {} if collection is None else {"collection": collection}
+
+
+def _delete(kind: str, identifier: str, collection: str | None, *, as_json: bool, url: Url, data_dir: DataDir) -> None:
+    path = f"/v1/{kind}/{quote(identifier, safe='')}"
+    if collection is not None:
+        path += f"?{urlencode(_named(collection))}"
     send_edit("DELETE", path, {}, as_json=as_json, url=url, data_dir=data_dir)

@@ -10,7 +10,7 @@ from schemas.terminal import plain
 
 
 def show_reviews(console: Console, page: JSONObject) -> None:
-    """Two lines a review: its id with what is known of the decision, then the entities and why."""
+    """Two lines a review: its id and collection with what is known of the decision, then the entities and why."""
     for review in page["reviews"]:
         marks = [review["state"]]
         if review["score"] is not None:
@@ -19,10 +19,11 @@ def show_reviews(console: Console, page: JSONObject) -> None:
             marks.append(f"by {review['by']}")
         if review["overruled"]:
             marks.append("overruled")
-        console.print(f"[bold]{review['id']}[/] {escape(', '.join(marks))}", highlight=False)
+        told = f"{review['collection']}  {', '.join(marks)}"
+        console.print(f"[bold]{review['id']}[/]  {escape(told)}", highlight=False)
         names = " / ".join(_entity(each) for each in review["entities"])
-        told = review["reason"] or (f"as {review['name']}" if review["name"] else "")
-        console.print(f"  {escape(names)}  [dim]{escape(told)}[/]", highlight=False)
+        why = review["reason"] or (f"as {review['name']}" if review["name"] else "")
+        console.print(f"  {escape(names)}  [dim]{escape(why)}[/]", highlight=False)
     if not page["reviews"]:
         console.print("None.")
     _show_more(console, page)
@@ -37,9 +38,10 @@ def show_nodes(console: Console, page: JSONObject) -> None:
     """A line a node."""
     for node in page["nodes"]:
         text = f"  [dim]{escape(snippet(node['text']))}[/]" if node["text"] else ""
-        console.print(f"[bold]{escape(node['id'])}[/] {escape(node['label'])} ({node['type']}){text}", highlight=False)
+        told = f"{node['collection']}  {node['label']} ({node['type']})"
+        console.print(f"[bold]{escape(node['id'])}[/]  {escape(told)}{text}", highlight=False)
     if not page["nodes"]:
-        console.print("Nobody has made a node here: 'thalweg graph nodes add' does.")
+        console.print("Nobody has made such a node: 'thalweg graph nodes add' does.")
     _show_more(console, page)
 
 
@@ -47,10 +49,10 @@ def show_edges(console: Console, page: JSONObject) -> None:
     """A line an edge."""
     for edge in page["edges"]:
         gone = f"  [yellow]{' and '.join(edge['missing'])} not there[/]" if edge["missing"] else ""
-        ends = f"{edge['source']} ─{edge['predicate']}→ {edge['target']}"
-        console.print(f"[bold]{escape(edge['id'])}[/] {escape(ends)}{gone}", highlight=False)
+        ends = f"{edge['collection']}  {edge['source']} ─{edge['predicate']}→ {edge['target']}"
+        console.print(f"[bold]{escape(edge['id'])}[/]  {escape(ends)}{gone}", highlight=False)
     if not page["edges"]:
-        console.print("Nobody has made an edge here: 'thalweg graph edges add' does.")
+        console.print("Nobody has made such an edge: 'thalweg graph edges add' does.")
     _show_more(console, page)
 
 
@@ -89,5 +91,5 @@ def _node_line(node: JSONObject, *, with_id: bool = False) -> Text:
     kind = (node["type"] or "node") if node["kind"] == "hand_made" else node["kind"]
     label = f"“{node['label']}…”" if node["kind"] == "chunk" else node["label"]
     where = f" {node['document_id']}" if node["kind"] in ("chunk", "document") and node["document_id"] else ""
-    told = f"  {kind}{where}" + (f"  {node['id']}" if with_id else "")
-    return Text.assemble((plain(label), "bold" if with_id else ""), (plain(told), "dim"))
+    told = f"  {kind}{where}" + (f"  {node['id']}  {node['collection'] or ''}" if with_id else "")
+    return Text.assemble((plain(label), "bold" if with_id else ""), (plain(told.rstrip()), "dim"))

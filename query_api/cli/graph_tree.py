@@ -2,7 +2,6 @@
 
 from collections import defaultdict
 from collections.abc import Collection, Iterator
-from contextlib import suppress
 from typing import Any
 from urllib.parse import quote
 
@@ -18,30 +17,21 @@ CANDIDATES = 10
 
 def find_node(client: ServiceClient, text: str, collection: str | None, kinds: str | None) -> JSONObject:
     """The answer of `/v1/nodes` to an id or a name, or to how a word of the name of one entity begins; without a
-    collection, the default one is looked into first, then the others.
+    collection, in all of them.
 
     Raises WrongSetting with the candidates where there are several, Failure for none.
     """
     try:
-        return _node(client, text, collection or "default", kinds)
+        return _node(client, text, collection, kinds)
     except NotFound as error:
         among = {} if collection is None else {"collection": collection}
         candidates = client.get("/v1/entities", {"prefix": text, "limit": CANDIDATES + 1} | among)["entities"]
         exact = [each for each in candidates if each["label"].casefold() == text.casefold()]
-        if not exact and collection is None and (found := _in_any(client, text, kinds)) is not None:
-            return found
         if len(chosen := exact or candidates) == 1:
             return _node(client, chosen[0]["id"], chosen[0]["collection"], kinds)
         if not candidates:
             raise Failure(f"{error} Nor does a word of any name begin so.") from error
         raise WrongSetting(_several(text, chosen)) from error
-
-
-def _in_any(client: ServiceClient, text: str, kinds: str | None) -> JSONObject | None:
-    for each in client.get("/v1/collections")["collections"]:
-        with suppress(NotFound):
-            return _node(client, text, each["name"], kinds)
-    return None
 
 
 def _several(text: str, candidates: list[JSONObject]) -> str:
@@ -52,7 +42,7 @@ def _several(text: str, candidates: list[JSONObject]) -> str:
     return "\n".join([f"{text!r} may be several. Give the whole name, or one of these ids:", *lines, *more])
 
 
-def _node(client: ServiceClient, identifier: str, collection: str, kinds: str | None) -> JSONObject:
+def _node(client: ServiceClient, identifier: str, collection: str | None, kinds: str | None) -> JSONObject:
     params = {"collection": collection, "limit": EDGES_READ, "kinds": kinds}
     given = {name: value for name, value in params.items() if value is not None}
     return client.get(f"/v1/nodes/{quote(identifier, safe='')}", given)
@@ -115,7 +105,7 @@ class Explorer:
         trees = {node["id"]: {"node": node, "truncated": False, "groups": []} for node in nodes}
         for identifier, node in following.items():
             try:
-                detail = _node(self._client, identifier, node["collection"] or "default", self._kinds)
+                detail = _node(self._client, identifier, node["collection"], self._kinds)
             except NotFound:  # gone meanwhile
                 continue
             trees[identifier] = self.tree(detail, depth - 1, level + 1, parent)
@@ -126,9 +116,8 @@ class Explorer:
         if node["kind"] != "entity":
             return {}
         path = f"/v1/entities/{quote(node['id'], safe='')}"
-        params = {"collection": node["collection"], "limit": STATEMENTS_READ}
         try:
-            described = self._client.get(path, params)
+            described = self._client.get(path, {"limit": STATEMENTS_READ})
         except NotFound:
             return {}
         return dict(_evidence(described["statements"]))

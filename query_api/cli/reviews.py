@@ -6,8 +6,8 @@ from urllib.parse import quote
 import typer
 
 from query_api.cli.app import DataDir, Json, Url, show_list
-from query_api.cli.completion import choice
-from query_api.cli.edits import By, Collection, send_edit
+from query_api.cli.completion import AllCollections, OneCollection, choice
+from query_api.cli.edits import By, send_edit
 from schemas.choices import ReviewState
 from schemas.errors import plain_failures
 
@@ -27,7 +27,7 @@ def reviews() -> None:
 @reviews_app.command("list", epilog="Example: thalweg reviews list --min-score 0.8")
 @plain_failures()
 def list_reviews(
-    collection: Collection = "default",
+    collection: AllCollections = None,
     state: Annotated[
         str, choice((*get_args(ReviewState), "decided", "all"), help="Those that wait for you, or were decided.")
     ] = "open",
@@ -59,7 +59,7 @@ def list_reviews(
 @plain_failures()
 def accept_review(
     review: Id,
-    collection: Collection = "default",
+    collection: OneCollection = None,
     by: By = None,
     as_json: Json = False,
     url: Url = None,
@@ -73,7 +73,7 @@ def accept_review(
 @plain_failures()
 def reject_review(
     review: Id,
-    collection: Collection = "default",
+    collection: OneCollection = None,
     by: By = None,
     as_json: Json = False,
     url: Url = None,
@@ -87,7 +87,7 @@ def reject_review(
 @plain_failures()
 def undo_review(
     review: Id,
-    collection: Collection = "default",
+    collection: OneCollection = None,
     by: By = None,
     as_json: Json = False,
     url: Url = None,
@@ -98,7 +98,7 @@ def undo_review(
 
 
 def _decide(
-    decision: str, review: str, collection: str, by: str | None, *, as_json: bool, url: Url, data_dir: DataDir
+    decision: str, review: str, collection: str | None, by: str | None, *, as_json: bool, url: Url, data_dir: DataDir
 ) -> None:
     path = f"/v1/reviews/{quote(review, safe='')}"
     body = {"collection": collection, "decision": decision, "by": by}

@@ -29,7 +29,10 @@ def search(
         typer.Option(help="The next page: what the page before ended with. Same snapshot.", rich_help_panel=WHAT),
     ] = None,
     collection: Annotated[
-        str | None, typer.Option(help="This collection only.", autocompletion=collections, rich_help_panel=WHAT)
+        str | None,
+        typer.Option(
+            help="This collection only.", autocompletion=collections, show_default="all", rich_help_panel=WHAT
+        ),
     ] = None,
     mode: Annotated[
         str | None,

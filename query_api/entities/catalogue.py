@@ -146,9 +146,9 @@ class EntityCatalogue:
             has[row] = chosen == entity_type
         return has
 
-    def named(self) -> Iterator[NamedEntity]:
-        """Each as one to resolve, but literals: two dates that differ in a digit are two."""
-        for row in np.flatnonzero(~self._is_literal()).tolist():
+    def named(self, collection: str) -> Iterator[NamedEntity]:
+        """Each of a collection as one to resolve, but literals: two dates that differ in a digit are two."""
+        for row in np.flatnonzero(~self._is_literal() & self._is_in(collection)).tolist():
             entity = self[row]
             yield NamedEntity(entity.id, entity.collection, entity.label, entity.type, entity.mentions)
 

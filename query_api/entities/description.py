@@ -207,6 +207,7 @@ class EntityDescriber:
         return Evidence(
             sentence=sentence,
             chunk_id=identifier,
+            collection=key.collection,
             document_id=key.document_id,
             title=self._view.title(document),
             version=None if record is None else record.version,

@@ -1,4 +1,4 @@
-"""The nodes of a collection's graph by name: documents by title or id, entities and hand-made nodes by label."""
+"""The nodes of the graph by name: documents by title or id, entities and hand-made nodes by label."""
 
 import heapq
 from collections.abc import Collection, Iterator
@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from query_api.entities.catalogue import EntityCatalogue
-from query_api.index.curation import CollectionEdits
+from query_api.index.curation import Curation
 from query_api.index.graph.segments import ViewSegment
 from query_api.index.graph.view import GraphView
 from schemas.api import GraphNode
@@ -20,8 +20,15 @@ ListedKind = Literal["hand_made", "entity", "document"]  # what has a name; chun
 MAX_LABEL_CHARACTERS = 200  # by which nodes are ordered
 LISTED_KINDS: tuple[ListedKind, ...] = get_args(ListedKind)
 
-Place = tuple[str, str, str]
-"""Where a node stands in a list: number of its kind, label in small letters, and what tells it from like ones."""
+
+class Place(NamedTuple):
+    """Where a node stands in a list: number of its kind, label in small letters, what tells it from like ones in its
+    collection, and that collection."""
+
+    kind: str
+    label: str
+    unique: str
+    collection: str
 
 
 class _Named(NamedTuple):
@@ -30,12 +37,12 @@ class _Named(NamedTuple):
 
 
 class NamedNodes:
-    """Those of one view, its catalogue, and what people added; of one collection."""
+    """Those of one view, its catalogue, and what people added; of one collection, or with None of all."""
 
-    def __init__(self, view: GraphView, catalogue: EntityCatalogue, edits: CollectionEdits, collection: str) -> None:
+    def __init__(self, view: GraphView, catalogue: EntityCatalogue, curation: Curation, collection: str | None) -> None:
         self._view = view
         self._catalogue = catalogue
-        self._edits = edits
+        self._edits = dict(curation.by_collection) if collection is None else {collection: curation.of(collection)}
         self._collection = collection
 
     def page(
@@ -49,14 +56,14 @@ class NamedNodes:
         more = len(page) > limit
         return [each.node for each in page[:limit]], page[limit - 1].place if more else None
 
-    def called(self, name: str) -> GraphNode | None:
-        """The hand-made node or the document of this label or title, in any case; the first of several."""
+    def called(self, name: str) -> dict[str, GraphNode]:
+        """{collection: the hand-made node or the document there of this label or title}, in any case; the first of
+        several."""
         wanted = name.strip().casefold()
-        found = (
+        found = [
             each for each in self._all(("hand_made", "document"), name, None) if each.node.label.casefold() == wanted
-        )
-        first = min(found, key=lambda each: each.place, default=None)
-        return None if first is None else first.node
+        ]
+        return {each.place.collection: each.node for each in sorted(found, key=lambda each: each.place, reverse=True)}
 
     def _all(self, kinds: Collection[ListedKind], prefix: str, node_type: str | None) -> Iterator[_Named]:
         if "hand_made" in kinds:
@@ -69,17 +76,18 @@ class NamedNodes:
 
     def _hand_made(self, prefix: str, node_type: str | None) -> Iterator[_Named]:
         wanted = prefix.casefold()
-        for identifier, placed in self._edits.nodes.items():
-            label, of_type = placed.edit.label, placed.edit.type
-            begins = identifier.casefold().startswith(wanted) or f" {label.casefold()}".find(f" {wanted}") >= 0
-            if begins and node_type in (None, of_type):
-                yield self._named("hand_made", identifier, label, identifier, of_type)
+        for collection, edits in self._edits.items():
+            for identifier, placed in edits.nodes.items():
+                label, of_type = placed.edit.label, placed.edit.type
+                begins = identifier.casefold().startswith(wanted) or f" {label.casefold()}".find(f" {wanted}") >= 0
+                if begins and node_type in (None, of_type):
+                    yield _named(collection, "hand_made", identifier, label, identifier, of_type)
 
     def _entities(self, prefix: str, node_type: str | None) -> Iterator[_Named]:
         rows = self._catalogue.rows(collection=self._collection, prefix=prefix, entity_type=node_type)
         for row in rows.tolist():
             entity = self._catalogue[row]
-            yield self._named("entity", entity.id, entity.label, entity.name, entity.type)
+            yield _named(entity.collection, "entity", entity.id, entity.label, entity.name, entity.type)
 
     def _documents(self, part: ViewSegment, prefix: str) -> Iterator[_Named]:
         segment = part.segment
@@ -89,23 +97,25 @@ class NamedNodes:
                 _begins(segment.titles.array, prefix, words=True) | _begins(segment.document_ids.array, prefix)
             )
         for row in np.flatnonzero(keep).tolist():
-            if segment.collections[row] == self._collection:
-                key = DocumentKey(self._collection, segment.document_ids[row])
-                yield self._named("document", str(key), segment.titles[row], key.document_id, None, key.document_id)
+            collection = segment.collections[row]
+            if self._collection in (None, collection):
+                key = DocumentKey(collection, segment.document_ids[row])
+                title = segment.titles[row]
+                yield _named(collection, "document", str(key), title, key.document_id, None, key.document_id)
 
-    def _named(
-        self,
-        kind: ListedKind,
-        identifier: str,
-        label: str,
-        unique: str,
-        of_type: str | None,
-        document: str | None = None,
-    ) -> _Named:
-        node = GraphNode(
-            id=identifier, kind=kind, label=label, collection=self._collection, document_id=document, type=of_type
-        )
-        return _Named((str(LISTED_KINDS.index(kind)), label.casefold()[:MAX_LABEL_CHARACTERS], unique), node)
+
+def _named(
+    collection: str,
+    kind: ListedKind,
+    identifier: str,
+    label: str,
+    unique: str,
+    of_type: str | None,
+    document: str | None = None,
+) -> _Named:
+    node = GraphNode(id=identifier, kind=kind, label=label, collection=collection, document_id=document, type=of_type)
+    place = Place(str(LISTED_KINDS.index(kind)), label.casefold()[:MAX_LABEL_CHARACTERS], unique, collection)
+    return _Named(place, node)
 
 
 def _begins(texts: pa.Array, prefix: str, *, words: bool = False) -> NDArray[np.bool_]:

@@ -32,7 +32,7 @@ from schemas.events import (
     media_type_in,
     upsert_from_envelope,
 )
-from schemas.ids import DocumentKey, Position
+from schemas.ids import DEFAULT_COLLECTION, DocumentKey, Position
 from schemas.settings import KafkaSettings, LimitSettings
 from schemas.tracing import TRACEPARENT
 from schemas.versioning import fold
@@ -216,7 +216,7 @@ def from_form(form: FormData, limits: LimitSettings) -> Iterator[ParsedMember]:
         document_id = fields.get("id") or file.filename or ""
         content_type = media_type_of(file.filename or "") or file.content_type or "application/octet-stream"
         try:
-            key = document_key(fields.get("collection", "default"), document_id)
+            key = document_key(fields.get("collection", DEFAULT_COLLECTION), document_id)
             event = from_raw(
                 key,
                 file.file.read(limits.max_document_bytes + 1),

@@ -15,7 +15,7 @@ from query_api.index.communities import CommunityView, Place
 from query_api.index.graph.identifiers import key_of
 from query_api.index.graph.view import GraphView
 from query_api.index.snapshot import Snapshot
-from query_api.routes.parameters import ServiceOf
+from query_api.routes.parameters import AllCollections, ServiceOf
 from schemas.choices import CommunityLevel
 from schemas.clock import rfc3339
 from schemas.communities import CommunityDetail, CommunityMember, CommunityPage, CommunitySummary
@@ -32,7 +32,7 @@ NONE_YET = (
 @router.get("/v1/communities", summary="List communities of entities")
 async def list_communities(
     service: ServiceOf,
-    collection: Annotated[str | None, Query(max_length=128, description="Only this one; all when left out.")] = None,
+    collection: AllCollections = None,
     level: Annotated[CommunityLevel | None, Query(description="Only this level; all three when left out.")] = None,
     q: Annotated[
         str | None, Query(max_length=200, description="Only those with these words in the title or in members' names.")

@@ -13,11 +13,12 @@ from query_api.errors import ApiProblem, explained, log_unavailable, problem_res
 from query_api.ingest import intake
 from query_api.ingest.intake import Batch, Refusal, build_batch
 from query_api.ingest.producer import BrokerUnavailable, OutgoingRecord, RecordRefused
-from query_api.routes.parameters import Collection, DocumentId, ServiceOf
+from query_api.routes.collection_choice import choose, holding_document
+from query_api.routes.parameters import COLLECTION, DocumentCollection, DocumentId, ServiceOf
 from query_api.settings import ServiceSettings
-from schemas.api import AcceptedMember, BatchAccepted, DocumentAccepted, WriteAccepted
+from schemas.api import AcceptedMember, BatchAccepted, DocumentAccepted, WriteAccepted, name_collections
 from schemas.events import DocumentDelete, DocumentEvent
-from schemas.ids import DocumentKey, Position
+from schemas.ids import DEFAULT_COLLECTION, DocumentKey, Position
 from schemas.receipts import format_token
 from schemas.tracing import TRACEPARENT, well_formed
 from schemas.unknown_fields import name_unknown
@@ -61,7 +62,9 @@ async def publish_documents(
     request: Request,
     service: ServiceOf,
     document_id: Annotated[str | None, Query(alias="id", description="For a raw body: the document's id.")] = None,
-    collection: Annotated[str, Query(max_length=128, description="For a raw body: its collection.")] = "default",
+    collection: Annotated[
+        str, Query(max_length=128, description="For a raw body: its collection.")
+    ] = DEFAULT_COLLECTION,
     title: str | None = None,
     uri: str | None = None,
     version: Annotated[int | None, Query(ge=0, lt=2**63)] = None,
@@ -106,7 +109,7 @@ async def put_document(
     request: Request,
     document_id: DocumentId,
     service: ServiceOf,
-    collection: Collection = "default",
+    collection: DocumentCollection = DEFAULT_COLLECTION,
     title: str | None = None,
     uri: str | None = None,
     version: Annotated[int | None, Query(ge=0, lt=2**63)] = None,
@@ -136,12 +139,40 @@ async def put_document(
     responses=problem_responses(404),
 )
 async def delete_document(
-    request: Request, document_id: DocumentId, service: ServiceOf, collection: Collection = "default"
+    request: Request,
+    document_id: DocumentId,
+    service: ServiceOf,
+    collection: Annotated[
+        str | None,
+        Query(
+            max_length=128,
+            description="The collection the document is in; `default` when left out, unless only others hold it.",
+            json_schema_extra=COLLECTION,
+        ),
+    ] = None,
 ) -> Response:
-    """Deleting what is not there is no error: the log may still hold it on its way."""
-    event = DocumentDelete(key=intake.document_key(collection, document_id))
+    """Deleting what is not there is not an error: the log may still hold it on its way. Without `collection`, a
+    document that only other collections hold is not deleted there: 422 with those to choose from."""
+    named = intake.document_key(DEFAULT_COLLECTION if collection is None else collection, document_id)
+    if collection is None:
+        _refuse_other_collections(service, named)
+    event = DocumentDelete(key=named)
     token = await publish_document(service, intake.record_of(event, service.settings.kafka, _trace(request)))
     return _accepted(WriteAccepted(token=token))
+
+
+def _refuse_other_collections(service: Service, key: DocumentKey) -> None:
+    """Raises ApiProblem 422 where only other collections hold a document of this id."""
+    snapshot = service.snapshots.current
+    if snapshot is None:
+        return
+    holding = holding_document(snapshot, None, key.document_id)
+    if holding and key.collection not in holding:
+        raise choose(
+            f"The collection {key.collection!r} holds no document {key.document_id[:200]!r}, but "
+            f"{name_collections(holding)} {'does' if len(holding) == 1 else 'do'}, so nothing was deleted",
+            [*holding, key.collection],
+        )
 
 
 def _media_type(request: Request) -> str:

@@ -5,6 +5,7 @@ An id may hold slashes. In a path they may stand as they are (`/v1/documents/gui
 reached with its slash percent-encoded (`/v1/documents/reports%2Fstatus`).
 """
 
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 from fastapi import APIRouter, Header, Query, Request, Response
@@ -16,7 +17,8 @@ from query_api.dead_letters.open_letters import KnownLetter
 from query_api.errors import ApiProblem, explained, problem_responses
 from query_api.index.document_status import document_status
 from query_api.ingest import intake
-from query_api.routes.parameters import Collection, DocumentId, ServiceOf
+from query_api.routes.collection_choice import holding_document, only_collection, searched, where
+from query_api.routes.parameters import AllCollections, DocumentId, OneCollection, ServiceOf
 from query_api.sse.events import FINAL, document_status_frames, document_stream_id, last_stage
 from query_api.sse.stream import accepts_events
 from schemas.api import (
@@ -30,9 +32,9 @@ from schemas.api import (
 )
 from schemas.clock import rfc3339
 from schemas.frames import EVENT_STREAM
-from schemas.ids import DocumentKey
+from schemas.ids import DEFAULT_COLLECTION, DocumentKey
 from schemas.limits import MAX_LINK_CHARACTERS, MAX_LINKS, MAX_TITLE_CHARACTERS, MAX_URI_CHARACTERS
-from schemas.receipts import TOKEN_PATTERN
+from schemas.receipts import TOKEN_PATTERN, Receipt
 from schemas.refusals import explanation, explanation_fields
 
 if TYPE_CHECKING:
@@ -63,12 +65,20 @@ data: {"id": "notes/today.md", "status": "indexed", "searchable": true, "in_grap
 @router.get("/v1/documents", summary="List documents")
 async def list_documents(
     service: ServiceOf,
-    collection: Annotated[str | None, Query(max_length=128, description="Only this one; all when left out.")] = None,
+    collection: AllCollections = None,
+    document_id: Annotated[
+        str | None, Query(alias="id", max_length=2_048, description="Only documents of this id.")
+    ] = None,
     cursor: Annotated[str | None, Query(max_length=8192, description="The `next_cursor` of the page before.")] = None,
     limit: Annotated[int, Query(ge=1, le=1_000)] = 100,
 ) -> DocumentPage:
     """Live documents in the order of collection and id."""
-    tables = service.snapshot().text
+    snapshot = service.snapshot()
+    tables = snapshot.text
+    if document_id is not None:
+        keys = [DocumentKey(each, document_id) for each in holding_document(snapshot, collection, document_id)]
+        found = await service.read(lambda: tables.documents(keys))
+        return DocumentPage(documents=[DocumentSummary(**_summary(service, row)) for row in found.values()])
     try:
         rows, following = await service.read(lambda: tables.list_documents(collection, cursor, limit))
     except MalformedCursor as error:
@@ -90,7 +100,7 @@ async def get_document(
     request: Request,
     document_id: DocumentId,
     service: ServiceOf,
-    collection: Collection = "default",
+    collection: OneCollection = None,
     position: Annotated[
         str | None,
         Query(
@@ -111,9 +121,9 @@ async def get_document(
     raw_path: bytes = request.scope.get("raw_path") or request.url.path.encode()
     raw_path = raw_path.partition(b"?")[0]
     if not (raw_path.endswith(STATUS_SUFFIX) and document_id.endswith("/status")):
-        return await _detail(service, intake.document_key(collection, document_id))
-    key = intake.document_key(collection, document_id.removesuffix("/status"))
+        return await _detail(service, collection, document_id)
     asked = service.positions_of(position) if position else {}
+    key = await _written(service, collection, document_id.removesuffix("/status"), asked)
     if accepts_events(request.headers.get("accept")):
         return await _follow(service, key, position, asked, last_event_id)
     return await _status(service, key, asked)
@@ -142,11 +152,17 @@ async def list_formats(service: ServiceOf) -> list[FormatInfo]:
     ]
 
 
-async def _detail(service: Service, key: DocumentKey) -> DocumentDetail:
-    tables = service.snapshot().text
+async def _detail(service: Service, collection: str | None, document_id: str) -> DocumentDetail:
+    snapshot = service.snapshot()
+    looked_in = searched(collection, snapshot)
+    keys = [intake.document_key(each, document_id) for each in looked_in or [DEFAULT_COLLECTION]]
+    found = only_collection(holding_document(snapshot, collection, document_id), f"A document {document_id[:200]!r}")
+    if found is None:
+        raise _no_document(service, keys, where(looked_in))
+    key, tables = DocumentKey(found, document_id), snapshot.text
     row = (await service.read(lambda: tables.documents([key]))).get(key)
     if row is None or not row.live:
-        raise _no_document(service, key)
+        raise _no_document(service, [key], where([found]))
     stored = tables.positions[row.partition]
     snapshot = await service.reach({row.partition: stored.offset}, GRAPH_WAIT_SECONDS, graph=True)
     document = snapshot.graph.document(key)
@@ -168,10 +184,35 @@ async def _detail(service: Service, key: DocumentKey) -> DocumentDetail:
     )
 
 
-def _no_document(service: Service, key: DocumentKey) -> ApiProblem:
+async def _written(service: Service, collection: str | None, document_id: str, asked: dict[int, int]) -> DocumentKey:
+    """The document whose status is asked for. Without a collection, the only one of this id of which a record is known,
+    at or after the `asked` positions; else that of DEFAULT_COLLECTION, where a write without a collection goes. Live
+    documents come before deleted ones. Raises ApiProblem 422 for several."""
+    if collection is not None:
+        return intake.document_key(collection, document_id)
+    snapshot = service.snapshot()
+    keys = [intake.document_key(each, document_id) for each in sorted({*searched(None, snapshot), DEFAULT_COLLECTION})]
+    rows = await service.read(lambda: snapshot.text.documents(keys))
+
+    def is_known(key: DocumentKey) -> bool:
+        records = (rows.get(key), service.snapshots.receipts.newest(str(key)))
+        return any(each is not None and _is_at_or_after(each, asked) for each in records)
+
+    live = [] if asked else holding_document(snapshot, None, document_id)
+    known = live or [key.collection for key in keys if is_known(key)]
+    found = only_collection(known, f"A document {document_id[:200]!r}")
+    return DocumentKey(found or DEFAULT_COLLECTION, document_id)
+
+
+def _is_at_or_after(record: "DocumentRow | Receipt", asked: Mapping[int, int]) -> bool:
+    return not asked or record.offset >= asked.get(record.partition, record.offset + 1)
+
+
+def _no_document(service: Service, keys: Sequence[DocumentKey], where_looked: str) -> ApiProblem:
     """With the dead letter of its record, where it was refused."""
-    missing = f"The collection {key.collection!r} holds no document {key.document_id[:200]!r}"
-    letter = service.recent_dead_letters.letters.open_named(key)
+    missing = f"There is no document {keys[0].document_id[:200]!r} {where_looked}"
+    letters = (service.recent_dead_letters.letters.open_named(key) for key in keys)
+    letter = next((each for each in letters if each is not None), None)
     if letter is None:
         return ApiProblem(404, "No such document", f"{missing}; if it was just written, its /status tells.")
     return ApiProblem(

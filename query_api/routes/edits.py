@@ -4,15 +4,16 @@ import base64
 import binascii
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping
-from typing import Annotated, NamedTuple, TypeVar
+from typing import Annotated, Any, NamedTuple, TypeVar
 
+import msgspec
 from fastapi import Query
 
 from query_api.context import Service
 from query_api.errors import ApiProblem, log_unavailable
-from query_api.index.curation import CollectionEdits, Curation, Placed
+from query_api.index.curation import FIELDS, CollectionEdits, Curation, Placed
+from query_api.routes.collection_choice import only_collection, where
 from query_api.routes.collections import checked_key, publish
-from query_api.routes.parameters import COLLECTION
 from schemas.curation import encode_choice
 from schemas.edits_api import HandMadeNode
 from schemas.errors import MalformedToken
@@ -20,12 +21,10 @@ from schemas.graph_edits import AnyEdit, EditKind, NodeEdit, edit_key
 from schemas.ids import Position, parse_positions
 
 OWN_WRITE_SECONDS = 5.0
+NOT_A_CURSOR = "Not a cursor of this list: omit it to start from the first page."
 
 T = TypeVar("T")
 
-EditsCollection = Annotated[
-    str, Query(max_length=128, description="The collection of the graph.", json_schema_extra=COLLECTION)
-]
 After = Annotated[
     str | None,
     Query(
@@ -37,13 +36,6 @@ After = Annotated[
 WaitSeconds = Annotated[float, Query(ge=0, le=60, description="How long to wait for `after`.")]
 Cursor = Annotated[str | None, Query(max_length=8_192, description="The `next_cursor` of the page before.")]
 Limit = Annotated[int, Query(ge=1, le=1_000)]
-
-
-async def current_edits(
-    service: Service, collection: str, after: str | None = None, wait_seconds: float | None = None
-) -> CollectionEdits:
-    """What people say about a collection's graph: `current_curation` of one."""
-    return (await current_curation(service, after, wait_seconds)).of(collection)
 
 
 async def current_curation(service: Service, after: str | None = None, wait_seconds: float | None = None) -> Curation:
@@ -86,21 +78,45 @@ def hand_made_node(collection: str, identifier: str, placed: Placed[NodeEdit]) -
     return HandMadeNode(id=identifier, collection=collection, position=position, **dict(placed.edit))
 
 
+class MadeId(NamedTuple):
+    """The id that people gave something, and the collection it is in."""
+
+    id: str
+    collection: str
+
+
 class Page(NamedTuple):
     """The ids of a page, the cursor of the next, and how many ids all pages have."""
 
-    ids: list[str]
+    ids: list[MadeId]
     next_cursor: str | None
     total: int
 
 
-def page_of(ids: Iterable[str], cursor: str | None, limit: int) -> Page:
+def edits_of(curation: Curation, collection: str | None) -> Mapping[str, CollectionEdits]:
+    """What people say, by collection: in the one that is named, else in all."""
+    return curation.by_collection if collection is None else {collection: curation.of(collection)}
+
+
+def page_of(ids: Iterable[MadeId], cursor: str | None, limit: int) -> Page:
     """The ids after the cursor's, ascending. Raises ApiProblem 400."""
-    after = "" if cursor is None else decode_cursor(cursor)
+    after = MadeId("", "") if cursor is None else decode_place(cursor, MadeId)
     found = sorted(ids)
     following = found[bisect_right(found, after) :]
     more = len(following) > limit
-    return Page(following[:limit], encode_cursor(following[limit - 1]) if more else None, len(found))
+    return Page(following[:limit], encode_place(following[limit - 1]) if more else None, len(found))
+
+
+def encode_place(place: object) -> str:
+    return encode_cursor(msgspec.json.encode(place).decode())
+
+
+def decode_place(cursor: str, of: type[T]) -> T:
+    """Raises ApiProblem 400."""
+    try:
+        return msgspec.json.decode(decode_cursor(cursor), type=of)
+    except msgspec.DecodeError as error:
+        raise ApiProblem(400, "Malformed cursor", NOT_A_CURSOR) from error
 
 
 def encode_cursor(identifier: str) -> str:
@@ -111,18 +127,29 @@ def decode_cursor(cursor: str) -> str:
     try:
         return base64.b64decode(cursor + "=" * (-len(cursor) % 4), altchars=b"-_", validate=True).decode()
     except (binascii.Error, UnicodeDecodeError, ValueError) as error:
-        raise ApiProblem(
-            400, "Malformed cursor", "Not a cursor of this list: omit it to start from the first page."
-        ) from error
+        raise ApiProblem(400, "Malformed cursor", NOT_A_CURSOR) from error
 
 
-def require(found: Mapping[str, T], identifier: str, what: str, collection: str) -> T:
-    """Raises ApiProblem 404."""
-    if identifier not in found:
-        raise ApiProblem(
-            404, "Not found", f"There is no {what} {identifier[:80]!r} in the collection {collection[:128]!r}."
-        )
-    return found[identifier]
+def holding_edit(curation: Curation, collection: str | None, kind: EditKind, identifier: str) -> str | None:
+    """The collection of those to be looked in where people made a node or an edge of this id; None for none. Raises
+    ApiProblem 422 for several."""
+    found = [name for name, edits in edits_of(curation, collection).items() if identifier in made(edits, kind)]
+    return only_collection(found, f"A hand-made {kind} {identifier[:80]!r}")
+
+
+def require_edit(curation: Curation, collection: str | None, kind: EditKind, identifier: str) -> str:
+    """As `holding_edit`. Raises ApiProblem 404 for none."""
+    found = holding_edit(curation, collection, kind, identifier)
+    if found is None:
+        looked_in = sorted(edits_of(curation, collection))
+        raise ApiProblem(404, "Not found", f"There is no hand-made {kind} {identifier[:80]!r} {where(looked_in)}.")
+    return found
+
+
+def made(edits: CollectionEdits, kind: EditKind) -> Mapping[str, Placed[Any]]:
+    """What people made of this kind, by id."""
+    found: Mapping[str, Placed[Any]] = getattr(edits, FIELDS[kind])
+    return found
 
 
 def check_id(identifier: str, kind: EditKind, *, fits: bool) -> None:

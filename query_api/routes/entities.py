@@ -3,6 +3,7 @@
 import base64
 import binascii
 import time
+from collections.abc import Sequence
 from typing import Annotated
 
 import msgspec
@@ -24,9 +25,10 @@ from query_api.index.graph.explorer import Explorer, NodeRef
 from query_api.index.graph.identifiers import key_of
 from query_api.index.snapshot import Snapshot
 from query_api.index.text.segments import Scope
+from query_api.routes.collection_choice import only, searched, where
 from query_api.routes.edits import Cursor, current_curation
 from query_api.routes.graph import explorer_of
-from query_api.routes.parameters import COLLECTION, ServiceOf, Since, first_ms
+from query_api.routes.parameters import AllCollections, OneCollection, ServiceOf, Since, first_ms
 from schemas.clock import SINCE_PATTERN
 from schemas.entities import EntityDetail, EntityPage, EntityPaths, NodePaths, StatementSample
 from schemas.receipts import TOKEN_PATTERN
@@ -34,13 +36,12 @@ from schemas.receipts import TOKEN_PATTERN
 router = APIRouter(tags=["entities"])
 
 NODE_IS = (
-    "An entity's id, or in `collection` one of its names; else any node: a hand-made node's id or label, a chunk's "
+    "An entity's id, or one of its names; else any node: a hand-made node's id or label, a chunk's "
     "id, a document's key, id or title."
 )
 
-InCollection = Annotated[
-    str, Query(max_length=128, description="Where a name is looked up.", json_schema_extra=COLLECTION)
-]
+BOTH_ENDS = "A pair of such nodes"
+
 AfterToken = Annotated[
     str | None,
     Query(
@@ -85,9 +86,7 @@ async def list_entities(
         str, Query(max_length=2_000, description="Entities that passages near to this in meaning speak of.")
     ] = "",
     entity_type: Annotated[str | None, Query(alias="type", max_length=64, examples=["person"])] = None,
-    collection: Annotated[
-        str | None, Query(max_length=128, description="All collections when left out.", json_schema_extra=COLLECTION)
-    ] = None,
+    collection: AllCollections = None,
     sample: Annotated[
         int | None, Query(ge=0, lt=2**32, description="Any of them at random, by this seed, to be judged by people.")
     ] = None,
@@ -126,7 +125,7 @@ async def list_entities(
 async def get_entity(
     entity_id: str,
     service: ServiceOf,
-    collection: InCollection = "default",
+    collection: OneCollection = None,
     limit: Annotated[int, Query(ge=1, le=500, description="Of each kind of thing that is told of it.")] = 25,
     since: Since = None,
     as_of: AsOf = None,
@@ -141,15 +140,15 @@ async def get_entity(
 
     def read() -> EntityDetail:
         if moment is None:
-            entity = _require(catalogue, entity_id, collection)
+            entity = _require(catalogue, entity_id, searched(collection, snapshot))
             before = None if from_ms is None else _at_or_none(service, snapshot, Moment(at_ms=from_ms))
             earlier = None if before is None else _earlier_describer(snapshot, before, catalogue)
             return _describer(snapshot, catalogue).describe(entity, limit, from_ms, earlier)
         graph = _at(service, snapshot, moment)
         then = graph.catalogues.of(graph.view, snapshot.curation)
-        detail = _earlier_describer(snapshot, graph, then).describe(
-            _require(then, entity_id, collection), limit, from_ms
-        )
+        looked_in = graph.view.collections() if collection is None else [collection]
+        entity = _require(then, entity_id, looked_in)
+        detail = _earlier_describer(snapshot, graph, then).describe(entity, limit, from_ms)
         return detail.model_copy(update={"as_of": graph.made_at})
 
     return await service.read(read)
@@ -158,9 +157,7 @@ async def get_entity(
 @router.get("/v1/statements", summary="Statements at random", responses=problem_responses(400, 409, 410, 503))
 async def get_statements(
     service: ServiceOf,
-    collection: Annotated[
-        str | None, Query(max_length=128, description="All collections when left out.", json_schema_extra=COLLECTION)
-    ] = None,
+    collection: AllCollections = None,
     predicate: Annotated[
         str | None, Query(max_length=200, description="Only with this one.", examples=["is_a"])
     ] = None,
@@ -193,7 +190,7 @@ async def get_paths(
     service: ServiceOf,
     source: Annotated[str, Query(alias="from", min_length=1, max_length=2_200, description=NODE_IS)],
     target: Annotated[str, Query(alias="to", min_length=1, max_length=2_200, description=NODE_IS)],
-    collection: InCollection = "default",
+    collection: OneCollection = None,
     max_steps: Annotated[int, Query(ge=1, le=6)] = 4,
     limit: Annotated[int, Query(ge=1, le=20, description="Paths, at most.")] = 3,
     after: AfterToken = None,
@@ -206,13 +203,18 @@ async def get_paths(
     snapshot, catalogue = await _catalogue(service, after, after_edit, wait_seconds)
 
     def read() -> EntityPaths | NodePaths:
-        start, end = (catalogue.find(each, collection) for each in (source, target))
-        if start is None or end is None:
+        looked_in = searched(collection, snapshot)
+        found_in = (tuple(catalogue.find(each, name) for each in (source, target)) for name in looked_in)
+        pairs = {(start, end): start.collection for start, end in found_in if start is not None and end is not None}
+        pair = only(pairs, BOTH_ENDS)
+        if pair is None:
             current = snapshot if after_edit is None else service.snapshot()
             return _node_paths(current, catalogue, collection, (source, target), max_steps, limit)
+        start, end = pair
         describer = _describer(snapshot, catalogue)
         found = PathFinder(snapshot.graph, catalogue, describer).paths(start, end, max_steps, limit)
         return EntityPaths(
+            collection=start.collection,
             source=summary(start),
             target=summary(end),
             paths=found.paths,
@@ -226,18 +228,32 @@ async def get_paths(
 def _node_paths(
     snapshot: Snapshot,
     catalogue: EntityCatalogue,
-    collection: str,
+    collection: str | None,
     ends: tuple[str, str],
     max_steps: int,
     limit: int,
 ) -> NodePaths:
-    """Raises ApiProblem 404 for an end that is not there."""
-    explorer = explorer_of(snapshot, catalogue)
-    named = NamedNodes(snapshot.graph, catalogue, snapshot.curation.of(collection), collection)
-    start, end = (_end(explorer, catalogue, named, each, collection) for each in ends)
+    """Raises ApiProblem: 404 for an end that is not there, 422 for ends that are in several collections."""
+    explorer, looked_in = explorer_of(snapshot, catalogue), searched(collection, snapshot)
+    named = NamedNodes(snapshot.graph, catalogue, snapshot.curation, collection)
+    sources, targets = (_ends(explorer, catalogue, named, each, looked_in) for each in ends)
+    pairs = {
+        (sources[each], targets[each]): explorer.collection_of(sources[each])
+        for each in looked_in
+        if each in sources and each in targets
+    }
+    pair = only(pairs, BOTH_ENDS)
+    if pair is None:
+        raise ApiProblem(
+            404,
+            "No such node",
+            f"No collection holds both ends; each is {where(looked_in)}.",
+        )
+    start, end = pair
     found = node_paths(explorer, start, end, max_steps, limit)
     shown = explorer.nodes([start, end])
     return NodePaths(
+        collection=explorer.collection_of(start),
         source=reference(shown[start]),
         target=reference(shown[end]),
         paths=found.paths,
@@ -246,19 +262,24 @@ def _node_paths(
     )
 
 
-def _end(
-    explorer: Explorer, catalogue: EntityCatalogue, named: NamedNodes, identifier: str, collection: str
-) -> NodeRef:
-    entity = catalogue.find(identifier, collection)
-    found = explorer.find(identifier if entity is None else entity.id, collection)
-    is_term = entity is None and (found is None or found.kind == "entity")  # a title is one, that nobody mentions
-    if is_term and (called := named.called(identifier)) is not None:
-        found = explorer.find(called.id, collection)
-    if found is None:
+def _ends(
+    explorer: Explorer, catalogue: EntityCatalogue, named: NamedNodes, identifier: str, looked_in: Sequence[str]
+) -> dict[str, NodeRef]:
+    """{collection: the node of this id or name there}. Raises ApiProblem 404 where there is none."""
+    found, called = {}, named.called(identifier)
+    for each in looked_in:
+        entity = catalogue.find(identifier, each)
+        place = explorer.find(identifier if entity is None else entity.id, each)
+        is_term = entity is None and (place is None or place.kind == "entity")  # a title is one, that nobody mentions
+        if is_term and each in called:
+            place = explorer.find(called[each].id, each)
+        if place is not None:
+            found[each] = place
+    if not found:
         raise ApiProblem(
             404,
             "No such node",
-            f"The graph of the collection {collection[:128]!r} holds no entity and no other node {identifier[:80]!r}. "
+            f"The graph holds no entity and no other node {identifier[:80]!r} {where(looked_in)}. "
             "GET /v1/nodes?prefix= finds them by name.",
         )
     return found
@@ -317,16 +338,18 @@ def _earlier_describer(snapshot: Snapshot, graph: EarlierGraph, catalogue: Entit
     return EntityDescriber(graph.view, catalogue, snapshot.text.chunks, records, snapshot.curation)
 
 
-def _require(catalogue: EntityCatalogue, identifier: str, collection: str) -> Entity:
-    found = catalogue.find(identifier, collection)
-    if found is None:
+def _require(catalogue: EntityCatalogue, identifier: str, looked_in: Sequence[str]) -> Entity:
+    """Raises ApiProblem: 404 for none, 422 for several."""
+    entities = [found for each in looked_in if (found := catalogue.find(identifier, each)) is not None]
+    entity = only({each: each.collection for each in entities}, f"An entity {identifier[:80]!r}")
+    if entity is None:
         raise ApiProblem(
             404,
             "No such entity",
-            f"No live document of the collection {collection[:128]!r} mentions an entity {identifier[:80]!r}. "
+            f"No live document mentions an entity {identifier[:80]!r} {where(looked_in)}. "
             "GET /v1/entities?prefix= finds them by name.",
         )
-    return found
+    return entity
 
 
 def _by_meaning(

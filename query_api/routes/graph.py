@@ -15,8 +15,9 @@ from query_api.graph_export import GraphExport, graphml, json_lines
 from query_api.index.graph.explorer import Explorer, NodeRef
 from query_api.index.graph.identifiers import MISSING
 from query_api.index.snapshot import Snapshot
+from query_api.routes.collection_choice import needed, only, searched, where
 from query_api.routes.edits import After, WaitSeconds, current_curation, hand_made_node
-from query_api.routes.parameters import ServiceOf
+from query_api.routes.parameters import OneCollection, ServiceOf
 from schemas.api import ChunkDetail, NodeDetail, Subgraph
 from schemas.choices import EdgeKind
 from schemas.hits import HitSource
@@ -28,11 +29,10 @@ router = APIRouter()
 LABEL_CHARACTERS = 80
 EXPORT_TYPES = {"graphml": "application/graphml+xml", "jsonl": "application/x-ndjson"}
 NODE_IS = (
-    "a hand-made node's id in `collection`, a chunk's or entity's id, a document's key `<collection>/<id>`, "
-    "or in `collection` a document's id or an entity's name"
+    "a hand-made node's id, a chunk's or entity's id, a document's key `<collection>/<id>` or its id, or an entity's "
+    "name"
 )
 
-Collection = Annotated[str, Query(max_length=128, description="Where an id or a name alone is looked up.")]
 Kinds = Annotated[
     list[EdgeKind] | None,
     BeforeValidator(split_list),
@@ -82,13 +82,13 @@ async def get_chunk(chunk_id: str, service: ServiceOf) -> ChunkDetail:
 async def get_node(
     node_id: str,
     service: ServiceOf,
-    collection: Collection = "default",
+    collection: OneCollection = None,
     kinds: Kinds = None,
     limit: Annotated[int, Query(ge=1, le=1_000)] = 100,
     after: After = None,
     wait_seconds: WaitSeconds = 10.0,
 ) -> NodeDetail:
-    """The heaviest edges first. A hand-made node is found by its id in `collection`, before all others."""
+    """The heaviest edges first. A hand-made node is found by its id in its collection, before all others there."""
     if after is not None:
         await current_curation(service, after, wait_seconds)
     return await service.read(lambda: _look(service, node_id, collection, kinds, limit))
@@ -99,7 +99,7 @@ async def get_subgraph(
     service: ServiceOf,
     node: Annotated[str, Query(min_length=1, max_length=4096, description=f"Where to begin: {NODE_IS}.")],
     depth: Annotated[int, Query(ge=1, le=3, description="Edges from the first node, at most.")] = 1,
-    collection: Collection = "default",
+    collection: OneCollection = None,
     kinds: Kinds = None,
     limit: Annotated[int, Query(ge=1, le=5_000, description="Nodes, at most.")] = 200,
     outward: Annotated[bool, Query(description="Only edges in their direction: what links here stays out.")] = False,
@@ -127,18 +127,19 @@ async def get_subgraph(
 )
 async def export_graph(
     service: ServiceOf,
-    collection: Collection = "default",
+    collection: OneCollection = None,
     file_format: Annotated[Literal["graphml", "jsonl"], Query(alias="format")] = "graphml",
 ) -> StreamingResponse:
     """Documents, entities and hand-made nodes, then what joins them: mentions, facts, links, hand-made edges."""
     snapshot = service.snapshot()
+    exported = needed(collection, snapshot, None, "a file holds the graph of one")
 
     def prepare() -> GraphExport:
         catalogue = service.catalogues.of(snapshot.graph, snapshot.curation)
-        return GraphExport(snapshot.graph, catalogue, snapshot.curation, collection)
+        return GraphExport(snapshot.graph, catalogue, snapshot.curation, exported)
 
     export = await service.read(prepare)
-    if export.is_empty:
+    if export.is_empty and collection is not None:
         raise ApiProblem(404, "No such collection", f"The graph holds nothing of the collection {collection[:128]!r}.")
     parts = graphml(export) if file_format == "graphml" else json_lines(export)
     return StreamingResponse(parts, media_type=EXPORT_TYPES[file_format])
@@ -163,19 +164,22 @@ def _graph_of_chunk(service: Service, snapshot: Snapshot, chunk_id: str) -> dict
     return {"entities": entities, "statements": statements}
 
 
-def _look(service: Service, node_id: str, collection: str, kinds: list[EdgeKind] | None, limit: int) -> NodeDetail:
+def _look(
+    service: Service, node_id: str, collection: str | None, kinds: list[EdgeKind] | None, limit: int
+) -> NodeDetail:
     explorer, place = _found(service, node_id, collection)
     detail = explorer.around(place, frozenset(kinds) if kinds else None, limit)
     if place.kind == "hand_made":
-        made = service.snapshot().curation.of(collection).nodes.get(node_id)
-        detail.hand_made = None if made is None else hand_made_node(collection, node_id, made)
+        its_collection = explorer.collection_of(place)
+        made = service.snapshot().curation.of(its_collection).nodes.get(node_id)
+        detail.hand_made = None if made is None else hand_made_node(its_collection, node_id, made)
     return detail
 
 
 def _draw(
     service: Service,
     node_id: str,
-    collection: str,
+    collection: str | None,
     kinds: list[EdgeKind] | None,
     depth: int,
     limit: int,
@@ -186,12 +190,19 @@ def _draw(
     return explorer.subgraph(place, frozenset(kinds) if kinds else None, depth, limit, outward=outward)
 
 
-def _found(service: Service, node_id: str, collection: str) -> tuple[Explorer, NodeRef]:
+def _found(service: Service, node_id: str, collection: str | None) -> tuple[Explorer, NodeRef]:
+    """Raises ApiProblem: 404 for none, 422 for several."""
     snapshot = service.snapshot()
     explorer = explorer_of(snapshot, service.catalogues.of(snapshot.graph, snapshot.curation, may_be_older=True))
-    place = explorer.find(node_id, collection)
+    looked_in = searched(collection, snapshot)
+    places = [found for each in looked_in if (found := explorer.find(node_id, each)) is not None]
+    place = only({each: explorer.collection_of(each) for each in places}, f"A node {node_id[:80]!r}")
     if place is None:
-        raise ApiProblem(404, "No such node", f"The graph holds nothing named {node_id[:80]!r}. Give {NODE_IS}.")
+        raise ApiProblem(
+            404,
+            "No such node",
+            f"The graph holds nothing named {node_id[:80]!r} {where(looked_in)}. Give {NODE_IS}.",
+        )
     return explorer, place
 
 

@@ -8,35 +8,36 @@ is in `graph`, for extracted nodes too.
 from typing import Annotated, Any, Literal
 from uuid import uuid4
 
-import msgspec
 from fastapi import APIRouter, Path, Query
 from pydantic import BeforeValidator
 
 from query_api.context import Service
 from query_api.entities.nodes import LISTED_KINDS, ListedKind, NamedNodes, Place
 from query_api.errors import ApiProblem, problem_responses
-from query_api.index.curation import CollectionEdits, Curation, Placed
+from query_api.index.curation import Curation, Placed
 from query_api.index.graph.explorer import Explorer, NodeRef
 from query_api.ingest.intake import document_key, record_of
 from query_api.middleware import ModelRoute
+from query_api.routes.collection_choice import needed
 from query_api.routes.document_writes import publish_document
 from query_api.routes.edits import (
     After,
     Cursor,
-    EditsCollection,
     Limit,
+    MadeId,
     WaitSeconds,
     check_id,
     current_curation,
-    current_edits,
-    decode_cursor,
-    encode_cursor,
+    decode_place,
+    edits_of,
+    encode_place,
     hand_made_node,
+    holding_edit,
     page_of,
-    require,
+    require_edit,
     write,
 )
-from query_api.routes.parameters import ServiceOf
+from query_api.routes.parameters import AllCollections, OneCollection, ServiceOf
 from schemas.api import NamedNodePage
 from schemas.edits_api import EdgeCreation, EdgePage, EditAccepted, HandMadeEdge, NodeCreation, NodePage
 from schemas.events import DocumentDelete, DocumentUpsert
@@ -55,7 +56,7 @@ OF_ITS_KIND = {"document": "document", "chunk": "chunk"}
 @router.get("/v1/nodes", summary="List nodes by name", responses=problem_responses(400))
 async def list_nodes(
     service: ServiceOf,
-    collection: EditsCollection = "default",
+    collection: AllCollections = None,
     prefix: Annotated[
         str | None, Query(max_length=300, description="A word of the label, or an id, begins so, in any case.")
     ] = None,
@@ -77,39 +78,33 @@ async def list_nodes(
     order of their ids."""
     if prefix is not None or kind is not None:
         curation = await current_curation(service, after, wait_seconds)
-        place = None if cursor is None else _decode_place(cursor)
+        place = None if cursor is None else decode_place(cursor, Place)
 
         def read() -> NamedNodePage:
             named = named_nodes(service, curation, collection)
             nodes, last = named.page(kind or LISTED_KINDS, prefix or "", node_type, place, limit)
-            following = None if last is None else encode_cursor(msgspec.json.encode(last).decode())
+            following = None if last is None else encode_place(last)
             return NamedNodePage(nodes=nodes, next_cursor=following)
 
         return await service.read(read)
-    nodes = (await current_edits(service, collection, after, wait_seconds)).nodes
-    wanted = (name for name, node in nodes.items() if node_type is None or node.edit.type == node_type)
+    said = edits_of(await current_curation(service, after, wait_seconds), collection)
+    wanted = (
+        MadeId(identifier, name)
+        for name, edits in said.items()
+        for identifier, node in edits.nodes.items()
+        if node_type is None or node.edit.type == node_type
+    )
     page = page_of(wanted, cursor, limit)
     return NodePage(
-        nodes=[hand_made_node(collection, each, nodes[each]) for each in page.ids],
+        nodes=[hand_made_node(each.collection, each.id, said[each.collection].nodes[each.id]) for each in page.ids],
         next_cursor=page.next_cursor,
         total=page.total,
     )
 
 
-def named_nodes(service: Service, curation: Curation, collection: str) -> NamedNodes:
+def named_nodes(service: Service, curation: Curation, collection: str | None) -> NamedNodes:
     graph = service.snapshot().graph
-    return NamedNodes(graph, service.catalogues.of(graph, curation), curation.of(collection), collection)
-
-
-def _decode_place(cursor: str) -> Place:
-    """Raises ApiProblem 400."""
-    try:
-        place: Place = msgspec.json.decode(decode_cursor(cursor), type=Place)
-    except msgspec.DecodeError as error:
-        raise ApiProblem(
-            400, "Malformed cursor", "Not a cursor of this list: omit it to start from the first page."
-        ) from error
-    return place
+    return NamedNodes(graph, service.catalogues.of(graph, curation), curation, collection)
 
 
 @router.post("/v1/nodes", status_code=202, summary="Make a node", responses=problem_responses(409))
@@ -117,36 +112,38 @@ async def post_node(node: NodeCreation, service: ServiceOf) -> EditAccepted:
     """409 where a node has the id. Give one, so that sending it again makes no second."""
     identifier = _new_id(NODE, node.id)
     curation = await current_curation(service)
-    _refuse_existing(curation.of(node.collection).nodes, identifier, node.collection, NODE)
-    return await _put_node(service, curation, node.collection, identifier, _without_names(NodeEdit, node))
+    collection = _for_new(service, curation, node.collection)
+    _refuse_existing(curation.of(collection).nodes, identifier, collection, NODE)
+    return await _put_node(service, curation, collection, identifier, _without_names(NodeEdit, node))
 
 
 @router.put("/v1/nodes/{node_id}", status_code=202, summary="Change a node, or make it under this id")
-async def put_node(
-    node_id: Id, node: NodeEdit, service: ServiceOf, collection: EditsCollection = "default"
-) -> EditAccepted:
+async def put_node(node_id: Id, node: NodeEdit, service: ServiceOf, collection: OneCollection = None) -> EditAccepted:
     """Replaces all of it; what is left out is empty."""
     check_id(node_id, NODE, fits=is_id_of(NODE, node_id))
-    return await _put_node(service, await current_curation(service), collection, node_id, node)
+    curation = await current_curation(service)
+    chosen = holding_edit(curation, collection, NODE, node_id) or _for_new(service, curation, collection)
+    return await _put_node(service, curation, chosen, node_id, node)
 
 
 @router.delete(
     "/v1/nodes/{node_id}", status_code=202, summary="Delete a node that people made", responses=problem_responses(404)
 )
-async def delete_node(node_id: Id, service: ServiceOf, collection: EditsCollection = "default") -> EditAccepted:
+async def delete_node(node_id: Id, service: ServiceOf, collection: OneCollection = None) -> EditAccepted:
     """Its text is deleted too. Its edges stay, are not drawn, and come back with a node of this id. What was found in
     documents is deleted with them only."""
-    nodes = (await current_edits(service, collection)).nodes
-    before = require(nodes, node_id, "hand-made node", collection)
-    token = await _delete_text(service, collection, node_id) if is_visible(before.edit.text) else None
-    position = await write(service, collection, NODE, node_id, None)
-    return EditAccepted(id=node_id, collection=collection, position=position, token=token)
+    curation = await current_curation(service)
+    chosen = require_edit(curation, collection, NODE, node_id)
+    before = curation.of(chosen).nodes[node_id]
+    token = await _delete_text(service, chosen, node_id) if is_visible(before.edit.text) else None
+    position = await write(service, chosen, NODE, node_id, None)
+    return EditAccepted(id=node_id, collection=chosen, position=position, token=token)
 
 
 @router.get("/v1/edges", summary="List the edges that people made", responses=problem_responses(400))
 async def list_edges(
     service: ServiceOf,
-    collection: EditsCollection = "default",
+    collection: AllCollections = None,
     node: Annotated[str | None, Query(max_length=2_200, description="Only edges that leave or enter this id.")] = None,
     predicate: Annotated[str | None, Query(max_length=64, description="Only this predicate.")] = None,
     cursor: Cursor = None,
@@ -155,14 +152,18 @@ async def list_edges(
     wait_seconds: WaitSeconds = 10.0,
 ) -> EdgePage:
     """In the order of their ids."""
-    edits = await current_edits(service, collection, after, wait_seconds)
-    candidates = edits.edges if node is None else edits.edges_at.get(node, ())
+    curation = await current_curation(service, after, wait_seconds)
     page = page_of(
-        (each for each in candidates if predicate is None or edits.edges[each].edit.predicate == predicate),
+        (
+            MadeId(each, name)
+            for name, edits in edits_of(curation, collection).items()
+            for each in (edits.edges if node is None else edits.edges_at.get(node, ()))
+            if predicate is None or edits.edges[each].edit.predicate == predicate
+        ),
         cursor,
         limit,
     )
-    found = await service.read(lambda: _edges(service, collection, edits, page.ids))
+    found = await service.read(lambda: _edges(service, curation, page.ids))
     return EdgePage(edges=found, next_cursor=page.next_cursor, total=page.total)
 
 
@@ -171,40 +172,49 @@ async def post_edge(edge: EdgeCreation, service: ServiceOf) -> EditAccepted:
     """409 where an edge has the id; 422 where an end is not there."""
     identifier = _new_id(EDGE, edge.id)
     curation = await current_curation(service)
-    _refuse_existing(curation.of(edge.collection).edges, identifier, edge.collection, EDGE)
-    return await _put_edge(service, curation, edge.collection, identifier, _without_names(EdgeEdit, edge))
+    collection = _for_new(service, curation, edge.collection)
+    _refuse_existing(curation.of(collection).edges, identifier, collection, EDGE)
+    return await _put_edge(service, curation, collection, identifier, _without_names(EdgeEdit, edge))
 
 
 @router.get("/v1/edges/{edge_id}", summary="An edge that people made", responses=problem_responses(404))
 async def get_edge(
     edge_id: Id,
     service: ServiceOf,
-    collection: EditsCollection = "default",
+    collection: OneCollection = None,
     after: After = None,
     wait_seconds: WaitSeconds = 10.0,
 ) -> HandMadeEdge:
-    edits = await current_edits(service, collection, after, wait_seconds)
-    require(edits.edges, edge_id, "hand-made edge", collection)
-    (edge,) = await service.read(lambda: _edges(service, collection, edits, [edge_id]))
+    curation = await current_curation(service, after, wait_seconds)
+    chosen = require_edit(curation, collection, EDGE, edge_id)
+    (edge,) = await service.read(lambda: _edges(service, curation, [MadeId(edge_id, chosen)]))
     return edge
 
 
 @router.put("/v1/edges/{edge_id}", status_code=202, summary="Change an edge, or make it under this id")
-async def put_edge(
-    edge_id: Id, edge: EdgeEdit, service: ServiceOf, collection: EditsCollection = "default"
-) -> EditAccepted:
+async def put_edge(edge_id: Id, edge: EdgeEdit, service: ServiceOf, collection: OneCollection = None) -> EditAccepted:
     """Replaces all of it; 422 where an end is not there."""
     check_id(edge_id, EDGE, fits=is_id_of(EDGE, edge_id))
-    return await _put_edge(service, await current_curation(service), collection, edge_id, edge)
+    curation = await current_curation(service)
+    chosen = holding_edit(curation, collection, EDGE, edge_id) or _for_new(service, curation, collection)
+    return await _put_edge(service, curation, chosen, edge_id, edge)
 
 
 @router.delete(
     "/v1/edges/{edge_id}", status_code=202, summary="Delete an edge that people made", responses=problem_responses(404)
 )
-async def delete_edge(edge_id: Id, service: ServiceOf, collection: EditsCollection = "default") -> EditAccepted:
-    require((await current_edits(service, collection)).edges, edge_id, "hand-made edge", collection)
-    position = await write(service, collection, EDGE, edge_id, None)
-    return EditAccepted(id=edge_id, collection=collection, position=position)
+async def delete_edge(edge_id: Id, service: ServiceOf, collection: OneCollection = None) -> EditAccepted:
+    chosen = require_edit(await current_curation(service), collection, EDGE, edge_id)
+    position = await write(service, chosen, EDGE, edge_id, None)
+    return EditAccepted(id=edge_id, collection=chosen, position=position)
+
+
+def _for_new(service: Service, curation: Curation, collection: str | None) -> str:
+    """The collection of a new node or edge. Raises ApiProblem: 422 with those to choose from, 503 while they are not
+    known."""
+    if collection is not None:  # which needs no store
+        return collection
+    return needed(None, service.snapshot(), curation, "what is made belongs to one of them")
 
 
 async def _put_node(
@@ -287,9 +297,11 @@ def _type_of(explorer: Explorer, curation: Curation, collection: str, ref: NodeR
     return OF_ITS_KIND[ref.kind]
 
 
-def _edges(service: Service, collection: str, edits: CollectionEdits, ids: list[str]) -> list[HandMadeEdge]:
-    explorer = _explorer(service, Curation({collection: edits}))
-    return [_hand_made_edge(explorer, collection, each, edits.edges[each]) for each in ids]
+def _edges(service: Service, curation: Curation, ids: list[MadeId]) -> list[HandMadeEdge]:
+    explorer = _explorer(service, curation)
+    return [
+        _hand_made_edge(explorer, each.collection, each.id, curation.of(each.collection).edges[each.id]) for each in ids
+    ]
 
 
 def _hand_made_edge(explorer: Explorer, collection: str, identifier: str, placed: Placed[EdgeEdit]) -> HandMadeEdge:

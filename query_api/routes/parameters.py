@@ -24,7 +24,19 @@ ServiceOf = Annotated[Service, Depends(service_of)]
 COLLECTION = {"minLength": 1, "maxLength": 128, "pattern": r"^[^/\x00-\x1f\x7f]+$"}
 DOCUMENT_ID = {"minLength": 1, "maxLength": 2048, "pattern": r"^[^\x00-\x1f\x7f]+$"}
 
-Collection = Annotated[
+AllCollections = Annotated[
+    str | None,
+    Query(max_length=128, description="Only this collection; all when left out.", json_schema_extra=COLLECTION),
+]
+OneCollection = Annotated[
+    str | None,
+    Query(
+        max_length=128,
+        description="The collection; when left out, the only one that holds it, or 422 with those to choose from.",
+        json_schema_extra=COLLECTION,
+    ),
+]
+DocumentCollection = Annotated[
     str, Query(max_length=128, description="The collection the document is in.", json_schema_extra=COLLECTION)
 ]
 CollectionInPath = Annotated[str, Path(json_schema_extra=COLLECTION)]

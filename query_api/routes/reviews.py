@@ -3,14 +3,16 @@
 Each write is an event on the curation topic; the outcome of all of them is in `indexer.resolution.groups`.
 """
 
-import json
+import asyncio
+from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Annotated, Literal
 
 from fastapi import APIRouter, Path, Query, Request
 
 from query_api.context import Service
 from query_api.errors import ApiProblem, problem_responses
-from query_api.index.curation import CollectionEdits
+from query_api.index.curation import CollectionEdits, Curation
 from query_api.index.graph.identifiers import key_of
 from query_api.index.graph.view import GraphView
 from query_api.middleware import ModelRoute
@@ -24,23 +26,25 @@ from query_api.reviews import (
     decided_reviews,
     open_reviews,
 )
+from query_api.routes.collection_choice import only_collection, searched, where
 from query_api.routes.edits import (
     After,
     Cursor,
-    EditsCollection,
     Limit,
     WaitSeconds,
-    current_edits,
-    decode_cursor,
-    encode_cursor,
+    current_curation,
+    decode_place,
+    edits_of,
+    encode_place,
     write,
 )
-from query_api.routes.parameters import ServiceOf
+from query_api.routes.parameters import AllCollections, ServiceOf
 from schemas.choices import ReviewState
 from schemas.edits_api import (
     EditAccepted,
     EntityChange,
     MergeOrder,
+    Review,
     ReviewDecision,
     ReviewedEntity,
     ReviewPage,
@@ -68,7 +72,7 @@ State = Annotated[ReviewState | Literal["decided", "all"], Query(description="`d
 async def list_reviews(
     request: Request,
     service: ServiceOf,
-    collection: EditsCollection = "default",
+    collection: AllCollections = None,
     state: State = "open",
     min_score: Annotated[float, Query(ge=0, le=1, description="Open ones with a lower score are left out.")] = 0.0,
     cursor: Cursor = None,
@@ -77,28 +81,26 @@ async def list_reviews(
     wait_seconds: WaitSeconds = 10.0,
 ) -> ReviewPage:
     """Open ones first, the best score first; then what people decided, the newest first."""
-    edits = await current_edits(service, collection, after, wait_seconds)
-    beyond = None if cursor is None else _key_of_cursor(cursor)
+    curation = await current_curation(service, after, wait_seconds)
+    beyond = None if cursor is None else decode_place(cursor, ReviewKey)
     catalogue = await _catalogue(request, service)
-    found = []
+    found: list[tuple[ReviewKey, Review]] = []
     if state in {"open", "all"}:
-        candidates = await _candidates(request, catalogue, collection)
-        found += [
-            each
-            for each in open_reviews(candidates, catalogue, collection, edits)
-            if (each[1].score or 0.0) >= min_score
-        ]
+        looked_in = searched(collection, service.snapshot(), curation)
+        for name, candidates in (await _candidates(request, catalogue, looked_in)).items():
+            open_ones = open_reviews(candidates, catalogue, name, curation.of(name))
+            found += [each for each in open_ones if (each[1].score or 0.0) >= min_score]
     if state != "open":
-        names = await service.read(lambda: _names(service.snapshot().graph, edits))
-        found += [
-            each for each in decided_reviews(edits, names) if state in {"decided", "all"} or each[1].state == state
-        ]
+        for name, edits in edits_of(curation, collection).items():
+            names = await service.read(partial(_names, service.snapshot().graph, edits))
+            decided = decided_reviews(name, edits, names)
+            found += [each for each in decided if state in {"decided", "all"} or each[1].state == state]
     following = sorted((each for each in found if beyond is None or each[0] > beyond), key=lambda each: each[0])
     shown = following[:limit]
     more = len(following) > limit
     return ReviewPage(
         reviews=[review for _, review in shown],
-        next_cursor=_cursor_of(shown[-1][0]) if more and shown else None,
+        next_cursor=encode_place(shown[-1][0]) if more and shown else None,
         total=len(found),
     )
 
@@ -111,23 +113,12 @@ async def post_review(
 ) -> EditAccepted:
     """`accept` and `reject` replace what was decided about the pair before; `undo` takes back that, a merge, or a
     split."""
-    collection = decision.collection
-    edits = await current_edits(service, collection)
-    if review_id in edits.merges:
+    curation = await current_curation(service)
+    collection, entities = await _reviewed(request, service, curation, decision.collection, review_id)
+    if review_id in curation.of(collection).merges:
         if decision.decision != "undo":
             raise ApiProblem(422, "Invalid request", "A merge can only be taken back, with `undo`.")
         return _accepted(review_id, collection, await write(service, collection, MERGE, review_id, None))
-    decided = edits.decisions.get(review_id)
-    if decided is not None:
-        entities = decided.edit.entities
-    else:
-        candidates = await _candidates(request, await _catalogue(request, service), collection)
-        pair = candidates.find(review_id)
-        if pair is None:
-            raise ApiProblem(
-                404, "Not found", f"There is no review {review_id[:80]!r} in the collection {collection[:128]!r}."
-            )
-        entities = [pair.first, pair.second]
     if decision.decision == "undo":
         edit = None
     elif len(entities) < 2:
@@ -141,12 +132,14 @@ async def post_review(
 async def post_merge(order: MergeOrder, request: Request, service: ServiceOf) -> EditAccepted:
     """They are one from then on, until the merge is taken back by `undo` of the review that has the answered id. 422
     for one that is not there, or that would be merged with itself."""
-    edits = await current_edits(service, order.collection)
+    curation = await current_curation(service)
     catalogue = await _catalogue(request, service)
-    ids = [_require_entity(catalogue, each, order.collection) for each in order.entities]
+    looked_in = searched(order.collection, service.snapshot(), curation)
+    collection = _of_all(catalogue, order.entities, looked_in)
+    ids = [_id_of(each, collection) for each in order.entities]
     identifier = merge_id(ids)
-    heads = {found.id for each in ids if (found := catalogue.find(each, order.collection)) is not None}
-    if len(set(ids)) < len(ids) or (len(heads) < 2 and identifier not in edits.merges):
+    heads = {found.id for each in ids if (found := catalogue.find(each, collection)) is not None}
+    if len(set(ids)) < len(ids) or (len(heads) < 2 and identifier not in curation.of(collection).merges):
         raise ApiProblem(
             422,
             "Invalid request",
@@ -154,7 +147,7 @@ async def post_merge(order: MergeOrder, request: Request, service: ServiceOf) ->
             members={"reason": "one_entity"},
         )
     merge = MergeEdit(entities=ids, name=order.name, by=order.by)
-    return _accepted(identifier, order.collection, await write(service, order.collection, MERGE, identifier, merge))
+    return _accepted(identifier, collection, await write(service, collection, MERGE, identifier, merge))
 
 
 @router.put(
@@ -171,17 +164,14 @@ async def put_entity(
 ) -> EditAccepted:
     """Replaces what people wanted of it before; an empty change takes that back. A split name stands by itself until
     that is taken back, or it is merged again."""
-    collection = change.collection
-    edits = await current_edits(service, collection)
-    identifier = entity if COMPUTED_ID.fullmatch(entity) else entity_id(collection, normalise_name(entity))
-    if identifier not in edits.entities and decision_id([identifier]) not in edits.decisions:
-        catalogue = await _catalogue(request, service)
-        if _find(catalogue, identifier, collection) is None:
-            raise ApiProblem(
-                404,
-                "No such entity",
-                f"There is no entity {entity[:80]!r} in the collection {collection[:128]!r}: give its id, or its name.",
-            )
+    curation = await current_curation(service)
+    catalogue = await _catalogue(request, service)
+    looked_in = searched(change.collection, service.snapshot(), curation)
+    holding = [each for each in looked_in if _is_known(catalogue, curation.of(each), entity, each)]
+    collection = only_collection(holding, f"An entity {entity[:80]!r}")
+    if collection is None:
+        raise ApiProblem(404, "No such entity", _no_entity(entity, looked_in))
+    edits, identifier = curation.of(collection), _id_of(entity, collection)
     position = None
     split = decision_id([identifier])
     if change.split != (split in edits.decisions):
@@ -203,24 +193,71 @@ async def _catalogue(request: Request, service: Service) -> Catalogue:
     return await service.read(lambda: reviews.catalogue_of(snapshot))
 
 
-async def _candidates(request: Request, catalogue: Catalogue, collection: str) -> Candidates:
-    """Raises ApiProblem 503 while they are being looked for."""
+async def _candidates(request: Request, catalogue: Catalogue, collections: Sequence[str]) -> Mapping[str, Candidates]:
+    """Those of each collection. Raises ApiProblem 503 while they are being looked for."""
+    reviews = _reviews(request)
     try:
-        return await _reviews(request).candidates(catalogue, collection)
+        found = await asyncio.gather(*(reviews.candidates(catalogue, each) for each in collections))
+        return dict(zip(collections, found, strict=True))
     except NotComputed as error:
         raise ApiProblem(503, "Not yet computed", f"{error} Ask again.", retry_after_seconds=5) from error
 
 
-def _require_entity(catalogue: Catalogue, identifier: str, collection: str) -> str:
-    """The id of an entity that is named by it, or by a name. Raises ApiProblem 422."""
-    if _find(catalogue, identifier, collection) is None:
+async def _reviewed(
+    request: Request, service: Service, curation: Curation, collection: str | None, review_id: str
+) -> tuple[str, list[str]]:
+    """The collection of a review and its entities. Raises ApiProblem: 404 for none, 422 for several, 503 while
+    candidates are being looked for."""
+    said = {
+        name: edits.merges.get(review_id) or edits.decisions.get(review_id)
+        for name, edits in edits_of(curation, collection).items()
+    }
+    entities = {name: placed.edit.entities for name, placed in said.items() if placed is not None}
+    looked_in: list[str] = []
+    if not entities:
+        looked_in = searched(collection, service.snapshot(), curation)
+        candidates = await _candidates(request, await _catalogue(request, service), looked_in)
+        pairs = {name: pair for name, each in candidates.items() if (pair := each.find(review_id)) is not None}
+        entities = {name: [pair.first, pair.second] for name, pair in pairs.items()}
+    found = only_collection(entities, f"A review {review_id[:80]!r}")
+    if found is None:
+        raise ApiProblem(404, "Not found", f"There is no review {review_id[:80]!r} {where(looked_in)}.")
+    return found, entities[found]
+
+
+def _of_all(catalogue: Catalogue, entities: Sequence[str], looked_in: Sequence[str]) -> str:
+    """The collection that holds all of the entities, named by id or by name. Raises ApiProblem 422."""
+    holding = {
+        name: [each for each in looked_in if _find(catalogue, _id_of(name, each), each) is not None]
+        for name in entities
+    }
+    found = only_collection(set(looked_in).intersection(*holding.values()), "Each of these entities")
+    if found is None:
+        missing = next((name for name, collections in holding.items() if not collections), None)
+        apart = f"No collection holds all of these entities; each is {where(looked_in)}."
         raise ApiProblem(
             422,
             "Invalid request",
-            f"There is no entity {identifier[:80]!r} in the collection {collection[:128]!r}: give its id, or its name.",
+            apart if missing is None else _no_entity(missing, looked_in),
             members={"reason": "missing_entity"},
         )
-    return identifier if COMPUTED_ID.fullmatch(identifier) else entity_id(collection, normalise_name(identifier))
+    return found
+
+
+def _is_known(catalogue: Catalogue, edits: CollectionEdits, entity: str, collection: str) -> bool:
+    """Whether documents name it, or people said something of it."""
+    identifier = _id_of(entity, collection)
+    is_edited = identifier in edits.entities or decision_id([identifier]) in edits.decisions
+    return is_edited or _find(catalogue, identifier, collection) is not None
+
+
+def _id_of(entity: str, collection: str) -> str:
+    """The id of an entity that is named by it, or by a name in the collection."""
+    return entity if COMPUTED_ID.fullmatch(entity) else entity_id(collection, normalise_name(entity))
+
+
+def _no_entity(entity: str, looked_in: Sequence[str]) -> str:
+    return f"There is no entity {entity[:80]!r} {where(looked_in)}: give its id, or its name."
 
 
 def _find(catalogue: Catalogue, identifier: str, collection: str) -> NamedThing | None:
@@ -243,17 +280,3 @@ def _names(view: GraphView, edits: CollectionEdits) -> dict[str, ReviewedEntity]
 
 def _accepted(identifier: str, collection: str, position: str) -> EditAccepted:
     return EditAccepted(id=identifier, collection=collection, position=position)
-
-
-def _cursor_of(key: ReviewKey) -> str:
-    return encode_cursor(json.dumps(key))
-
-
-def _key_of_cursor(cursor: str) -> ReviewKey:
-    try:
-        decided, rank, mentions, identifier = json.loads(decode_cursor(cursor))
-        return ReviewKey(int(decided), float(rank), int(mentions), str(identifier))
-    except (ValueError, TypeError, OverflowError) as error:
-        raise ApiProblem(
-            400, "Malformed cursor", "Not a cursor of this list: omit it to start from the first page."
-        ) from error

@@ -15,6 +15,7 @@ import click
 import typer
 
 from schemas.errors import Exit, Failure, WrongSetting, complain, plain_failures
+from schemas.ids import DEFAULT_COLLECTION
 from schemas.terminal import say
 from streams.cli.joined import joined
 
@@ -52,7 +53,7 @@ def load(
     ],
     collection: Annotated[
         str, typer.Option(help="The collection of the files, and of lines that name none.")
-    ] = "default",
+    ] = DEFAULT_COLLECTION,
     include: Annotated[Globs, typer.Option(help="Take only files of a folder that match this glob.")] = None,
     exclude: Annotated[Globs, typer.Option(help="Leave out files of a folder that match this glob.")] = None,
     root: Annotated[
@@ -164,7 +165,7 @@ def _warn_of(unknown_fields: "Mapping[str, int]") -> None:
 def delete(
     context: typer.Context,
     document_ids: Annotated[list[str], typer.Argument(help="Ids of the documents, without their collection.")],
-    collection: Annotated[str, typer.Option(help="Their collection.")] = "default",
+    collection: Annotated[str | None, typer.Option(help="Their collection.", show_default=DEFAULT_COLLECTION)] = None,
     wait: Wait = True,
     patience: Patience = 120.0,
     as_json: Json = False,
@@ -177,7 +178,7 @@ def delete(
     with _loader(context, url, data_dir, wait=wait, patience=patience, quiet=as_json) as loader:
         deleted = loader.delete(collection, document_ids)
     deleted.show(as_json=as_json)
-    if (hint := suggest_collection(collection, deleted.absent)) is not None:
+    if (hint := suggest_collection(collection or DEFAULT_COLLECTION, deleted.absent)) is not None:
         say(hint, error=True)
 
 

@@ -17,6 +17,7 @@ from urllib.parse import quote
 from indexer.parsing import media_type_of
 from schemas.errors import Failure, WrongSetting
 from schemas.events import METADATA_HEADER_PREFIX
+from schemas.ids import DEFAULT_COLLECTION
 from streams.loader.ignoring import LABELS, LeftOut, Reason, Rules, UnreadableRules, rules_around
 
 SOURCE_FIELD = "loaded_from"
@@ -42,7 +43,7 @@ class Selection:
     given, else to each folder. With `marked`, documents of folders say where they come from, by `source` or else by the
     folder's name and a hash of its path. `rules` say what else is left out."""
 
-    collection: str = "default"
+    collection: str = DEFAULT_COLLECTION
     include: Sequence[str] = ()
     exclude: Sequence[str] = ()
     charset: str | None = None

@@ -10,7 +10,7 @@ from itertools import chain
 from pathlib import Path
 
 from schemas.errors import Failure, MalformedEvent, Unreachable, WrongSetting
-from schemas.ids import DocumentKey
+from schemas.ids import DEFAULT_COLLECTION, DocumentKey
 from schemas.refusals import EXPLANATIONS
 from schemas.runtime import find_running
 from schemas.terminal import plain, say
@@ -259,10 +259,24 @@ class Loader:
         )
         return rehearsal, plan
 
-    def delete(self, collection: str, document_ids: Sequence[str]) -> Loaded:
-        """Raises WrongSetting for what cannot be a document's id."""
-        keys = [_key(collection, document_id) for document_id in document_ids]
+    def delete(self, collection: str | None, document_ids: Sequence[str]) -> Loaded:
+        """Without a collection, from DEFAULT_COLLECTION. Raises WrongSetting for what cannot be a document's id, and
+        for one that only other collections hold where none is named; nothing is deleted then."""
+        named = DEFAULT_COLLECTION if collection is None else collection
+        keys = [_key(named, document_id) for document_id in document_ids]
+        if collection is None:
+            self._refuse_other_collections(document_ids)
         return self._run([tombstone(key, str(key)) for key in keys], [])
+
+    def _refuse_other_collections(self, document_ids: Sequence[str]) -> None:
+        for document_id in document_ids:
+            holding = self.publisher.collections_with(document_id)
+            if holding and DEFAULT_COLLECTION not in holding:
+                raise WrongSetting(
+                    f"{document_id!r} is not in the collection {DEFAULT_COLLECTION!r} but in {', '.join(holding)}, so "
+                    "nothing was deleted. Name the collection, such as: thalweg delete --collection "
+                    f"{shlex.quote(holding[0])} {shlex.quote(document_id)}"
+                )
 
     def check(self, paths: Sequence[str], selection: Selection) -> None:
         """Raises Failure or WrongSetting for what can be said before anything is read."""

@@ -121,6 +121,10 @@ class Publisher(Protocol):
         """The live documents of the collection, as the stores have them. Raises Failure where they are not known."""
         ...
 
+    def collections_with(self, document_id: str) -> list[str]:
+        """The collections in which a document of this id is live; none where the stores are not known."""
+        ...
+
 
 @dataclass(frozen=True)
 class KafkaPublisher:
@@ -180,6 +184,11 @@ class KafkaPublisher:
         except (IncompatibleGeneration, TransientStoreError) as error:
             raise Failure(str(error)) from error
         return [KnownDocument.of(row.key.document_id, row.own_metadata, row.stated_fields) for row in rows]
+
+    def collections_with(self, document_id: str) -> list[str]:
+        from indexer.read.rows import DocumentLookup  # LanceDB, which only this needs
+
+        return DocumentLookup.open(self.data_dir).collections_with(document_id)
 
 
 @contextmanager

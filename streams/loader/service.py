@@ -44,6 +44,7 @@ class Service(Protocol):
     def withdraw(self, collection: str, document_id: str) -> JSONObject: ...
     def document_status(self, collection: str, document_id: str, token: str) -> JSONObject: ...
     def documents(self, collection: str) -> Iterable[JSONObject]: ...
+    def collections_with(self, document_id: str) -> list[str]: ...
     def close(self) -> None: ...
 
 
@@ -113,6 +114,9 @@ class ServicePublisher:
             KnownDocument.of(each["id"], each["metadata"], each["stated_fields"])
             for each in self.service.documents(collection)
         ]
+
+    def collections_with(self, document_id: str) -> list[str]:
+        return self.service.collections_with(document_id)
 
     def _publish(self, batch: list[Record], followed: Followed) -> Iterator[Written]:
         waiting = batch

@@ -5,7 +5,9 @@ import pytest
 
 from indexer.errors import MalformedCursor
 from indexer.generations import Generation
-from indexer.read.rows import ChunkSpan
+from indexer.lance_connection import connect
+from indexer.read.rows import ChunkSpan, DocumentLookup
+from indexer.schema import DOCUMENTS
 from indexer.write.lance import LanceWriter
 from indexer.write.lance_maintenance import MaintenanceParameters
 from indexer.write.lance_rows import IndexedRows
@@ -153,6 +155,15 @@ def test_pages_of_documents_are_ordered_by_collection_and_id_and_skip_the_delete
     assert cursor is None
     with pytest.raises(MalformedCursor):
         snapshot.list_documents(None, "not a cursor", 2)
+
+
+def test_document_in_several_collections_is_found_in_each(generation: Generation, writer: LanceWriter) -> None:
+    names = [("b", "index.md"), ("a", "index.md"), ("a", "other.md")]
+    documents = [document(name, "Text", collection=collection) for collection, name in names]
+    writer.replace([*documents, tombstone("index.md", collection="gone")])
+    lookup = DocumentLookup(connect(generation.lance_dir).open_table(DOCUMENTS))
+    assert lookup.collections_with("index.md") == ["a", "b"]
+    assert lookup.collections_with("o'her.md") == []
 
 
 def test_a_vector_of_another_dimension_is_refused_and_one_of_zeros_finds_nothing(

@@ -13,8 +13,8 @@ class NamedEntities:
     def __init__(self, entities: Iterable[NamedEntity]) -> None:
         self._by_id = {each.id: each for each in entities}
 
-    def named(self) -> Iterator[NamedEntity]:
-        yield from self._by_id.values()
+    def named(self, collection: str) -> Iterator[NamedEntity]:
+        yield from (each for each in self._by_id.values() if each.collection == collection)
 
     def find(self, identifier: str, collection: str) -> NamedThing | None:
         return self._by_id.get(identifier) or self._by_id.get(entity_id(collection, normalise_name(identifier)))

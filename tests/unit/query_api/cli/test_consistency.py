@@ -16,6 +16,7 @@ from typer.testing import CliRunner
 
 from query_api.cli import app as base_commands
 from query_api.cli.entities import app as entity_commands
+from schemas.ids import DEFAULT_COLLECTION
 from thalweg import app
 
 DEADLINE_SECONDS = 60.0
@@ -61,6 +62,17 @@ def test_every_option_is_explained(name: str) -> None:
 @pytest.mark.parametrize("name", sorted(name for name in COMMANDS if name.endswith(" list")))
 def test_every_list_has_json_and_a_limit(name: str) -> None:
     assert {"--json"} | ({"--limit"} if name not in WITHOUT_PAGES else set()) <= options_of(COMMANDS[name])
+
+
+def test_no_command_but_load_has_a_default_collection() -> None:
+    optional = {
+        name: parameter.default
+        for name, command in COMMANDS.items()
+        for parameter in command.params
+        if parameter.name == "collection" and not parameter.required
+    }
+    assert len(optional) > 20
+    assert {name: value for name, value in optional.items() if value is not None} == {"load": DEFAULT_COLLECTION}
 
 
 @pytest.mark.parametrize("width", [60, 100, 200])

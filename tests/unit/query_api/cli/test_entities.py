@@ -35,9 +35,9 @@ def run(monkeypatch: pytest.MonkeyPatch, *arguments: str, exit_code: int = 0) ->
 
 def test_entities_are_merged(monkeypatch: pytest.MonkeyPatch) -> None:
     told, client = run(monkeypatch, "merge", "CDC", "Centers for Disease Control", "--name", "CDC", "--by", "ada")
-    body = {"entities": ["CDC", "Centers for Disease Control"], "name": "CDC", "collection": "default", "by": "ada"}
+    body = {"entities": ["CDC", "Centers for Disease Control"], "name": "CDC", "by": "ada"}
     assert client.asked == [("POST", "/v1/entities/merge", body)]
-    assert "m1: in the log at 0:3." in told
+    assert "m1 in the collection a: in the log at 0:3." in told
 
 
 def test_an_entity_is_edited_and_reset(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -45,7 +45,7 @@ def test_an_entity_is_edited_and_reset(monkeypatch: pytest.MonkeyPatch) -> None:
     body = {"type": "concept", "split": True, "collection": "a"}
     assert client.asked == [("PUT", "/v1/entities/TCP%2FIP", body)]
     _, client = run(monkeypatch, "edit", "CDC", "--reset")
-    assert client.asked == [("PUT", "/v1/entities/CDC", {"collection": "default"})]
+    assert client.asked == [("PUT", "/v1/entities/CDC", {})]
     for arguments in (["edit", "CDC"], ["edit", "CDC", "--reset", "--name", "x"]):
         told, client = run(monkeypatch, *arguments, exit_code=2)
         assert "--reset, alone" in told

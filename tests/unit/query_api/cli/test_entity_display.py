@@ -10,7 +10,10 @@ from query_api.cli import entities
 
 BEACON = {"id": "b" * 32, "collection": "company", "label": "Beacon", "type": "product", "mentions": 4, "names": 1}
 KAFKA = {"id": "c" * 32, "label": "Kafka", "type": "product"}
-SENTENCE = {"sentence": "Beacon requires Kafka.", "chunk_id": "1", "document_id": "beacon", "title": "Beacon"}
+SENTENCE = {
+    "sentence": "Beacon requires Kafka.", "chunk_id": "1", "collection": "company", "document_id": "beacon",
+    "title": "Beacon",
+}  # fmt: skip
 DETAIL = BEACON | {
     "definition": {"text": "Beacon is a service.", "source": SENTENCE},
     "aliases": [{"surface": "Beacon", "mentions": 3}, {"surface": "BEACON", "mentions": 1}],
@@ -45,6 +48,7 @@ DETAIL = BEACON | {
     ],
 }
 PATHS = {
+    "collection": "company",
     "source": BEACON,
     "target": KAFKA,
     "paths": [
@@ -97,7 +101,9 @@ def test_a_list_shows_a_line_each_and_how_to_go_on(monkeypatch: pytest.MonkeyPat
     assert client.asked[0][0] == "/v1/entities"
     assert client.asked[0][1]["prefix"] == "be"
     nothing, _ = shown(monkeypatch, {"entities": [], "next_cursor": None}, "list")
-    assert nothing == "There are no such entities.\n"
+    assert nothing == "There are no such entities.\nLooked in all collections; --collection names one.\n"
+    named, _ = shown(monkeypatch, {"entities": [], "next_cursor": None}, "list", "--collection", "company")
+    assert named == "There are no such entities.\n"
 
 
 def test_an_entity_is_shown_with_its_sentences(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -110,7 +116,7 @@ def test_an_entity_is_shown_with_its_sentences(monkeypatch: pytest.MonkeyPatch) 
         "Beacon is a service. [beacon]",
         "also written BEACON",
         "Beacon ─depends_on→ Kafka, time 2024 (0.9)",
-        "Beacon requires Kafka. [beacon]",
+        "Beacon requires Kafka. [company/beacon]",
         "beacon: Beacon (4 mentions, about it)",
         "Kafka (2 chunks)",
         "Lisbon (in 2 documents)",
@@ -123,6 +129,6 @@ def test_an_entity_is_shown_with_its_sentences(monkeypatch: pytest.MonkeyPatch) 
 def test_paths_are_shown_step_by_step(monkeypatch: pytest.MonkeyPatch) -> None:
     text, _ = shown(monkeypatch, PATHS, "paths", "Kafka", "Beacon")
     assert "Kafka ←depends_on─ Beacon" in text
-    assert "Beacon requires Kafka. [beacon]" in text
+    assert "Beacon requires Kafka. [company/beacon]" in text
     nothing, _ = shown(monkeypatch, PATHS | {"paths": []}, "paths", "Beacon", "Kafka")
-    assert nothing == "Nothing joins Beacon and Kafka in few steps.\n"
+    assert nothing == "In the collection company:\nNothing joins Beacon and Kafka in few steps.\n"

@@ -12,8 +12,15 @@ from query_api.cli import app as base_commands
 from query_api.cli import edits, graph
 from schemas.errors import Failure
 
-NODE = {"id": "petrel", "label": "Team [b]Petrel", "type": "team", "text": "Owns Beacon."}
-EDGE = {"id": "e1", "source": "petrel", "target": "beacon", "predicate": "owns", "missing": ["target"]}
+NODE = {"id": "petrel", "collection": "a", "label": "Team [b]Petrel", "type": "team", "text": "Owns Beacon."}
+EDGE = {
+    "id": "e1",
+    "collection": "a",
+    "source": "petrel",
+    "target": "beacon",
+    "predicate": "owns",
+    "missing": ["target"],
+}
 
 
 class GraphClient:
@@ -59,12 +66,12 @@ def run(*arguments: str, exit_code: int = 0) -> str:
 
 
 def test_nodes_and_edges_are_listed(client: GraphClient) -> None:
-    assert "petrel Team [b]Petrel (team)" in run("nodes", "list", "--type", "team")
-    assert "petrel ─owns→ beacon" in (told := run("edges", "list", "--node", "petrel"))
+    assert "petrel  a  Team [b]Petrel (team)" in run("nodes", "list", "--type", "team")
+    assert "a  petrel ─owns→ beacon" in (told := run("edges", "list", "--node", "petrel"))
     assert "target not there" in told
     assert client.asked == [
-        ("/v1/nodes", {"collection": "default", "type": "team", "limit": 100}),
-        ("/v1/edges", {"collection": "default", "node": "petrel", "limit": 100}),
+        ("/v1/nodes", {"type": "team", "limit": 100}),
+        ("/v1/edges", {"node": "petrel", "limit": 100}),
     ]
 
 
@@ -76,10 +83,10 @@ def test_nodes_and_edges_are_made_and_deleted(client: GraphClient) -> None:
     node = {"id": "petrel", "label": "Team Petrel", "type": "team", "text": "", "properties": {"size": "4"}}
     edge = {"source": "petrel", "predicate": "owns", "target": "Beacon", "weight": 0.5, "note": "", "properties": {}}
     assert client.asked == [
-        ("/v1/nodes", node | {"collection": "default"}),
+        ("/v1/nodes", node),
         ("/v1/edges", edge | {"collection": "a"}),
         ("/v1/nodes/petrel?collection=a+b", None),
-        ("/v1/edges/e%2F1?collection=default", None),
+        ("/v1/edges/e%2F1", None),
     ]
     assert "not name=value" in run("nodes", "add", "x", "--property", "size", exit_code=2)
 

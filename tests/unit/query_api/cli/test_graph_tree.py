@@ -62,6 +62,8 @@ class Service:
     def __init__(self) -> None:
         self.asked: list[str] = []
         self.candidates: list[dict[str, Any]] = []
+        self.is_ambiguous = False
+        """Whether `ann` is in another collection too."""
 
     @property
     def client(self) -> ServiceClient:
@@ -73,11 +75,12 @@ class Service:
         name = unquote(path.rpartition("/")[2])
         if path == "/v1/entities":
             return httpx.Response(200, json={"entities": self.candidates, "next_cursor": None})
-        if path == "/v1/collections":
-            return httpx.Response(200, json={"collections": [{"name": "other"}, {"name": COLLECTION}]})
         if path.startswith("/v1/entities/"):
             return httpx.Response(200, json={"statements": STATEMENTS})
-        if params["collection"] != COLLECTION or name not in EDGES:
+        if name == "ann" and "collection" not in params and self.is_ambiguous:
+            detail = "A node 'ann' is in 2 collections; name one of them as `collection`: company, other."
+            return httpx.Response(422, json={"title": "Several collections", "detail": detail})
+        if params.get("collection", COLLECTION) != COLLECTION or name not in EDGES:
             return httpx.Response(404, json={"title": "No such node", "detail": f"Nothing is named {name!r}."})
         neighbours = [{"node": other, "edge": each} for other, each in EDGES[name]]
         here = next(each for each in (BEACON, KAFKA, ANN, OWNER, CHUNK) if each["id"] == name)
@@ -103,7 +106,7 @@ def words(output: str) -> str:
 
 
 DRAWN = """\
-Beacon  entity  beacon
+Beacon  entity  beacon  company
 ├── ← mentions
 │   └── 3 times  “Beacon requires\\x1b[31m [b]Kafka…”  chunk beacon.md
 ├── → requires
@@ -150,9 +153,11 @@ def test_json_has_the_same_tree(service: Service) -> None:
     assert [group["more"] for group in kafka["groups"]] == [0, 8]
 
 
-def test_without_a_collection_the_others_are_looked_into(service: Service) -> None:
-    assert run("kafka", "--depth", "1").startswith("Kafka  entity")
-    assert "/v1/nodes/kafka other None" in service.asked
+def test_node_in_several_collections_lists_them(service: Service) -> None:
+    assert run("ann", "--depth", "1").startswith("Ann  entity  ann  company")
+    service.is_ambiguous = True
+    assert "name one of them as `collection`: company, other" in words(run("ann", exit_code=Exit.USAGE))
+    assert run("ann", "--collection", COLLECTION, "--depth", "1").startswith("Ann  entity")
 
 
 def candidate(identifier: str, label: str) -> dict[str, Any]:
@@ -197,7 +202,7 @@ def test_the_tree_fits_the_terminal(service: Service, width: int) -> None:
 def test_a_node_without_edges_says_so() -> None:
     output = io.StringIO()
     Console(file=output, width=80).print(node_tree({"node": BEACON, "truncated": False, "groups": []}))
-    assert output.getvalue() == "Beacon  entity  beacon\n└── no such edges\n"
+    assert output.getvalue() == "Beacon  entity  beacon  company\n└── no such edges\n"
 
 
 def test_ambiguity_is_a_wrong_setting(service: Service) -> None:

@@ -10,8 +10,8 @@ from query_api.cli import app as base_commands
 from query_api.cli import edits, reviews
 
 REVIEW = {
-    "id": "5" * 32, "state": "open", "score": 0.75, "reason": "Initials may stand for words.", "name": None,
-    "by": None, "position": None, "overruled": False,
+    "id": "5" * 32, "collection": "a", "state": "open", "score": 0.75, "reason": "Initials may stand for words.",
+    "name": None, "by": None, "position": None, "overruled": False,
     "entities": [
         {"id": "a" * 32, "name": "M. [bold]Okafor", "type": "person", "mentions": 1},
         {"id": "b" * 32, "name": "", "type": "", "mentions": 0},
@@ -51,6 +51,10 @@ def test_reviews_are_listed_with_their_reason(monkeypatch: pytest.MonkeyPatch) -
     assert "b" * 32 in told
     assert "Initials may stand for words." in told
     assert "--cursor c1" in told
+    told, client = run(monkeypatch, "list", "--limit", "1")
+    assert "collection" not in client.asked[0][1]
+    assert "a  open, 0.75" in told
+    assert "Looked in all collections" in told
     told, _ = run(monkeypatch, "list", "--limit", "1", "--json")
     assert json.loads(told)["reviews"] == [REVIEW]
 

@@ -148,7 +148,7 @@ async def test_a_second_node_of_an_id_is_refused(running: Running, log: Curation
     await post(running, "/v1/nodes", PETREL)
     assert problem(await running.http.post("/v1/nodes", json=PETREL))["status"] == 409
     await post(running, "/v1/nodes", PETREL | {"collection": "b"})
-    first, second = [(await post(running, "/v1/nodes", {"label": "x"}))["id"] for _ in range(2)]
+    first, second = [(await post(running, "/v1/nodes", {"label": "x", "collection": "b"}))["id"] for _ in range(2)]
     assert first != second
 
 
@@ -215,7 +215,7 @@ async def test_nodes_are_listed_by_prefix_and_kind(running: Running, log: Curati
     assert await listed(running, kind=["entity", "document"], prefix="r") == everything[3:]
     assert await listed(running, prefix="", type="person") == [("entity", "Ada")]
     assert await listed(running, prefix="", type="team") == [("hand_made", "Team Petrel")]
-    of_elsewhere = (await running.get("/v1/nodes", prefix="")).json()
+    of_elsewhere = (await running.get("/v1/nodes", prefix="", collection="b")).json()
     assert of_elsewhere == {"nodes": [], "next_cursor": None}
 
 

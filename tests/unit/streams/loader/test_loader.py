@@ -149,8 +149,9 @@ def test_an_id_without_a_slash_that_is_not_there_was_not_meant_otherwise() -> No
 
 
 def test_the_command_that_deletes_says_so_beside_what_it_prints(monkeypatch: pytest.MonkeyPatch) -> None:
-    def deletes(_loader: Loader, collection: str, ids: Sequence[str]) -> Loaded:
-        return Loaded(1, "0:7", {ABSENT: 1}, [], 0.1, [f"{collection}/{id_}" for id_ in ids])
+    def deletes(_loader: Loader, collection: str | None, ids: Sequence[str]) -> Loaded:
+        assert collection is None
+        return Loaded(1, "0:7", {ABSENT: 1}, [], 0.1, [f"default/{id_}" for id_ in ids])
 
     nobody = QuietLoader(WorkerSettings(), "127.0.0.1:1", wait=True, timeout_seconds=1, quiet=True)
     monkeypatch.setattr(Loader, "connect", lambda *_, **__: nobody)

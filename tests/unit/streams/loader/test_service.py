@@ -7,14 +7,16 @@ from typing import Any
 
 import pytest
 
-from schemas.errors import Failure
+from schemas.errors import Failure, WrongSetting
 from schemas.events import ENVELOPE_TYPE
 from schemas.ids import DocumentKey
 from schemas.settings import LimitSettings
+from streams.loader.loader import Loader
 from streams.loader.progress import NoBar
 from streams.loader.publishing import ABSENT, Followed, Published
 from streams.loader.service import BATCH_DOCUMENTS, ServicePublisher
 from streams.loader.sources import Record
+from streams.settings import WorkerSettings
 
 
 class MemoryService:
@@ -26,6 +28,7 @@ class MemoryService:
         self.log: list[tuple[str, dict[str, Any] | None]] = []
         self.batches: list[int] = []
         self.reached: int | None = None
+        self.holding: dict[str, list[str]] = {}
         self._statuses = statuses or {}
         self._refused = refused or {}
 
@@ -65,6 +68,9 @@ class MemoryService:
             {"id": f"{collection}.md", "metadata": mark, "stated_fields": []},
             {"id": "own.md", "metadata": mark, "stated_fields": ["loaded_from"]},
         ]
+
+    def collections_with(self, document_id: str) -> list[str]:
+        return self.holding.get(document_id, [])
 
     def close(self) -> None: ...
 
@@ -143,3 +149,16 @@ def test_what_is_there_is_listed_with_the_marks_that_producers_sent() -> None:
         ("m.md", "folder:/docs-00000000"),
         ("own.md", None),
     ]
+
+
+def test_delete_of_what_only_others_hold_sends_nothing() -> None:
+    service = MemoryService()
+    service.holding = {"setup.md": ["manual"], "both.md": ["default", "manual"], "here.md": ["default"]}
+    publisher = ServicePublisher(service, LimitSettings(), sleep=lambda _seconds: None)
+    loader = Loader(WorkerSettings(), publisher, wait=False, timeout_seconds=5, quiet=True)
+    with pytest.raises(WrongSetting, match=r"in manual, so nothing .* --collection manual setup\.md"):
+        loader.delete(None, ["here.md", "setup.md"])
+    assert service.log == []
+    loader.delete(None, ["here.md", "both.md", "unknown.md"])
+    loader.delete("manual", ["setup.md"])
+    assert [document_id for document_id, _ in service.log] == ["here.md", "both.md", "unknown.md", "setup.md"]

@@ -212,7 +212,7 @@ export class Exploration {
   }
 
   #collectionOf(id: string): string {
-    return this.model.node(id)?.collection ?? this.found?.hit.collection ?? this.#start?.collection ?? "default";
+    return this.model.node(id)?.collection ?? this.found?.hit.collection ?? this.#start?.collection ?? "";
   }
 
   async #attempt(act: () => Promise<void>): Promise<void> {
