@@ -46,7 +46,7 @@ from schemas.choices import Mode
 from schemas.errors import MalformedToken
 from schemas.ids import format_positions
 from schemas.receipts import parse_token
-from schemas.runtime import find_running
+from schemas.runtime import find_running, installation_of
 from schemas.search import SearchRequest
 from schemas.settings import KafkaConnection
 from schemas.topics import TopicNames
@@ -92,6 +92,7 @@ class Service:
     replay: ReplayBuffer
     streams: SearchStreams
     version: str
+    installation: str  # the id of the data directory; empty where it has none
     locate_broker: Callable[[], KafkaConnection | None]  # the settings', else that of this data directory
     _provenance_writer: LogWriter
     _search_threads: ThreadPoolExecutor
@@ -189,6 +190,7 @@ class Service:
             replay=replay,
             streams=SearchStreams(retriever.retrieve, replay, metrics.sse_clients, block),
             version=_version(),
+            installation=installation_of(settings.storage.data_dir),
             locate_broker=locate_broker,
             _provenance_writer=provenance_writer,
             _search_threads=search_threads,
