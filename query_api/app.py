@@ -18,6 +18,7 @@ from query_api.encoder import LoadEncoder, load_encoder
 from query_api.errors import MEDIA_TYPE, PROBLEM, install_problem_handlers
 from query_api.health import gauges
 from query_api.index.stores import Stores
+from query_api.installation import InstallationMiddleware
 from query_api.middleware import OPEN_PATHS, AuthMiddleware, BodySizeMiddleware
 from query_api.retrieval.pipeline import SearchEngine
 from query_api.reviews import Reviews
@@ -50,8 +51,10 @@ from query_api.settings import ServiceSettings
 from query_api.stream_tickets import TICKET, StreamTickets
 from schemas.api import Problem
 from schemas.frames import EVENT_STREAM
+from schemas.runtime import INSTALLATION_HEADER, installation_of
 
-EXPOSED_HEADERS = ("Allow", "Location", "Retry-After", "WWW-Authenticate")  # beside what any page may read
+# beside what any page may read
+EXPOSED_HEADERS = ("Allow", "Location", "Retry-After", INSTALLATION_HEADER, "WWW-Authenticate")
 
 DESCRIPTION = """Documents in on Kafka, hybrid search out over Server-Sent Events.
 
@@ -109,6 +112,7 @@ def create_app(
     app.add_middleware(BodySizeMiddleware, settings=settings.service)
     app.state.stream_tickets = StreamTickets()
     app.add_middleware(AuthMiddleware, settings=settings.service, tickets=app.state.stream_tickets)
+    app.add_middleware(InstallationMiddleware, installation=installation_of(settings.storage.data_dir))
     if settings.service.cors_origins:  # the outermost: browsers ask before they send, and read refusals too
         app.add_middleware(
             CORSMiddleware,
@@ -159,7 +163,7 @@ DESCRIPTIONS = {
     413: "Too large, or too much in it.",
     414: "The address is too long.",
     415: "Unsupported media type.",
-    421: "The service does not answer to this host name.",
+    421: "The service does not answer to this host name, or is not of the installation that the request names.",
     422: "Invalid; the detail says what.",
     429: "Too many requests of one caller.",
     501: "The service runs without the extra that this needs.",
@@ -208,9 +212,10 @@ def with_problems(document: dict[str, Any], *, with_key: bool) -> dict[str, Any]
 
 
 def _before_routes(path: str, method: str, operation: dict[str, Any], *, with_key: bool) -> Iterator[int]:
-    yield 400
+    yield from (400, 421)
     if path not in OPEN_PATHS:
-        yield 401 if with_key else 421
+        if with_key:
+            yield 401
         if not (only_reads(method, path) if with_key else method in SAFE_METHODS):
             yield 403
     if operation.get("parameters"):

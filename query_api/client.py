@@ -2,9 +2,11 @@
 
 import json
 import random
+import shlex
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
+from http import HTTPStatus
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import quote, urlencode
@@ -14,7 +16,7 @@ from tenacity import RetryCallState, Retrying, retry_if_exception_type, stop_aft
 
 from schemas.errors import Failure, Unreachable, WrongSetting
 from schemas.provenance import USAGE_HEADER
-from schemas.runtime import find_running
+from schemas.runtime import INSTALLATION_HEADER, find_running
 
 DEFAULT_URL = "http://127.0.0.1:8420"
 CONNECT_SECONDS = 5.0
@@ -58,23 +60,31 @@ class ServerSentEvent(NamedTuple):
     data: JSONObject
 
 
-def locate_service(url: str | None, data_dir: Path, *, named: bool = False) -> str:
-    """The service's address: the one given, else that of what runs on the data directory, else the default one.
+class ServiceAddress(NamedTuple):
+    """`installation` is the id of the one that is meant; empty where any that answers there will do."""
 
-    Raises Unreachable where the user has `named` a folder that is no data directory: the service at the default address
-    would answer from another one. In one with stores a service may run that is not announced.
+    url: str
+    installation: str = ""
+
+
+def locate_service(url: str | None, data_dir: Path, *, named: bool = False) -> ServiceAddress:
+    """The service that is given, else the one that is announced in the data directory, else the one at DEFAULT_URL.
+
+    The default is only for machines without a data directory. Raises Unreachable where the user has `named` one, or it
+    exists, and no service is announced there: at the default address another installation would answer.
     """
     if url:
-        return url.rstrip("/")
+        return ServiceAddress(url.rstrip("/"))
     running = find_running(data_dir)
-    if running is not None:
-        return running.service_url.rstrip("/")
-    if named and not (data_dir / "CURRENT").exists():
+    if running is not None and running.service_url:
+        return ServiceAddress(running.service_url.rstrip("/"), running.installation)
+    if named or data_dir.exists():
         raise Unreachable(
-            f"{data_dir} is no data directory, and nothing that 'thalweg up' started runs on it. Start it with "
-            "'thalweg up', name its --data-dir, or name a service that runs by itself with --url."
+            f"No query service is running on the data directory {data_dir}, and a service elsewhere is not asked "
+            f"instead. Start it with 'thalweg up --data-dir {shlex.quote(str(data_dir))}' (or 'thalweg serve'), name "
+            "another directory with --data-dir, or name the service with --url."
         )
-    return DEFAULT_URL
+    return ServiceAddress(DEFAULT_URL)
 
 
 class ServiceClient:
@@ -82,7 +92,8 @@ class ServiceClient:
 
     With `starting`, connections are retried for some seconds: `thalweg up` has announced the service. Requests that are
     refused as ServiceBusy are retried when the service says, for `busy_seconds`. A service that sends nothing for
-    `silence_seconds` is Unreachable.
+    `silence_seconds` is Unreachable, and so is one of another than the `installation` that is meant: each request names
+    it, and that service does nothing.
     """
 
     def __init__(
@@ -91,6 +102,7 @@ class ServiceClient:
         api_key: str | None,
         transport: httpx.BaseTransport | None = None,
         *,
+        installation: str = "",
         starting: bool = False,
         silence_seconds: float = SILENCE_SECONDS,
         busy_seconds: float = BUSY_SECONDS,
@@ -99,7 +111,10 @@ class ServiceClient:
         if starting and transport is None:
             transport = httpx.HTTPTransport(retries=CONNECT_RETRIES, trust_env=False)
         headers = {"Authorization": f"Bearer {api_key}"} if api_key else {}
+        if installation:
+            headers[INSTALLATION_HEADER] = installation
         self._url = url
+        self._installation = installation
         self._http = httpx.Client(
             base_url=url,
             headers=headers,
@@ -205,11 +220,26 @@ class ServiceClient:
     def _send_once(self, request: httpx.Request) -> httpx.Response:
         """The response, with its body still to be read."""
         response = self._http.send(request, stream=True)
+        if self._is_of_another_installation(response):
+            response.close()
+            has_refused = response.status_code == HTTPStatus.MISDIRECTED_REQUEST
+            raise Unreachable(
+                f"At {self._url} another installation answers than that of the data directory"
+                f"{', and it has refused the request' if has_refused else ''}. Start this one again with 'thalweg up', "
+                "or name the service that is meant with --url."
+            )
         if response.is_error:
             with closing(response):
                 response.read()
             self._check(response)
         return response
+
+    def _is_of_another_installation(self, response: httpx.Response) -> bool:
+        """A refusal that names none may come from a proxy, or before the service has read the request."""
+        answering = response.headers.get(INSTALLATION_HEADER)
+        if not self._installation or (answering is None and response.is_error):
+            return False
+        return bool(answering != self._installation)
 
     @contextmanager
     def _failures(self) -> Iterator[None]:

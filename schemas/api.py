@@ -370,6 +370,11 @@ class ServiceStatus(BaseModel):
 
     version: str
     uptime_seconds: float
+    installation: str | None = Field(
+        description="The id that answers name in `Thalweg-Installation`; null where none could be stored."
+    )
+    data_dir: str = Field(description="Its data directory, on the service's machine.")
+    kafka_cluster_id: str | None = Field(description="As the cluster says it; null until it has.")
     readiness: Readiness
     kafka_servers: str | None
     generation: str | None

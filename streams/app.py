@@ -17,6 +17,7 @@ from indexer.runtime.logs import configure_logging
 from indexer.runtime.resources import limit_malloc_arenas, tune_gc
 from kafka_client.skipped_batches import SkippedBatches
 from schemas.errors import Exit, Failure, InUse, WrongSetting
+from schemas.runtime import announced
 from schemas.topics import TopicNames
 from streams.child_processes import Child
 from streams.context import WorkerContext
@@ -61,7 +62,12 @@ def run_worker(settings: WorkerSettings, build: str | None = None) -> int:
     try:
         if build is not None:
             return asyncio.run(_live(settings, build))
-        with locked(data_dir, WORKER_LOCK, "worker"):
+        with (
+            locked(data_dir, WORKER_LOCK, "worker"),
+            announced(data_dir, "worker", kafka=settings.kafka.bootstrap_servers) as problem,
+        ):
+            if problem:
+                structlog.get_logger("thalweg.worker").warning(problem)
             return asyncio.run(_live(settings))
     except _Replaced:
         os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])  # noqa: S606 - this very program

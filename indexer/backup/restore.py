@@ -25,6 +25,7 @@ from indexer.read.graph_snapshots import MANIFEST, published_snapshots
 from indexer.write.kuzu import UNCLOSED
 from indexer.write.lance import shift_graph_offsets
 from schemas.errors import Failure, WrongSetting
+from schemas.runtime import is_of_processes
 
 UNPACKED = ".restore"
 
@@ -57,10 +58,13 @@ def restore_backup(backup: Backup, data_dir: Path, advance: Advance) -> Generati
 
 
 def require_empty(data_dir: Path) -> None:
-    """Raises WrongSetting where there is anything but what a restore left that was cut off."""
+    """Raises WrongSetting where there is anything but what a restore left that was cut off, and what a service left
+    that waits there for stores."""
     if data_dir.exists() and not data_dir.is_dir():
         raise WrongSetting(f"{data_dir} is a file: choose another with --data-dir.")
-    if data_dir.is_dir() and any(path.name != UNPACKED for path in data_dir.iterdir()):
+    if data_dir.is_dir() and any(
+        path.name != UNPACKED and not is_of_processes(path.name) for path in data_dir.iterdir()
+    ):
         raise WrongSetting(
             f"{data_dir} is not empty: a backup is restored into a new directory. Choose another with --data-dir, or "
             "move this one away."

@@ -166,17 +166,17 @@ def service_client(url: str | None, data_dir: Path | None, *, patience_seconds: 
     """
     from query_api.client import ServiceClient, locate_service
     from query_api.settings import ServiceSettings
-    from schemas.runtime import find_running
 
     settings = ServiceSettings.load(given(storage={"data_dir": data_dir}))
     key = settings.service.api_key
     folder = settings.storage.data_dir
-    located = locate_service(url, folder, named="data_dir" in settings.storage.model_fields_set)
+    address, installation = locate_service(url, folder, named="data_dir" in settings.storage.model_fields_set)
     secret = None if key is None else key.get_secret_value()
     if patience_seconds is not None:
-        return ServiceClient(located, secret, silence_seconds=patience_seconds, busy_seconds=0)
-    announced = url is None and find_running(folder) is not None
-    return ServiceClient(located, secret, starting=announced)
+        return ServiceClient(
+            address, secret, installation=installation, silence_seconds=patience_seconds, busy_seconds=0
+        )
+    return ServiceClient(address, secret, installation=installation, starting=bool(installation))
 
 
 def print_json(answer: dict[str, Any]) -> None:

@@ -27,6 +27,7 @@ from kafka_client.security import tls_context
 from query_api.errors import MEDIA_TYPE, ApiProblem
 from query_api.settings import ServiceBlock, ServiceSettings
 from schemas.errors import InUse, NoAccess, WrongSetting
+from schemas.runtime import announced, reachable
 
 MAX_URL_BYTES = 65_535
 MAX_HEAD_BYTES = 64 * 1024 + MAX_URL_BYTES
@@ -217,16 +218,25 @@ def serve(settings: ServiceSettings, log_level: str) -> None:
 
     listening = bind(settings.service)
     host, port = listening.getsockname()[:2]
-    app = create_app(settings)
-    config = server_config(app, settings.service.send_timeout_seconds)
     shown = f"[{host}]" if ":" in host else host
     url = f"http://{shown}:{port}"
-    if sys.stdout.isatty():
-        print(f"Thalweg query service: {url}", flush=True)
-    else:
-        log.info("query service listening", url=url)
-    with _exit_zero_on_signals(), listening:
-        _Server(config, app).run(sockets=[listening])
+    announcement = announced(
+        settings.storage.data_dir,
+        f"service-{port}",
+        kafka=settings.kafka.bootstrap_servers,
+        service_url=f"http://{reachable(host)}:{port}",
+    )
+    with listening, announcement as problem:
+        if problem:
+            log.warning(problem)
+        app = create_app(settings)  # which knows the installation by what is announced
+        config = server_config(app, settings.service.send_timeout_seconds)
+        if sys.stdout.isatty():
+            print(f"Thalweg query service: {url}", flush=True)
+        else:
+            log.info("query service listening", url=url)
+        with _exit_zero_on_signals():
+            _Server(config, app).run(sockets=[listening])
 
 
 def server_config(app: ASGIApp, send_seconds: float, request_seconds: float = REQUEST_SECONDS) -> uvicorn.Config:

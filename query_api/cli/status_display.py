@@ -26,6 +26,8 @@ def status_rows(status: JSONObject) -> Iterator[tuple[str, str]]:
     """Name and markup of each thing to tell of the service."""
     readiness = status["readiness"]
     yield "service", "ready" if readiness["ready"] else "not ready: " + escape(" ".join(readiness["reasons"]))
+    if data_dir := status.get("data_dir"):
+        yield "data", escape(data_dir)
     yield "kafka", f"{readiness['kafka']} ({escape(status['kafka_servers'] or 'none known')})"
     yield "generation", escape(status["generation"] or "none yet")
     yield "worker", escape(worker_text(status["worker"]))

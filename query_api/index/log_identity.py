@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
+from contextlib import suppress
 
 import structlog
 from kafka.errors import KafkaError
@@ -22,11 +23,12 @@ ANSWER_MS = 5_000
 
 class LogIdentity:
     """`topic_id` is the newest one seen, 32 hex digits; empty until Kafka has answered, and where brokers know no ids
-    (before Kafka 2.8). Then nothing is refused."""
+    (before Kafka 2.8). Then nothing is refused. `cluster_id` is the cluster's own, empty until it has answered."""
 
     def __init__(self, locate_broker: LocateBroker, topic: str, is_reachable: Callable[[], bool]) -> None:
         """Kafka is asked only while somebody else sees it answer."""
         self.topic_id = ""
+        self.cluster_id = ""
         self._is_reachable = is_reachable
         self._locate_broker = locate_broker
         self._topic = topic
@@ -68,6 +70,8 @@ class LogIdentity:
     async def _ask_while_at(self, servers: KafkaConnection) -> None:
         admin = await asyncio.to_thread(AdminClient, servers, connect_ms=ANSWER_MS, request_ms=ANSWER_MS)
         try:
+            with suppress(KafkaError):  # only shown
+                self.cluster_id = str((await asyncio.to_thread(admin.describe_cluster))["cluster_id"] or "")
             while self._locate_broker() == servers and self._is_reachable():
                 (topic,) = await asyncio.to_thread(admin.describe_topics, [self._topic])
                 found = id_of(topic)

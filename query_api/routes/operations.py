@@ -77,6 +77,9 @@ async def status(service: ServiceOf) -> ServiceStatus:
     return ServiceStatus(
         version=service.version,
         uptime_seconds=round(service.uptime_seconds, 1),
+        installation=service.installation or None,
+        data_dir=str(service.settings.storage.data_dir.absolute()),
+        kafka_cluster_id=service.log_identity.cluster_id or None,
         readiness=readiness(service),
         kafka_servers=connection.bootstrap_servers if connection else None,
         generation=served.generation.name if served else None,

@@ -174,6 +174,7 @@ def _report_topics(data_dir: Path | None, bootstrap_servers: str | None, *, crea
 
     from indexer.generations import current_generation
     from schemas.topics import topic_specs
+    from streams.kafka.stores_log import own_documents_topic
     from streams.kafka.topics import ensure_topics, inspect_topics
     from streams.loader.loader import bootstrap_servers as find_servers
     from streams.settings import WorkerSettings
@@ -185,7 +186,10 @@ def _report_topics(data_dir: Path | None, bootstrap_servers: str | None, *, crea
     generation = current_generation(settings.storage.data_dir)
     specs = topic_specs(settings.kafka, generation.name if generation else None)
     look = ensure_topics if create else inspect_topics
-    reports = asyncio.run(look(settings.kafka.at(find_servers(settings)), specs))
+    connection = settings.kafka.at(find_servers(settings))
+    if create:
+        asyncio.run(own_documents_topic(connection, settings.kafka, settings.storage.data_dir))
+    reports = asyncio.run(look(connection, specs))
     if as_json:
         print(json.dumps([asdict(report) for report in reports]))
     else:

@@ -130,9 +130,12 @@ def _print(answer: dict[str, object], text: str, *, as_json: bool) -> None:
 
 def _repair(settings: "WorkerSettings", mending: "Mending", *, shown: bool) -> tuple[dict[str, object], str]:
     """Order it of the worker, and follow it. What came of it, for a program and a person."""
+    import asyncio
+
     from kafka.errors import KafkaError
 
     from indexer.generations import current_generation
+    from streams.kafka.stores_log import own_documents_topic
     from streams.loader.loader import bootstrap_servers
     from streams.loader.progress import progress_bars
     from streams.verification.repair import Orders, require_worker
@@ -144,7 +147,9 @@ def _repair(settings: "WorkerSettings", mending: "Mending", *, shown: bool) -> t
     if generation is None:
         raise Failure(f"There are no stores in {settings.storage.data_dir}.")
     try:
-        orders = Orders(settings.kafka.at(bootstrap_servers(settings)), settings.kafka.topic_prefix, generation)
+        connection = settings.kafka.at(bootstrap_servers(settings))
+        asyncio.run(own_documents_topic(connection, settings.kafka, settings.storage.data_dir))
+        orders = Orders(connection, settings.kafka.topic_prefix, generation)
         if mending.stores:
             name = orders.rebuild()
             tell = f"Generation {name} is ordered: 'thalweg generations show {name}' tells how far it is."

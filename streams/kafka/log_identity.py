@@ -19,21 +19,16 @@ from indexer.generations import (
     Generation,
     LogIdentity,
     read_manifest,
-    rebuild_advice,
     record_log,
-    republish_advice,
 )
 from kafka_client.async_clients import LogConsumer, open_reader
 from schemas.errors import Failure
 from schemas.settings import KafkaConnection, KafkaSettings
 from schemas.topics import TopicNames, graph_topic_spec, topic_specs
+from streams.kafka.stores_log import require_same_log
 from streams.kafka.topics import TopicReport, ensure_topics, grow_topics, inspect_topics
 from streams.runtime.progress import TopicPartition
 from streams.runtime.retry import retry_for
-
-
-class AnotherLog(Failure):
-    """The stores were filled from topics that are not those of this cluster."""
 
 
 async def topics_of_generation(
@@ -61,31 +56,6 @@ async def topics_of_generation(
     if recorded is None or not recorded.graph:  # 4
         record_log(generation, LogIdentity(documents.topic_id, reports[graph].topic_id))
     return reports
-
-
-def require_same_log(recorded: LogIdentity, generation: Generation, documents: TopicReport, graph: TopicReport) -> None:
-    """Raises AnotherLog where a topic is not the one that the generation was filled from."""
-    if _differ(recorded.documents, documents.topic_id):
-        raise AnotherLog(
-            f"The stores in {generation.data_dir} were filled from another log: from a documents topic with the id "
-            f"{recorded.documents}, and {documents.name} here {_described(documents)}. If this is not the cluster that "
-            "is meant, set THALWEG_KAFKA__BOOTSTRAP_SERVERS and THALWEG_KAFKA__TOPIC_PREFIX. "
-            f"{republish_advice(generation.data_dir)}"
-        )
-    if _differ(recorded.graph, graph.topic_id):
-        raise AnotherLog(
-            f"The graph in {generation.data_dir} was filled from a topic with the id {recorded.graph}, and "
-            f"{graph.name} here {_described(graph)}. {rebuild_advice(generation.data_dir)}"
-        )
-
-
-def _differ(recorded: str, found: str) -> bool:
-    """Whether a topic is another one; brokers that know no ids cannot tell."""
-    return bool(recorded) and recorded != found
-
-
-def _described(report: TopicReport) -> str:
-    return "is missing" if report.outcome == "missing" else f"has the id {report.topic_id or 'unknown'}"
 
 
 _GROUP_WAIT_SECONDS = 45.0

@@ -21,8 +21,7 @@ from schemas.ids import Position, format_positions
 from schemas.receipts import NOTHING_DELETED, UNKNOWN_FIELDS, Receipt, decode_receipt, format_token
 from schemas.runtime import find_running
 from schemas.settings import KafkaConnection, KafkaSettings
-from schemas.topics import TopicNames, TopicSpec
-from streams.kafka.topics import inspect_topics
+from schemas.topics import TopicNames
 from streams.loader.folders import KnownDocument, Refused
 from streams.loader.progress import Bars
 from streams.loader.sources import Record
@@ -145,13 +144,15 @@ class KafkaPublisher:
     def _send(
         self, records: Iterable[Record], published: Published, bars: Bars, patience_seconds: float | None
     ) -> Followed:
+        from streams.kafka.stores_log import own_documents_topic  # the stores' manifest, which --url does not need
+
         documents = TopicNames(self.kafka.topic_prefix).documents
         followed = Followed()
         with (
             open_receipts(self.kafka, self.connection) as receipts,
             open_producer(self.kafka, self.connection) as producer,
         ):
-            (topic,) = asyncio.run(inspect_topics(self.connection, [TopicSpec(documents, self.kafka.partitions, {})]))
+            topic = asyncio.run(own_documents_topic(self.connection, self.kafka, self.data_dir))
             published.topic_id = topic.topic_id
             sent = bars("published")
             published.began_seconds = time.monotonic()

@@ -17,7 +17,7 @@ from indexer.errors import DamagedStore, IncompatibleGeneration, NewerGeneration
 from indexer.generations import current_manifest
 from schemas.environment import CONFIG_FILE_VARIABLE, without_settings
 from schemas.errors import WrongSetting
-from schemas.runtime import Running, announce, withdraw
+from schemas.runtime import Running, announce, reachable, withdraw
 from schemas.settings_file import find_file
 from schemas.topics import topic_specs
 from streams.embedded_kafka.broker import BrokerSettings, EmbeddedKafka
@@ -50,15 +50,6 @@ class ServiceAddress(BaseModel):
     def reachable_host(self) -> str:
         """The address under which this machine reaches it."""
         return reachable(self.host)
-
-
-def reachable(host: str) -> str:
-    """The address under which this machine reaches a server that listens on `host`, as it stands in a URL."""
-    if host == "0.0.0.0":  # noqa: S104 - nothing is bound here
-        return "127.0.0.1"
-    if host == "::":
-        return "[::1]"
-    return f"[{host}]" if ":" in host else host
 
 
 class UpSettings(WorkerSettings):

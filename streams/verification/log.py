@@ -20,9 +20,10 @@ from schemas.ids import Position
 from schemas.settings import KafkaConnection, KafkaSettings, LimitSettings
 from schemas.topics import TopicNames, graph_topic_spec, topic_specs
 from streams.indexing.collection_settings import CollectionChoices
-from streams.kafka.log_identity import LogState, require_same_log, set_back
+from streams.kafka.log_identity import LogState, set_back
 from streams.kafka.partition_reader import PartitionReader
 from streams.kafka.records import SourceRecord
+from streams.kafka.stores_log import require_same_log
 from streams.kafka.topics import inspect_topics
 from streams.runtime import progress
 from streams.verification.ledger import Ledger, LedgerReport, Letters

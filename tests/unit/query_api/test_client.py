@@ -2,6 +2,7 @@
 
 import io
 import json
+import os
 import socket
 import threading
 from collections.abc import Callable
@@ -24,7 +25,7 @@ from query_api.client import (
     parse_events,
 )
 from schemas.errors import Exit, Failure, Unreachable, WrongSetting
-from schemas.runtime import Running, announce
+from schemas.runtime import INSTALLATION_HEADER, Running, announce, installation_of
 from tests.support.fakes.engine import make_hit
 
 
@@ -127,18 +128,57 @@ def test_something_else_that_answers_there_is_told() -> None:
         client(lambda request: httpx.Response(502, text="<html>")).get("/v1/status")
 
 
-def test_the_service_is_the_named_one_else_the_running_one_else_the_default(tmp_path: Path) -> None:
-    assert locate_service(None, tmp_path) == DEFAULT_URL
-    with pytest.raises(Unreachable, match="is no data directory, and nothing that 'thalweg up'"):
-        locate_service(None, tmp_path, named=True)
-    assert locate_service("http://other:1/", tmp_path, named=True) == "http://other:1"
-    (tmp_path / "CURRENT").write_text("g0001")
-    assert locate_service(None, tmp_path, named=True) == DEFAULT_URL, "a service may run there by itself"
-    import os
+def test_service_is_the_given_the_announced_else_the_default(tmp_path: Path) -> None:
+    nowhere, mine = tmp_path / "nowhere", tmp_path / "mine"
+    mine.mkdir()
+    assert locate_service(None, nowhere) == (DEFAULT_URL, ""), "a machine without a data directory"
+    assert locate_service("http://other:1/", nowhere, named=True) == ("http://other:1", "")
+    for folder, named in ((nowhere, True), (mine, False), (mine, True)):
+        with pytest.raises(
+            Unreachable, match=f"running on the data directory {folder}.*thalweg up --data-dir {folder}"
+        ):
+            locate_service(None, folder, named=named)
 
-    announce(tmp_path, Running(pid=os.getpid(), kafka="127.0.0.1:9", service_url="http://127.0.0.1:7777"))
-    assert locate_service(None, tmp_path) == "http://127.0.0.1:7777"
-    assert locate_service("http://other:1/", tmp_path) == "http://other:1"
+    announce(mine, Running(pid=os.getpid(), kafka="127.0.0.1:9"), "worker")
+    with pytest.raises(Unreachable, match="No query service is running"):
+        locate_service(None, mine)
+    announce(mine, Running(pid=os.getpid(), kafka="127.0.0.1:9", service_url="http://127.0.0.1:7777"))
+    assert locate_service(None, mine) == ("http://127.0.0.1:7777", installation_of(mine))
+    assert locate_service("http://other:1/", mine) == ("http://other:1", "")
+
+
+@pytest.mark.parametrize("status", [200, 404, 421])
+def test_answer_of_another_installation_is_refused(status: int) -> None:
+    asked: list[str] = []
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        asked.append(request.headers[INSTALLATION_HEADER])
+        return httpx.Response(status, json={"title": "T", "detail": "D"}, headers={INSTALLATION_HEADER: "theirs"})
+
+    asking = ServiceClient("http://127.0.0.1:1", None, httpx.MockTransport(answer), installation="mine")
+    calls = (
+        lambda: asking.get("/v1/status"),
+        lambda: asking.delete("/v1/collections/a"),
+        lambda: list(asking.events("/v1/search", {"q": "x"})),
+        lambda: list(asking.download("/v1/graph", {})),
+    )
+    for call in calls:
+        with pytest.raises(Unreachable, match="another installation answers") as caught:
+            call()
+        assert ("refused" in str(caught.value)) == (status == 421)
+    assert asked == ["mine"] * len(calls)
+
+
+def test_answer_that_names_no_installation_is_refused() -> None:
+    """An older version, or another program; a proxy's refusal is shown as such."""
+    answers = [httpx.Response(200, json={}), httpx.Response(502, text="Bad gateway")]
+    asking = ServiceClient(
+        "http://127.0.0.1:1", None, httpx.MockTransport(lambda _: answers.pop(0)), installation="mine"
+    )
+    with pytest.raises(Unreachable, match="another installation"):
+        asking.get("/v1/status")
+    with pytest.raises(Failure, match="502"):
+        asking.get("/v1/status")
 
 
 def shown(width: int = 200) -> tuple[Console, io.StringIO]:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from query_api.cli import app, search
+from query_api.cli import app
 from query_api.cli.server import bind, check_data_dir
 from query_api.settings import ServiceBlock, ServiceSettings
 from schemas.errors import Exit, InUse, WrongSetting
@@ -40,19 +40,6 @@ def test_no_service_is_exit_code_3_and_says_how_to_start_one(tmp_path: Path) -> 
     result = CliRunner().invoke(app.app, ["status", "--url", f"http://127.0.0.1:{port}", "--data-dir", str(tmp_path)])
     assert result.exit_code == Exit.UNREACHABLE
     assert "thalweg up" in result.output
-
-
-@pytest.mark.parametrize("by_setting", [False, True])
-def test_a_folder_that_is_no_data_directory_is_refused_and_no_other_service_is_asked(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, by_setting: bool
-) -> None:
-    if by_setting:
-        monkeypatch.setenv("THALWEG_STORAGE__DATA_DIR", str(tmp_path))
-    given = [] if by_setting else ["--data-dir", str(tmp_path)]
-    for commands, command in ((search.app, "river"), (app.app, "status")):
-        result = CliRunner().invoke(commands, [command, *given])
-        assert result.exit_code == Exit.UNREACHABLE
-        assert f"{tmp_path} is no data directory" in result.output
 
 
 def test_a_port_in_use_is_told() -> None:
