@@ -4,7 +4,6 @@ What each needs to run is imported when it runs, so that `--help` answers at onc
 """
 
 import json
-import sys
 from contextlib import closing, contextmanager, suppress
 from dataclasses import asdict
 from functools import partial
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 import click
 import typer
 
+from schemas.consent import Yes, require_consent
 from schemas.errors import Exit, Failure, WrongSetting, complain, plain_failures
 from schemas.terminal import say
 from streams.cli.joined import joined
@@ -80,7 +80,7 @@ def load(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Send nothing; show what would be sent and what would be deleted.")
     ] = False,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="With --sync: delete without asking.")] = False,
+    yes: Yes = False,
     charset: Annotated[
         str | None,
         typer.Option(
@@ -139,6 +139,7 @@ def delete(
     context: typer.Context,
     document_ids: Annotated[list[str], typer.Argument(help="Ids of the documents, without their collection.")],
     collection: Annotated[str, typer.Option(help="Their collection.")] = "default",
+    yes: Yes = False,
     wait: Wait = True,
     patience: Patience = 120.0,
     as_json: Json = False,
@@ -148,6 +149,14 @@ def delete(
     """Delete documents, from searches and from the graph. Prints the token."""
     from streams.loader.loader import suggest_collection
 
+    require_consent(
+        lambda: (
+            f"{len(document_ids):,} documents of {collection!r} will be gone: {_few(document_ids)}. Only sending them "
+            "again brings them back. Delete them?"
+        ),
+        yes=yes,
+        unattended=True,
+    )
     with _loader(context, url, data_dir, wait=wait, patience=patience, quiet=as_json) as loader:
         deleted = loader.delete(collection, document_ids)
     deleted.show(as_json=as_json)
@@ -182,19 +191,9 @@ def _agree(plan: "SyncPlan", *, yes: bool) -> None:
     if not plan.gone:
         return
     say(f"Left the folder, to be deleted ({len(plan.gone):,} of {plan.known:,}): {_few(plan.gone)}.", error=True)
-    if yes:
-        return
-    if (reason := plan.why_not()) is not None:
+    if not yes and (reason := plan.why_not()) is not None:
         raise WrongSetting(reason)
-    if not is_interactive():
-        raise WrongSetting("Nobody is there to be asked, so nothing was sent: to delete them, add --yes.")
-    if not typer.confirm(f"Delete {len(plan.gone):,} documents?", err=True):
-        raise Failure("Nothing was sent or deleted.")
-
-
-def is_interactive() -> bool:
-    """Whether a person can answer."""
-    return sys.stdin.isatty()
+    require_consent(lambda: f"Delete {len(plan.gone):,} documents?", yes=yes)
 
 
 def _few(names: "Sequence[str]") -> str:
