@@ -231,7 +231,7 @@ class RerankerSettings(BaseModel):
     provider: Literal["none", "cross-encoder", "endpoint"] = Field(
         "none",
         description="What re-orders the first hits. `none`: nothing. `cross-encoder`: a model on this machine, in "
-        "torch (`pip install 'thalweg[torch]'`). `endpoint`: one that is asked at `base_url`.",
+        "torch (the extra `torch`). `endpoint`: one that is asked at `base_url`.",
     )
     model: str | None = Field(
         None,
