@@ -11,6 +11,7 @@ from fastapi_offline import FastAPIOffline
 from starlette.middleware.cors import CORSMiddleware
 
 from indexer.runtime.circuit_breaker import RESET_SECONDS
+from query_api.admission import AdmissionMiddleware
 from query_api.auth import ACCESS_TOKEN, SAFE_METHODS, only_reads
 from query_api.backups import Backups
 from query_api.context import Service
@@ -106,6 +107,7 @@ def create_app(
     )
     install_problem_handlers(app)
     app.add_middleware(BodySizeMiddleware, settings=settings.service)
+    app.add_middleware(AdmissionMiddleware)
     app.add_middleware(AuthMiddleware, settings=settings.service)
     if settings.service.cors_origins:  # the outermost: browsers ask before they send, and read refusals too
         app.add_middleware(

@@ -5,9 +5,9 @@ from collections.abc import Awaitable
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
-from fastapi import APIRouter, Depends, Header, Query, Request, Response
+from fastapi import APIRouter, Header, Query, Request, Response
 
-from query_api.admission import Turn, caller_of
+from query_api.admission import SEARCH_PATH, Turn, caller_of
 from query_api.context import Service
 from query_api.errors import ApiProblem, problem_responses
 from query_api.middleware import ModelRoute
@@ -62,19 +62,7 @@ LastEventId = Annotated[
 ]
 
 
-async def check_admission(request: Request, service: ServiceOf, last_event_id: LastEventId = None) -> None:
-    """A dependency, so that admission comes before validation. Raises SearchRefused."""
-    if last_event_id is None:  # what is left of a stream may take no search
-        service.admission.check(caller_of(request))
-
-
-@router.get(
-    "/v1/search",
-    summary="Search",
-    response_class=Response,
-    responses=RESPONSES,
-    dependencies=[Depends(check_admission)],
-)
+@router.get(SEARCH_PATH, summary="Search", response_class=Response, responses=RESPONSES)
 async def search_by_query(
     request: Request, search: Annotated[SearchRequest, Query()], service: ServiceOf, last_event_id: LastEventId = None
 ) -> Response:
@@ -82,13 +70,7 @@ async def search_by_query(
     return await _answer(request, search, service, last_event_id)
 
 
-@router.post(
-    "/v1/search",
-    summary="Search, with the question in the body",
-    response_class=Response,
-    responses=RESPONSES,
-    dependencies=[Depends(check_admission)],
-)
+@router.post(SEARCH_PATH, summary="Search, with the question in the body", response_class=Response, responses=RESPONSES)
 async def search_by_body(
     request: Request, search: SearchRequest, service: ServiceOf, last_event_id: LastEventId = None
 ) -> Response:
