@@ -156,7 +156,7 @@ def main() -> None:
 
         heading("5  Delete, and the hit vanishes")
         victim = found["hits"][0]["document_id"]
-        token = demo.json("delete", victim, "--collection", COLLECTION)["token"]
+        token = demo.json("delete", victim, "--collection", COLLECTION, "--yes")["token"]
         again = demo.json("search", found["query"], "-k", "3", "--collection", COLLECTION, "--after", token)
         left = [hit["document_id"] for hit in again["hits"]]
         console.print(f"deleted {victim} (token {token}); the same search now finds {', '.join(left)}")

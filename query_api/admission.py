@@ -12,7 +12,9 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Literal, Self
 
-from starlette.requests import Request
+from starlette.datastructures import Headers
+from starlette.requests import HTTPConnection
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from query_api.errors import ApiProblem
 
@@ -20,6 +22,7 @@ Reason = Literal["overloaded", "fair_share"]
 
 FIRST_GUESS_SECONDS = 0.1  # of one search, before one has ended
 SMOOTHING = 0.1  # the share of the latest search in the mean
+SEARCH_PATH = "/v1/search"
 SLACK = 1.5  # a queue that turns out slower than expected is shortened once its wait is so much longer than allowed
 
 
@@ -44,10 +47,29 @@ class SearchRefused(ApiProblem):
         )
 
 
-def caller_of(request: Request) -> str:
+def caller_of(connection: HTTPConnection) -> str:
     """Who asks, for the shares: the client's address and the key it sent, since many may share one of the two."""
-    address = request.client.host if request.client else ""
-    return f"{address} {request.headers.get('authorization', '')}"
+    address = connection.client.host if connection.client else ""
+    return f"{address} {connection.headers.get('authorization', '')}"
+
+
+class AdmissionMiddleware:
+    """ASGI middleware. A search that would get no place is refused before its body is read and before any route is
+    looked for: of a thousand that come at once, hundreds are refused, and each waits for all before it. What is left of
+    a stream (`Last-Event-ID`) may take no search, and passes."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and scope["path"] == SEARCH_PATH and "last-event-id" not in Headers(scope=scope):
+            admission: SearchAdmission = scope["app"].state.service.admission
+            try:
+                admission.check(caller_of(HTTPConnection(scope)))
+            except SearchRefused as refusal:
+                await refusal.response()(scope, receive, send)
+                return
+        await self._app(scope, receive, send)
 
 
 class Turn:

@@ -11,6 +11,7 @@ from fastapi_offline import FastAPIOffline
 from starlette.middleware.cors import CORSMiddleware
 
 from indexer.runtime.circuit_breaker import RESET_SECONDS
+from query_api.admission import AdmissionMiddleware
 from query_api.auth import SAFE_METHODS, only_reads
 from query_api.backups import Backups
 from query_api.context import Service
@@ -110,6 +111,7 @@ def create_app(
     )
     install_problem_handlers(app)
     app.add_middleware(BodySizeMiddleware, settings=settings.service)
+    app.add_middleware(AdmissionMiddleware)
     app.state.stream_tickets = StreamTickets()
     app.add_middleware(AuthMiddleware, settings=settings.service, tickets=app.state.stream_tickets)
     app.add_middleware(InstallationMiddleware, installation=installation_of(settings.storage.data_dir))

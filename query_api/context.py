@@ -350,6 +350,7 @@ class Service:
         while True:
             await asyncio.sleep(PRUNE_SECONDS)
             self.replay.prune()
+            self.cache.prune()
             self.pinned.prune()
             self.earlier_graphs.prune()
             self.provenance.release()

@@ -139,7 +139,7 @@ class ServiceBlock(BaseModel):
     )
     cache_entries: int = Field(100, ge=0, description="Answers in the cache of results, at most; 0 turns it off.")
     cache_seconds: float = Field(300.0, ge=0, description="How long an answer stays in the cache of results, at most.")
-    cache_bytes: int = Field(32 * MIB, ge=0, description="Memory for the cache of results, measured as JSON.")
+    cache_bytes: int = Field(32 * MIB, ge=0, description="Memory for the cache of results.")
     provenance_buffer: int = Field(
         10_000, ge=1, description="Retrievals queued while Kafka is away; further ones are dropped and counted."
     )
@@ -227,7 +227,7 @@ class RerankerSettings(BaseModel):
     provider: Literal["none", "cross-encoder", "endpoint"] = Field(
         "none",
         description="What re-orders the first hits. `none`: nothing. `cross-encoder`: a model on this machine, in "
-        "torch (`pip install 'thalweg[torch]'`). `endpoint`: one that is asked at `base_url`.",
+        "torch (the extra `torch`). `endpoint`: one that is asked at `base_url`.",
     )
     model: str | None = Field(
         None,

@@ -110,6 +110,14 @@ class NoAccess(Failure):
     exit_code = Exit.NO_ACCESS
 
 
+def install_extra(name: str) -> str:
+    """How to add an optional part, for messages. No package index has Thalweg."""
+    return (
+        f"install it with .venv/bin/pip install -e '.[{name}]' in the checkout, or with pip install 'FILE.whl[{name}]' "
+        "from the wheel's file"
+    )
+
+
 @contextmanager
 def plain_failures(
     others: Mapping[type[Exception], Exit] | None = None, *, stderr_is_log: bool = False

@@ -314,8 +314,8 @@ class EmbeddingSettings(BaseModel):
         description=(
             "What runs the model. `auto`: what the data directory was made with, else `onnx-int8` where the processor "
             "has byte dot products and `onnx` (float32) where not. `onnx-file` runs a model of any architecture that "
-            "comes as an ONNX file; `sentence-transformers` runs its weights, in torch (`pip install "
-            "'thalweg[torch]'`). `openai` asks an endpoint, at `base_url`. `hashing` stands in for a model where tests "
+            "comes as an ONNX file; `sentence-transformers` runs its weights, in torch (the extra "
+            "`torch`). `openai` asks an endpoint, at `base_url`. `hashing` stands in for a model where tests "
             "need none."
         ),
     )

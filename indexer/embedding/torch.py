@@ -13,6 +13,7 @@ from indexer.embedding.encoder import encodable
 from indexer.embedding.model_files import model_digest, model_folder
 from indexer.errors import IncompatibleGeneration
 from indexer.runtime.resources import usable_processors
+from schemas.errors import install_extra
 from schemas.settings import EmbeddingProvider
 
 BATCH_TEXTS = 16
@@ -39,7 +40,7 @@ class SentenceTransformerEncoder:
             from sentence_transformers import SentenceTransformer
         except ImportError as error:
             raise IncompatibleGeneration(
-                f"The model {model!r} runs in torch, which is not installed: pip install 'thalweg[torch]'. A "
+                f"The model {model!r} runs in torch, which is not there: {install_extra('torch')}. A "
                 "model that comes as an .onnx file needs no torch: set THALWEG_EMBEDDING__PROVIDER to onnx-file."
             ) from error
 

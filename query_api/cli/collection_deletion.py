@@ -1,15 +1,12 @@
 """Deleting a collection: a tombstone for each of its documents, followed until no search shows them."""
 
 import shlex
-import sys
 import time
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
-
-import typer
 
 from query_api.client import ServiceClient, document_path, document_positions
 from schemas.api import describe_collections
@@ -132,16 +129,3 @@ def summary_of(dropped: CollectionDeleted, chosen: Mapping[str, Any]) -> list[st
         if chosen.get(name) is not None
     ]
     return sentences
-
-
-def require_consent(question: str) -> None:
-    """Ask at the terminal. Raises WrongSetting where there is none, Failure for a no."""
-    if not is_interactive():
-        raise WrongSetting("Nobody is there to be asked: to delete the whole collection, add --yes.")
-    if not typer.confirm(question, err=True):
-        raise Failure("Nothing was deleted.")
-
-
-def is_interactive() -> bool:
-    """Whether a person can answer."""
-    return sys.stdin.isatty()

@@ -5,8 +5,9 @@ import json
 from collections.abc import Callable, Iterable
 from contextlib import closing
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, get_args
+from typing import TYPE_CHECKING, Annotated, Any, get_args
 from urllib.parse import quote
 
 import typer
@@ -14,9 +15,13 @@ import typer
 from query_api.cli.app import DataDir, Json, Url, print_json, service_client
 from query_api.cli.completion import choice, collections
 from schemas.choices import ChunkingMethod, ExtractorName
+from schemas.consent import Yes, require_consent
 from schemas.errors import MalformedEvent, WrongSetting, complain, plain_failures
 from schemas.ids import DocumentKey
 from schemas.terminal import say
+
+if TYPE_CHECKING:
+    from query_api.client import ServiceClient
 
 CHUNKING_SIZES = ("parent_characters", "parent_overlap", "child_characters", "child_overlap", "method", "language")
 LINKING_RULES = (
@@ -46,6 +51,7 @@ class CollectionSetting:
         parameters: dict[str, Any],
         *,
         reset: bool,
+        yes: bool,
         as_json: bool,
         url: str | None,
         data_dir: Path | None,
@@ -58,6 +64,7 @@ class CollectionSetting:
         path = collection_path(collection, self.name)
         with closing(service_client(url, data_dir)) as client:
             if reset:
+                require_consent(partial(self._reset_question, client, collection, path), yes=yes, unattended=True)
                 answer = client.delete(path)
             elif choice:
                 answer = client.put(path, json.dumps(choice).encode())
@@ -75,6 +82,11 @@ class CollectionSetting:
                 f"No document is in the collection {collection!r} yet. 'thalweg collections list' shows those there "
                 "are."
             )
+
+    def _reset_question(self, client: "ServiceClient", collection: str, path: str) -> str:
+        chosen = {name: value for name, value in client.get(path)["chosen"].items() if value is not None}
+        values = ", ".join(f"{name} {value}" for name, value in chosen.items()) or "nothing"
+        return f"Take back the {self.name} of {collection!r}, where {values} was chosen?"
 
 
 def show_parts(names: Iterable[str]) -> Callable[[Answer], None]:
@@ -136,6 +148,7 @@ def collection_chunking(
     ] = None,
     language: Annotated[str | None, typer.Option(help="ISO 639 code of its sentences, or auto.")] = None,
     reset: Reset = False,
+    yes: Yes = False,
     as_json: Json = False,
     url: Url = None,
     data_dir: DataDir = None,
@@ -150,7 +163,7 @@ def collection_chunking(
         "method": method,
         "language": language,
     }
-    CHUNKING.run(collection, parameters, reset=reset, as_json=as_json, url=url, data_dir=data_dir)
+    CHUNKING.run(collection, parameters, reset=reset, yes=yes, as_json=as_json, url=url, data_dir=data_dir)
 
 
 @commands.command("extraction", epilog="Example: thalweg collections extraction notes --extractor spacy")
@@ -159,12 +172,15 @@ def collection_extraction(
     collection: Collection,
     extractor: Annotated[str | None, choice(get_args(ExtractorName), help="What finds them.")] = None,
     reset: Reset = False,
+    yes: Yes = False,
     as_json: Json = False,
     url: Url = None,
     data_dir: DataDir = None,
 ) -> None:
     """Show or set what finds a collection's entities. It applies to documents sent from then on."""
-    EXTRACTION.run(collection, {"extractor": extractor}, reset=reset, as_json=as_json, url=url, data_dir=data_dir)
+    EXTRACTION.run(
+        collection, {"extractor": extractor}, reset=reset, yes=yes, as_json=as_json, url=url, data_dir=data_dir
+    )
 
 
 @commands.command("graph", epilog="Example: thalweg collections graph notes --file graph.json")
@@ -173,13 +189,14 @@ def collection_graph(
     collection: Collection,
     file: Annotated[Path | None, typer.Option(help="JSON with node_types, predicates or both.")] = None,
     reset: Annotated[bool, typer.Option("--reset", help="Back to anything.")] = False,
+    yes: Yes = False,
     as_json: Json = False,
     url: Url = None,
     data_dir: DataDir = None,
 ) -> None:
     """Show or set what people may add to a collection's graph. What was made before stays."""
     choice = {} if file is None else graph_choice_in(file)
-    GRAPH.run(collection, choice, reset=reset, as_json=as_json, url=url, data_dir=data_dir)
+    GRAPH.run(collection, choice, reset=reset, yes=yes, as_json=as_json, url=url, data_dir=data_dir)
 
 
 def graph_choice_in(file: Path) -> dict[str, Any]:
@@ -208,6 +225,7 @@ def collection_linking(
     similar_across: Annotated[float | None, typer.Option(help="Weight of similar passages elsewhere.")] = None,
     max_across: Annotated[int | None, typer.Option(help="Similar passages of other documents, at most.")] = None,
     reset: Reset = False,
+    yes: Yes = False,
     as_json: Json = False,
     url: Url = None,
     data_dir: DataDir = None,
@@ -217,4 +235,4 @@ def collection_linking(
     within = (next_chunk, next_chunk_raise, similar_above, similar, related_above, related, max_related)
     values = (*within, similar_across, max_across)
     parameters = dict(zip(LINKING_RULES, values, strict=True))
-    LINKING.run(collection, parameters, reset=reset, as_json=as_json, url=url, data_dir=data_dir)
+    LINKING.run(collection, parameters, reset=reset, yes=yes, as_json=as_json, url=url, data_dir=data_dir)

@@ -10,6 +10,7 @@ import typer
 from query_api.cli.app import DataDir, Json, Url, print_json, service_client, show_whole_list
 from query_api.cli.collection_settings import Collection, collection_path
 from query_api.cli.collection_settings import commands as setting_commands
+from schemas.consent import Yes, require_consent
 from schemas.errors import plain_failures
 from schemas.terminal import plain, say
 
@@ -46,7 +47,7 @@ def list_collections(
 @plain_failures()
 def delete_collection(
     collection: Collection,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    yes: Yes = False,
     wait: Annotated[bool, typer.Option(help="Wait until both stores show it.")] = True,
     patience: Annotated[float, typer.Option(min=0, help="Give up after so many seconds without progress.")] = 120.0,
     as_json: Json = False,
@@ -62,8 +63,13 @@ def delete_collection(
     collection_path(collection, "any")
     with closing(service_client(url, data_dir)) as client:
         ids = deletion.documents_of(client, collection)
-        if not yes:
-            deletion.require_consent(f"Delete all {len(ids):,} documents of the collection {collection!r}?")
+        require_consent(
+            lambda: (
+                f"Delete all {len(ids):,} documents of the collection {collection!r}? Only sending them again brings "
+                "them back."
+            ),
+            yes=yes,
+        )
         columns = (TextColumn("{task.description:<10}"), BarColumn(), MofNCompleteColumn())
         with Progress(*columns, console=PlainConsole(stderr=True), disable=as_json) as progress:
 

@@ -3,7 +3,7 @@
 import json
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, get_args
@@ -13,6 +13,7 @@ import typer
 
 from query_api.cli.app import DataDir, Json, Url, print_json, service_client, show_answer, show_list
 from query_api.cli.completion import collections, offered
+from schemas.consent import Yes, require_consent
 from schemas.errors import DeadLetterReason, Exit, Failure, WrongSetting, plain_failures
 
 if TYPE_CHECKING:
@@ -113,6 +114,7 @@ def redrive(
     wait: Annotated[
         bool, typer.Option("--wait/--no-wait", help="Wait until the worker has read what was redriven.")
     ] = True,
+    yes: Yes = False,
     as_json: Json = False,
     url: Url = None,
     data_dir: DataDir = None,
@@ -142,6 +144,9 @@ def redrive(
     }
     body = json.dumps({name: value for name, value in order.items() if value is not None}).encode()
     with closing(service_client(url, data_dir)) as client:
+        if not (positions or dry_run):
+            filters = {"collection": collection, "since": since, "state": "open", "limit": 1}
+            require_consent(partial(_redrive_question, client, reason or [None], filters), yes=yes, unattended=True)
         state = client.post("/v1/dead-letters/redrive", body)
         if wait:
             state = _followed(client, state, quiet=as_json)
@@ -153,6 +158,15 @@ def redrive(
         raise Failure(state["message"])
     if state["refused"] or state["failed_again"]:
         raise typer.Exit(Exit.FAILED)
+
+
+def _redrive_question(client: "ServiceClient", reasons: Sequence[str | None], filters: dict[str, Any]) -> str:
+    asked = [filters | {"reason": reason} for reason in reasons]
+    given = [{name: value for name, value in each.items() if value is not None} for each in asked]
+    pages = [client.get("/v1/dead-letters", each) for each in given]
+    known = all(page["open"] is not None for page in pages)
+    records = f"{sum(page['open'] for page in pages):,} records that are" if known else "all that is"
+    return f"Send {records} not indexed again? What is still wrong with them makes new dead letters."
 
 
 def _followed(client: "ServiceClient", state: dict[str, Any], *, quiet: bool) -> dict[str, Any]:
@@ -208,6 +222,7 @@ def _progress(*, quiet: bool) -> Iterator[Callable[[dict[str, Any]], None]]:
 def skip_batch(
     topic: Annotated[str, typer.Argument(help="The topic, as `thalweg status` names it.")],
     position: Annotated[str, typer.Argument(help="<partition>:<offset> of the batch.")],
+    yes: Yes = False,
     as_json: Json = False,
     url: Url = None,
     data_dir: DataDir = None,
@@ -221,6 +236,10 @@ def skip_batch(
         ((partition, offset),) = parse_positions(position).items()
     except (MalformedToken, ValueError) as error:
         raise WrongSetting(f"{position[:40]!r} is not '<partition>:<offset>', such as '3:17'.") from error
+    require_consent(
+        lambda: f"Skip the batch at {position} of {topic}? Its records are lost to the index; this cannot be undone.",
+        yes=yes,
+    )
     order = {"topic": topic, "partition": partition, "offset": offset}
     with closing(service_client(url, data_dir)) as client:
         answer = client.post("/v1/dead-letters/skip", json.dumps(order).encode())

@@ -9,6 +9,7 @@ from query_api.cli.app import AsOf, DataDir, Json, Url, show_answer, show_list
 from query_api.cli.completion import AllCollections, OneCollection, entity_types
 from query_api.cli.completion import entities as entities_named
 from query_api.cli.edits import By, send_edit
+from schemas.consent import Yes, require_consent
 from schemas.errors import WrongSetting, plain_failures
 
 app = typer.Typer()
@@ -107,11 +108,17 @@ def merge_entities(
     name: Annotated[str | None, typer.Option(help="How the one is called.", show_default="its commonest name")] = None,
     collection: OneCollection = None,
     by: By = None,
+    yes: Yes = False,
     as_json: Json = False,
     url: Url = None,
     data_dir: DataDir = None,
 ) -> None:
     """Make entities one; 'thalweg reviews undo' with the printed id takes it back."""
+    require_consent(
+        lambda: f"Make one entity of {' and '.join(names)}? 'thalweg reviews undo' takes it back.",
+        yes=yes,
+        unattended=True,
+    )
     body = {"entities": names, "name": name, "collection": collection, "by": by}
     send_edit("POST", "/v1/entities/merge", body, as_json=as_json, url=url, data_dir=data_dir)
 

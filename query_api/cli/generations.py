@@ -4,12 +4,14 @@ import json
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from query_api.cli.app import DataDir, Json, Url, print_json, service_client, show_whole_list
 from query_api.cli.completion import generations
+from schemas.consent import Yes, require_consent
 from schemas.errors import Failure, plain_failures
 from schemas.terminal import say
 
@@ -35,6 +37,7 @@ def rebuild(
     reason: Annotated[str, typer.Option(help="Shown with the generation, such as 'new chunk size'.")] = "",
     switch: Annotated[bool, typer.Option("--switch/--no-switch", help="Switch to it when it is complete.")] = True,
     wait: Annotated[bool, typer.Option("--wait/--no-wait", help="Follow it until then; Ctrl-C ends only that.")] = True,
+    yes: Yes = False,
     as_json: Json = False,
     url: Url = None,
     data_dir: DataDir = None,
@@ -45,6 +48,7 @@ def rebuild(
     vector of, by the same model, is not encoded again. The generation before is kept for switching back.
     """
     with closing(service_client(url, data_dir)) as client:
+        require_consent(partial(_rebuild_question, client, switch=switch), yes=yes, unattended=True)
         body = json.dumps({"reason": reason, "switch": switch}).encode()
         name = client.post("/v1/generations", body)["name"]
         generation = _followed(client, name, switch=switch, shown=not as_json) if wait else _get(client, name)
@@ -79,12 +83,18 @@ def switch_generation(
     name: Name,
     force: Annotated[bool, typer.Option("--force", help="Also where documents are missing in it.")] = False,
     wait: Annotated[bool, typer.Option("--wait/--no-wait", help="Wait until it is live.")] = True,
+    yes: Yes = False,
     as_json: Json = False,
     url: Url = None,
     data_dir: DataDir = None,
 ) -> None:
     """Make a generation the live one. One that was kept or is behind is brought up to date first."""
     with closing(service_client(url, data_dir)) as client:
+        require_consent(
+            lambda: f"Switch from {_live(client)['name']} to {name}? The one before is kept, to switch back to.",
+            yes=yes,
+            unattended=True,
+        )
         client.post(f"/v1/generations/{name}/switch", json.dumps({"force": force}).encode())
         generation = (
             _followed(client, name, switch=True, force=force, shown=not as_json) if wait else _get(client, name)
@@ -94,9 +104,12 @@ def switch_generation(
 
 @generations_app.command("drop", epilog="Example: thalweg generations drop g0002-5f3a9c")
 @plain_failures()
-def drop_generation(name: Name, as_json: Json = False, url: Url = None, data_dir: DataDir = None) -> None:
+def drop_generation(
+    name: Name, yes: Yes = False, as_json: Json = False, url: Url = None, data_dir: DataDir = None
+) -> None:
     """Drop a generation with its stores; ends its build. The documents stay in the log."""
     with closing(service_client(url, data_dir)) as client:
+        require_consent(partial(_drop_question, client, name), yes=yes)
         answer = client.delete(f"/v1/generations/{name}")
         deadline = time.monotonic() + ORDER_SECONDS
         while any(each["name"] == name for each in client.get("/v1/generations")["generations"]):
@@ -111,6 +124,31 @@ def drop_generation(name: Name, as_json: Json = False, url: Url = None, data_dir
 
 def _get(client: "ServiceClient", name: str) -> Generation:
     return client.get(f"/v1/generations/{name}")
+
+
+def _live(client: "ServiceClient") -> Generation:
+    found: Generation = next(each for each in client.get("/v1/generations")["generations"] if each["state"] == "live")
+    return found
+
+
+def _rebuild_question(client: "ServiceClient", *, switch: bool) -> str:
+    live = _live(client)
+    documents = sum(each["documents"] for each in client.get("/v1/collections")["collections"])
+    after = " and switch to them" if switch else ""
+    return (
+        f"Index all {documents:,} documents again into new stores, about as large as the live ones ({_size(live)})"
+        f"{after}? {live['name']} is kept; 'thalweg generations drop' ends a rebuild."
+    )
+
+
+def _drop_question(client: "ServiceClient", name: str) -> str:
+    generation = _get(client, name)
+    what = "End the build of" if generation["state"] in ("ordered", "building") else "Drop"
+    size = f", {_size(generation)}," if generation["bytes"] else ""
+    return (
+        f"{what} generation {name} and delete its stores{size} for good? The documents stay in the log and in the "
+        "live stores."
+    )
 
 
 def _followed(client: "ServiceClient", name: str, *, switch: bool, shown: bool, force: bool = False) -> Generation:

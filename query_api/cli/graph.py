@@ -15,6 +15,7 @@ from query_api.cli.communities import show_communities
 from query_api.cli.completion import AllCollections, CollectionOfNew, OneCollection, choice, entities, predicates
 from query_api.cli.edits import By, send_edit
 from schemas.choices import EdgeKind
+from schemas.consent import Yes, require_consent
 from schemas.errors import WrongSetting, plain_failures
 from schemas.terminal import say
 
@@ -173,10 +174,15 @@ def add_node(
 @nodes_app.command("delete", epilog="Example: thalweg graph nodes delete team-petrel")
 @plain_failures()
 def delete_node(
-    node: Id, collection: OneCollection = None, as_json: Json = False, url: Url = None, data_dir: DataDir = None
+    node: Id,
+    collection: OneCollection = None,
+    yes: Yes = False,
+    as_json: Json = False,
+    url: Url = None,
+    data_dir: DataDir = None,
 ) -> None:
     """Delete a node that people made, and its text."""
-    _delete("nodes", node, collection, as_json=as_json, url=url, data_dir=data_dir)
+    _delete("nodes", node, collection, yes=yes, as_json=as_json, url=url, data_dir=data_dir)
 
 
 @edges_app.command("list", epilog="Example: thalweg graph edges list --predicate owns")
@@ -236,10 +242,15 @@ def add_edge(
 @edges_app.command("delete", epilog="Example: thalweg graph edges delete e_17")
 @plain_failures()
 def delete_edge(
-    edge: Id, collection: OneCollection = None, as_json: Json = False, url: Url = None, data_dir: DataDir = None
+    edge: Id,
+    collection: OneCollection = None,
+    yes: Yes = False,
+    as_json: Json = False,
+    url: Url = None,
+    data_dir: DataDir = None,
 ) -> None:
     """Delete an edge that people made."""
-    _delete("edges", edge, collection, as_json=as_json, url=url, data_dir=data_dir)
+    _delete("edges", edge, collection, yes=yes, as_json=as_json, url=url, data_dir=data_dir)
 
 
 @graph_app.command("export", epilog="Example: thalweg graph export notes.graphml --collection notes")
@@ -281,7 +292,16 @@ def _named(collection: str | None) -> dict[str, str]:
     return {} if collection is None else {"collection": collection}
 
 
-def _delete(kind: str, identifier: str, collection: str | None, *, as_json: bool, url: Url, data_dir: DataDir) -> None:
+def _delete(
+    kind: str, identifier: str, collection: str | None, *, yes: bool, as_json: bool, url: Url, data_dir: DataDir
+) -> None:
+    what = f"node {identifier!r} and its text" if kind == "nodes" else f"edge {identifier!r}"
+    of = "" if collection is None else f" of {collection!r}"
+    require_consent(
+        lambda: f"Delete the {what}{of}? Only making it again brings it back.",
+        yes=yes,
+        unattended=True,
+    )
     path = f"/v1/{kind}/{quote(identifier, safe='')}"
     if collection is not None:
         path += f"?{urlencode(_named(collection))}"

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from query_api.evaluation.results import Answer, Diversity, Spread, Threshold
-from schemas.errors import WrongSetting
+from schemas.errors import WrongSetting, install_extra
 
 CUTOFFS = (1, 3, 5, 10)
 QUANTILES = (0.0, 0.25, 0.5, 0.75, 0.9)
@@ -32,9 +32,7 @@ _YEAR = re.compile(r"(?<!\d)(1\d{3}|20\d{2})(?!\d)")
 def require_ir_measures() -> None:
     """Raises WrongSetting where the package that measures rankings is not installed."""
     if find_spec("ir_measures") is None:
-        raise WrongSetting(
-            "An evaluation needs the extra 'evaluate': pip install 'thalweg[evaluate]'; in a checkout, `make install`."
-        )
+        raise WrongSetting(f"An evaluation needs the extra 'evaluate': {install_extra('evaluate')}.")
 
 
 def measure_names(k: int) -> list[str]:

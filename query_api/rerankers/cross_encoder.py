@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from indexer.embedding.encoder import encodable
 from query_api.rerankers import RerankerRefused, TextsNotScored, checked
 from query_api.settings import RerankerSettings
+from schemas.errors import install_extra
 
 BATCH_TEXTS = 16
 _HEADS = ("ForSequenceClassification", "ForCausalLM", "ForConditionalGeneration")
@@ -33,7 +34,7 @@ class CrossEncoderReranker:
             from sentence_transformers import CrossEncoder
         except ImportError as error:
             raise RerankerRefused(
-                f"The re-ranker {self.name!r} runs in torch, which is not installed: pip install 'thalweg[torch]'."
+                f"The re-ranker {self.name!r} runs in torch, which is not there: {install_extra('torch')}."
             ) from error
         try:
             self._model: Any = CrossEncoder(self.name, device="cpu", local_files_only=True)

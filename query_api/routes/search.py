@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, TypeVar
 
 from fastapi import APIRouter, Depends, Header, Query, Request, Response
 
-from query_api.admission import Turn, caller_of
+from query_api.admission import SEARCH_PATH, Turn, caller_of
 from query_api.context import Service
 from query_api.errors import ApiProblem, problem_responses
 from query_api.middleware import ModelRoute
@@ -84,19 +84,7 @@ def _origin(request: Request, usage: UsageHeader = None) -> _Origin:
 OriginOf = Annotated[_Origin, Depends(_origin)]
 
 
-async def check_admission(request: Request, service: ServiceOf, last_event_id: LastEventId = None) -> None:
-    """A dependency, so that admission comes before validation. Raises SearchRefused."""
-    if last_event_id is None:  # what is left of a stream may take no search
-        service.admission.check(caller_of(request))
-
-
-@router.get(
-    "/v1/search",
-    summary="Search",
-    response_class=Response,
-    responses=RESPONSES,
-    dependencies=[Depends(check_admission)],
-)
+@router.get(SEARCH_PATH, summary="Search", response_class=Response, responses=RESPONSES)
 async def search_by_query(
     request: Request,
     search: Annotated[SearchRequest, Query()],
@@ -108,13 +96,7 @@ async def search_by_query(
     return await _answer(request, search, service, origin, last_event_id)
 
 
-@router.post(
-    "/v1/search",
-    summary="Search, with the question in the body",
-    response_class=Response,
-    responses=RESPONSES,
-    dependencies=[Depends(check_admission)],
-)
+@router.post(SEARCH_PATH, summary="Search, with the question in the body", response_class=Response, responses=RESPONSES)
 async def search_by_body(
     request: Request, search: SearchRequest, service: ServiceOf, origin: OriginOf, last_event_id: LastEventId = None
 ) -> Response:

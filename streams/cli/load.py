@@ -4,7 +4,6 @@ What each needs to run is imported when it runs, so that `--help` answers at onc
 """
 
 import json
-import sys
 from contextlib import closing, contextmanager, suppress
 from dataclasses import asdict
 from functools import partial
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 import click
 import typer
 
+from schemas.consent import Yes, is_interactive, require_consent
 from schemas.errors import Exit, Failure, WrongSetting, complain, plain_failures
 from schemas.ids import DEFAULT_COLLECTION
 from schemas.terminal import say
@@ -89,7 +89,7 @@ def load(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Send nothing; show what would be sent and what would be deleted.")
     ] = False,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="With --sync: delete without asking.")] = False,
+    yes: Yes = False,
     charset: Annotated[
         str | None,
         typer.Option(
@@ -166,6 +166,7 @@ def delete(
     context: typer.Context,
     document_ids: Annotated[list[str], typer.Argument(help="Ids of the documents, without their collection.")],
     collection: Annotated[str | None, typer.Option(help="Their collection.", show_default=DEFAULT_COLLECTION)] = None,
+    yes: Yes = False,
     wait: Wait = True,
     patience: Patience = 120.0,
     as_json: Json = False,
@@ -175,6 +176,14 @@ def delete(
     """Delete documents, from searches and from the graph. Prints the token."""
     from streams.loader.loader import suggest_collection
 
+    require_consent(
+        lambda: (
+            f"{len(document_ids):,} documents of {collection!r} will be gone: {_few(document_ids)}. Only sending them "
+            "again brings them back. Delete them?"
+        ),
+        yes=yes,
+        unattended=True,
+    )
     with _loader(context, url, data_dir, wait=wait, patience=patience, quiet=as_json) as loader:
         deleted = loader.delete(collection, document_ids)
     deleted.show(as_json=as_json)
@@ -211,12 +220,9 @@ def _agree(plan: "SyncPlan", *, yes: bool) -> None:
     for what, names in (("Left the folder", plan.left), ("Left out now", plan.said_ignored)):
         if names:
             say(f"{what}, to be deleted ({len(names):,} of {plan.known:,}): {_few(names)}.", error=True)
-    if yes:
-        return
-    if (reason := _why_not(plan)) is not None:
+    if not yes and (reason := _why_not(plan)) is not None:
         raise WrongSetting(reason)
-    if not typer.confirm(f"Delete {len(plan.gone):,} documents?", err=True):
-        raise Failure("Nothing was sent or deleted.")
+    require_consent(lambda: f"Delete {len(plan.gone):,} documents?", yes=yes)
 
 
 def _why_not(plan: "SyncPlan") -> str | None:
@@ -224,11 +230,6 @@ def _why_not(plan: "SyncPlan") -> str | None:
     if plan.gone and plan.why_not() is None and not is_interactive():
         return "Nobody is there to be asked, so nothing was sent: to delete them, add --yes."
     return plan.why_not()
-
-
-def is_interactive() -> bool:
-    """Whether a person can answer."""
-    return sys.stdin.isatty()
 
 
 def _few(names: "Sequence[str]") -> str:

@@ -16,7 +16,7 @@ from schemas.curation import (
     RelinkEvent,
     decode_curation,
 )
-from schemas.errors import MalformedEvent
+from schemas.errors import MalformedEvent, install_extra
 from schemas.repairs import Repair, RepairEvent
 from schemas.replays import Replay, ReplayEvent
 from streams.kafka.producer import ConfirmedProducer
@@ -40,7 +40,7 @@ class SettingsLog(Protocol):
 
 NOT_SET_UP: Mapping[ExtractorName, str] = {
     "language_model": "set THALWEG_LANGUAGE_MODEL__BASE_URL and THALWEG_LANGUAGE_MODEL__MODEL",
-    "spacy": "install it with pip install 'thalweg[spacy]'",
+    "spacy": install_extra("spacy"),
 }
 """What the worker lacks for an extractor that it does not have."""
 

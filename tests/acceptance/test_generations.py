@@ -153,7 +153,7 @@ def test_another_encoder_and_another_chunk_size_beside_live_traffic(old_stores: 
         digest = thalweg.run_json("verify", "--wait-seconds", "60")["digest"]
         assert digest == digest_of_fresh_stores(thalweg, tmp_path / "fresh")
 
-        refused = thalweg.run("generations", "drop", name, check=False)
+        refused = thalweg.run("generations", "drop", name, "--yes", check=False)
         assert (refused.returncode, "is live: switch to another one first" in refused.stderr) == (1, True)
         assert "is live already" in thalweg.run("generations", "switch", name, check=False).stderr
         assert "there are g0001-" in thalweg.run("generations", "show", "g0009-aaaaaa", check=False).stderr
@@ -167,7 +167,7 @@ def test_another_encoder_and_another_chunk_size_beside_live_traffic(old_stores: 
         assert answer["snapshot"]["generation"] == first["name"]
         assert answer["hits"][0]["document_id"] == f"d{DOCUMENTS + 21}"
 
-        thalweg.run("generations", "drop", name)
+        thalweg.run("generations", "drop", name, "--yes")
         assert [each["name"] for each in thalweg.run_json("generations", "list")["generations"]] == [first["name"]]
         assert not (old_stores / "generations" / name).exists()
 

@@ -59,15 +59,15 @@ def test_only_its_partition_waits_until_a_person_passes_it_by(hashing: Installat
     wait_until(lambda: command in hashing.said(), "`thalweg up` says what to do")
     assert hashing.child("worker").pid == worker.pid
 
-    refused = hashing.run("dead-letters", "skip", NAMES.documents, f"1:{first[1] - 1}", check=False)
+    refused = hashing.run("dead-letters", "skip", NAMES.documents, f"1:{first[1] - 1}", "--yes", check=False)
     assert refused.returncode != 0
     assert f"holds no unreadable batch at offset {first[1] - 1}" in refused.stderr
-    beyond = hashing.run("dead-letters", "skip", NAMES.documents, "9:0", check=False)
+    beyond = hashing.run("dead-letters", "skip", NAMES.documents, "9:0", "--yes", check=False)
     assert "has the partitions 0 to 3" in beyond.stderr
     for partition, begin, end in places:
-        done = hashing.run_json("dead-letters", "skip", NAMES.documents, f"{partition}:{end}")
+        done = hashing.run_json("dead-letters", "skip", NAMES.documents, f"{partition}:{end}", "--yes")
         assert (done["first"], done["last"]) == (begin, end)
-    hashing.run("dead-letters", "skip", NAMES.documents, f"1:{first[1]}")  # once more does no harm
+    hashing.run("dead-letters", "skip", NAMES.documents, f"1:{first[1]}", "--yes")  # once more does no harm
 
     wanted |= {"1-behind", "2-behind", "3-behind"}
     wait_until(lambda: documents(hashing) == wanted, lambda: f"what stands behind: {documents(hashing)}")
@@ -89,7 +89,7 @@ def test_one_at_the_end_of_a_partition_is_passed_by_with_its_positions(hashing: 
     damage_batch(hashing.data_dir, NAMES.documents, 0, damaged, "checksum")
     worker.resume()
     wait_until(lambda: status(hashing)["unreadable_batches"], "the status names it")
-    hashing.run("dead-letters", "skip", NAMES.documents, f"0:{damaged}")
+    hashing.run("dead-letters", "skip", NAMES.documents, f"0:{damaged}", "--yes")
     hashing.search(q="text", after=f"0:{damaged + 1}", wait_seconds=60)
     assert documents(hashing, "end") == {"before"}
     wait_until(lambda: not status(hashing)["unreadable_batches"], "nothing stands in the way")
@@ -109,7 +109,7 @@ def test_nothing_is_indexed_by_settings_that_cannot_be_read_until_they_are_passe
     [told] = status(hashing)["unreadable_batches"]
     assert (told["topic"], told["first"]) == (NAMES.curation, offset)
     assert documents(hashing, "odd") == set()
-    hashing.run("dead-letters", "skip", NAMES.curation, f"0:{offset}")
+    hashing.run("dead-letters", "skip", NAMES.curation, f"0:{offset}", "--yes")
     wait_until(lambda: documents(hashing, "odd") == {"one"}, "the worker goes on")
     wait_until(lambda: not status(hashing)["unreadable_batches"], "nothing stands in the way")
 

@@ -4,6 +4,7 @@ Commands, settings, routes, metrics, files, links, formats, reasons of refusals.
 """
 
 import re
+import tomllib
 from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
@@ -41,6 +42,7 @@ ROUTE = re.compile(r"(?:`(?:(GET|POST|PUT|DELETE) )?|localhost:8420)(/(?:v1/[^`'
 FILE = re.compile(rf"`((?:{'|'.join((*PACKAGES, 'tests', 'deploy'))})/[\w./-]*)`")
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
+FROM_INDEX = re.compile(r"(?<![\w/.-])thalweg(?![\w/.-])")
 CODE_BLOCK = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
 
 
@@ -96,6 +98,21 @@ def test_each_make_target_exists() -> None:
 def test_each_program_of_the_tests_exists() -> None:
     for page, module in named(BENCH_MODULE):
         assert (ROOT / f"{module.replace('.', '/')}.py").is_file(), f"{page}: {module}"
+
+
+def test_nothing_says_to_fetch_thalweg_from_a_package_index() -> None:
+    """It is in none: what is offered is the checkout, or the file of a wheel."""
+    for name, text in [*TEXTS.items(), *(("a source", source) for source in sources())]:
+        offers = re.findall(r"""(?:pip|pipx|uv|poetry)(?: \w+)* (?:install|add)\b[^`\n]*""", text)
+        assert [each for each in offers if FROM_INDEX.search(each)] == [], name
+
+
+def test_extras_that_are_offered_are_declared() -> None:
+    declared = set(tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"])
+    texts = "\n".join([*TEXTS.values(), *sources()])
+    offered = set(re.findall(r"(?:\.whl|'\.|thalweg)\[(\w+)\]|install_extra\([\"'](\w+)", texts))
+    named_extras = {name for pair in offered for name in pair if name}
+    assert {"torch", "spacy", "evaluate"} <= named_extras <= declared
 
 
 def test_the_table_of_settings_is_the_settings_own() -> None:

@@ -135,6 +135,13 @@ def hits(page: Page) -> list[str]:
     return page.locator("article h2").all_inner_texts()
 
 
+def agree(page: Page, act: str) -> None:
+    """Answer the question that a destructive click asks, by the button that does it."""
+    asked = page.get_by_role("alertdialog")
+    asked.get_by_role("button", name=act, exact=True).click()
+    expect(asked).to_have_count(0)
+
+
 def axe_script() -> Path:
     return ROOT / "query_api" / "console" / "node_modules" / "axe-core" / "axe.min.js"
 

@@ -3,7 +3,17 @@
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.acceptance.console.conftest import SMALL, WIDE, Complaints, OpenPage, hits, load, overflow, serious_faults
+from tests.acceptance.console.conftest import (
+    SMALL,
+    WIDE,
+    Complaints,
+    OpenPage,
+    agree,
+    hits,
+    load,
+    overflow,
+    serious_faults,
+)
 from tests.support.processes.installation import Installation
 
 DROP = """([files]) => {
@@ -77,6 +87,7 @@ def test_a_delete_takes_a_hit_away_and_undo_brings_the_file_back(open_page: Open
     drop(page, ("lock.md", "# The lock\n\nA *lock* lifts boats."))
     expect(page.get_by_role("list", name="Added")).to_contain_text("searchable, and in the graph")
     page.get_by_role("button", name="Delete The lock").click()
+    agree(page, "Delete it")
     deleted = page.get_by_role("status", name="Deleted")
     expect(deleted).to_contain_text("Deleted The lock.")
     expect(deleted).not_to_contain_text("do not come back")
@@ -98,6 +109,7 @@ def test_a_file_that_somebody_has_replaced_is_not_called_restored_by_the_older_o
     expect(page.get_by_role("list", name="Added")).to_contain_text("searchable, and in the graph")
     load(console, [{"id": "gate.md", "content": "# The new gate\n\nThe gate is shut."}], "replaced")
     page.get_by_role("button", name="Delete The gate").click()  # as it was when the list was read
+    agree(page, "Delete it")
     deleted = page.get_by_role("status", name="Deleted")
     expect(deleted).to_contain_text("do not come back")
     deleted.get_by_role("button", name="Undo").click()
@@ -109,6 +121,7 @@ def test_what_cannot_be_brought_back_exactly_is_said(open_page: OpenPage, consol
     load(console, [{"id": "a/b.md", "content": "# Bridge\n\nThe *bridge* is old.", "metadata": {"year": 1931}}], "said")
     page = open_page("documents?collection=said")
     page.get_by_role("button", name="Delete Bridge").click()
+    agree(page, "Delete it")
     deleted = page.get_by_role("status", name="Deleted")
     expect(deleted).to_contain_text("do not come back")
     deleted.get_by_role("button", name="Undo").click()

@@ -7,7 +7,7 @@ import pytest
 from kafka import KafkaProducer
 from playwright.sync_api import expect
 
-from tests.acceptance.console.conftest import SMALL, WIDE, Complaints, OpenPage, load, overflow, serious_faults
+from tests.acceptance.console.conftest import SMALL, WIDE, Complaints, OpenPage, agree, load, overflow, serious_faults
 from tests.support.processes.installation import Installation
 from tests.support.waiting import wait_until
 
@@ -81,9 +81,16 @@ def test_chunking_of_a_collection_is_chosen(open_page: OpenPage, complaints: Com
     expect(chunking.get_by_role("status")).to_have_text("Saved.")
     address = f"{console.url}/v1/collections/rivers/chunking"
     assert httpx.get(address, timeout=10).json()["child_characters"] == 200
-    chunking.get_by_role("button", name="Back to the default").click()
-    expect(page.get_by_text("The default applies again")).to_be_visible()
-    assert httpx.get(address, timeout=10).json()["chosen"]["child_characters"] is None
+    for undone in (True, False):
+        chunking.get_by_role("button", name="Back to the default").click()
+        expect(page.get_by_role("alertdialog")).to_contain_text("1 chosen setting will be the default again")
+        agree(page, "Back to the default")
+        expect(page.get_by_text("The default applies again")).to_be_visible()
+        assert httpx.get(address, timeout=10).json()["chosen"]["child_characters"] is None
+        if undone:
+            chunking.get_by_role("button", name="Undo").click()
+            expect(size).to_have_value("200")
+            assert httpx.get(address, timeout=10).json()["child_characters"] == 200
 
 
 def test_a_retrieval_shows_what_was_returned_then_and_now(open_page: OpenPage, console: Installation) -> None:
@@ -167,8 +174,16 @@ def test_entities_are_listed_by_name_and_a_node_is_made(open_page: OpenPage, con
     made = page.get_by_role("listitem").filter(has_text="Ferry of Marrow")
     expect(made).to_be_visible()
     expect(tab).not_to_have_text(before)
+    with_it = tab.inner_text()
     made.get_by_role("button", name="Delete").click()
+    agree(page, "Delete the node")
     expect(made).to_have_count(0)
+    expect(tab).to_have_text(before)
+    page.get_by_role("status").get_by_role("button", name="Undo").click()
+    expect(made).to_be_visible()
+    expect(tab).to_have_text(with_it)
+    made.get_by_role("button", name="Delete").click()
+    agree(page, "Delete the node")
     expect(tab).to_have_text(before)
 
 

@@ -48,7 +48,7 @@ class Installation:
             [sys.executable, "-m", "thalweg", *arguments, "--data-dir", str(self.data_dir)],
             capture_output=True,
             text=True,
-            input=text_in,
+            input=text_in or "",  # nobody at a terminal, wherever the tests run
             env=os.environ | self.environment,
             timeout=timeout,
             check=False,

@@ -19,6 +19,7 @@ from query_api.cli.collection_deletion import (
     summary_of,
     token_of,
 )
+from schemas import consent
 from schemas.errors import Exit, Failure, WrongSetting
 from schemas.receipts import Token
 from tests.unit.query_api.cli.holding_service import HoldingService
@@ -127,7 +128,7 @@ def delete(
     """`answer` is what a person types; None where there is nobody."""
     held = service or HoldingService("a", "b", "c")
     monkeypatch.setattr(collections, "service_client", lambda url, data_dir: held.client)
-    monkeypatch.setattr(collection_deletion, "is_interactive", lambda: answer is not None)
+    monkeypatch.setattr(consent, "is_interactive", lambda: answer is not None)
     monkeypatch.setattr(collection_deletion, "PAUSE_SECONDS", 0)
     monkeypatch.setattr(collection_deletion, "THREADS", 1)
     return CliRunner().invoke(collections.app, ["collections", "delete", *arguments], input=answer), held
@@ -137,7 +138,7 @@ def test_a_collection_is_deleted_once_a_person_has_said_so(monkeypatch: pytest.M
     result, service = delete(monkeypatch, "made", answer="n\n")
     assert (result.exit_code, service.published) == (Exit.FAILED, [])
     assert "Delete all 3 documents of the collection 'made'?" in result.output
-    assert "Nothing was deleted." in result.output
+    assert "Nothing was done." in result.output
     result, service = delete(monkeypatch, "made", answer="y\n")
     assert result.exit_code == Exit.OK, result.output
     assert {document_id for _, document_id in service.published} == {"a", "b", "c"}

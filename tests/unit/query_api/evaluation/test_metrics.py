@@ -155,5 +155,5 @@ def test_steps_come_in_their_order_and_count_the_answers_that_had_them() -> None
 
 def test_without_the_extra_the_error_names_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(metrics, "find_spec", lambda name: None)
-    with pytest.raises(WrongSetting, match=r"pip install 'thalweg\[evaluate\]'"):
+    with pytest.raises(WrongSetting, match=r"pip install -e '\.\[evaluate\]'"):
         measure_rankings({"q": ["a"]}, {"q": {"a": 1}}, 3)

@@ -65,7 +65,7 @@ def test_a_model_that_is_not_there_is_told_with_what_to_do(library: type[CrossEn
 
 def test_without_its_libraries_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "sentence_transformers", None)
-    with pytest.raises(RerankerRefused, match=r"pip install 'thalweg\[torch\]'"):
+    with pytest.raises(RerankerRefused, match=r"pip install -e '\.\[torch\]'"):
         load_reranker(SETTINGS)
 
 

@@ -1,10 +1,11 @@
 """The cache of results: within its number, age and size, and honest about how often it helped."""
 
+import tracemalloc
 from datetime import date
 
 from query_api.retrieval.cache import AnswerKey, ResultCache, SnapshotIdentity, replay_answer
 from schemas.frames import Done, Meta, SearchFrame
-from schemas.hits import SnapshotInfo
+from schemas.hits import Hit, SnapshotInfo
 from tests.support.fakes.engine import make_hit
 
 INFO = SnapshotInfo(generation="g0001", graph_position=1, table_versions={}, positions="0:7", as_of="now")
@@ -36,7 +37,7 @@ def test_an_answer_is_kept_for_its_question_to_its_snapshot() -> None:
     assert cache.get(key("a", version=2)) is None
     told = cache.statistics()
     assert (told.entries, told.hits, told.misses, told.evictions) == (1, 1, 2, 0)
-    assert 500 < told.bytes < 2_000
+    assert 6_000 < told.bytes < 8_000
 
 
 def test_too_many_make_the_longest_unused_go() -> None:
@@ -50,7 +51,7 @@ def test_too_many_make_the_longest_unused_go() -> None:
 
 
 def test_too_much_makes_room_and_what_is_larger_than_all_is_not_taken() -> None:
-    cache = ResultCache(10, 60, 12_000, Clock())
+    cache = ResultCache(10, 60, 20_000, Clock())
     cache.put(key("a"), answer("x" * 3_000))
     cache.put(key("b"), answer("x" * 3_000))
     cache.put(key("huge"), answer("x" * 9_000))
@@ -64,6 +65,28 @@ def test_an_answer_grows_old() -> None:
     clock.now = 61
     assert cache.get(key("a")) is None
     assert cache.statistics().entries == 0
+
+
+def test_cache_takes_the_memory_that_it_states_and_gives_it_back() -> None:
+    clock = Clock()
+    cache = ResultCache(100, 60, 10**8, clock)
+    scores = {f"channel{number}": number / 7 for number in range(8)}
+    parts = {f"part{number}": number for number in range(10)}
+    texts = {"text": "river " * 50, "parent_text": "water " * 230}
+    hit = make_hit(1).model_copy(update={**texts, "scores": scores, "ranks": parts, "parts": parts})
+    line = hit.model_dump_json(by_alias=True)
+    tracemalloc.start()
+    try:
+        for number in range(20):
+            cache.put(key(str(number)), [Hit.model_validate_json(line) for _ in range(50)])
+        taken, _ = tracemalloc.get_traced_memory()
+        assert 0.7 < cache.statistics().bytes / taken < 1.5
+        clock.now = 61
+        cache.prune()
+        kept, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert kept < 0.1 * taken
 
 
 def test_it_can_be_cleared_and_turned_off() -> None:

@@ -144,5 +144,5 @@ async def test_without_the_extra_it_is_refused_before_anything_is_searched(
     monkeypatch.setattr(metrics, "find_spec", lambda name: None)
     refused = await running.http.post("/v1/evaluations", json=ASKED)
     assert refused.status_code == 501
-    assert "thalweg[evaluate]" in refused.json()["detail"]
+    assert ".[evaluate]" in refused.json()["detail"]
     assert (await running.get("/v1/evaluations")).json()["evaluations"] == []

@@ -97,6 +97,26 @@ async def test_a_search_that_is_refused_has_not_been_begun(crowded: Running) -> 
     await asyncio.gather(*asked)
 
 
+async def test_refused_search_is_not_read_or_validated(crowded: Running) -> None:
+    asked = searches(crowded, PLACES)
+    await eventually(lambda: crowded.engine.started == AT_ONCE)
+    sent = 0
+
+    async def body() -> AsyncIterator[bytes]:
+        nonlocal sent
+        for _ in range(3):
+            sent += 1
+            yield b"{"
+
+    refused = await crowded.http.post("/v1/search", content=body())
+    assert problem(refused)["reason"] == "overloaded"
+    assert sent == 0
+    misspelt = await crowded.get("/v1/search", querry="river")
+    assert problem(misspelt)["reason"] == "overloaded"
+    crowded.engine.go_on.set()
+    await asyncio.gather(*asked)
+
+
 async def test_clients_that_leave_the_queue_or_a_stream_give_their_places_back(crowded: Running) -> None:
     asked = searches(crowded, PLACES, {}, EVENTS)
     await eventually(lambda: crowded.engine.started == AT_ONCE)

@@ -78,7 +78,7 @@ def test_what_left_the_folder_is_deleted_after_what_is_there_was_sent(folder: Pa
 def test_without_a_terminal_nobody_is_asked_and_nothing_is_sent(folder: Path, collection: Collection) -> None:
     done = load(folder, "--sync")
     assert done.exit_code == Exit.USAGE
-    assert "Nobody is there to be asked, so nothing was sent: to delete them, add --yes." in done.stderr
+    assert "Nobody is there to be asked, so nothing was done: to do it, add --yes." in done.stderr
     assert collection.sent == []
 
 
@@ -86,7 +86,7 @@ def test_without_a_terminal_nobody_is_asked_and_nothing_is_sent(folder: Path, co
 def test_at_a_terminal_it_is_asked(
     answer: str, sent: list[str], folder: Path, collection: Collection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("streams.cli.load.is_interactive", lambda: True)
+    monkeypatch.setattr("schemas.consent.is_interactive", lambda: True)
     done = CliRunner().invoke(app, ["load", str(folder), "--sync"], input=f"{answer}\n")
     assert "Delete 1 documents?" in done.stderr
     assert collection.sent == sent

@@ -2,7 +2,9 @@
  *  again: the file itself where this page published it, else what the service had read of it, which is said. */
 
 import { asApiError, request, segment } from "../../lib/api.ts";
-import type { DocumentDetail } from "../../lib/types.ts";
+import { confirmation } from "../../lib/confirmation.svelte.ts";
+import { deletingDocument } from "../../lib/consequences.ts";
+import type { DocumentDetail, DocumentSummary } from "../../lib/types.ts";
 import { statusAfter } from "./status.ts";
 import { uploads, type Content } from "./uploads.svelte.ts";
 
@@ -86,10 +88,13 @@ function envelope({ id, collection, title, uri, metadata, text }: DocumentDetail
 class Deletions {
   list = $state.raw<Deletion[]>([]);
 
-  add(document: Named): void {
+  /** Whether the person agreed; the delete is on its way then. */
+  async ask(document: DocumentSummary): Promise<boolean> {
+    if (!(await confirmation.ask(deletingDocument(document)))) return false;
     const deletion = new Deletion(document);
     this.list = [deletion, ...this.list];
     void deletion.run();
+    return true;
   }
 
   dismiss(deletion: Deletion): void {
