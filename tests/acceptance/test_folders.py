@@ -39,6 +39,16 @@ def test_a_folder_is_kept_equal_with_its_collection(hashing: Installation, tmp_p
     synced = hashing.run_json("load", str(folder), *SYNC, "--yes", "--url", hashing.url)
     assert (synced["left_folder"], synced["outcomes"]) == (["lock.md"], {"indexed": 2, "deleted": 1})
     assert held(hashing) == {"mill.md", "weir.md", "posted.md"}
+
+    (folder / "node_modules").mkdir()
+    (folder / "node_modules" / "README.md").write_text("# Nobody means this")
+    (folder / ".gitignore").write_text("/weir.md\n")
+    ignoring = hashing.run_json("load", str(folder), *SYNC, "--yes", "--url", hashing.url)
+    assert (ignoring["left_folder"], ignoring["left_out"]["gitignore"]) == (["weir.md"], [str(folder / "weir.md")])
+    assert ignoring["left_out"]["dependencies"] == [f"{folder / 'node_modules'}/"]
+    assert held(hashing) == {"mill.md", "posted.md"}
+    (folder / ".gitignore").unlink()
+    assert hashing.run_json("load", str(folder), *SYNC)["outcomes"] == {"indexed": 1, "unchanged": 1}
     _follow(hashing, folder, tmp_path / "watch.log")
 
     away = hashing.run("load", str(folder), *SYNC, "--url", "http://127.0.0.1:1", check=False)
@@ -72,6 +82,10 @@ def _follow(thalweg: Installation, folder: Path, log: Path) -> None:
         told("renamed  bridge.md → arch.md: indexed")
         (folder / "mill.md").unlink()
         told("deleted  mill.md: deleted")
+        (folder / ".gitignore").write_text("/weir.md\n")
+        told("ignored  weir.md (by .gitignore): deleted")
+        (folder / ".gitignore").unlink()
+        told("created  weir.md: indexed")
         assert "~" not in log.read_text().partition("Following ")[2].partition("\n")[2]
         watching.send_signal(signal.SIGINT)
         assert watching.wait(30) == Exit.OK
