@@ -9,6 +9,7 @@ from itertools import count
 import structlog
 
 from kafka_client.partitioner import murmur2_partition
+from query_api.errors import AnotherLog
 from query_api.index.lag import LagMonitor
 from query_api.index.manager import SnapshotManager, covers
 from query_api.index.worker_state import WorkerMonitor
@@ -68,7 +69,7 @@ class Canary:
         records = [OutgoingRecord(str(key).encode(), None) for key in canary_keys(partitions)]
         try:
             positions = await self._writer.publish(self._topic, records)
-        except NotConfirmed as error:
+        except (NotConfirmed, AnotherLog) as error:
             log.debug("no canary sent", error=str(error))
             return
         self._sent = dict(positions)

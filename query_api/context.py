@@ -4,6 +4,7 @@ import asyncio
 import time
 from collections.abc import Callable, Coroutine, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, TypeVar
@@ -12,7 +13,8 @@ import structlog
 from aiokafka import TopicPartition
 from fastapi import Request
 
-from indexer.generations import Manifest
+from indexer.errors import DamagedStore, IncompatibleGeneration, NewerGeneration
+from indexer.generations import Manifest, current_manifest
 from indexer.runtime.circuit_breaker import RESET_SECONDS
 from indexer.runtime.resources import trim_memory_periodically
 from kafka_client.skipped_batches import SkippedBatches
@@ -120,9 +122,16 @@ class Service:
             running = find_running(settings.storage.data_dir)
             return kafka.at(running.kafka) if running else None
 
+        def other_log() -> str | None:
+            return service.other_log()
+
         def log_writer(compression: str | None = None) -> LogWriter:
             return LogWriter(
-                locate_broker, kafka.max_record_bytes, block.write_timeout_seconds, compression=compression
+                locate_broker,
+                kafka.max_record_bytes,
+                block.write_timeout_seconds,
+                compression=compression,
+                other_log=other_log,
             )
 
         skipped = SkippedBatches(locate_broker, topics.curation)
@@ -244,7 +253,11 @@ class Service:
 
     def other_log(self) -> str | None:
         """A sentence where the stores were filled from another log than the one that writes would go to."""
-        return None if self.manifest is None else self.log_identity.mismatch(self.manifest)
+        manifest = self.manifest
+        if manifest is None:  # while the stores are being opened, or cannot be
+            with suppress(DamagedStore, IncompatibleGeneration, NewerGeneration, OSError):
+                manifest = current_manifest(self.settings.storage.data_dir)
+        return None if manifest is None else self.log_identity.mismatch(manifest)
 
     async def read(self, work: Callable[[], R]) -> R:
         """Run a look-up in the stores in a thread."""

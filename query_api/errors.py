@@ -71,6 +71,11 @@ class ApiProblem(Exception):
         return Response(msgspec.json.encode(self.body()), self.status, self.headers, MEDIA_TYPE)
 
 
+class AnotherLog(Exception):
+    """The stores were filled from another log than the one that would be written to, which may be that of another
+    installation: nothing was written. The message is a sentence for the caller."""
+
+
 def problem_responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
     """The problems a route can answer with, as its `responses`; `query_api/app.py` says what they hold."""
     return {status: {"description": PROBLEM} for status in statuses}
@@ -99,6 +104,7 @@ def unknown_parameter(name: str, request: Request) -> str:
 def install_problem_handlers(app: FastAPI) -> None:
     """Make every error of the app a problem: our own, validation, unknown routes and methods, and any other."""
     app.add_exception_handler(ApiProblem, _on_problem)
+    app.add_exception_handler(AnotherLog, _on_another_log)
     app.add_exception_handler(TransientStoreError, _on_store_error)
     app.add_exception_handler(DamagedStore, _on_damage)
     app.add_exception_handler(RequestValidationError, _on_invalid_request)
@@ -137,6 +143,11 @@ class InternalErrorMiddleware:
 async def _on_problem(request: Request, error: Exception) -> Response:
     del request
     return cast("ApiProblem", error).response()
+
+
+async def _on_another_log(request: Request, error: Exception) -> Response:
+    del request
+    return ApiProblem(503, "Another log", str(error), members={"reason": "another_log"}).response()
 
 
 async def _on_store_error(request: Request, error: Exception) -> Response:

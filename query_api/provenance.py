@@ -11,6 +11,7 @@ import structlog
 from cachetools import FIFOCache
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type, wait_exponential
 
+from query_api.errors import AnotherLog
 from query_api.ingest.producer import BrokerUnavailable, LogWriter, OutgoingRecord, RecordRefused
 from schemas.provenance import Retrieval, decode_retrieval, encode_retrieval
 
@@ -110,7 +111,7 @@ class ProvenanceQueue:
     async def run(self) -> None:
         """Send what is queued, until cancelled."""
         until_sent = AsyncRetrying(
-            retry=retry_if_exception_type(BrokerUnavailable),
+            retry=retry_if_exception_type((BrokerUnavailable, AnotherLog)),
             wait=wait_exponential(multiplier=MIN_RETRY_SECONDS, max=MAX_RETRY_SECONDS),
             before_sleep=self._log_retry,
         )

@@ -1,7 +1,7 @@
 """Writing to the log: records are published and confirmed by all replicas, or the caller gets an error."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import structlog
@@ -9,6 +9,7 @@ from aiokafka.errors import KafkaError, MessageSizeTooLargeError
 
 from kafka_client.async_clients import open_producer
 from kafka_client.security import AccessDenied
+from query_api.errors import AnotherLog
 from query_api.index.follower import LocateBroker
 from schemas.ids import Position
 from schemas.settings import KafkaConnection
@@ -52,9 +53,15 @@ class LogWriter:
     """Publishes to Kafka with `acks=all`. Connects at the first use, and again wherever the broker has moved to."""
 
     def __init__(
-        self, locate_broker: LocateBroker, max_record_bytes: int, timeout_seconds: float, compression: str | None = None
+        self,
+        locate_broker: LocateBroker,
+        max_record_bytes: int,
+        timeout_seconds: float,
+        compression: str | None = None,
+        other_log: Callable[[], str | None] = lambda: None,
     ) -> None:
-        """`compression` as Kafka names it: `gzip`."""
+        """`compression` as Kafka names it: `gzip`. `other_log` is a sentence where the stores are of another log."""
+        self._other_log = other_log
         self._compression = compression
         self._locate_broker = locate_broker
         self._max_record_bytes = max_record_bytes
@@ -66,8 +73,11 @@ class LogWriter:
     async def publish(self, topic: str, records: Sequence[OutgoingRecord]) -> list[Position]:
         """Append the records, in this order within each partition, and wait for the confirmation of all.
 
-        Raises BrokerUnavailable after the time-out, RecordRefused for a record that the topic does not take.
+        Raises BrokerUnavailable after the time-out, RecordRefused for a record that the topic does not take, and
+        AnotherLog before anything is sent.
         """
+        if (problem := self._other_log()) is not None:
+            raise AnotherLog(problem)
         deadline = asyncio.get_running_loop().time() + self._timeout_seconds
         sent: list[asyncio.Future[Any]] = []
         try:

@@ -206,7 +206,6 @@ async def _other_partitions(service: Service, key: DocumentKey, reached: int) ->
 
 
 async def _publish(service: Service, record: OutgoingRecord) -> Position:
-    _require_same_log(service)
     try:
         (position,) = await service.writer.publish(service.topics.documents, [record])
     except RecordRefused as error:
@@ -246,7 +245,6 @@ async def _publish_members(service: Service, batch: Batch) -> dict[int, Position
 
     A record that the topic refuses fails its whole batch, so the others are then sent one by one.
     """
-    _require_same_log(service)
     indices = list(batch.records)
     try:
         positions = await service.writer.publish(service.topics.documents, list(batch.records.values()))
@@ -278,12 +276,6 @@ def _unavailable(error: BrokerUnavailable) -> ApiProblem:
 
 def _accepted(answer: WriteAccepted) -> Response:
     return JSONResponse(answer.model_dump(), 202)
-
-
-def _require_same_log(service: Service) -> None:
-    """Raises ApiProblem 503 where nothing that is written would be indexed into the stores that are served."""
-    if (other_log := service.other_log()) is not None:
-        raise ApiProblem(503, "Another log", other_log, members={"reason": "another_log"})
 
 
 def _token(service: Service, positions: Iterable[Position]) -> str:

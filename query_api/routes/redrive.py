@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from query_api.context import Service
 from query_api.dead_letters.redrive import Progress, Redriver, Selection
 from query_api.dead_letters.redrives import RedriveRunning, Redrives, UnknownLetters
-from query_api.errors import ApiProblem, log_unavailable, problem_responses
+from query_api.errors import AnotherLog, ApiProblem, log_unavailable, problem_responses
 from query_api.index.follower import LogUnavailable
 from query_api.middleware import ModelRoute
 from query_api.routes.parameters import ServiceOf, Since, first_ms
@@ -83,7 +83,7 @@ async def begin_redrive(
     selection = _selection(order)
     service.snapshot()
     if (other_log := service.other_log()) is not None:
-        raise ApiProblem(503, "Another log", other_log, members={"reason": "another_log"})
+        raise AnotherLog(other_log)
     try:
         redrives.require_none_running()
         await redrives.check(sorted(selection.ids or ()))

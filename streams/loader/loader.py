@@ -337,7 +337,8 @@ def bootstrap_servers(settings: WorkerSettings) -> str:
     running = find_running(settings.storage.data_dir)
     if running is None:
         raise Unreachable(
-            f"Nothing runs on {settings.storage.data_dir}. Start it with 'thalweg up', name its --data-dir, "
-            "or set THALWEG_KAFKA__BOOTSTRAP_SERVERS."
+            f"Nothing runs on {settings.storage.data_dir}. Start it with 'thalweg up --data-dir "
+            f"{shlex.quote(str(settings.storage.data_dir))}', name another with --data-dir, or set "
+            "THALWEG_KAFKA__BOOTSTRAP_SERVERS."
         )
     return running.kafka

@@ -5,6 +5,9 @@ from typing import Any
 
 import pytest
 
+from indexer.generations import LogIdentity, record_log
+from query_api.errors import AnotherLog
+from query_api.ingest.producer import OutgoingRecord
 from schemas.runtime import INSTALLATION_HEADER, installation_of
 from tests.support.fakes.engine import ScriptedEngine, make_generation
 from tests.support.fakes.service import problem, service_over
@@ -43,6 +46,27 @@ async def test_request_meant_for_another_installation_is_refused(tmp_path: Path,
             assert response.headers[INSTALLATION_HEADER] == installation
         meant = {INSTALLATION_HEADER: installation, "authorization": f"Bearer {KEY}"}
         assert (await running.http.delete("/v1/cache", headers=meant)).status_code == 200
+
+
+@pytest.mark.parametrize("served", [True, False])
+async def test_service_writes_nothing_to_another_log(tmp_path: Path, served: bool) -> None:
+    """Also before its stores are open, and also what the service writes by itself."""
+    generation = make_generation(tmp_path, digest="words-1")
+    record_log(generation, LogIdentity("d" * 32, "e" * 32))
+    async with service_over(tmp_path, ScriptedEngine(), until_ready=served) as running:
+        if not served:
+            running.service.snapshots.served = None
+        running.service.log_identity.topic_id = "f" * 32
+        for refused in (
+            await running.http.put("/v1/documents/a", content="text", headers={"content-type": "text/plain"}),
+            await running.http.delete("/v1/documents/a"),
+            await running.http.delete("/v1/collections/a/chunking"),
+        ):
+            assert refused.status_code == 503
+            assert problem(refused)["reason"] == "another_log"
+        with pytest.raises(AnotherLog):
+            await running.service.writer.publish("curation", [OutgoingRecord(b"key", None)])
+        assert any("filled from another log" in note for note in (await running.get("/readyz")).json()["notes"])
 
 
 async def test_service_without_an_id_is_nobodys_installation(tmp_path: Path) -> None:
