@@ -174,9 +174,8 @@ async def test_stores_of_another_log_take_no_writes_and_cover_no_token(live: Liv
     for response in (
         await live.http.put("/v1/documents/b.md", content="text", headers={"Content-Type": "text/plain"}),
         await live.http.post("/v1/documents", json=[{"id": "b", "content": "text"}]),
-        await live.http.delete("/v1/collections/default"),
         await live.http.post("/v1/collections/default/relink"),
-        await live.http.post("/v1/generations"),
+        await live.http.delete("/v1/collections/default/chunking"),
     ):
         assert response.status_code == 503, response.text
         assert response.json()["reason"] == "another_log"

@@ -57,9 +57,13 @@ async def test_service_writes_nothing_to_another_log(tmp_path: Path, served: boo
         if not served:
             running.service.snapshots.served = None
         running.service.log_identity.topic_id = "f" * 32
-        refused = await running.http.put("/v1/documents/a", content="text", headers={"content-type": "text/plain"})
-        assert refused.status_code == 503
-        assert problem(refused)["reason"] == "another_log"
+        for refused in (
+            await running.http.put("/v1/documents/a", content="text", headers={"content-type": "text/plain"}),
+            await running.http.delete("/v1/documents/a"),
+            await running.http.delete("/v1/collections/a/chunking"),
+        ):
+            assert refused.status_code == 503
+            assert problem(refused)["reason"] == "another_log"
         with pytest.raises(AnotherLog):
             await running.service.writer.publish("curation", [OutgoingRecord(b"key", None)])
         assert any("filled from another log" in note for note in (await running.get("/readyz")).json()["notes"])
