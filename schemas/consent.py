@@ -9,6 +9,7 @@ import typer
 from schemas.errors import Failure, WrongSetting
 from schemas.terminal import plain
 
+NOBODY_ASKED = "Nobody is there to be asked, so nothing was done: to do it, add --yes."
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 
 
@@ -21,7 +22,7 @@ def require_consent(question: Callable[[], str], *, yes: bool, unattended: bool 
     if yes or (unattended and not is_interactive()):
         return
     if not is_interactive():
-        raise WrongSetting("Nobody is there to be asked, so nothing was done: to do it, add --yes.")
+        raise WrongSetting(NOBODY_ASKED)
     if not typer.confirm(plain(question()), err=True):
         raise Failure("Nothing was done.")
 

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Annotated
 import click
 import typer
 
-from schemas.consent import Yes, is_interactive, require_consent
+from schemas import consent
+from schemas.consent import Yes
 from schemas.errors import Exit, Failure, WrongSetting, complain, plain_failures
 from schemas.ids import DEFAULT_COLLECTION
 from schemas.terminal import say
@@ -176,7 +177,7 @@ def delete(
     """Delete documents, from searches and from the graph. Prints the token."""
     from streams.loader.loader import suggest_collection
 
-    require_consent(
+    consent.require_consent(
         lambda: (
             f"{len(document_ids):,} documents of {collection!r} will be gone: {_few(document_ids)}. Only sending them "
             "again brings them back. Delete them?"
@@ -220,15 +221,15 @@ def _agree(plan: "SyncPlan", *, yes: bool) -> None:
     for what, names in (("Left the folder", plan.left), ("Left out now", plan.said_ignored)):
         if names:
             say(f"{what}, to be deleted ({len(names):,} of {plan.known:,}): {_few(names)}.", error=True)
-    if not yes and (reason := _why_not(plan)) is not None:
+    if not yes and (reason := plan.why_not()) is not None:
         raise WrongSetting(reason)
-    require_consent(lambda: f"Delete {len(plan.gone):,} documents?", yes=yes)
+    consent.require_consent(lambda: f"Delete {len(plan.gone):,} documents?", yes=yes)
 
 
 def _why_not(plan: "SyncPlan") -> str | None:
     """Why nothing is deleted without --yes; None where nothing is to be, or somebody can be asked."""
-    if plan.gone and plan.why_not() is None and not is_interactive():
-        return "Nobody is there to be asked, so nothing was sent: to delete them, add --yes."
+    if plan.gone and plan.why_not() is None and not consent.is_interactive():
+        return consent.NOBODY_ASKED
     return plan.why_not()
 
 

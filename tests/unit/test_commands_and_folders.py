@@ -8,6 +8,7 @@ from threading import Thread
 from typing import Any
 
 import pytest
+import structlog
 import typer
 from typer.testing import CliRunner
 
@@ -30,7 +31,6 @@ ARGUMENTS = {
     "file": "-",
 }
 MORE = {
-    "collections delete": ["--yes"],
     "dead-letters redrive": ["--all"],
     "entities edit": ["--name", "x"],
     "entities merge": ["y"],
@@ -94,11 +94,12 @@ def other(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[OtherInst
     installation.server.shutdown()
     thread.join()
     installation.server.server_close()
+    structlog.reset_defaults()  # `worker` configured it
 
 
 def run(name: str, *options: str) -> Any:
     """The command with every argument that it needs."""
-    needed: list[str] = []
+    needed = ["--yes"] if any(parameter.name == "yes" for parameter in COMMANDS[name].params) else []
     for parameter in COMMANDS[name].params:
         if parameter.required:
             flag = [each for each in parameter.opts if each.startswith("--")]

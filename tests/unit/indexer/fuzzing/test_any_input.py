@@ -21,7 +21,7 @@ from tests.unit.indexer.fuzzing.mutations import SAMPLES, mutated
 MOST_GROWTH_BYTES = 50 * 2**20
 REASONS = {
     "media_type_mismatch", "undecodable", "malformed", "too_deep", "too_large", "unsafe", "empty_content",
-    "parser_limit",
+    "pictures_only", "parser_limit",
 }  # fmt: skip
 KEY = DocumentKey("default", "any")
 LIMITS = SandboxLimits(wall_seconds=280)  # judged by processor time

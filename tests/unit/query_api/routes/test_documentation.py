@@ -55,7 +55,7 @@ def test_every_error_is_declared_as_a_problem(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("operation", "statuses"),
     [
-        ("GET /livez", "200 400"),
+        ("GET /livez", "200 400 421"),
         ("GET /v1/search", "200 204 400 410 414 421 422 429 503"),
         ("POST /v1/search", "200 204 400 403 408 410 413 414 421 422 429 503"),
         ("PUT /v1/documents/{document_id}", "202 400 403 404 408 413 414 415 421 422 503"),
@@ -69,7 +69,7 @@ def test_the_statuses_are_those_that_occur(tmp_path: Path, operation: str, statu
 
 def test_with_a_key_the_document_asks_for_it_where_the_service_does(tmp_path: Path) -> None:
     found = operations(tmp_path, api_key="a-key-of-sixteen-or-more")
-    assert {"401", "403", "421"} & found["DELETE /v1/cache"]["responses"].keys() == {"401", "403"}
-    assert {"401", "403", "421"} & found["POST /v1/search"]["responses"].keys() == {"401"}
+    assert {"401", "403", "421"} & found["DELETE /v1/cache"]["responses"].keys() == {"401", "403", "421"}
+    assert {"401", "403", "421"} & found["POST /v1/search"]["responses"].keys() == {"401", "421"}
     assert found["GET /livez"]["security"] == []
     assert "401" not in found["GET /livez"]["responses"]

@@ -191,7 +191,7 @@ def test_dry_run_has_the_exit_code_of_the_run(
 def test_dry_run_at_a_terminal_asks_nothing(
     folder: Path, collection: Collection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("streams.cli.load.is_interactive", lambda: True)
+    monkeypatch.setattr("schemas.consent.is_interactive", lambda: True)
     dry = load(folder, "--sync", "--dry-run")
     assert (dry.exit_code, dry.stderr, collection.sent) == (Exit.OK, "", [])
     (folder / "a.md").unlink()
