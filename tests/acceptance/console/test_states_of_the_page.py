@@ -19,6 +19,8 @@ def test_a_service_that_is_not_ready_says_why_and_asks_for_its_key_once(
     complaints.expected += ["status of 401", "status of 503"]
     with service_process(tmp_path / "data", api_key=KEY) as service:
         page = open_page(url=service.url)
+        asked: list[tuple[str, dict[str, str]]] = []  # addresses and headers
+        page.on("request", lambda request: asked.append((request.url, request.headers)))
         dialog = page.get_by_role("dialog", name="This service needs its API key")
         dialog.get_by_label("API key").fill("wrong")
         dialog.get_by_role("button", name="Use the key").click()
@@ -35,6 +37,9 @@ def test_a_service_that_is_not_ready_says_why_and_asks_for_its_key_once(
         page.get_by_role("searchbox", name="Question").fill("river")
         page.keyboard.press("Enter")
         expect(page.get_by_role("alert")).to_contain_text("Try again")
+        [headers] = [headers for address, headers in asked if "/v1/search" in address]
+        assert (headers["authorization"], headers["accept"]) == (f"Bearer {KEY}", "text/event-stream")
+        assert not [address for address, _ in asked if KEY in address]
         assert KEY not in str(page.evaluate("[Object.values(localStorage), document.cookie]"))
         page.close()  # before its service goes, which it would ask again
 

@@ -104,7 +104,7 @@ async def shows(page: Page, state: str) -> None:
 
 
 @pytest.mark.parametrize("key", [KEY, READ_KEY])
-async def test_with_a_key_the_page_streams_and_keeps_it_out_of_addresses(tmp_path: Path, origin: str, key: str) -> None:
+async def test_a_page_with_a_key_keeps_it_out_of_addresses(tmp_path: Path, origin: str, key: str) -> None:
     async with example_page(tmp_path, origin, api_key=KEY, read_api_key=READ_KEY, cors_origins=[origin]) as shown:
         await ask(shown.page, "river", key)
         await shows(shown.page, "2 hits")
