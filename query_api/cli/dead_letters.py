@@ -239,6 +239,7 @@ def skip_batch(
     require_consent(
         lambda: f"Skip the batch at {position} of {topic}? Its records are lost to the index; this cannot be undone.",
         yes=yes,
+        unattended=True,
     )
     order = {"topic": topic, "partition": partition, "offset": offset}
     with closing(service_client(url, data_dir)) as client:

@@ -109,7 +109,7 @@ def drop_generation(
 ) -> None:
     """Drop a generation with its stores; ends its build. The documents stay in the log."""
     with closing(service_client(url, data_dir)) as client:
-        require_consent(partial(_drop_question, client, name), yes=yes)
+        require_consent(partial(_drop_question, client, name), yes=yes, unattended=True)
         answer = client.delete(f"/v1/generations/{name}")
         deadline = time.monotonic() + ORDER_SECONDS
         while any(each["name"] == name for each in client.get("/v1/generations")["generations"]):

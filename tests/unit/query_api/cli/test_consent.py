@@ -73,7 +73,7 @@ ASKED = {
     ("graph", "edges", "delete", "e1"): "Delete the edge 'e1'",
     ("delete", "a.md", "b.md", "--collection", "notes"): "2 documents of 'notes' will be gone: a.md, b.md.",
 }
-REFUSED_UNATTENDED = ("generations drop", "collections delete", "dead-letters skip")
+REFUSED_UNATTENDED = ("collections delete",)
 
 
 @pytest.fixture(autouse=True)
