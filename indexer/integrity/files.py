@@ -244,7 +244,7 @@ class ChecksumRecorder:
                 self._stale += 1
             self._seen[table] = modified
         self._by_path |= new
-        if self._stamp() != self._written:  # removed, cut or changed by another
+        if self._lance_dir.exists() and self._stamp() != self._written:  # removed, cut or changed by another
             self._torn = True
         if self._torn or self._stale > max(MIN_STALE_LINES, len(self._by_path)):
             self._rewrite()
