@@ -7,7 +7,7 @@ from typing import NamedTuple
 import pyarrow.compute as pc
 
 from indexer.generations import Generation
-from indexer.lance_connection import checkout_latest, connect, store_errors
+from indexer.lance_connection import checkout_latest, connect, open_table, store_errors
 from indexer.read.graph_snapshots import newest_intact_snapshot
 from indexer.read.lance import LanceReader, LanceSnapshot, stored_positions
 from indexer.read.rows import rows_with, vector_matrix
@@ -123,8 +123,8 @@ def _only_in(here: _Contents, there: _Contents) -> list[str]:
 def _contents(generation: Generation) -> _Contents:
     with store_errors(f"read the tables in {generation.lance_dir}"):
         connection = connect(generation.lance_dir)
-        positions = stored_positions(connection.open_table(POSITIONS))
-        documents = connection.open_table(DOCUMENTS)
+        positions = stored_positions(open_table(connection, POSITIONS))
+        documents = open_table(connection, DOCUMENTS)
         rows = documents.search().select(["key", "partition", "offset", "live", PASSAGES, CHUNKS]).to_arrow()
     known = dict(
         zip(

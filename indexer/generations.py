@@ -16,7 +16,7 @@ import structlog
 from indexer.errors import HEALING, DamagedStore, IncompatibleGeneration, NewerGeneration
 from indexer.integrity.seal import Sealed
 from schemas.errors import Failure
-from schemas.generations import Build, GenerationPipeline
+from schemas.generations import GENERATION_NAME, Build, GenerationPipeline
 from schemas.settings import MIB, EmbeddingProvider
 
 CURRENT = "CURRENT"
@@ -147,28 +147,60 @@ class Generation:
 def current_generation(data_dir: Path) -> Generation | None:
     """The generation that `CURRENT` names, or its copy where that names none; None in an empty data directory.
 
-    Raises DamagedStore, with how to repair it, if neither names one that is there.
+    Raises DamagedStore if neither names one that is there: a worker names one by `restore_current`.
     """
     path = data_dir / CURRENT
-    if not path.exists():
-        return None
     existing = {generation.name: generation for generation in generations(data_dir)}
-    name = _named_in(path)
-    for each in (name, _named_in(data_dir / CURRENT_COPY)):
+    for each in _named(data_dir):
         if each in existing:
             return existing[each]
-    problem = f"The file {path} names no generation that is there: it holds {name[:80]!r}."
-    if not existing:
-        raise DamagedStore(f"{problem} There are none. {repair_advice(data_dir)}")
-    built = [each.name for each in existing.values() if (build := read_build(each)) is None or build.ready_ms]
-    newest = (built or list(existing))[-1]
-    raise DamagedStore(f"{problem} Name the newest one in it:\n  echo {newest} > {shlex.quote(str(path))}")
+    if not existing and not path.exists():
+        return None
+    raise DamagedStore(
+        f"The file {path} names no generation that is there: it holds {_named_in(path)[:80]!r}. A worker names one by "
+        "itself, and makes the stores again from the log where they are gone. Where none runs, start one with "
+        "'thalweg up'."
+    )
+
+
+def restore_current(data_dir: Path, running: Generation | None = None) -> None:
+    """Name a generation in `CURRENT` and its copy where they are damaged: what the other one names, the one that is
+    `running`, or else the one that was written last.
+
+    Where a generation that is named is gone, its folder is made: its stores are then missing, and made again as
+    damaged ones are. Raises OSError.
+    """
+    named = _named(data_dir)
+    existing = {generation.name: generation for generation in generations(data_dir)}
+    if not existing and not (data_dir / CURRENT).exists():
+        return
+    name = next((each for each in named if each in existing), running.name if running is not None else None)
+    if name is None:
+        lost = [each for each in named if GENERATION_NAME.fullmatch(each)]
+        latest = max(existing.values(), key=_written_at, default=None)
+        name = lost[0] if lost else latest.name if latest else new_generation_name(data_dir)
+    if named != [name, name] or name not in existing:
+        log.warning("the current generation is named again", generation=name, files_held=[each[:80] for each in named])
+        Generation(data_dir, name).root.mkdir(parents=True, exist_ok=True)
+        for file in (CURRENT, CURRENT_COPY):
+            replace_file(data_dir / file, f"{name}\n".encode())
+
+
+def _written_at(generation: Generation) -> float:
+    """When its tables were last written, in seconds."""
+    return max((file.stat().st_mtime for file in generation.lance_dir.glob("*/_versions/*")), default=0.0)
+
+
+def _named(data_dir: Path) -> list[str]:
+    return [_named_in(data_dir / name) for name in (CURRENT, CURRENT_COPY)]
 
 
 def _named_in(path: Path) -> str:
     try:
         return path.read_bytes().decode(errors="replace").strip()
-    except FileNotFoundError:
+    except PermissionError:
+        raise
+    except OSError:
         return ""
 
 
@@ -191,11 +223,8 @@ def open_generation(data_dir: Path, manifest: Manifest) -> Generation:
             f"The configuration does not match generation {generation.name} in {data_dir} "
             f"({describe_differences(differing)}). {incompatible_advice()}"
         )
-    for name, what in damaged_manifests(generation):
-        log.warning("a damaged manifest is written again", file=name, what=what)
-    write_manifest(generation, stored)  # where one of the two files is gone, damaged, or of an earlier program
-    if {_named_in(data_dir / name) for name in (CURRENT, CURRENT_COPY)} != {generation.name}:
-        switch_to(generation)
+    restore_manifest(generation, stored)
+    restore_current(data_dir, generation)
     return generation
 
 
@@ -250,11 +279,13 @@ def write_build(generation: Generation, build: Build) -> None:
 
 
 def read_origin(generation: Generation) -> Origin | None:
-    """None for one that was not restored, or is a generation of its own by now."""
+    """None for one that was not restored, or is a generation of its own by now. Raises DamagedStore."""
     try:
         return msgspec.json.decode(generation.origin_path.read_bytes(), type=Origin)
     except FileNotFoundError:
         return None
+    except msgspec.DecodeError as error:
+        raise DamagedStore(f"{generation.origin_path} cannot be read: {error}. {HEALING}") from error
 
 
 def new_generation_name(data_dir: Path) -> str:
@@ -278,6 +309,23 @@ def write_manifest(generation: Generation, manifest: Manifest) -> None:
     for path in (generation.manifest_path, generation.manifest_copy_path):
         if not path.exists() or path.read_bytes() != content:
             replace_file(path, content)
+
+
+def restore_manifest(generation: Generation, known: Manifest) -> Manifest:
+    """Write the manifest and its copy again where they are damaged, as `known` where both are; what they hold now.
+
+    Raises DamagedStore where the generation is gone, OSError.
+    """
+    if not generation.root.exists():
+        raise DamagedStore(f"The folder {generation.root} is gone. {HEALING}")
+    try:
+        known = read_manifest(generation)
+    except DamagedStore:
+        log.warning("the manifest and its copy are both damaged", generation=generation.name)
+    for name, what in damaged_manifests(generation):
+        log.warning("a damaged manifest is written again", file=name, what=what)
+    write_manifest(generation, known)
+    return known
 
 
 def require_room(base: Generation) -> None:
@@ -332,16 +380,6 @@ def _here_and_aside(data_dir: Path) -> tuple[str, str]:
     return shlex.quote(str(data_dir)), shlex.quote(str(aside))
 
 
-def repair_advice(data_dir: Path) -> str:
-    """What to type if the stores are damaged."""
-    here, there = _here_and_aside(data_dir)
-    return (
-        "Every store comes back from the log, which holds every document. End what runs on this data directory, then:\n"
-        f"  mkdir {there} && mv {here}/CURRENT {here}/generations {there}/ && thalweg up --data-dir {here}\n"
-        f"Once 'thalweg status --data-dir {here}' tells no lag, delete {there}."
-    )
-
-
 def read_manifest(generation: Generation) -> Manifest:
     """From the copy where the manifest is damaged. Raises DamagedStore when neither can be read, NewerGeneration for a
     newer format."""
@@ -358,7 +396,7 @@ def read_manifest(generation: Generation) -> Manifest:
 def _require_known_format(generation: Generation, path: Path) -> None:
     try:
         made = msgspec.json.decode(path.read_bytes(), type=_Format).format
-    except (FileNotFoundError, ValueError):
+    except (OSError, ValueError):
         return
     if made > FORMAT:
         raise NewerGeneration(
@@ -381,7 +419,9 @@ def _intact_manifest(path: Path) -> Manifest | str:
         manifest = msgspec.json.decode(path.read_bytes(), type=Manifest)
     except FileNotFoundError:
         return "is gone"
-    except ValueError as error:  # empty, cut off, no text, another type
+    except PermissionError:
+        raise
+    except (ValueError, OSError) as error:  # empty, cut off, no text, another type
         return f"cannot be read as a manifest: {error}"
     if manifest.sealed not in ("", manifest.seal().sealed):
         return "does not match its checksum"

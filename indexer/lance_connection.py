@@ -34,9 +34,23 @@ def open_fresh_tables(lance_dir: Path, names: Iterable[str]) -> dict[str, Table]
     return {name: connection.open_table(name) for name in names}
 
 
+def open_table(connection: lancedb.DBConnection, name: str) -> Table:
+    """The table at its newest version. Raises ValueError where there is none, DamagedStore as `checkout_latest`."""
+    table = connection.open_table(name)
+    _require_columns(table)
+    return table
+
+
 def checkout_latest(table: Table) -> None:
-    """Move a handle to the newest version."""
+    """Move a handle to the newest version. Raises DamagedStore for a manifest of zeros."""
     table.checkout_latest()  # type: ignore[no-untyped-call]
+    _require_columns(table)
+
+
+def _require_columns(table: Table) -> None:
+    """Lance takes a manifest of zeros for that of an empty table without columns."""
+    if not table.schema.names:
+        raise DamagedStore.of_table(table.name, ValueError("its newest version has no columns"))
 
 
 PANICS = {"PanicException", "RustPanic"}  # of Lance's Rust code, in Python's threads and in its own
@@ -48,7 +62,11 @@ def read_errors(table: str) -> Iterator[None]:
     try:
         with store_errors(f"read {table}"):
             yield
-    except (ValueError, OverflowError) as error:  # such as ArrowInvalid, UnicodeDecodeError
+    except (
+        ValueError,
+        LookupError,
+        OverflowError,
+    ) as error:  # such as ArrowInvalid, UnicodeDecodeError, no such column
         raise DamagedStore.of_table(table, error) from error
     except TransientStoreError as error:
         if type(error.__cause__).__name__ not in PANICS:

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from indexer.errors import HEALING, DamagedStore, IncompatibleGeneration
+from indexer.errors import DamagedStore, IncompatibleGeneration
 from indexer.generations import Generation, current_generation, damaged_manifests
 from indexer.integrity.files import Damage, damage_advice, damaged_graph, damaged_tables
 from indexer.read.graph_snapshots import (
@@ -28,6 +28,7 @@ from indexer.read.lance import LanceReader, LanceSnapshot
 from schemas.ids import DocumentKey
 from schemas.repairs import MOST_DOCUMENTS
 
+ROWS_ADVICE = "'thalweg verify --repair --store text' has the worker make the stores again from the log, beside these."
 SHOWN = 20
 POLL_SECONDS = 0.25
 WEIGHT_DECIMALS = 4
@@ -125,7 +126,7 @@ def verify_when_complete(data_dir: Path, wait_seconds: float) -> VerifyReport:
         if not damage:
             reader.snapshot().require_intact_rows()
     except DamagedStore as error:
-        return _not_compared(generation, [str(each) for each in damage] or [str(error)])
+        return _not_compared(generation, damage, error)
     deadline = time.monotonic() + (0.0 if damage else wait_seconds)
     while True:
         is_late = time.monotonic() >= deadline
@@ -214,7 +215,8 @@ def verify(
     )
 
 
-def _not_compared(generation: Generation, damage: list[str]) -> VerifyReport:
+def _not_compared(generation: Generation, damage: Sequence[Damage], error: DamagedStore) -> VerifyReport:
+    """Damaged files are found by the worker, too; of rows in files that are as they were recorded it does not know."""
     return VerifyReport(
         generation=generation.name,
         ok=False,
@@ -230,8 +232,8 @@ def _not_compared(generation: Generation, damage: list[str]) -> VerifyReport:
         graph_expected=-1,
         digest="",
         digests={},
-        damage=damage,
-        mending=HEALING,
+        damage=[str(each) for each in damage] or [str(error)],
+        mending=damage_advice(damage) if damage else ROWS_ADVICE,
     )
 
 

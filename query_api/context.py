@@ -266,7 +266,9 @@ class Service:
     def snapshot(self) -> Snapshot:
         """The current one. Raises ApiProblem 503 while there is none."""
         if self.snapshots.current is None:
-            raise not_ready(self.snapshots.problem or "The stores are being opened.")
+            healing = self.worker_watch.healing
+            problem = self.snapshots.problem or "The stores are being opened."
+            raise not_ready(problem if healing is None else f"{problem} {healing.message}")
         return self.snapshots.current
 
     async def snapshot_for(self, search: SearchRequest) -> Snapshot:

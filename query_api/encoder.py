@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from indexer.embedding import encoder as embedding
 from indexer.embedding.encoder import PromptedEncoder
-from indexer.errors import EncoderFailure, EncoderUnavailable, TextNotEncoded
+from indexer.errors import DamagedStore, EncoderFailure, EncoderUnavailable, TextNotEncoded
 from indexer.generations import Manifest, current_manifest
 from indexer.runtime.circuit_breaker import RESET_SECONDS, CircuitBreaker
 from indexer.runtime.resources import tune_gc
@@ -151,7 +151,8 @@ class ServedModel:
         )
 
     async def run(self) -> None:
-        """Load it, trying again while an endpoint is away; then probe it while it does not answer; for ever."""
+        """Load it, trying again while an endpoint is away or the generation is damaged; then probe it while it does not
+        answer; for ever."""
         started = time.perf_counter()
         encoder = await self._loaded()
         if encoder is None:
@@ -176,7 +177,7 @@ class ServedModel:
         while True:
             try:
                 return await asyncio.to_thread(self._load_and_probe)
-            except EncoderUnavailable as error:
+            except (EncoderUnavailable, DamagedStore) as error:  # a damaged generation is replaced by another one
                 self._problem = str(error)
                 await asyncio.sleep(self._retry_seconds)
             except Exception as error:  # edge of a background task: readiness tells, the service stays up to be asked

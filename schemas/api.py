@@ -357,6 +357,17 @@ class WorkerStatus(BaseModel):
     metrics_url: str | None = Field(None, description="Where its metrics are.")
 
 
+class Healing(BaseModel):
+    """The live generation is damaged, and another one that takes its place is made from the log."""
+
+    generation: str = Field(description="The one that is made; `GET /v1/generations/{name}` says more.")
+    seconds: float | None = Field(None, description="Since the damage was noted.")
+    records: int = Field(0, description="Offsets of the documents topic that it has read.")
+    of_records: int = 0
+    seconds_left: float | None = Field(None, description="By the mean rate so far; null while that is not known.")
+    message: str
+
+
 class Freshness(BaseModel):
     """How long the newest record that was measured took from its produce time until searches showed it; in quiet times
     that is a canary."""
@@ -413,6 +424,7 @@ class ServiceStatus(BaseModel):
         default_factory=list,
         description="What on disk is not what was written, each with its file; `readiness` says what mends it.",
     )
+    healing: Healing | None = Field(None, description="What is done about damage that is made again from the log.")
     table_versions: dict[str, int]
     counts: dict[str, int]
     graph_bytes_per_edge: float | None = Field(description="Memory of the graph, names and ids included, by its edges.")

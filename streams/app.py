@@ -6,13 +6,15 @@ import os
 import signal
 import sys
 import time
+from functools import partial
 from typing import Any
 
 import structlog
 from threadpoolctl import threadpool_limits
 
 from indexer.errors import DamagedStore, EncoderFailure, IncompatibleGeneration, StoreInUse
-from indexer.generations import Generation, current_generation
+from indexer.generations import Generation, current_generation, restore_current
+from indexer.integrity.noted_damage import Damaged, note_damage
 from indexer.runtime.logs import configure_logging
 from indexer.runtime.resources import limit_malloc_arenas, tune_gc
 from kafka_client.skipped_batches import SkippedBatches
@@ -23,7 +25,7 @@ from streams.child_processes import Child
 from streams.context import WorkerContext
 from streams.errors import StartAgain, WorkerExit
 from streams.faust_app import group_name
-from streams.generations.healing import Damaged, UnsafeToHeal, note_damage, order_successor
+from streams.generations.healing import UnsafeToHeal, keep_healing, order_successor
 from streams.generations.host import GenerationHost
 from streams.kafka.partition_reader import SettingsTopic
 from streams.kafka.topics import delete_topics
@@ -68,6 +70,7 @@ def run_worker(settings: WorkerSettings, build: str | None = None) -> int:
         ):
             if problem:
                 structlog.get_logger("thalweg.worker").warning(problem)
+            restore_current(data_dir)
             return asyncio.run(_live(settings))
     except _Replaced:
         os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])  # noqa: S606 - this very program
@@ -97,7 +100,7 @@ async def _live(settings: WorkerSettings, build: str | None = None) -> int:
     code = int(Exit.OK)
     replaced = False
     try:
-        replaced = await _until_over(context, life, stopping, hosting, settings)
+        replaced = await _until_over(context, life, stopping, hosting, settings, build)
     except (Failure, IncompatibleGeneration, EncoderFailure, StoreInUse, PermissionError) as error:
         heartbeat.failed(str(error))
         raise
@@ -131,6 +134,7 @@ async def _until_over(
     stopping: "asyncio.Task[bool]",
     hosting: "asyncio.Task[str] | None",
     settings: WorkerSettings,
+    build: str | None,
 ) -> bool:
     """Whether the process is to begin anew, instead of ending. Raises what ended the worker."""
     others: set[asyncio.Task[Any]] = {stopping} if hosting is None else {stopping, hosting}
@@ -145,6 +149,9 @@ async def _until_over(
             if context.is_running:
                 return True  # the next start stands by
             await _heal(context, live, noted, others, settings)
+        elif isinstance(error, DamagedStore) and build is not None:
+            await asyncio.to_thread(note_damage, Generation(settings.storage.data_dir, build), str(error))
+            raise error
         elif isinstance(error, IncompatibleGeneration) and live is not None:
             context.stand_by(str(error))
             await asyncio.wait(others, return_when=asyncio.FIRST_COMPLETED)
@@ -161,21 +168,19 @@ async def _heal(
 ) -> None:
     """Stand by until another generation is live, or the worker is stopped."""
     context.stand_by(noted.sentence())
-    ordering = asyncio.create_task(order_successor(live, settings.kafka))
-    await asyncio.wait({ordering, *others}, return_when=asyncio.FIRST_COMPLETED)
-    if ordering.done() and isinstance(error := ordering.exception(), UnsafeToHeal):
+    healing = asyncio.create_task(keep_healing(live, partial(order_successor, live, settings.kafka)))
+    await asyncio.wait({healing, *others}, return_when=asyncio.FIRST_COMPLETED)
+    if healing.done() and isinstance(error := healing.exception(), UnsafeToHeal):
         context.stand_by(f"{noted.problem} {error}")
     await asyncio.wait(others, return_when=asyncio.FIRST_COMPLETED)
-    ordering.cancel()
-    await asyncio.wait({ordering})
+    healing.cancel()
+    await asyncio.wait({healing})
 
 
 def _live_generation(settings: WorkerSettings) -> Generation | None:
-    """The one whose place another could take; None where there is none, or it cannot be told which."""
-    try:
-        return current_generation(settings.storage.data_dir)
-    except DamagedStore:
-        return None
+    """The one whose place another could take, named again where `CURRENT` is damaged; None where there is none."""
+    restore_current(settings.storage.data_dir)
+    return current_generation(settings.storage.data_dir)
 
 
 def generation_host(settings: WorkerSettings, live: WorkerContext) -> GenerationHost:

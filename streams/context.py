@@ -13,7 +13,7 @@ import structlog
 from indexer.embedding.encoder import PromptedEncoder
 from indexer.errors import EncoderUnavailable
 from indexer.extraction.mention_tagger import tag_with
-from indexer.generations import Generation, current_generation, read_origin, republish_advice
+from indexer.generations import Generation, read_origin, republish_advice
 from indexer.read.graph_snapshots import latest_snapshot
 from indexer.runtime.resources import trim_memory_periodically
 from indexer.write.kuzu import order_remake
@@ -49,7 +49,7 @@ from streams.kafka.topics import TopicReport, watch_partitions
 from streams.metrics import WorkerMetrics
 from streams.runtime.communities import MOST_SECONDS, Communities, CommunityFinder, is_due
 from streams.runtime.health import Health, HealthServer, Heartbeat
-from streams.runtime.maintenance import check_tables, maintain_tables, record_checksums
+from streams.runtime.maintenance import check_files, maintain_tables, record_checksums
 from streams.runtime.progress import Progress, TopicPartition
 from streams.runtime.retry import Retrier, retry_for
 from streams.runtime.snapshots import Snapshots, SnapshotSchedule
@@ -131,7 +131,7 @@ class WorkerContext:
         self._run(
             maintain_tables(stores.vectors, self._store_thread("lance maintenance"), self._metrics, self._settings)
         )
-        self._run(check_tables(generation))
+        self._run(check_files(generation, is_live=self._role.build is None))
         self._run(record_checksums(stores.vectors, self._store_thread("checksums")))
         partitions = topics[self._names.documents].partitions
         self._run(watch_partitions(self._settings.kafka, self._names.documents, partitions))
@@ -406,7 +406,7 @@ class WorkerContext:
         self._cleanup.push_async_callback(documents_log.close)
         return BuildMonitor(
             generation=generation,
-            base=current_generation(self._role.data_dir),
+            base=self._role.intact_base(generation),
             documents_log=documents_log,
             progress=self._progress,
             reached=self._reached,

@@ -66,10 +66,14 @@ def damage_message(damage: Sequence[Damage]) -> str:
 
 @dataclass
 class RecordedChecksums:
-    """The checksums by path in the tables' folder, and the number of lines that do not match their own."""
+    """The checksums by path in the tables' folder, and the number of lines that do not match their own.
+
+    `is_cut`: there is no list, or it does not end with a line; as it does while a line is being written.
+    """
 
     by_path: dict[str, str] = field(default_factory=dict)
     broken_lines: int = 0
+    is_cut: bool = False
 
 
 def file_checksum(path: Path) -> str:
@@ -88,8 +92,8 @@ def read_checksums(lance_dir: Path) -> RecordedChecksums:
     try:
         content = (lance_dir / CHECKSUMS).read_bytes()
     except FileNotFoundError:
-        return RecordedChecksums()
-    recorded = RecordedChecksums()
+        return RecordedChecksums(is_cut=True)
+    recorded = RecordedChecksums(is_cut=not content.endswith(b"\n"))
     lines = content.decode(errors="replace").split("\n")
     for line in lines[:-1]:  # the rest after the last line end is being written
         checksum, _, rest = line.partition(" ")
@@ -148,7 +152,7 @@ def missing_tables(generation: Generation, recorded: RecordedChecksums) -> list[
     """Damage visible without reading files: missing tables or newest versions, and broken checksum lines."""
     lance_dir = generation.lance_dir
     damage = []
-    newest: dict[str, str] = dict.fromkeys(_required_tables(lance_dir), "")
+    newest: dict[str, str] = dict.fromkeys(_required_tables(generation), "")
     for path in recorded.by_path:
         if path.endswith(_MANIFEST):
             table = table_of(path)
@@ -212,6 +216,7 @@ class ChecksumRecorder:
         self._by_path = {path: checksum for path, checksum in recorded.items() if (lance_dir / path).exists()}
         self._stale = 0
         self._torn = False
+        self._written: tuple[int, int] | None = None  # modification time and size of the list as it was written here
         self._seen: dict[str, int] = {}  # table → modification time of its versions
         self._rewrite()
 
@@ -239,6 +244,8 @@ class ChecksumRecorder:
                 self._stale += 1
             self._seen[table] = modified
         self._by_path |= new
+        if self._lance_dir.exists() and self._stamp() != self._written:  # removed, cut or changed by another
+            self._torn = True
         if self._torn or self._stale > max(MIN_STALE_LINES, len(self._by_path)):
             self._rewrite()
         elif new:
@@ -246,7 +253,15 @@ class ChecksumRecorder:
             with (self._lance_dir / CHECKSUMS).open("a") as file:
                 file.writelines(checksum_line(path, checksum) for path, checksum in new.items())
             self._torn = False
+            self._written = self._stamp()
         return len(new)
+
+    def _stamp(self) -> tuple[int, int] | None:
+        try:
+            stat = (self._lance_dir / CHECKSUMS).stat()
+        except FileNotFoundError:
+            return None
+        return stat.st_mtime_ns, stat.st_size
 
     def _tables(self) -> list[str]:
         return sorted(entry.name.removesuffix(SUFFIX) for entry in self._lance_dir.glob(f"*{SUFFIX}"))
@@ -256,14 +271,18 @@ class ChecksumRecorder:
         replace_file(self._lance_dir / CHECKSUMS, lines.encode())
         self._stale = 0
         self._torn = False
+        self._written = self._stamp()
 
 
 def is_in_tables(damage: Damage, tables: Iterable[str]) -> bool:
     return any(damage.path.startswith(f"lance/{table}{SUFFIX}") for table in tables)
 
 
-def _required_tables(lance_dir: Path) -> Collection[str]:
-    """The tables that must exist, as `documents` is created last and rows come only then."""
+def _required_tables(generation: Generation) -> Collection[str]:
+    """The tables that must exist, as `documents` is created last, and rows and the graph come only then."""
+    lance_dir = generation.lance_dir
+    if generation.graph_path.exists() or any(generation.snapshots_dir.glob("[!.]*/")):
+        return (*CREATED_BEFORE_DOCUMENTS, DOCUMENTS)
     if (lance_dir / f"{DOCUMENTS}{SUFFIX}").exists():
         return CREATED_BEFORE_DOCUMENTS
     has_rows = any(any(lance_dir.glob(f"{name}{SUFFIX}/data/*")) for name in (CHUNKS, PASSAGES))

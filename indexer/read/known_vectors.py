@@ -11,7 +11,7 @@ from indexer.embedding.encoded_text import EncodedText
 from indexer.errors import DamagedStore, TransientStoreError
 from indexer.generations import Generation, Manifest
 from indexer.integrity.rows import CHECKED_COLUMNS, checkable, require_intact
-from indexer.lance_connection import checkout_latest, connect, store_errors
+from indexer.lance_connection import checkout_latest, connect, open_table, read_errors, store_errors
 from indexer.read.rows import IN_LIST, vector_matrix
 from indexer.schema import CHUNKS
 
@@ -29,7 +29,7 @@ def encoded_by_hash(chunks: Table, hashes: Sequence[str]) -> EncodedTexts:
     """
     found: EncodedTexts = {}
     columns = checkable(CHUNKS, [name for name in _COLUMNS if name in chunks.schema.names], chunks.schema.names)
-    with store_errors("look up vectors"):
+    with read_errors(CHUNKS):
         unique = list(dict.fromkeys(hashes))
         for start in range(0, len(unique), IN_LIST):
             condition = col("content_hash").isin(unique[start : start + IN_LIST])
@@ -66,7 +66,7 @@ class EarlierVectors:
         try:
             if self._chunks is None:
                 with store_errors(f"open the tables in {self._generation.lance_dir}"):
-                    self._chunks = connect(self._generation.lance_dir).open_table(CHUNKS)
+                    self._chunks = open_table(connect(self._generation.lance_dir), CHUNKS)
             checkout_latest(self._chunks)
             found = encoded_by_hash(self._chunks, hashes)
         except (TransientStoreError, DamagedStore, ValueError, OSError) as error:

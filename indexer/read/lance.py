@@ -19,7 +19,7 @@ from indexer.errors import DamagedStore, TransientStoreError
 from indexer.generations import Generation
 from indexer.integrity.files import require_intact_tables
 from indexer.integrity.rows import checkable, require_intact
-from indexer.lance_connection import INDEX_CACHE_BYTES, connect, read_errors, store_errors
+from indexer.lance_connection import INDEX_CACHE_BYTES, connect, open_table, read_errors, store_errors
 from indexer.read.rows import (
     CHUNK_COLUMNS,
     PASSAGE_COLUMNS,
@@ -368,7 +368,7 @@ class LanceReader:
 
     def _open_table(self, name: str) -> Table:
         try:
-            return self._connection.open_table(name)
+            return open_table(self._connection, name)
         except ValueError as error:
             raise TransientStoreError(f"The table {name} is gone: {error}. Has the generation been removed?") from error
 

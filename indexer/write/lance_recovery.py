@@ -27,7 +27,7 @@ from indexer.integrity.files import (
 )
 from indexer.lance_connection import connect, store_errors
 from indexer.read.lance import LanceReader
-from indexer.schema import FEEDBACK, RETRIEVALS
+from indexer.schema import DOCUMENTS, FEEDBACK, RETRIEVALS
 
 DAMAGED = "damaged"
 OF_PROVENANCE = (RETRIEVALS, FEEDBACK)
@@ -43,6 +43,8 @@ def recover_tables(generation: Generation) -> None:
     recorded = read_checksums(generation.lance_dir)
     damage = missing_tables(generation, recorded)
     damage += damaged_files(generation.lance_dir, recorded, recorded.by_path)
+    if recorded.is_cut and (generation.lance_dir / f"{DOCUMENTS}{SUFFIX}").exists():
+        damage.append(Damage(f"lance/{CHECKSUMS}", "is gone, or cut off"))
     if not all(map(is_recoverable, damage)):
         raise DamagedStore(damage_message(damage))
     if not damage:

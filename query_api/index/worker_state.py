@@ -9,7 +9,11 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from schemas.api import WorkerStatus
+from indexer.errors import DamagedStore
+from indexer.generations import Generation, current_generation, read_build
+from indexer.integrity.noted_damage import read_damage
+from schemas.api import Healing, WorkerStatus
+from schemas.generations import Build
 from schemas.runtime import WorkerState, read_state
 
 LOOK_SECONDS = 1.0
@@ -30,6 +34,7 @@ class WorkerMonitor:
         now_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
     ) -> None:
         self.disk_free_bytes: int | None = None
+        self.healing: Healing | None = None
         self._data_dir = data_dir
         self._clock = clock
         self._now_ms = now_ms
@@ -42,15 +47,32 @@ class WorkerMonitor:
             await asyncio.sleep(LOOK_SECONDS)
 
     def look(self) -> None:
-        """Read the file and ask for the room that is left."""
+        """Read the file, how far healing is, and ask for the room that is left."""
         state = read_state(self._data_dir)
         if state is not None and state != self._state:
             age = 0.0 if self._state is not None else max(0, self._now_ms() - state.at_ms) / 1000
             self._state, self._heard_at = state, self._clock() - age
         try:
+            self.healing = self._healing()
             self.disk_free_bytes = shutil.disk_usage(self._data_dir).free
         except OSError:
             self.disk_free_bytes = None
+
+    def _healing(self) -> Healing | None:
+        try:
+            live = current_generation(self._data_dir)
+        except DamagedStore:
+            return None
+        noted = None if live is None else read_damage(live)
+        if noted is None or noted.refused:
+            return None
+        seconds = max(0.0, (self._now_ms() - noted.since_ms) / 1000) if noted.since_ms else None
+        found = Healing(generation=noted.successor, seconds=seconds, message="")
+        build = read_build(Generation(self._data_dir, noted.successor))
+        if build is not None:
+            of = {"records": build.records, "of_records": build.of_records, "seconds_left": build.seconds_left}
+            found = found.model_copy(update=of)
+        return found.model_copy(update={"message": _healing_message(found, build)})
 
     def status(self) -> WorkerStatus:
         state = self._state
@@ -71,7 +93,8 @@ class WorkerMonitor:
     def notes(self) -> list[str]:
         """What a person has to know of the worker; searches run all the same."""
         status = self.status()
-        notes = [note for note in (_absence(status), _loop(status)) if note]
+        healing = self.healing.message if self.healing is not None else None
+        notes = [note for note in (healing, _absence(status), _loop(status)) if note]
         if status.state in ("starting", "running") and self._state is not None:
             notes += self._state.notes
         if status.state == "starting" and status.missing:
@@ -87,6 +110,21 @@ class WorkerMonitor:
                 "what comes meanwhile stays in the log and is indexed then."
             )
         return notes
+
+
+def _healing_message(healing: Healing, build: Build | None) -> str:
+    since = "" if healing.seconds is None else f" for {healing.seconds:,.0f} s now"
+    what = f"Healing{since}: generation {healing.generation} is made from the log, and takes over by itself"
+    if build is None:
+        return f"{what}; it has not begun yet."
+    if build.state == "failed":
+        return f"Healing has stopped: {build.problem} Once that is put right, 'thalweg rebuild' makes the stores again."
+    if build.state == "ready":
+        return f"{what}; it is complete."
+    left = "" if healing.seconds_left is None else f", about {max(1.0, healing.seconds_left):,.0f} s left"
+    problem = f" {build.problem}" if build.problem else ""
+    read = f"has read {healing.records:,} of {healing.of_records:,} records" if healing.of_records else "is starting"
+    return f"{what}; it {read}{left}.{problem}"
 
 
 def _absence(status: WorkerStatus) -> str | None:

@@ -1,12 +1,14 @@
 """`/livez`, `/readyz`, `/metrics`, `/v1/status`, `/v1/cache`: the state of the service."""
 
 import time
+from contextlib import suppress
 from dataclasses import asdict
 
 import psutil
 from fastapi import APIRouter, Response
 from fastapi.responses import JSONResponse, PlainTextResponse
 
+from indexer.errors import DamagedStore, TransientStoreError
 from query_api.context import Service
 from query_api.health import readiness
 from query_api.index.document_status import IndexFreshness
@@ -65,7 +67,8 @@ async def status(service: ServiceOf) -> ServiceStatus:
         tables = snapshot.text
         reached = snapshot.reached
         memory = snapshot.graph.memory()
-        counts = await service.read(tables.counts)
+        with suppress(DamagedStore, TransientStoreError):  # the rest is told all the same
+            counts = await service.read(tables.counts)
         bytes_per_edge = round(memory.bytes_per_edge, 2) if memory.edges else None
         counts |= {"graph_documents": snapshot.graph.n_documents, "nodes": memory.nodes, "edges": memory.edges}
         searchable = service.log_watch.lag(documents, reached)
@@ -110,6 +113,7 @@ async def status(service: ServiceOf) -> ServiceStatus:
         ],
         open_transactions=[OpenTransaction(**asdict(each)) for each in service.log_watch.open_transactions],
         damage=[str(each) for each in service.snapshots.damage.damage],
+        healing=service.worker_watch.healing,
         table_versions=dict(snapshot.text.table_versions) if snapshot else {},
         counts=counts,
         graph_bytes_per_edge=bytes_per_edge,

@@ -6,13 +6,15 @@ takes it from a snapshot or its topic when it starts.
 """
 
 import asyncio
+from collections.abc import Awaitable, Callable
 
 import msgspec
 import structlog
 from kafka.errors import KafkaError
 
-from indexer.errors import HEALING, DamagedStore
-from indexer.generations import Generation, new_generation_name, read_manifest, replace_file, republish_advice
+from indexer.errors import DamagedStore
+from indexer.generations import Generation, new_generation_name, read_manifest, republish_advice
+from indexer.integrity.noted_damage import Damaged, read_damage, write_damage
 from schemas.curation import encode_choice
 from schemas.errors import Failure
 from schemas.generations import GenerationOrder, generation_key
@@ -27,62 +29,51 @@ REASON = "repair"
 RETRY_SECONDS = 5.0
 
 
-class Damaged(msgspec.Struct, frozen=True):
-    """What is damaged, for a person, and the generation that takes its place; `ordered` once that is in the log."""
-
-    problem: str
-    successor: str
-    ordered: bool = False
-
-    def sentence(self) -> str:
-        return (
-            f"{self.problem} The stores are made again from the log by themselves, as generation {self.successor}, and "
-            "replaced when that is complete; searches go on with what was read before, and what is published waits in "
-            f"the log. 'thalweg generations show {self.successor}' tells how far it is."
-        )
-
-
-def read_damage(generation: Generation) -> Damaged | None:
-    """The damage noted of a generation. A note that cannot be read is none: the damage is found again."""
-    try:
-        return msgspec.json.decode(generation.damage_path.read_bytes(), type=Damaged)
-    except (OSError, msgspec.DecodeError):
-        return None
-
-
-def note_damage(generation: Generation, problem: str) -> Damaged:
-    """What was noted first stays. Raises OSError."""
-    problem = problem.replace(HEALING, "").strip()
-    noted = read_damage(generation) or Damaged(problem, new_generation_name(generation.data_dir))
-    replace_file(generation.damage_path, msgspec.json.encode(noted))
-    return noted
-
-
 def require_undamaged(generation: Generation) -> None:
     """Raises DamagedStore where damage was noted: nothing is written there any more."""
     if (noted := read_damage(generation)) is not None:
         raise DamagedStore(noted.problem)
 
 
-async def order_successor(generation: Generation, kafka: KafkaSettings) -> None:
-    """Order the next generation, as soon as Kafka answers. Raises Failure where the log cannot replace the stores."""
+async def keep_healing(generation: Generation, order: Callable[[Damaged], Awaitable[None]]) -> None:
+    """Order the generation that takes its place, and another one where that is damaged itself. Runs until cancelled.
+
+    `order` is tried again while Kafka does not answer. Raises UnsafeToHeal where the log cannot replace the stores;
+    that is noted, too.
+    """
     log = structlog.get_logger("thalweg.worker")
-    while (noted := read_damage(generation)) is not None and not noted.ordered:
-        try:
-            await _require_whole_log(generation, kafka)
-            await asyncio.to_thread(_send, generation, noted, kafka)
-        except UnsafeToHeal:
-            raise
-        except (KafkaError, Failure, OSError, TimeoutError) as error:
-            log.warning("the next generation cannot be ordered just now", error=str(error)[:200])
+    while (noted := read_damage(generation)) is not None:
+        lost = Generation(generation.data_dir, noted.successor)
+        if noted.ordered and read_damage(lost) is not None:
+            successor = new_generation_name(generation.data_dir)
+            write_damage(generation, msgspec.structs.replace(noted, successor=successor, ordered=False))
+            log.error("the generation that was to take over is damaged, too", generation=lost.name)
+        elif not noted.ordered:
+            try:
+                await order(noted)
+            except UnsafeToHeal as error:
+                write_damage(generation, msgspec.structs.replace(noted, refused=str(error)))
+                raise
+            except (KafkaError, Failure, OSError, TimeoutError) as error:
+                log.warning("the next generation cannot be ordered just now", error=str(error)[:200])
+                await asyncio.sleep(RETRY_SECONDS)
+                continue
+            write_damage(generation, msgspec.structs.replace(noted, ordered=True, refused=""))
+            log.error("the stores are damaged and made again", generation=noted.successor, problem=noted.problem)
+        else:
             await asyncio.sleep(RETRY_SECONDS)
-            continue
-        replace_file(generation.damage_path, msgspec.json.encode(msgspec.structs.replace(noted, ordered=True)))
-        log.error("the stores are damaged and made again", generation=noted.successor, problem=noted.problem)
 
 
 class UnsafeToHeal(Failure):
     """The log does not hold all that the stores do."""
+
+
+async def order_successor(generation: Generation, kafka: KafkaSettings, noted: Damaged) -> None:
+    """Raises UnsafeToHeal; KafkaError, Failure or TimeoutError while Kafka does not answer."""
+    await _require_whole_log(generation, kafka)
+    order = GenerationOrder(wanted="live", base=generation.name, reason=REASON, force=True)
+    topic = TopicNames(kafka.topic_prefix).curation
+    await asyncio.to_thread(send_order, kafka, topic, generation_key(noted.successor), encode_choice(order))
 
 
 async def _require_whole_log(generation: Generation, kafka: KafkaSettings) -> None:
@@ -111,9 +102,3 @@ async def _require_whole_log(generation: Generation, kafka: KafkaSettings) -> No
             "documents may be missing in what it makes. 'thalweg rebuild' makes them all the same; 'thalweg export' "
             "first saves what can still be read."
         )
-
-
-def _send(generation: Generation, noted: Damaged, kafka: KafkaSettings) -> None:
-    order = GenerationOrder(wanted="live", base=generation.name, reason=REASON, force=True)
-    topic = TopicNames(kafka.topic_prefix).curation
-    send_order(kafka, topic, generation_key(noted.successor), encode_choice(order))

@@ -16,6 +16,7 @@ from typing import Protocol
 import msgspec
 import structlog
 
+from indexer.errors import DamagedStore
 from indexer.generations import (
     Generation,
     current_generation,
@@ -118,7 +119,7 @@ class GenerationHost:
             try:
                 self._orders.take(await self._topic.new_records())
                 switched = await self.step()
-            except (*AWAY, OSError) as error:
+            except (*AWAY, OSError, DamagedStore) as error:
                 self._log.debug("orders cannot be read or carried out just now", error=str(error)[:200])
             else:
                 if switched is not None:
@@ -224,7 +225,7 @@ class GenerationHost:
 
     async def _ended(self, builder: _Builder, generation: Generation, code: int) -> None:
         """Start it again after a while, unless what it says cannot mend itself."""
-        tail = builder.process.output_tail(1) if builder.process is not None else ""
+        tail = builder.process.output_tail() if builder.process is not None else ""
         builder.process = None
         builder.failures += 1
         builder.gave_up = code in PERMANENT
@@ -253,10 +254,14 @@ class GenerationHost:
         self._log.info("dropped generation", generation=generation.name)
 
 
-def _message(line: str) -> str:
-    """What a process said last: its log is lines of JSON."""
-    try:
-        entry = msgspec.json.decode(line)
-    except msgspec.DecodeError:
-        return line[:300]
-    return str(entry.get("event", line))[:600] if isinstance(entry, dict) else line[:300]
+def _message(tail: str) -> str:
+    """The last error that a process reported, or else its last line: its log is lines of JSON."""
+    lines = tail.splitlines()
+    for line in reversed(lines):
+        try:
+            entry = msgspec.json.decode(line)
+        except msgspec.DecodeError:
+            return line[:300]
+        if isinstance(entry, dict) and (entry.get("level") == "error" or line == lines[0]):
+            return f"{entry.get('error') or entry.get('event', line)}"[:600]
+    return tail[:300]

@@ -18,6 +18,7 @@ from indexer.generations import (
     open_generation,
     read_manifest,
 )
+from indexer.integrity.noted_damage import read_damage
 from indexer.pipeline import extractor_of
 from indexer.read.known_vectors import EarlierVectors, same_tagger, same_vectors
 from streams.indexing.embed import VectorLookup
@@ -105,7 +106,7 @@ class WorkerRole:
 
     def is_new_letter(self, generation: Generation, documents_topic: str) -> IsNew | None:
         """Which dead letters of a build the live generation has not sent already; None for all."""
-        earlier = self._earlier(generation)
+        earlier = self.intact_base(generation)
         if earlier is None:
             return None
         try:
@@ -123,6 +124,14 @@ class WorkerRole:
 
         return is_new
 
+    def intact_base(self, generation: Generation) -> Generation | None:
+        """The live generation that a build is compared with; None where damage was noted of it."""
+        earlier = self._earlier(generation)
+        return None if earlier is None or read_damage(earlier) is not None else earlier
+
     def _earlier(self, generation: Generation) -> Generation | None:
-        live = current_generation(self.data_dir)
+        try:
+            live = current_generation(self.data_dir)
+        except DamagedStore:
+            return None
         return None if self.build is None or live is None or live.name == generation.name else live

@@ -8,7 +8,7 @@ from typing import Protocol
 import structlog
 
 from indexer.errors import DamagedStore
-from indexer.generations import Generation
+from indexer.generations import Generation, read_manifest, restore_current, restore_manifest
 from indexer.integrity.files import damage_message, damaged_tables, is_recoverable
 from indexer.write.lance_maintenance import MaintenanceReport
 from streams.errors import StartAgain
@@ -85,12 +85,17 @@ class Retention:
             structlog.get_logger("thalweg.worker").info("old retrievals and feedback deleted", rows=deleted)
 
 
-async def check_tables(generation: Generation) -> None:
-    """Until cancelled: hold every file of the tables against its checksum, pass after pass.
+async def check_files(generation: Generation, *, is_live: bool) -> None:
+    """Until cancelled: compare every file of the tables with its checksum, pass after pass, and write the manifest
+    again where it is damaged; of the live generation `CURRENT`, too.
 
-    Raises DamagedStore, and StartAgain where the next start mends it.
+    Raises DamagedStore, and StartAgain where the next start repairs it.
     """
+    manifest = await asyncio.to_thread(read_manifest, generation)
     while True:
+        manifest = await asyncio.to_thread(restore_manifest, generation, manifest)
+        if is_live:
+            await asyncio.to_thread(restore_current, generation.data_dir, generation)
         steps = damaged_tables(generation)
         while True:
             began = time.monotonic()

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from indexer.generations import Generation, generations, new_generation_name, read_build, require_room
+from indexer.integrity.noted_damage import read_damage
 from indexer.verify import VerifyReport
 from schemas.curation import decode_curation, encode_choice
 from schemas.errors import Failure
@@ -16,7 +17,7 @@ from schemas.repairs import MOST_DOCUMENTS, Repair, RepairEvent, repair_key
 from schemas.runtime import read_state
 from schemas.settings import KafkaConnection
 from schemas.topics import TopicNames
-from streams.generations.healing import REASON, read_damage
+from streams.generations.healing import REASON
 from streams.kafka.curation import follow_order, send_order
 from streams.verification.ledger import LedgerReport
 from streams.verification.sample import SampleReport

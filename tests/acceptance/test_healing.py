@@ -1,13 +1,17 @@
 """What is damaged on disk is found, told, and made again from the log by itself, while searches go on."""
 
 import json
-from collections.abc import Iterator
+import shutil
+from collections.abc import Callable, Iterator
+from itertools import product
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
 
-from indexer.generations import Generation, current_generation
+from indexer.errors import DamagedStore
+from indexer.generations import CURRENT, CURRENT_COPY, Generation, current_generation
 from indexer.integrity.files import CHECKSUMS
 from indexer.read.graph_snapshots import latest_snapshot
 from indexer.verify import damage_of
@@ -15,6 +19,7 @@ from tests.support.processes.installation import HASHING, Installation, installa
 from tests.support.waiting import wait_until
 
 DOCUMENTS = 60
+HEALING_SECONDS = 240.0
 
 
 def lines(first: int, last: int) -> str:
@@ -93,6 +98,78 @@ def test_what_belongs_to_no_document_is_replaced_and_the_rest_goes_on(thalweg: I
     report = thalweg.verify()
     assert (report["ok"], report["documents"]) == (True, DOCUMENTS)
     assert thalweg.said().count("is ready again") == 0  # no part has ended
+
+
+def contents(thalweg: Installation) -> dict[str, Any]:
+    """What the stores hold, and what is wrong with it."""
+    report = thalweg.run_json("verify", check=False)
+    assert (report["damage"], report["differences"], report["ledger"]["imbalances"]) == ([], [], [])
+    return {name: report[name] for name in ("documents", "digest")}
+
+
+def zero(*files: Path) -> None:
+    for file in files:
+        file.write_bytes(bytes(file.stat().st_size))
+
+
+def named(generation: Generation) -> list[Path]:
+    return [generation.data_dir / name for name in (CURRENT, CURRENT_COPY)]
+
+
+DAMAGE: dict[str, Callable[[Generation], None]] = {
+    "versions zeroed": lambda live: zero(*(live.lance_dir / "chunks.lance" / "_versions").iterdir()),
+    "manifests zeroed": lambda live: zero(live.manifest_path, live.manifest_copy_path),
+    "current zeroed": lambda live: zero(*named(live)),
+    "tables gone": lambda live: shutil.rmtree(live.lance_dir),
+    "generation gone": lambda live: shutil.rmtree(live.root),
+    "all zeroed": lambda live: zero(*(each for each in live.root.rglob("*") if each.is_file())),
+}
+REBUILT = ("versions zeroed", "tables gone", "generation gone", "all zeroed")
+OFTEN = [("versions zeroed", False), ("manifests zeroed", False), ("manifests zeroed", True)]
+
+
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize(
+    ("kind", "stopped"),
+    [
+        pytest.param(
+            *each,
+            marks=[] if each in OFTEN else pytest.mark.nightly,
+            id=f"{each[0]}, {'stopped' * each[1] or 'running'}",
+        )
+        for each in product(DAMAGE, (False, True))
+    ],
+)
+def test_damage_of_every_kind_heals_without_a_person(thalweg: Installation, kind: str, stopped: bool) -> None:
+    before, live = contents(thalweg), generation_of(thalweg)
+    wait_until(lambda: not any(damage_of(live)), "nothing is damaged")
+    is_rebuilt = kind in REBUILT or (stopped and kind == "manifests zeroed")
+    shown: set[str] = set()
+    if stopped:
+        for part in ("worker", "serve"):
+            thalweg.child(part).kill()
+    DAMAGE[kind](live)
+
+    def is_healed() -> bool:
+        try:
+            answer = httpx.get(f"{thalweg.url}/v1/search", params={"q": "gauge at the Thur", "k": 100}, timeout=70)
+            status = httpx.get(f"{thalweg.url}/v1/status", timeout=70).json()
+            ready = httpx.get(f"{thalweg.url}/readyz", timeout=70).json()
+            found = current_generation(thalweg.data_dir)
+        except (httpx.TransportError, DamagedStore):
+            return False
+        if status["healing"] is not None:
+            shown.add(status["healing"]["message"])
+            assert status["healing"]["message"] in status["readiness"]["notes"]
+        assert answer.status_code in (200, 503), answer.text
+        if answer.status_code == 503:
+            return False
+        assert len({hit["document_id"] for hit in answer.json()["hits"]}) == before["documents"]
+        return bool(found and (found != live) == is_rebuilt and ready["ready"] and not any(damage_of(found)))
+
+    wait_until(is_healed, lambda: f"healed: {kind}; {thalweg.run('status', check=False).stdout}", HEALING_SECONDS)
+    assert any("is made from the log" in each for each in shown) == is_rebuilt
+    assert contents(thalweg) == before
 
 
 @pytest.mark.timeout(600)

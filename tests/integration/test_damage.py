@@ -1,5 +1,6 @@
 """Bytes of the stores change on disk: nothing changed is answered, and it is told which file it was."""
 
+import asyncio
 import random
 import shutil
 from pathlib import Path
@@ -8,11 +9,15 @@ import httpx
 import lancedb
 import pytest
 
+from indexer.comparison import compare_generations
 from indexer.embedding.encoder import HashingEncoder
-from indexer.errors import DamagedStore, StoreInDoubt
-from indexer.generations import Generation
-from indexer.integrity.files import CHECKSUMS, ChecksumRecorder
+from indexer.errors import DamagedStore, StoreInDoubt, TransientStoreError
+from indexer.generations import CURRENT, CURRENT_COPY, Generation
+from indexer.integrity.files import CHECKSUMS, ChecksumRecorder, read_checksums
+from indexer.integrity.noted_damage import note_damage, read_damage
 from indexer.read.graph_snapshots import MANIFEST, newest_intact_snapshot, published_snapshots, read_graph
+from indexer.read.known_vectors import EarlierVectors
+from indexer.read.lance import LanceReader
 from indexer.schema import CHUNKS, DOCUMENTS, PASSAGES, POSITIONS, RETRIEVALS
 from indexer.verify import graph_digest, verify_when_complete
 from indexer.write.kuzu import GraphWriter
@@ -23,6 +28,7 @@ from query_api.index.generation import OpenedGeneration
 from query_api.index.stores import Stores
 from query_api.index.text.snapshot import TextReader
 from query_api.settings import ServiceSettings
+from streams.runtime import maintenance
 from tests.support.oracles.corruption import (
     Experiment,
     Tally,
@@ -123,6 +129,110 @@ def test_retrievals_are_set_aside_alone_and_read_again_from_their_topic(generati
     assert verify_when_complete(generation.data_dir, 0).damage == []
 
 
+TABLE_MANIFESTS_SPOILT = [
+    pytest.param(table, how, id=f"{table} {how}")
+    for table in (CHUNKS, PASSAGES, DOCUMENTS, POSITIONS)
+    for how in ("zeroed", "gone")
+]
+
+
+@pytest.mark.parametrize(("table", "how"), TABLE_MANIFESTS_SPOILT)
+def test_table_without_an_intact_version_is_never_read_as_empty(generation: Generation, table: str, how: str) -> None:
+    reader = LanceReader.open(generation)
+    spoil_versions(generation, table, how)
+    with pytest.raises((DamagedStore, TransientStoreError)):
+        reader.snapshot()
+    with pytest.raises(DamagedStore):
+        LanceWriter.open(generation, HashingEncoder.dimension)
+
+
+@pytest.mark.parametrize(("table", "how"), TABLE_MANIFESTS_SPOILT)
+def test_build_beside_a_table_without_intact_versions_goes_on(generation: Generation, table: str, how: str) -> None:
+    rows, _ = written_document(1, 5_000)
+    spoil_versions(generation, table, how)
+    found = EarlierVectors(generation, lambda _: {}, with_entities=True).known_vectors(rows.hashes)
+    assert found.keys() == (set() if table == CHUNKS else set(rows.hashes))
+    if table in (DOCUMENTS, POSITIONS) or how == "zeroed":
+        with pytest.raises((DamagedStore, TransientStoreError, ValueError)):
+            compare_generations(generation, generation)
+
+
+def spoil_versions(generation: Generation, table: str, how: str) -> None:
+    for file in (generation.lance_dir / f"{table}.lance" / "_versions").iterdir():
+        if how == "zeroed":
+            spoil(file)
+        else:
+            file.unlink()
+
+
+@pytest.fixture
+def quick_checks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(maintenance, "CHECK_SECONDS", 0.05)
+
+
+@pytest.mark.usefixtures("quick_checks")
+async def test_running_worker_writes_manifest_and_current_again(generation: Generation) -> None:
+    files = [generation.manifest_path, generation.manifest_copy_path]
+    files += [generation.data_dir / name for name in (CURRENT, CURRENT_COPY)]
+    intact = [file.read_bytes() for file in files]
+    checking = asyncio.create_task(maintenance.check_files(generation, is_live=True))
+    for damaged in ([0], [1], [0, 1], [2], [3], [2, 3], [0, 1, 2, 3]):
+        for how in (spoil, Path.unlink, lambda file: file.write_bytes(b"{")):
+            await asyncio.sleep(0)
+            for number in damaged:
+                how(files[number])
+            await eventually(lambda: [file.exists() and file.read_bytes() for file in files] == intact)
+    checking.cancel()
+
+
+LOST = {
+    "generation": lambda generation: generation.root,
+    "tables": lambda generation: generation.lance_dir,
+    "documents": lambda generation: generation.lance_dir / "documents.lance",
+    "versions": lambda generation: generation.lance_dir / "chunks.lance" / "_versions",
+}
+
+
+@pytest.mark.usefixtures("quick_checks")
+@pytest.mark.parametrize("folder", LOST)
+async def test_running_worker_finds_a_folder_that_is_gone(generation: Generation, folder: str) -> None:
+    checking = asyncio.create_task(maintenance.check_files(generation, is_live=True))
+    await asyncio.sleep(0)
+    shutil.rmtree(LOST[folder](generation))
+    async with asyncio.timeout(20):
+        with pytest.raises(DamagedStore, match="is gone"):
+            await checking
+    noted = note_damage(generation, "It is gone.")
+    assert read_damage(generation) == noted
+
+
+@pytest.mark.parametrize("how", ["gone", "cut", "zeroed"])
+def test_list_of_checksums_lost_while_stopped_has_rows_checked(generation: Generation, how: str) -> None:
+    recorded = generation.lance_dir / CHECKSUMS
+    content = recorded.read_bytes()
+    if how == "gone":
+        recorded.unlink()
+    else:
+        recorded.write_bytes(bytes(len(content)) if how == "zeroed" else content[: len(content) // 2])
+    LanceWriter.open(generation, HashingEncoder.dimension).close()
+    assert len(read_checksums(generation.lance_dir).by_path) >= content.count(b"\n")
+    lancedb.connect(generation.lance_dir).open_table(CHUNKS).update(where="true", values={"text": "another"})
+    recorded.unlink()
+    with pytest.raises(DamagedStore, match="does not match its checksum"):
+        LanceWriter.open(generation, HashingEncoder.dimension)
+
+
+def test_list_of_checksums_lost_while_running_is_written_again(generation: Generation) -> None:
+    writer = LanceWriter.open(generation, HashingEncoder.dimension)
+    recorded = generation.lance_dir / CHECKSUMS
+    before = read_checksums(generation.lance_dir)
+    for how in (spoil, Path.unlink, lambda file: file.write_bytes(b"")):
+        how(recorded)
+        writer.record_checksums()
+        assert read_checksums(generation.lance_dir) == before
+    writer.close()
+
+
 def test_a_damaged_index_is_made_again_from_its_table(generation: Generation) -> None:
     before = text_answers(TextReader.open(generation).snapshot())
     for file in (generation.lance_dir / f"{CHUNKS}.lance" / "_indices").rglob("*.lance"):
@@ -174,6 +284,7 @@ def test_a_row_that_changed_before_its_file_was_recorded_is_found_by_its_own_che
     report = verify_when_complete(generation.data_dir, 0)
     assert not report.ok
     assert "does not match its" in report.damage[0]
+    assert "thalweg verify --repair --store text" in report.mending
     with pytest.raises(DamagedStore, match="does not match its"):
         text_answers(TextReader.open(generation).snapshot())
 

@@ -12,7 +12,8 @@ import numpy as np
 from fastapi import FastAPI
 from numpy.typing import NDArray
 
-from indexer.generations import Generation, open_generation
+from indexer.generations import Generation, switch_to
+from indexer.generations import make_generation as make_stores
 from indexer.integrity.files import Damage
 from indexer.schema import DocumentRow, StoredPosition
 from query_api.app import create_app
@@ -46,8 +47,9 @@ MANIFEST = msgspec.structs.replace(
 def make_generation(data_dir: Path, name: str = FIRST, digest: str = "words-1") -> Generation:
     """A generation on disk with nothing in it but its manifest, and `CURRENT` naming it."""
     manifest = msgspec.structs.replace(MANIFEST, generation=name, embedding_digest=digest)
-    (data_dir / "CURRENT").unlink(missing_ok=True)
-    return open_generation(data_dir, manifest)
+    generation = make_stores(data_dir, manifest)
+    switch_to(generation)
+    return generation
 
 
 class Tables(InMemoryText):

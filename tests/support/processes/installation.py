@@ -72,7 +72,10 @@ class Installation:
     def child(self, word: str) -> psutil.Process:
         """The running part (`worker`, `serve`, or Kafka's `kafka.Kafka`) among the children."""
         for process in psutil.Process(self.process.pid).children(recursive=True):
-            command = process.cmdline()
+            try:
+                command = process.cmdline()
+            except (psutil.ZombieProcess, psutil.NoSuchProcess):  # it has just ended
+                continue
             if word in command and (word == "kafka.Kafka" or "thalweg" in " ".join(command)):
                 return process
         raise AssertionError(f"no {word} is running")

@@ -1,6 +1,7 @@
 """Stores of another program are refused with what to type."""
 
-import subprocess
+import os
+import shutil
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -18,7 +19,10 @@ from indexer.generations import (
     generations,
     make_generation,
     open_generation,
+    read_origin,
     require_room,
+    restore_current,
+    restore_manifest,
     switch_to,
 )
 from schemas.errors import Failure
@@ -82,19 +86,26 @@ def test_too_little_room_is_refused_with_the_sizes(tmp_path: Path, monkeypatch: 
 SPOILT = [b"", b"\n", b"{", b"\x00\xff\xfe", b"null", b"[1]", b'"g0001"', b"g0009\n", b"../generations/g0001", b"."]
 
 
-@pytest.mark.parametrize("content", SPOILT)
-def test_a_damaged_current_is_told_with_what_to_write_into_it(tmp_path: Path, content: bytes) -> None:
-    open_generation(tmp_path, MANIFEST)
+@pytest.mark.parametrize("content", [each for each in SPOILT if each != b"g0009\n"])
+def test_current_damaged_with_its_copy_is_named_by_the_worker(tmp_path: Path, content: bytes) -> None:
+    running = open_generation(tmp_path, MANIFEST)
+    make_generation(tmp_path, msgspec.structs.replace(MANIFEST, generation="g0002-aaaaaa"))
+    for generation, hour in ((running, 2), (Generation(tmp_path, "g0002-aaaaaa"), 1)):
+        version = generation.lance_dir / "positions.lance" / "_versions" / "1.manifest"
+        version.parent.mkdir(parents=True)
+        version.touch()
+        os.utime(version, (hour * 3_600, hour * 3_600))
     for name in (CURRENT, CURRENT_COPY):
         (tmp_path / name).write_bytes(content)
     for look in (current_generation, current_manifest, lambda data_dir: open_generation(data_dir, MANIFEST)):
-        with pytest.raises(
-            DamagedStore, match=f"names no generation that is there(?s:.*)echo {MANIFEST.generation} > "
-        ) as caught:
+        with pytest.raises(DamagedStore, match=r"names no generation that is there(?s:.*)thalweg up"):
             look(tmp_path)
-    command = str(caught.value).splitlines()[-1]
-    subprocess.run(["sh", "-c", command], check=True)
-    assert open_generation(tmp_path, MANIFEST).name == MANIFEST.generation
+    restore_current(tmp_path)
+    assert open_generation(tmp_path, MANIFEST) == running
+    (tmp_path / CURRENT).unlink()
+    (tmp_path / CURRENT_COPY).write_bytes(content)
+    restore_current(tmp_path, Generation(tmp_path, "g0002-aaaaaa"))
+    assert current_generation(tmp_path) == Generation(tmp_path, "g0002-aaaaaa")
 
 
 @pytest.mark.parametrize("content", SPOILT)
@@ -107,10 +118,47 @@ def test_a_damaged_current_is_read_from_its_copy_and_written_again(tmp_path: Pat
         assert (tmp_path / name).read_text() == f"{before.name}\n"
 
 
-def test_a_current_that_is_left_alone_is_told_with_what_makes_the_stores_again(tmp_path: Path) -> None:
-    (tmp_path / "CURRENT").write_text("g0001\n")
-    with pytest.raises(DamagedStore, match=r"There are none(?s:.*)thalweg up --data-dir"):
+@pytest.mark.parametrize("content", [b"g0001-aaaaaa\n", b"\x00"])
+def test_current_without_its_generation_becomes_damaged_stores(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "generations").mkdir()
+    for name in (CURRENT, CURRENT_COPY):
+        (tmp_path / name).write_bytes(content)
+    with pytest.raises(DamagedStore, match=r"names no generation(?s:.*)thalweg up"):
         current_generation(tmp_path)
+    restore_current(tmp_path)
+    restored = current_generation(tmp_path)
+    assert restored is not None
+    assert content == b"\x00" or restored.name == "g0001-aaaaaa"
+    with pytest.raises(DamagedStore, match="is gone"):
+        current_manifest(tmp_path)
+
+
+def test_current_that_is_gone_is_read_from_its_copy(tmp_path: Path) -> None:
+    before = open_generation(tmp_path, MANIFEST)
+    (tmp_path / CURRENT).unlink()
+    assert current_generation(tmp_path) == before
+    restore_current(tmp_path, before)
+    assert (tmp_path / CURRENT).read_text() == f"{before.name}\n"
+
+
+def test_current_of_an_empty_directory_is_not_made(tmp_path: Path) -> None:
+    restore_current(tmp_path)
+    assert list(tmp_path.iterdir()) == []
+    assert current_generation(tmp_path) is None
+
+
+@pytest.mark.parametrize("content", [None, *SPOILT[:7]])
+def test_both_manifests_damaged_while_running_are_written_again(tmp_path: Path, content: bytes | None) -> None:
+    generation = open_generation(tmp_path, MANIFEST)
+    paths = (generation.manifest_path, generation.manifest_copy_path)
+    intact = [path.read_bytes() for path in paths]
+    for path in paths:
+        spoil(path, content)
+    assert restore_manifest(generation, MANIFEST) == MANIFEST
+    assert [path.read_bytes() for path in paths] == intact
+    shutil.rmtree(generation.root)
+    with pytest.raises(DamagedStore, match="is gone"):
+        restore_manifest(generation, MANIFEST)
 
 
 @pytest.mark.parametrize("content", [None, *SPOILT[:7], b'{"generation": "g0001"}', b'{"generation": 1}'])
@@ -163,6 +211,15 @@ def test_a_manifest_of_an_earlier_program_is_read(tmp_path: Path) -> None:
     assert current_manifest(tmp_path) == MANIFEST
     open_generation(tmp_path, MANIFEST)
     assert generation.manifest_copy_path.exists()
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"\x00\x00"])
+def test_origin_of_a_restored_one_that_is_damaged_is_damage(tmp_path: Path, content: bytes) -> None:
+    generation = open_generation(tmp_path, MANIFEST)
+    assert read_origin(generation) is None
+    generation.origin_path.write_bytes(content)
+    with pytest.raises(DamagedStore, match=r"origin\.json cannot be read"):
+        read_origin(generation)
 
 
 def spoil(path: Path, content: bytes | None) -> None:

@@ -1,5 +1,7 @@
 """An encoder that is away is left alone for a while, and found again."""
 
+import asyncio
+import shutil
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -11,11 +13,12 @@ from numpy.typing import NDArray
 
 from indexer.embedding.encoder import HashingEncoder, PromptedEncoder
 from indexer.errors import EncoderBusy, EncoderFailure, EncoderRefused, EncoderUnavailable, TextNotEncoded
-from indexer.generations import open_generation
-from query_api.encoder import GuardedEncoder, load_encoder
+from indexer.generations import make_generation, open_generation, switch_to
+from query_api.encoder import GuardedEncoder, ServedModel, load_encoder
 from schemas.settings import EmbeddingSettings
 from tests.support.fakes.engine import MANIFEST
 from tests.support.fakes.model_endpoints import embeddings_endpoint
+from tests.support.waiting import eventually
 
 
 class FailingEncoder(HashingEncoder):
@@ -94,6 +97,22 @@ def test_an_endpoint_that_is_away_is_loaded_from_what_the_generation_says_and_as
         encoder.encode_queries(["a question"])
     with pytest.raises(EncoderUnavailable):
         load_encoder(endpoint.settings(), tmp_path / "nothing stored yet")
+
+
+async def test_model_of_a_damaged_generation_is_loaded_once_it_is_replaced(tmp_path: Path) -> None:
+    generation = open_generation(tmp_path, msgspec.structs.replace(MANIFEST, embedding_provider="hashing"))
+    for path in (generation.manifest_path, generation.manifest_copy_path):
+        path.write_bytes(b"")
+    model = ServedModel(EmbeddingSettings(provider="hashing"), tmp_path, load_encoder, retry_seconds=0.01)
+    running = asyncio.create_task(model.run())
+    await eventually(lambda: "manifest.json cannot be read" in (model.problem(None) or ""))
+    shutil.rmtree(generation.root)
+    made_with = {"embedding_provider": "hashing", "embedding_digest": HashingEncoder.digest}
+    other = msgspec.structs.replace(MANIFEST, generation="g0002", dimension=HashingEncoder.dimension, **made_with)
+    switch_to(make_generation(tmp_path, other))
+    await asyncio.wait_for(model.loaded.wait(), 20)
+    assert model.problem(other) is None
+    running.cancel()
 
 
 def test_local_models_need_no_endpoint(tmp_path: Path) -> None:

@@ -5,8 +5,12 @@ from typing import Any
 
 import pytest
 
+from indexer.generations import Generation, open_generation, write_build
+from indexer.integrity.noted_damage import Damaged, write_damage
 from query_api.index.worker_state import WorkerMonitor
+from schemas.generations import Build
 from schemas.runtime import WORKER_FILE, WorkerState, write_state
+from tests.support.fixtures.manifest import MANIFEST
 
 MINUTE_MS = 60_000
 
@@ -112,3 +116,29 @@ def test_a_file_that_is_torn_leaves_what_was_read_before(scene: Scene) -> None:
     (scene.data_dir / WORKER_FILE).write_bytes(b'{"at_ms": 1, "pha')
     assert scene.after(1) == []
     assert scene.watch.status().state == "running"
+
+
+def test_healing_reports_since_when_and_how_long_it_takes(scene: Scene) -> None:
+    live, successor = open_generation(scene.data_dir, MANIFEST), Generation(scene.data_dir, "g0002-bbbbbb")
+    scene.write()
+    noted = Damaged("Damaged on disk: a file.", successor.name, since_ms=int(scene.now * 1000))
+    write_damage(live, noted)
+    assert "for 1 s now: generation g0002-bbbbbb is made from the log" in scene.after(1)[0]
+    assert "has not begun yet" in scene.after(0)[0]
+    write_build(successor, Build(state="building", seconds=10, records=250, of_records=1_000))
+    assert "it has read 250 of 1,000 records, about 30 s left" in scene.after(9)[0]
+    assert scene.watch.healing is not None
+    assert (scene.watch.healing.seconds, scene.watch.healing.seconds_left) == (10.0, 30.0)
+    write_build(successor, Build(state="failed", problem="There is no room."))
+    assert "There is no room. Once that is put right, 'thalweg rebuild'" in scene.after(1)[0]
+    write_damage(live, Damaged("Damaged on disk: a file.", successor.name, refused="The log is another one."))
+    scene.write()
+    assert scene.after(1) == []
+    assert scene.watch.healing is None
+
+
+@pytest.mark.parametrize("note", [b"", b"{", b"\x00"])
+def test_damage_note_that_cannot_be_read_is_left_out(scene: Scene, note: bytes) -> None:
+    open_generation(scene.data_dir, MANIFEST).damage_path.write_bytes(note)
+    scene.write()
+    assert scene.after(1) == []

@@ -63,7 +63,7 @@ class Process:
 
     def output_tail(self, lines: int = 20) -> str:
         del lines
-        return '{"event": "the model is gone"}'
+        return '{"event": "worker failed", "level": "error", "error": "the model is gone"}\n{"event": "worker stopped"}'
 
 
 class Live:

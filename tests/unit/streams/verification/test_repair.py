@@ -8,12 +8,12 @@ from typing import Any, NamedTuple
 import pytest
 
 from indexer.generations import Generation, write_build
+from indexer.integrity.noted_damage import note_damage
 from schemas.errors import Failure
 from schemas.generations import Build
 from schemas.repairs import MOST_DOCUMENTS
 from schemas.runtime import WorkerState, write_state
 from schemas.settings import KafkaSettings
-from streams.generations.healing import note_damage
 from streams.verification import repair
 from streams.verification.repair import Mending, Orders
 
