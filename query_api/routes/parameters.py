@@ -24,10 +24,7 @@ ServiceOf = Annotated[Service, Depends(service_of)]
 COLLECTION = {"minLength": 1, "maxLength": 128, "pattern": r"^[^/\x00-\x1f\x7f]+$"}
 DOCUMENT_ID = {"minLength": 1, "maxLength": 2048, "pattern": r"^[^\x00-\x1f\x7f]+$"}
 
-AllCollections = Annotated[
-    str | None,
-    Query(max_length=128, description="Only this collection; all when left out.", json_schema_extra=COLLECTION),
-]
+AllCollections = Annotated[str | None, Query(max_length=128, description="Only this collection; all when left out.")]
 OneCollection = Annotated[
     str | None,
     Query(

@@ -37,7 +37,7 @@ def test_a_refused_file_is_told_after_a_reload_counts_once_and_no_more_once_it_i
     drop(page, ("plan.pdf", BROKEN))
     added = page.get_by_role("list", name="Added").get_by_role("listitem")
     expect(added).to_contain_text("damaged beyond repair")
-    expect(added).to_contain_text("save it anew")
+    expect(added).to_contain_text("save it again")
     page.reload()
     notice = page.get_by_text("1 record of this collection was refused and is not indexed.")
     expect(notice).to_be_visible()

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from indexer.errors import TransientStoreError
@@ -34,6 +35,7 @@ class FakeTable:
 
     born: float = 0.0
     version: int = 1
+    schema = pa.schema([("key", pa.string())])
 
     def checkout_latest(self) -> None: ...
 
