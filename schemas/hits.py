@@ -46,13 +46,18 @@ class FieldInQuestion(BaseModel):
 
 
 class PeriodInQuestion(BaseModel):
-    """A time relative to today, as a filter on documents' own dates, else on when they arrived."""
+    """A time relative to today: of documents' own dates, else of when they arrived."""
 
     words: str = Field(description="As the question has it.", examples=["last week"])
     since: str | None = Field(description="RFC 3339 time that it begins with; null for any.")
     before: str | None = Field(description="RFC 3339 time that it ends before; null for any.")
     fields: tuple[str, ...] = Field(description="The fields with the documents' own dates.")
     documents: int = Field(description="How many documents are of that time. Where none is, all are searched.")
+    filters: bool = Field(
+        True,
+        description="Whether only these were searched. Where the question may be about the time, such as `open on "
+        "Sunday`, they are raised, and none is left out.",
+    )
 
 
 class Understanding(BaseModel):

@@ -112,6 +112,8 @@ def period_text(period: JSONObject) -> str:
     """What a time in the question let through."""
     if not period["documents"]:
         return f"No document is from “{period['words']}”: all were searched."
+    if not period.get("filters", True):
+        return f"Documents from “{period['words']}” are raised; none is left out."
     dated = " or ".join([*period["fields"], "arrival"])
     noun = "document" if period["documents"] == 1 else "documents"
     return f"Only {period['documents']} {noun} from “{period['words']}”, by {dated}."

@@ -119,7 +119,28 @@ _HAPPENED = re.compile(
     r"|published|released|wrote|written|arrived|came|went|sent|made|from\s+today|today['’]s)\b",
     re.IGNORECASE,
 )
+# What documents are asked for by: a change, or an event in the past; their kind before the time; the time's own noun.
+_CHANGE = re.compile(
+    r"\b(?:new|news|chang(?:e|es|ed|ing)|updated?|added|created|published|posted|uploaded|modified|edited|wrote|written"
+    r"|happened|arrived|decided)\b",
+    re.IGNORECASE,
+)
+_PAST = re.compile(r"\b(?:did|was|were|had)\b|\b(?:who|what|which\s+\w+)\s+\w+ed\b", re.IGNORECASE)
+_PRESENT = re.compile(
+    r"\b(?:can|could|may|might|must|shall|should|will|would|do|does|is|are|am)\b(?!\s+there\b)", re.IGNORECASE
+)
+_KIND = re.compile(
+    r"\b(?:documents?|docs?|files?|pages?|notes?|posts?|papers?|tickets?|issues?|bugs?|incidents?|alarms?|alerts?|reports?"
+    r"|e?-?mails?|messages?|minutes|articles?|records?|entries|letters?|changelogs?|releases?|commits?|updates|uploads?"
+    r"|decisions?|reviews?|proposals?|everything|anything|all)(?:\s+\w+)?\s*$",
+    re.IGNORECASE,
+)
+_INTERROGATIVE = re.compile(r"\W*(what|how|when|where|why|who|whose|whom|which)\b", re.IGNORECASE)
+_OF_A_NOUN = re.compile(r"['’]s?\s+\w")
 _NEWEST = re.compile(r"(?<!\bmore\s)\b(?:recent(?:ly)?|latest|newest|what(?:['’]s|\s+is)\s+new)\b", re.IGNORECASE)
+
+
+_RELATIONS = ("since", "after", "before", "until", "older", "newer")
 
 
 class RelativeTime(NamedTuple):
@@ -147,6 +168,22 @@ def relative_time(text: str, now: datetime) -> RelativeTime | None:
     return RelativeTime(*match.span(), first, end)
 
 
+def asks_for_documents(text: str, time: RelativeTime) -> bool:
+    """Whether a question asks for documents by the time, as `notes since Monday` and `what changed last week` do. It
+    may as well be what the question is about: `open on Sunday`, `orders placed in the last 30 days can be returned`."""
+    before, said, after = text[: time.start], text[time.start : time.end].lower(), text[time.end :]
+    rest = f"{before} {after}"
+    if _CHANGE.search(rest):
+        return True
+    if _PRESENT.search(rest):
+        return False
+    if _PAST.search(rest) or _OF_A_NOUN.match(after):
+        return True
+    if said.startswith("on ") or ((opening := _INTERROGATIVE.match(text)) and opening[1].lower() != "which"):
+        return False  # `opening hours on Sunday`, `what happens to notes older than a week`
+    return _KIND.search(before) is not None or (opening is None and said.startswith(_RELATIONS))
+
+
 def asks_for_newest(text: str) -> bool:
     return _NEWEST.search(text) is not None
 
@@ -163,6 +200,8 @@ def _restriction(text: str) -> re.Match[str] | None:
             continue  # `3 days` alone is a length
         if match["weekday"] and not match["on"] and not match["relation"]:
             continue
+        if match["day"] and match.start() and match["day"][0].isupper() and not text.isupper():
+            continue  # a name, such as that of a song
         if not match["relation"] and _NO_RESTRICTION.search(text[: match.start()]):
             continue
         if match["day"] and match["day"].lower() == "today" and not match["relation"] and not _HAPPENED.search(text):

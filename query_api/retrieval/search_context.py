@@ -20,6 +20,7 @@ from query_api.retrieval.retrievers.graph_edges import check_edges
 from query_api.retrieval.retrievers.graph_scoring import TermWeights
 from schemas.choices import Channel
 from schemas.frames import Stage
+from schemas.ids import DocumentKey
 from schemas.search import MAX_PER_VALUE, SearchRequest
 
 MAX_REASON_CHARACTERS = 300
@@ -78,7 +79,8 @@ def check_names(request: SearchRequest, snapshot: Snapshot) -> Scope:
 @dataclass(frozen=True)
 class SearchContext:
     """One question and what it is searched with. `scope` is what the request's collection and filters allow, and the
-    time that the question names; `newest_first` is whether it asks for the newest."""
+    time that the question asks for documents by; `raised` are the documents of a time that it names otherwise;
+    `newest_first` is whether it asks for the newest."""
 
     request: SearchRequest
     snapshot: Snapshot
@@ -89,6 +91,7 @@ class SearchContext:
     passages: PassageReader
     now: datetime
     newest_first: bool = False
+    raised: frozenset[DocumentKey] = frozenset()
 
     @classmethod
     def create(

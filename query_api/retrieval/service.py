@@ -154,6 +154,7 @@ class Retriever:
                         frame.next_cursor = next_cursor(request, snapshot, frame.next_offset, self._pinned)
                         frame.notes += [*request.deprecations, *_empty_notes(page, snapshot, frame)]
                         frame.notes += [*_confidence_notes(page, frame), *_unknown_name_notes(page, retrieved.meta)]
+                        frame.notes += _period_notes(retrieved.meta)
                     retrieved.add(frame)
                     if key is not None and cached is None and retrieved.done and not retrieved.done.failed_channels:
                         self._cache.put(key, retrieved.frames)
@@ -211,6 +212,19 @@ def _confidence_notes(request: SearchRequest, done: Done) -> list[str]:
         unknown = "Of none of these hits a confidence is known, so `min_confidence` left none out."
         return [f"{unknown} It was fitted to no such embedding model, or documents' fields decide their order."]
     return []
+
+
+def _period_notes(meta: Meta | None) -> list[str]:
+    """What a time in the question did."""
+    period = None if meta is None or meta.understanding is None else meta.understanding.period
+    if period is None:
+        return []
+    if not period.documents:
+        return [f"No document is from {period.words!r}, so all were searched."]
+    if not period.filters:
+        return [f"Documents from {period.words!r} are raised; none is left out."]
+    count = "1 document" if period.documents == 1 else f"{period.documents:,} documents"
+    return [f"Only the {count} from {period.words!r} were searched; `channels` without `structured` searches all."]
 
 
 def _percent(share: float) -> str:

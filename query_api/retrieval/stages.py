@@ -17,7 +17,15 @@ from numpy.typing import NDArray
 from indexer.errors import TransientStoreError
 from query_api.index.text.fields import Span, words_of
 from query_api.index.text.segments import Candidate
-from query_api.query.dates import EARLIEST, LATEST, RelativeTime, asks_for_newest, relative_time, to_milliseconds
+from query_api.query.dates import (
+    EARLIEST,
+    LATEST,
+    RelativeTime,
+    asks_for_documents,
+    asks_for_newest,
+    relative_time,
+    to_milliseconds,
+)
 from query_api.query.entity_linking import LinkedNames, link_names, shown_names
 from query_api.query.field_constraints import FieldCues, Recognised, shown_fields
 from query_api.rerankers.reranker import ServedReranker
@@ -56,8 +64,9 @@ class Analysis(NamedTuple):
 
 
 async def filter_by_query_date(context: SearchContext) -> tuple[SearchContext, PeriodInQuestion | None]:
-    """The context with the scope narrowed to the time that the question names, and that time. Where no document is
-    from it, all are searched."""
+    """The context with the scope narrowed to the time that the question asks for documents by, and that time. Where no
+    document is from it, all are searched; where it may be what the question is about, its documents are raised and none
+    is left out."""
     if "structured" not in context.channels:
         return context, None
     question = context.request.q
@@ -79,8 +88,11 @@ async def filter_by_query_date(context: SearchContext) -> tuple[SearchContext, P
         before=None if time.until is None else time.until.isoformat(),
         fields=used_fields,
         documents=len(narrowed.documents or ()),
+        filters=bool(narrowed.documents) and (asks_for_documents(question, time) or any(map(is_cued, used_fields))),
     )
-    return (replace(context, scope=narrowed) if narrowed.documents else context), period
+    if period.filters:
+        return replace(context, scope=narrowed), period
+    return replace(context, raised=narrowed.documents or frozenset()), period
 
 
 def _span(time: RelativeTime) -> Span:

@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from query_api.query.dates import asks_for_newest, relative_time, times_in
+from query_api.query.dates import asks_for_documents, asks_for_newest, relative_time, times_in
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -96,6 +96,56 @@ def test_a_time_from_today_is_found_with_its_words(
     assert (found.since, found.until) == tuple(
         None if moment is None else datetime.fromisoformat(moment).replace(tzinfo=UTC) for moment in (since, until)
     )
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "what changed last week",
+        "What's new since Monday?",
+        "incidents of the last 7 days",
+        "notes from last month",
+        "tickets closed in the past month",
+        "anything since last Thursday",
+        "last week's minutes",
+        "yesterday’s decisions",
+        "prices older than two years",
+        "Who reported bugs in the past two weeks?",
+        "what was sold last year",
+        "are there notes from last week?",
+        "Which notes from last week mention the pump?",
+        "what happened on Monday?",
+    ],
+)
+def test_documents_are_asked_for_by_a_time(question: str) -> None:
+    time = relative_time(question, NOW)
+    assert time is not None
+    assert asks_for_documents(question, time)
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "is the museum open on Sunday",
+        "museum opening hours on Sunday",
+        "Can I return an order placed in the last 30 days?",
+        "What happens to logs older than one week?",
+        "what becomes of notes older than a year",
+        "Which logs older than a week get deleted?",
+        "Which orders placed in the last 30 days can be returned?",
+        "does the dashboard show events of the last 24 hours",
+        "must invoices older than ten years be kept",
+        "vacation days carried over from last year",
+        "holidays this year",
+    ],
+)
+def test_a_time_may_be_what_a_question_is_about(question: str) -> None:
+    time = relative_time(question, NOW)
+    assert time is None or not asks_for_documents(question, time)
+
+
+def test_capitalised_day_within_a_question_is_a_name() -> None:
+    assert relative_time("Who wrote Yesterday?", NOW) is None
 
 
 @pytest.mark.parametrize(

@@ -59,7 +59,24 @@ async def test_the_filter_is_told_with_what_it_looked_at(executor: Executor) -> 
         "before": "2027-01-01T00:00:00+00:00",
         "fields": ("date",),
         "documents": 3,
+        "filters": True,
     }
+
+
+async def test_time_that_a_question_is_about_leaves_none_out(executor: Executor) -> None:
+    hours = note("hours", 700, "The museum is open on Monday from ten to four.")
+    party = note("party", 3, "The party was moved to the garden.")  # on a Monday
+    answer = await ask(world([hours, party, *NOTES]), executor, "is the museum open on Monday", AT_NOW)
+    assert found(answer)[0] == "hours"
+    period = told(answer)
+    assert period is not None
+    assert (period.words, period.documents, period.filters) == ("on Monday", 1, False)
+
+
+async def test_documents_of_a_time_that_is_named_are_raised(executor: Executor) -> None:
+    alike = [note(name, days, f"Holidays of the office {name}.") for name, days in (("a", 300), ("b", 30))]
+    assert found(await ask(world(alike), executor, "holidays of the office this year", AT_NOW)) == ["b", "a"]
+    assert found(await ask(world(alike), executor, "holidays of the office", AT_NOW)) == ["a", "b"]
 
 
 async def test_a_document_without_a_date_is_from_when_it_arrived(executor: Executor) -> None:
