@@ -76,9 +76,13 @@ class WorkerProcess:
             return False
 
     def metric(self, name: str, **labels: str) -> float:
-        """A sample's value, 0 where there is none yet."""
+        """A sample's value, 0 where there is none yet, or the worker begins again on another generation."""
         wanted = {f'{label}="{value}"' for label, value in labels.items()}
-        text = httpx.get(f"http://127.0.0.1:{self.port}/metrics", timeout=5, trust_env=False).text
+        try:
+            text = httpx.get(f"http://127.0.0.1:{self.port}/metrics", timeout=5, trust_env=False).text
+        except httpx.TransportError:
+            assert self.process.poll() is None, self.said()
+            return 0.0
         for line in text.splitlines():
             head, _, value = line.rpartition(" ")
             sample, _, rest = head.partition("{")
