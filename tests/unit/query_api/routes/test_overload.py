@@ -99,7 +99,8 @@ async def test_a_search_that_is_refused_has_not_been_begun(crowded: Running) -> 
 
 async def test_refused_search_is_not_read_or_validated(crowded: Running) -> None:
     asked = searches(crowded, PLACES)
-    await eventually(lambda: crowded.engine.started == AT_ONCE)
+    admission = crowded.service.admission
+    await eventually(lambda: admission.running + admission.waiting == PLACES)
     sent = 0
 
     async def body() -> AsyncIterator[bytes]:
