@@ -157,8 +157,7 @@ def _with_confidence(results: QuestionResults, order: list[RankedPassage]) -> li
 def prefer_documents(ranked: Sequence[RankedPassage], raised: Collection[DocumentKey]) -> list[RankedPassage]:
     """The first candidates re-ranked, those of the raised documents by score x 1.25. Of the first alone, so that a
     longer order begins with a shorter one."""
-    pool = [each._replace(score=each.score * RAISED) if each.key in raised else each for each in ranked[:DEPTH]]
-    return [*sorted(pool, key=lambda passage: -passage.score), *ranked[DEPTH:]]
+    return _boosted(ranked, [RAISED if passage.key in raised else 1.0 for passage in ranked[:DEPTH]])
 
 
 def prefer_newest(ranked: Sequence[RankedPassage], context: SearchContext) -> list[RankedPassage]:
@@ -172,11 +171,13 @@ def prefer_newest(ranked: Sequence[RankedPassage], context: SearchContext) -> li
     days = [fields.date_of(passage.key, now) // A_DAY_MS for passage in pool]
     older = dict(zip(sorted(set(days)), count()))
     most = max(1, len(older) - 1)
-    boosted = [
-        passage._replace(score=passage.score * (1 + NEWEST_BONUS * older[day] / most))
-        for passage, day in zip(pool, days, strict=True)
-    ]
-    return [*sorted(boosted, key=lambda passage: -passage.score), *ranked[DEPTH:]]
+    return _boosted(ranked, [1 + NEWEST_BONUS * older[day] / most for day in days])
+
+
+def _boosted(ranked: Sequence[RankedPassage], factors: Sequence[float]) -> list[RankedPassage]:
+    """The first passages, as many as there are factors, by score x factor; the others behind them as they were."""
+    pool = [each._replace(score=each.score * factor) for each, factor in zip(ranked, factors, strict=False)]
+    return [*sorted(pool, key=lambda passage: -passage.score), *ranked[len(pool) :]]
 
 
 async def without_duplicates(
