@@ -35,7 +35,8 @@ def test_a_service_that_is_not_ready_says_why_and_asks_for_its_key_once(
         expect(dialog).to_be_hidden()
         expect(page.get_by_role("status", name="Service")).to_contain_text("Not ready yet")
         page.get_by_role("searchbox", name="Question").fill("river")
-        page.keyboard.press("Enter")
+        with page.expect_request("**/v1/search*"):
+            page.keyboard.press("Enter")
         expect(page.get_by_role("alert")).to_contain_text("Try again")
         [headers] = [headers for address, headers in asked if "/v1/search" in address]
         assert (headers["authorization"], headers["accept"]) == (f"Bearer {KEY}", "text/event-stream")
