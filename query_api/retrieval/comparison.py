@@ -22,12 +22,12 @@ class CandidateScores(NamedTuple):
     cosine: NDArray[np.float64]  # (n,)
     bm25: NDArray[np.float64]  # (n,)
     term_matches: NDArray[np.bool_]  # (n, n_terms)
-    idf_share: NDArray[np.float64]  # (n,) of the question's idf that each holds
+    rarity: NDArray[np.float64]  # (n,) in [0, 1], how rare the question's terms are that each holds
 
     @property
     def text(self) -> NDArray[np.float64]:
         """(n,) the text score of each."""
-        return text_score(self.cosine, self.bm25, self.idf_share)
+        return text_score(self.cosine, self.bm25, self.rarity)
 
     def concat(self, other: "CandidateScores") -> "CandidateScores":
         if not other.row_of:
@@ -50,7 +50,7 @@ class ExactScorer:
         *,
         with_bm25: bool,
     ) -> None:
-        """`vector` is None where the question has none; without `with_bm25` BM25 and idf share are 0. `known_cosines`
+        """`vector` is None where the question has none; without `with_bm25` BM25 and rarity are 0. `known_cosines`
         are those of passages that a vector search found: no other passage has one above the lowest of them."""
         self._text = text
         self._query = query
@@ -76,13 +76,20 @@ class ExactScorer:
             cosine=self._cosines(names, known_cosines),
             bm25=words.bm25 if self._with_bm25 else zeros,
             term_matches=words.term_matches,
-            idf_share=self.idf_shares(words.term_matches) if self._with_bm25 else zeros,
+            rarity=self._rarity(words.term_matches) if self._with_bm25 else zeros,
         )
 
     def idf_shares(self, term_matches: NDArray[np.bool_]) -> NDArray[np.float64]:
         """(n,) the share of the question's idf that each row of (n, n_terms) holds."""
         shares: NDArray[np.float64] = term_matches @ self.idf / (float(self.idf.sum()) or 1.0)
         return shares
+
+    def _rarity(self, term_matches: NDArray[np.bool_]) -> NDArray[np.float64]:
+        """(n,) the mean idf of the terms that each row holds, weighted by idf, over the highest idf there can be: 1 for
+        a row that holds only terms which no other one holds."""
+        held = term_matches @ self.idf
+        rarity: NDArray[np.float64] = term_matches @ self.idf**2 / (np.where(held > 0, held, 1.0) * self._unknown_idf)
+        return rarity
 
     @property
     def query_idf(self) -> NDArray[np.float64]:

@@ -8,8 +8,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-BM25_WEIGHT = 0.01
-COORDINATION_WEIGHT = 0.2
+BM25_WEIGHT = 0.03
 COVERAGE_WEIGHT = 0.5
 COVERAGE_POOL = 20
 RRF_K = 60  # Cormack, Clarke, Büttcher 2009, section 2: found once, on pilot data, and not critical
@@ -96,18 +95,16 @@ def stable_paged_order(
 Scores = TypeVar("Scores", float, NDArray[np.float64])
 
 
-def text_score(cosine: Scores, bm25: Scores, share: Scores) -> Scores:
-    """cosine + .01 x BM25 + .2 x share⁴, none of them normalised; `share` is that of the question's idf which a passage
-    holds, in [0, 1].
+def text_score(cosine: Scores, bm25: Scores, rarity: Scores) -> Scores:
+    """cosine + .03 x rarity x BM25, not normalised; `rarity`, in [0, 1], is that of the terms that a passage holds.
 
-    How high BM25 is says how far it is to be trusted: a question whose words are rare in the collection has a high one.
-    Normalising by the best of a list throws that away. After Bruch, Gai, Ingber: "An Analysis of Fusion Functions for
-    Hybrid Retrieval", TOIS 2023, which finds convex combinations of scores better than fusion by rank; that leaving out
-    the normalisation is better still was measured here (docs/ranking.md). BM25 gives half of the words, repeated, as
-    much as all of them, and misleads where words are common; all of them together rarely do. So the share counts as a
-    soft conjunction, of which the extended Boolean model is the first (Salton, Fox, Wu, CACM 1983).
+    How high BM25 is says how far it is to be trusted, which normalising by the best of a list throws away. After Bruch,
+    Gai, Ingber: "An Analysis of Fusion Functions for Hybrid Retrieval", TOIS 2023, which finds convex combinations of
+    scores better than fusion by rank. BM25 misleads where words are common in the collection, and hardly where they are
+    rare, be the collection large or small: so idf counts twice, as it does in the cosine of tf-idf vectors, where it
+    weighs the question's terms and the document's (Salton, Buckley 1988).
     """
-    return cosine + BM25_WEIGHT * bm25 + COORDINATION_WEIGHT * share**4
+    return cosine + BM25_WEIGHT * rarity * bm25
 
 
 def by_coverage(
