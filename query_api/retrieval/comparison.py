@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from indexer.text_analysis import query_terms
 from query_api.index.text.segments import Candidate
 from query_api.index.text.snapshot import TextSnapshot
-from query_api.retrieval.scoring import text_score
+from query_api.retrieval.scoring import text_score, word_score
 
 NO_COSINES: Mapping[str, float] = MappingProxyType({})
 
@@ -20,14 +20,13 @@ class CandidateScores(NamedTuple):
 
     row_of: Mapping[str, int]
     cosine: NDArray[np.float64]  # (n,)
-    bm25: NDArray[np.float64]  # (n,)
+    words: NDArray[np.float64]  # (n,) BM25 weighed by term specificity, see `scoring.word_score`
     term_matches: NDArray[np.bool_]  # (n, n_terms)
-    rarity: NDArray[np.float64]  # (n,) in [0, 1], how rare the question's terms are that each holds
 
     @property
     def text(self) -> NDArray[np.float64]:
         """(n,) the text score of each."""
-        return text_score(self.cosine, self.bm25, self.rarity)
+        return text_score(self.cosine, self.words)
 
     def concat(self, other: "CandidateScores") -> "CandidateScores":
         if not other.row_of:
@@ -48,9 +47,9 @@ class ExactScorer:
         vector: NDArray[np.float32] | None,
         known_cosines: Mapping[str, float],
         *,
-        with_bm25: bool,
+        with_words: bool,
     ) -> None:
-        """`vector` is None where the question has none; without `with_bm25` BM25 and rarity are 0. `known_cosines`
+        """`vector` is None where the question has none; without `with_words` words count nothing. `known_cosines`
         are those of passages that a vector search found: no other passage has one above the lowest of them."""
         self._text = text
         self._query = query
@@ -58,10 +57,11 @@ class ExactScorer:
         self._vector = vector
         self._known = known_cosines
         self._floor = min(known_cosines.values(), default=0.0)
-        self._with_bm25 = with_bm25
+        self._with_words = with_words
         self.terms = tuple(dict.fromkeys(query_terms(query)))
         of_terms = text.compare_words(query, (), collection)
         self.idf: NDArray[np.float64] = of_terms.idf
+        self._highest_idf = of_terms.highest_idf
         self._unknown_idf = of_terms.unknown_idf
 
     def score(self, passage_ids: Sequence[str], known_cosines: Mapping[str, float] = NO_COSINES) -> CandidateScores:
@@ -69,27 +69,19 @@ class ExactScorer:
         names = list(dict.fromkeys(passage_ids))
         zeros = np.zeros(len(names))
         if not names:
-            return CandidateScores({}, zeros, zeros, np.zeros((0, len(self.terms)), dtype=np.bool_), zeros)
-        words = self._text.compare_words(self._query, names, self._collection)
+            return CandidateScores({}, zeros, zeros, np.zeros((0, len(self.terms)), dtype=np.bool_))
+        held = self._text.compare_words(self._query, names, self._collection)
         return CandidateScores(
             row_of=dict(zip(names, range(len(names)), strict=True)),
             cosine=self._cosines(names, known_cosines),
-            bm25=words.bm25 if self._with_bm25 else zeros,
-            term_matches=words.term_matches,
-            rarity=self._rarity(words.term_matches) if self._with_bm25 else zeros,
+            words=word_score(held.bm25, held.term_matches, self.idf, self._highest_idf) if self._with_words else zeros,
+            term_matches=held.term_matches,
         )
 
     def idf_shares(self, term_matches: NDArray[np.bool_]) -> NDArray[np.float64]:
         """(n,) the share of the question's idf that each row of (n, n_terms) holds."""
         shares: NDArray[np.float64] = term_matches @ self.idf / (float(self.idf.sum()) or 1.0)
         return shares
-
-    def _rarity(self, term_matches: NDArray[np.bool_]) -> NDArray[np.float64]:
-        """(n,) the mean idf of the terms that each row holds, weighted by idf, over the highest idf there can be: 1 for
-        a row that holds only terms which no other one holds."""
-        held = term_matches @ self.idf
-        rarity: NDArray[np.float64] = term_matches @ self.idf**2 / (np.where(held > 0, held, 1.0) * self._unknown_idf)
-        return rarity
 
     @property
     def query_idf(self) -> NDArray[np.float64]:

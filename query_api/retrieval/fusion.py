@@ -70,7 +70,7 @@ def apply_limits(
 
 
 DEPTH = 64  # candidates a text channel gives at first
-UNKNOWN_RARITY = 0.5  # where candidates were not compared with the question
+UNCOMPARED = 0.1  # about what the word score makes of BM25, where that could not be computed
 DEEPER = 4  # how many times more for a deeper page
 
 Scores = Mapping[str, float]
@@ -265,7 +265,9 @@ def _text_scores(lists: Mapping[str, Scores], evidence: Scores, found: ChannelRe
     vector, keyword = lists["vector"], lists["keyword"]
     structured = lists["structured"] if found.conclusiveness else {}
     return {
-        unit: text[row_of[unit]] if unit in row_of else text_score(vector.get(unit, 0.0), keyword.get(unit, 0.0), UNKNOWN_RARITY)
+        unit: text[row_of[unit]]
+        if unit in row_of
+        else text_score(vector.get(unit, 0.0), UNCOMPARED * keyword.get(unit, 0.0))
         for unit in {**vector, **keyword, **structured, **evidence}
     }
 

@@ -8,7 +8,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-BM25_WEIGHT = 0.03
+WORDS_WEIGHT = 0.2
 COVERAGE_WEIGHT = 0.5
 COVERAGE_POOL = 20
 RRF_K = 60  # Cormack, Clarke, Büttcher 2009, section 2: found once, on pilot data, and not critical
@@ -95,16 +95,31 @@ def stable_paged_order(
 Scores = TypeVar("Scores", float, NDArray[np.float64])
 
 
-def text_score(cosine: Scores, bm25: Scores, rarity: Scores) -> Scores:
-    """cosine + .03 x rarity x BM25, not normalised; `rarity`, in [0, 1], is that of the terms that a passage holds.
+def text_score(cosine: Scores, words: Scores) -> Scores:
+    """cosine + .2 x word score, neither of them normalised by what was found.
 
-    How high BM25 is says how far it is to be trusted, which normalising by the best of a list throws away. After Bruch,
-    Gai, Ingber: "An Analysis of Fusion Functions for Hybrid Retrieval", TOIS 2023, which finds convex combinations of
-    scores better than fusion by rank. BM25 misleads where words are common in the collection, and hardly where they are
-    rare, be the collection large or small: so idf counts twice, as it does in the cosine of tf-idf vectors, where it
-    weighs the question's terms and the document's (Salton, Buckley 1988).
+    How high the word score is says how far it is to be trusted: a question whose words are rare in the collection has a
+    high one. Normalising by the best of a list throws that away. After Bruch, Gai, Ingber: "An Analysis of Fusion
+    Functions for Hybrid Retrieval", TOIS 2023, which finds convex combinations of scores better than fusion by rank;
+    that leaving out the normalisation is better still was measured here (docs/ranking.md).
     """
-    return cosine + BM25_WEIGHT * rarity * bm25
+    return cosine + WORDS_WEIGHT * words
+
+
+def word_score(
+    bm25: NDArray[np.float64], term_matches: NDArray[np.bool_], idf: NDArray[np.float64], highest_idf: float
+) -> NDArray[np.float64]:
+    """(n,) BM25 x the mean idf of the held terms, weighted by idf, / highest idf²: about the number of held terms, each
+    weighing (idf / highest idf)², times its saturated frequency.
+
+    The specificity of a term (Spärck Jones 1972) counts twice, as in the cosine of tf-idf vectors, which has it in the
+    question and in the document (Salton, Buckley 1988): common words mislead, and rare ones hardly do. Relative to the
+    highest that there is, that of a term in one passage, so that words weigh alike beside a cosine in a collection of
+    fifty passages and in one of a million, while BM25 grows with the logarithm of its size.
+    """
+    held = term_matches @ idf
+    mean: NDArray[np.float64] = term_matches @ idf**2 / np.where(held > 0, held, 1.0)
+    return bm25 * mean / highest_idf**2
 
 
 def by_coverage(

@@ -245,10 +245,10 @@ async def compare(context: SearchContext, text: TextResults, diagnostics: Diagno
     """Score the first candidates of every channel exactly; the same ones whatever the page. None where that fails."""
     request, tables = context.request, context.snapshot.text
     known = best_scores((text.vector or ())[:DEPTH])
-    with_bm25 = text.keyword is not None or request.mode == "vector"  # which scores for confidence only
+    with_words = text.keyword is not None or request.mode == "vector"  # which scores for confidence only
 
     def scored() -> ScoredCandidates:
-        scorer = ExactScorer(tables, request.q, request.collection, text.question_vector, known, with_bm25=with_bm25)
+        scorer = ExactScorer(tables, request.q, request.collection, text.question_vector, known, with_words=with_words)
         return ScoredCandidates(scorer, scorer.score(text.candidates(DEPTH)))
 
     outcome = await run_with_timeout("compare", context.settings.budgets.graph_seconds, context.run(scored))

@@ -173,7 +173,8 @@ class TermScores:
 
     bm25: NDArray[np.float64]  # (n_rows,) 0 where a row holds none of the terms, or is not there
     idf: NDArray[np.float64]  # (n_terms,) of the collection; 0 for a term that no row of it holds
-    unknown_idf: float  # what such a term would have: the most there is
+    highest_idf: float  # that of a term that one row holds
+    unknown_idf: float  # what a term that none holds would have, were its idf not 0
     find_matches: Callable[[], NDArray[np.bool_]]
 
     @cached_property
@@ -230,6 +231,7 @@ class InvertedIndex:
         return TermScores(
             _scores_at(scored, matches, len(ids)),
             np.array(list(scored.idf.values()), dtype=np.float64),
+            self._collection(collection).idf(1),
             self._collection(collection).unknown_idf,
             find_term_matches,
         )

@@ -173,7 +173,7 @@ class InMemoryText:
         held = [[term in terms_by_id.get(identifier, ()) for term in wanted] for identifier in passage_ids]
         of_terms = np.array(held, dtype=np.bool_).reshape(len(passage_ids), len(wanted))
         idf = np.array([float(term in known) for term in wanted])
-        return TermScores(of_terms @ idf, idf, 1.0, lambda: of_terms)
+        return TermScores(of_terms @ idf, idf, 1.0, 1.0, lambda: of_terms)
 
     def passages_holding(self, names: Sequence[str], collection: str | None) -> list[int]:
         held = [terms for page in self._pages(Scope(collection)) for _, terms in _terms(page)]

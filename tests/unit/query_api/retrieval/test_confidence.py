@@ -23,7 +23,6 @@ COMPARED = CandidateScores(
     np.array([0.5, 0.25]),
     np.array([0.0, 0.0]),
     np.array([[True, False, False], [False, True, False]]),
-    np.zeros(2),
 )
 IDF = np.array([2.0, 1.0, 1.0])
 
@@ -77,7 +76,6 @@ def test_a_place_is_as_likely_on_a_short_page_as_on_a_long_one() -> None:
         np.full(4, 0.5),
         np.zeros(4),
         np.eye(4, dtype=np.bool_),
-        np.zeros(4),
     )
     known = Evidence(compared, np.ones(4), 0.5, {}, has_vector=True)
     short = with_confidence([place(name) for name in "abc"], "hybrid", known, fitted_judge())

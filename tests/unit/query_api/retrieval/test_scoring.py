@@ -16,6 +16,7 @@ from query_api.retrieval.scoring import (
     stable_paged_order,
     text_score,
     weighted_sum,
+    word_score,
 )
 
 
@@ -68,17 +69,18 @@ def test_a_deeper_block_appends_and_never_reorders() -> None:
     assert stable_paged_order([first, deeper]) == ["a", "b", "d", "c"]
 
 
-def test_a_text_score_adds_bm25_as_it_is() -> None:
-    assert text_score(0.5, 10.0, 0.0) == pytest.approx(0.6)
-    assert text_score(np.array([0.5, 0.0, -0.1]), np.array([0.0, 25.0, 0.0]), np.zeros(3)) == pytest.approx(
-        [0.5, 0.25, -0.1]
-    )
+def test_text_score_adds_a_fifth_of_the_word_score() -> None:
+    assert text_score(0.5, 1.5) == pytest.approx(0.8)
+    assert text_score(np.array([0.5, 0.0, -0.1]), np.array([0.0, 2.5, 0.0])) == pytest.approx([0.5, 0.5, -0.1])
 
 
-def test_words_that_stand_together_count_beyond_their_number() -> None:
-    """.2 x 1, and .2 x 1/16 for half of what the question's words weigh."""
-    assert text_score(0.0, 0.0, 1.0) == pytest.approx(0.2)
-    assert text_score(0.0, 0.0, 0.5) == pytest.approx(0.0125)
+def test_word_score_counts_rare_terms_whole_and_common_ones_little() -> None:
+    """BM25 with a saturated frequency of 1: the idf of the held terms."""
+    matches = np.array([[True, False], [False, True], [True, True], [False, False]])
+    for highest in (4.0, 8.0):  # the same in a larger collection where terms are as rare relative to it
+        idf = np.array([highest, highest / 4])
+        found = word_score(matches @ idf, matches, idf, highest)
+        assert found == pytest.approx([1.0, 1 / 16, 17 / 16, 0.0])
 
 
 FIRST_WORD, SECOND_WORD, BOTH = [True, False], [False, True], [True, True]

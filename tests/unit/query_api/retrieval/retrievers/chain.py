@@ -18,7 +18,7 @@ JANE = Page("jane", "Jane Doe", [["Jane Doe came from Lisbon."]], ["Jane Doe", "
 LISBON = Page("lisbon", "Lisbon", [["Lisbon lies on the Tagus."]], ["Lisbon", "Tagus"])
 WIKI = Scope("wiki")
 CHAIN = (ALPHA, JANE, LISBON)
-NOTHING_FOUND = CandidateScores({}, np.zeros(0), np.zeros(0), np.zeros((0, 1), dtype=bool), np.zeros(0))
+NOTHING_FOUND = CandidateScores({}, np.zeros(0), np.zeros(0), np.zeros((0, 1), dtype=bool))
 
 
 def beginning_at(
@@ -31,7 +31,7 @@ def beginning_at(
 ) -> WalkStart:
     """A walk from one passage of weight 1, all of whose entities tell; the question has one word, `made`."""
     snapshot, text, _ = world(pages)
-    comparer = ExactScorer(text, q, "wiki", None, {}, with_bm25=True)
+    comparer = ExactScorer(text, q, "wiki", None, {}, with_words=True)
     seeds = SeedSet([], {}, [seed_of(snapshot.graph, seed)])
     return WalkStart(Question(q), snapshot.graph, seeds, comparer, NOTHING_FOUND, scope, 1.0, edges, alone)
 

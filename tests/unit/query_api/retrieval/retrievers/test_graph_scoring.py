@@ -29,7 +29,6 @@ def compared(*names: str) -> CandidateScores:
         np.ones(rows),
         np.zeros(rows),
         np.zeros((rows, 0), dtype=bool),
-        np.zeros(rows),
     )
 
 
@@ -115,7 +114,7 @@ def test_equal_scores_stand_in_the_order_of_their_ids() -> None:
 def test_the_open_share_is_what_a_passage_holds_of_what_the_seed_does_not() -> None:
     """Four words of weight 1. Alpha holds one: each of the others a third. The harbour holds one other."""
     snapshot, text, _ = world([ALPHA, JANE, HARBOUR])
-    comparer = ExactScorer(text, "Alpha likes harbour life", "wiki", None, {}, with_bm25=True)
+    comparer = ExactScorer(text, "Alpha likes harbour life", "wiki", None, {}, with_words=True)
     seeds = [seed_of(snapshot.graph, ALPHA), seed_of(snapshot.graph, HARBOUR)]
     asked = comparer.score([*ALPHA.passage_ids(), *JANE.passage_ids(), *HARBOUR.passage_ids()])
     shares = uncovered_idf_shares(snapshot.graph, comparer, asked, seeds)
@@ -126,7 +125,7 @@ def test_the_open_share_is_what_a_passage_holds_of_what_the_seed_does_not() -> N
 
 def test_where_the_seed_holds_every_word_nothing_is_open() -> None:
     snapshot, text, _ = world([ALPHA, JANE])
-    comparer = ExactScorer(text, "Alpha of Lisbon", "wiki", None, {}, with_bm25=True)
+    comparer = ExactScorer(text, "Alpha of Lisbon", "wiki", None, {}, with_words=True)
     shares = uncovered_idf_shares(
         snapshot.graph, comparer, comparer.score(JANE.passage_ids()), [seed_of(snapshot.graph, ALPHA)]
     )
