@@ -184,6 +184,13 @@ def asks_for_documents(text: str, time: RelativeTime) -> bool:
     return _KIND.search(before) is not None or (opening is None and said.startswith(_RELATIONS))
 
 
+def speaks_of_documents(text: str, start: int, end: int) -> bool:
+    """Whether the words before a date name a kind of document, as in `reports of 2025`, or the question asks what
+    happened to documents, as in `published in 2025`. A date may as well be of what is asked: `our revenue of 2025`."""
+    before, after = text[:start], text[end:]
+    return _KIND.search(before) is not None or _CHANGE.search(f"{before} {after}") is not None
+
+
 def asks_for_newest(text: str) -> bool:
     return _NEWEST.search(text) is not None
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from indexer.extraction.lexicon import STOP_WORDS, word_set
 from query_api.index.text.fields import LITERAL, MAX_WORDS, Fit, Word, best_fits, phrase_of, words_of
 from query_api.index.text.filters import DocumentIndex, NamedDocuments
-from query_api.query.dates import time_words, times_in
+from query_api.query.dates import speaks_of_documents, time_words, times_in
 from schemas.filters import Operator
 from schemas.hits import FieldInQuestion
 
@@ -104,7 +104,7 @@ class Constraint:
     of a filter that says the same. `fits` is how each of `rows` meets it, (n_rows,) of Fit.
 
     `weight`, in (0, 1], is higher for fewer documents and surer words. One that is not `sure` may be about the subject
-    as well: a common word that happens to be a value, a keyword, a name. An `identity` is the name of a document: an
+    as well: a common word that happens to be a value, a keyword, a name, the time of something. An `identity` is the name of a document: an
     id, a title, a value that is in the title as well.
     """
 
@@ -178,7 +178,8 @@ def _by_spelling(literal: str, named: NamedDocuments, documents: DocumentIndex) 
 
 
 def _by_time(cues: FieldCues, documents: DocumentIndex, live: NDArray[np.bool_]) -> Iterable[Constraint]:
-    """Times, in the fields that the question refers to, else in those with one date a document."""
+    """Times, in the fields that the question refers to, else in those with one date a document. Sure where a field or
+    documents are spoken of; `our revenue of 2025` may stand in a report of another year."""
     times = times_in(cues.text)
     if not times:
         return
@@ -188,8 +189,9 @@ def _by_time(cues: FieldCues, documents: DocumentIndex, live: NDArray[np.bool_])
         inside = [at for at, word in enumerate(cues.words) if time.start <= word.start < time.end]
         if not inside:
             continue
-        wanted = [field for field in dated if cues.cued(field.field, inside[0], inside[-1] + 1)]
-        wanted = wanted or documents.own_date_fields(live)
+        cued = [field for field in dated if cues.cued(field.field, inside[0], inside[-1] + 1)]
+        wanted = cued or documents.own_date_fields(live)
+        sure = bool(cued) or speaks_of_documents(cues.text, time.start, time.end)
         by_field = {
             field.field: np.unique(
                 field.rows[(field.spans[:, 0] >= time.span.start) & (field.spans[:, 1] <= time.span.end)]
@@ -199,9 +201,18 @@ def _by_time(cues: FieldCues, documents: DocumentIndex, live: NDArray[np.bool_])
         named = {field: rows for field, rows in by_field.items() if len(rows)}
         if named:
             rows = np.unique(np.concatenate(list(named.values())))
-            matched, weight = cues.text[time.start : time.end], _idf_weight(len(rows), total)
-            fits = np.full(len(rows), Fit.WHOLE, dtype=np.int8)
-            yield Constraint(inside[0], inside[-1] + 1, matched, tuple(named), time.bounds, rows, fits, weight)
+            weight = max(MIN_WEIGHT, (1.0 if sure else UNCERTAIN) * _idf_weight(len(rows), total))
+            yield Constraint(
+                inside[0],
+                inside[-1] + 1,
+                cues.text[time.start : time.end],
+                tuple(named),
+                time.bounds,
+                rows,
+                np.full(len(rows), Fit.WHOLE, dtype=np.int8),
+                weight,
+                sure=sure,
+            )
 
 
 def _by_phrase(
@@ -304,7 +315,7 @@ def _covered(words: Sequence[Word], kept: Sequence[Constraint], of_time: Set[int
     taken = {at for each in kept for at in range(each.first, each.last)} | of_time
     alone = all(word.text in STOP_WORDS | FINDING for at, word in enumerate(words) if at not in taken)
     counting = [each for each in kept if each.sure or (alone if each.identity else anchored)]
-    taken = {at for each in counting for at in range(each.first, each.last)}
+    taken = {at for each in counting for at in _telling(words, each)}
     fields = [field.rpartition(".")[2] for each in counting for field in each.fields]
     field_words = {word.text for field in fields for word in words_of(field)}
     field_words |= {
@@ -317,6 +328,12 @@ def _covered(words: Sequence[Word], kept: Sequence[Constraint], of_time: Set[int
         if at in taken or (word.text not in idle and len(word.text) > 1 and at not in of_time)
     ]
     return sum(at in taken for at in content) / len(content) if content else 0.0
+
+
+def _telling(words: Sequence[Word], constraint: Constraint) -> list[int]:
+    """Its words without stop words, such as the `of` of a date; all where it has no others, such as a title."""
+    span = range(constraint.first, constraint.last)
+    return [at for at in span if words[at].text not in STOP_WORDS] or list(span)
 
 
 def shown_fields(recognised: Recognised) -> tuple[FieldInQuestion, ...]:

@@ -71,7 +71,9 @@ def test_what_a_question_names_is_found_first_with_the_reason(
     assert found.matches[first.passage_id] == matches
 
 
-@pytest.mark.parametrize("question", ["pep 8", "papers by A. J. Perlis", "withdrawn proposals", "PEPs created in 2004"])
+@pytest.mark.parametrize(
+    "question", ["pep 8", "papers by A. J. Perlis", "withdrawn proposals", "PEPs created in 2004", "reports of 2001"]
+)
 def test_a_question_made_of_constraints_is_decided_by_them(question: str) -> None:
     assert ask(question).conclusiveness == 1.0
 
@@ -84,6 +86,9 @@ def test_a_question_made_of_constraints_is_decided_by_them(question: str) -> Non
         "an active volcano and a final report of its eruption",
         "what is the algebraic language of the committee about",
         "3 code cycles for 8 nodes",
+        "what is our revenue of 2001?",
+        "revenue in December 1958",
+        "which beaches were open before 2002",
         "nothing that any document names",
         "?!",
     ],
