@@ -29,7 +29,6 @@ class NotLoaded:
     """Stands in before there is a model, for searches that need no vector."""
 
     provider = "none"
-    calibrated_as = ""
 
     def encode_queries(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Raises EncoderUnavailable."""
@@ -41,7 +40,7 @@ class GuardedEncoder:
     """An encoder that is not asked again for a while after a failure that no text is to blame for.
 
     Else each search would hold one of the few threads until its time is up, and those that need no vector would wait
-    for a thread. Used from several threads. `calibrated_as` names what its cosines are those of.
+    for a thread. Used from several threads.
     """
 
     def __init__(
@@ -55,7 +54,6 @@ class GuardedEncoder:
         self.model = encoder.model
         self.digest = encoder.digest
         self.dimension = encoder.dimension
-        self.calibrated_as = encoder.model if encoder.is_plain else encoder.digest
         self._encoder = encoder
         self._breaker = CircuitBreaker(reset_seconds, clock)
 

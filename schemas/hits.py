@@ -9,13 +9,21 @@ from schemas.communities import CommunityName
 from schemas.entities import EntityRef
 from schemas.filters import Operator
 
-UNLIKELY_BELOW = 0.01
-"""The confidence of a hit that next to nothing supports: among the first ten of 1,320 questions of nine sets, 23 % of
-the hits and 103 of 1,922 answers."""
+Likelihood = Literal["likely", "possible", "unlikely"]
+LIKELY_FROM = 0.8
+UNLIKELY_BELOW = 0.3
+"""What people read for a confidence of so much. What the words are worth is in `confidence.toml`."""
 
 
 def is_unlikely(confidence: float | None) -> bool:
     return confidence is not None and confidence < UNLIKELY_BELOW
+
+
+def likelihood_of(confidence: float | None) -> Likelihood | None:
+    """In a word; None where it is unknown."""
+    if confidence is None:
+        return None
+    return "likely" if confidence >= LIKELY_FROM else "unlikely" if is_unlikely(confidence) else "possible"
 
 
 class NamedInQuestion(BaseModel):
@@ -218,10 +226,13 @@ class Hit(BaseModel):
     confidence: float | None = Field(
         None, description="How likely it is relevant, from 0 to 1; null where it is unknown."
     )
+    likelihood: Likelihood | None = Field(
+        None, description="The confidence in a word: `likely` from 80 %, `unlikely` below 30 %, `possible` between."
+    )
     unlikely: bool = Field(
         False,
-        description="Whether next to nothing supports it: it is less than 1 % likely relevant. It stays, for one in "
-        "twenty of the answers to labelled questions is such a hit; `min_confidence` leaves out such hits.",
+        description="Whether it is less than 30 % likely relevant. It stays, for one in ten of the right first hits is "
+        "such a hit; `min_confidence` leaves out such hits.",
     )
     factors: Factors | None = Field(None, description="What speaks for it; with `explain`.")
     entities: list[EntityRef] = Field(

@@ -104,8 +104,8 @@ class Constraint:
     of a filter that says the same. `fits` is how each of `rows` meets it, (n_rows,) of Fit.
 
     `weight`, in (0, 1], is higher for fewer documents and surer words. One that is not `sure` may be about the subject
-    as well: a common word that happens to be a value, a keyword, a name, the time of something. An `identity` is the name of a document: an
-    id, a title, a value that is in the title as well.
+    as well: a common word that happens to be a value, a keyword, a name, the time of something. An `identity` is the
+    name of a document: an id, a title, a value that is in the title as well.
     """
 
     first: int

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from indexer.text_analysis import query_terms
 from query_api.index.text.segments import Candidate
 from query_api.index.text.snapshot import TextSnapshot
+from query_api.index.text.vectors import CosineSpread
 from query_api.retrieval.scoring import text_score, word_score
 
 NO_COSINES: Mapping[str, float] = MappingProxyType({})
@@ -62,6 +63,7 @@ class ExactScorer:
         of_terms = text.compare_words(query, (), collection)
         self.idf: NDArray[np.float64] = of_terms.idf
         self._highest_idf = of_terms.highest_idf
+        self.spread: CosineSpread | None = None if vector is None else text.cosine_spread(vector, collection)
         self._unknown_idf = of_terms.unknown_idf
 
     def score(self, passage_ids: Sequence[str], known_cosines: Mapping[str, float] = NO_COSINES) -> CandidateScores:

@@ -15,7 +15,6 @@ from query_api.encoder import ServedEncoder
 from query_api.index.snapshot import QueryEncoder, Snapshot
 from query_api.query.analysis import hops_of, understand
 from query_api.rerankers.reranker import ServedReranker
-from query_api.retrieval.confidence import judge_for
 from query_api.retrieval.ranking import QuestionResults, Ranking, rank
 from query_api.retrieval.results.hits import batches, read_hits
 from query_api.retrieval.retrievers.communities import CommunityResults
@@ -73,7 +72,7 @@ class SearchEngine:
         self, request: SearchRequest, retrieval_id: str, snapshot: Snapshot, encoder: ServedEncoder, executor: Executor
     ) -> AsyncGenerator[SearchFrame, None]:
         """The frames of an answer, see `search`."""
-        settings = SearchSettings(self._budgets, judge=judge_for(encoder.calibrated_as), reranker=self._reranker)
+        settings = SearchSettings(self._budgets, reranker=self._reranker)
         return search(request, retrieval_id, snapshot, encoder, executor, settings)
 
 

@@ -65,8 +65,8 @@ class QuestionResults:
             self.candidates.scorer.query_idf,
             self.graph.gate,
             self.graph.scores,
-            has_vector=self.text.question_vector is not None,
-            decided=frozenset(each.passage_id for each in structured.candidates if structured.conclusiveness),
+            self.candidates.scorer.spread,
+            {each.passage_id: structured.conclusiveness * each.score for each in structured.candidates},
         )
 
 

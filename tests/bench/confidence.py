@@ -1,26 +1,29 @@
-"""Fits hits' confidence anew: `python -m tests.bench.confidence --data-dir DIR… [--alike A,B] FOLDER[=COLLECTION]…`.
+"""Fits hits' confidence: `python -m tests.bench.confidence --data-dir DIR… [--alike A,B] SOURCE…`.
 
-The folders are labelled collections as `thalweg evaluate` takes them, and each data directory is one into which it
-has loaded some of them, or which holds the named collection; they are opened to read. Of each at most 200 questions
-are searched in process, in every way of asking; the ten hits of each are labelled by the judgements, and a logistic
-regression is fitted to what the engine knew of them, every hit counting the same. Without questions that nothing
-answers a best hit would look likely however bad it is, for judged questions all have an answer; so for two questions
-there are three strangers, asked of a collection of another subject (`--alike` tells which are of one). Four in five of
-these name a document of the collection by its title.
+A source is a labelled collection as `thalweg evaluate` takes it: FOLDER[=COLLECTION], or FILE.tsv=COLLECTION of lines
+`question <tab> documents`. Each data directory is one into which some of them were loaded; they are opened to read. Of
+each source at most 200 questions are searched in process, in every way of asking; the ten hits of each are labelled by
+the judgements, and a logistic regression is fitted to what the engine knew of them. Sources whose names differ by
+numbers at their ends, such as `scifact-200-1`, are samples of one collection, and every collection counts the same.
+
+Without questions that nothing answers a best hit would look likely however bad it is, for judged questions all have an
+answer. Questions of a file without documents are such; a folder of more than 20 questions gets half as many strangers,
+asked of a collection of another subject (`--alike` names which are of one). Four in five of these name a document of
+the collection by its title.
 
 Each collection is left out in turn, to see what the numbers are worth for one they were not fitted on; those of
 `--measure` are in no fit, but for their questions as strangers. `--ways` fits only some of the ways, and keeps the
-numbers of the others. Writes `query_api/retrieval/confidence.toml`, or the file named by `--output`, and prints
-the errors; how many answers are marked unlikely; and for
-`--unanswered FILE=COLLECTION`, questions that nothing in the collection answers, how likely their first hits are said
-to be. Without folders nothing is fitted and these are measured as they are. The last line is JSON.
+numbers of the others. Writes `query_api/retrieval/confidence.toml`, or the file named by `--output`, and prints the
+errors; and for `--unanswered FILE=COLLECTION`, questions that nothing in the collection answers, how likely their first
+hits are said to be. Without sources nothing is fitted and these are measured as they are. The last line is JSON.
 """
 
 import argparse
 import asyncio
 import json
+import re
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -28,13 +31,21 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from indexer.errors import EncoderUnavailable
 from indexer.generations import current_generation, read_manifest
 from query_api.encoder import load_encoder
-from query_api.evaluation.datasets import LabelledCollection, Question, corpus_of, read_folder, spread_out
+from query_api.evaluation.datasets import (
+    LabelledCollection,
+    Question,
+    corpus_of,
+    read_folder,
+    read_questions,
+    spread_out,
+)
 from query_api.evaluation.statistics import calibrate
 from query_api.index.snapshot import QueryEncoder, Snapshot
 from query_api.index.stores import Stores
@@ -44,13 +55,16 @@ from query_api.retrieval.confidence import FEATURES, WITHOUT_MEANING, FittedWay,
 from query_api.retrieval.pipeline import search
 from query_api.retrieval.search_context import SearchBudgets, SearchSettings
 from schemas.choices import Mode
-from schemas.hits import UNLIKELY_BELOW, Hit
+from schemas.hits import LIKELY_FROM, UNLIKELY_BELOW, Hit
 from schemas.search import SearchRequest
 from schemas.settings import EmbeddingSettings
 
+_SAMPLE = re.compile(r"(?:-\d+)+$")
+SMALL = "folder-"  # what collections of the small folders are named by
 K = 10
 QUESTIONS = 200  # of one collection, evenly spaced
-STRANGERS = 1.5  # for each question of a collection
+STRANGERS = 0.5  # for each question of a folder
+FEW_QUESTIONS = 20  # of a sample, too few for strangers of its own
 NAMELESS = 5  # one in so many strangers names nothing of the collection
 TITLE_WORDS = 4  # what a person would name a document by
 HALF, FOUR_FIFTHS = 0.5, 0.8
@@ -71,14 +85,25 @@ WAYS: Mapping[str, tuple[Mode, bool]] = {
 
 
 class Labelled(NamedTuple):
-    """Hits of one collection: (n_hits, len(FEATURES)), and (n_hits,) 1 for a relevant one, else 0."""
+    """Hits of one collection: (n_hits, len(FEATURES)); (n_hits,) 1 for a relevant one, else 0; (n_hits,) whether
+    anything answers the question."""
 
     features: NDArray[np.float64]
     relevant: NDArray[np.float64]
+    answered: NDArray[np.bool_]
 
     @classmethod
-    def joined(cls, parts: Sequence["Labelled"]) -> "Labelled":
-        return cls(np.concatenate([each.features for each in parts]), np.concatenate([each.relevant for each in parts]))
+    def joined(cls, parts: Iterable["Labelled"]) -> "Labelled":
+        nothing = cls(np.zeros((0, len(FEATURES))), np.zeros(0), np.zeros(0, dtype=np.bool_))
+        return cls(*map(np.concatenate, zip(*[nothing, *parts], strict=True)))
+
+    def where(self, rows: NDArray[np.bool_]) -> "Labelled":
+        return Labelled(*(column[rows] for column in self))
+
+    @property
+    def first(self) -> NDArray[np.bool_]:
+        """(n_hits,) whether it is the first hit of its question."""
+        return self.features[:, FEATURES.index("first")] > 0
 
 
 @dataclass
@@ -162,7 +187,7 @@ async def assemble_hits(
     """The first hits of every question, asked in one way."""
     mode, meaning = WAYS[way]
     encoder = served.encoder if meaning else AbsentEncoder()
-    parts = [Labelled(np.zeros((0, len(FEATURES))), np.zeros(0))]
+    parts = []
     for question in questions:
         judge = RecordingJudge(way, np.zeros((0, len(FEATURES))))
         settings = SearchSettings(budgets=PATIENT, judge=judge)
@@ -172,28 +197,33 @@ async def assemble_hits(
         relevant = np.array([float(question.grades.get(hit.document_id, 0) > 0) for hit in hits])
         rows = [hit.rank - 1 for hit in hits]
         if len(judge.features):
-            parts.append(Labelled(judge.features[rows], relevant))
+            answered = np.full(len(rows), any(grade > 0 for grade in question.grades.values()))
+            parts.append(Labelled(judge.features[rows], relevant, answered))
     return Labelled.joined(parts)
 
 
-def fit(labelled: Labelled) -> FittedWay:
-    """Logistic regression by Newton's method, with a ridge on standardised features; numbers for the features as they
-    are. A feature that never varies gets 0."""
+def fit(collections: Iterable[Labelled]) -> FittedWay:
+    """Logistic regression by Newton's method, with a ridge on standardised features, every collection weighing the
+    same; numbers for the features as they are. A feature that never varies gets 0."""
+    parts = [each for each in collections if len(each.relevant)]
+    labelled = Labelled.joined(parts)
+    weights = np.concatenate([np.full(len(each.relevant), 1 / len(each.relevant)) for each in parts])
+    weights /= weights.mean()
     mean, spread = labelled.features.mean(axis=0), labelled.features.std(axis=0)
     varies = spread > 1e-9
     scaled = np.where(varies, (labelled.features - mean) / np.where(varies, spread, 1.0), 0.0)
     design = np.column_stack([np.ones(len(scaled)), scaled])
     ridge = np.eye(design.shape[1]) * RIDGE * len(scaled)
     ridge[0, 0] = 0.0
-    weights = np.zeros(design.shape[1])
+    slopes = np.zeros(design.shape[1])
     for _ in range(STEPS):
-        likely = 1.0 / (1.0 + np.exp(-design @ weights))
-        curvature = design.T @ (design * (likely * (1 - likely))[:, None]) + ridge
-        weights -= np.linalg.solve(curvature, design.T @ (likely - labelled.relevant) + ridge @ weights)
-    slopes = np.where(varies, weights[1:] / np.where(varies, spread, 1.0), 0.0)
+        likely = 1.0 / (1.0 + np.exp(-design @ slopes))
+        curvature = design.T @ (design * (weights * likely * (1 - likely))[:, None]) + ridge
+        slopes -= np.linalg.solve(curvature, design.T @ (weights * (likely - labelled.relevant)) + ridge @ slopes)
+    own = np.where(varies, slopes[1:] / np.where(varies, spread, 1.0), 0.0)
     return FittedWay(
-        round(float(weights[0] - slopes @ mean), 4),
-        {name: round(float(slope), 4) for name, slope in zip(FEATURES, slopes, strict=True)},
+        round(float(slopes[0] - own @ mean), 4),
+        {name: round(float(slope), 4) for name, slope in zip(FEATURES, own, strict=True)},
     )
 
 
@@ -202,37 +232,57 @@ def expected_error(likely: NDArray[np.float64], relevant: NDArray[np.float64]) -
     return float("nan") if found is None else round(found.expected_error, 4)
 
 
-def first_hits(labelled: Labelled) -> NDArray[np.float64]:
-    return labelled.features[labelled.features[:, FEATURES.index("first")] > 0]
+class Judged(NamedTuple):
+    """Hits, and how likely each is said to be by what other collections teach."""
+
+    hits: Labelled
+    likely: NDArray[np.float64]
+
+    def error(self, rows: NDArray[np.bool_]) -> float:
+        return expected_error(self.likely[rows], self.hits.relevant[rows])
 
 
-def left_out(own: Mapping[str, Labelled], strangers: Mapping[str, Labelled]) -> dict[str, float]:
-    """The expected calibration error of the questions of each collection by what the others teach, and of all these
-    questions together; the share of strangers' first hits that is told to be more likely than not."""
-    errors: dict[str, float] = {}
-    told: list[NDArray[np.float64]] = []
-    told_strangers = [np.zeros(0)]
+def left_out(own: Mapping[str, Labelled]) -> dict[str, Judged]:
+    """The hits of each collection, judged by what the others teach."""
+    judged = {}
     for name, held_out in own.items():
-        others = fit(Labelled.joined([each for of in (own, strangers) for other, each in of.items() if other != name]))
-        told.append(others.predict(held_out.features))
-        errors[name] = expected_error(told[-1], held_out.relevant)
-        told_strangers.append(others.predict(first_hits(strangers[name])))
-    together = Labelled.joined(list(own.values()))
-    first = np.concatenate(told_strangers)
+        others = fit(hits for other, hits in own.items() if other != name)
+        judged[name] = Judged(held_out, others.predict(held_out.features))
+    return judged
+
+
+def errors_of(judged: Mapping[str, Judged]) -> dict[str, float]:
+    """The expected calibration errors: of the first hits of all collections, of these of small folders alone, of all
+    hits; of the first hits of each collection; and what the words for confidence are worth."""
+
+    def together(names: Iterable[str]) -> Judged:
+        chosen = [judged[name] for name in names]
+        likely = np.concatenate([np.zeros(0), *(each.likely for each in chosen)])
+        return Judged(Labelled.joined(each.hits for each in chosen), likely)
+
+    every, small = together(judged), together(name for name in judged if name.startswith(SMALL))
+    errors = {"first": every.error(every.hits.first), "all": every.error(every.hits.first | True)}
+    if len(small.likely):
+        errors["first_of_folders"] = small.error(small.hits.first)
+    errors |= {name: each.error(each.hits.first) for name, each in judged.items()}
+    return errors | words_of(every)
+
+
+def words_of(judged: Judged) -> dict[str, float]:
+    """Shares: of the likely hits, those that are right; of the unlikely ones, those that are wrong; of right first
+    hits, those that are not unlikely; of first hits for questions that nothing answers, those that are."""
+    hits, likely = judged.hits, judged.likely
+    right, unlikely, first = hits.relevant > 0, likely < UNLIKELY_BELOW, hits.first
+
+    def share(of: NDArray[np.bool_], among: NDArray[np.bool_]) -> float:
+        return round(float(of[among].mean()), 4) if among.any() else 0.0
+
     return {
-        "all": expected_error(np.concatenate(told), together.relevant),
-        **errors,
-        "strangers_above_half": round(float((first > HALF).mean()), 4) if len(first) else 0.0,
+        "likely_right": share(right, likely >= LIKELY_FROM),
+        "unlikely_wrong": share(~right, unlikely),
+        "right_first_not_unlikely": share(~unlikely, first & right),
+        "unanswered_first_unlikely": share(unlikely, first & ~hits.answered),
     }
-
-
-def marked_unlikely(way: FittedWay, judged: Mapping[str, Labelled]) -> str:
-    """What `UNLIKELY_BELOW` marks, of hits and of answers."""
-    if not judged:
-        return "none"
-    every = Labelled.joined(list(judged.values()))
-    unlikely, right = way.of(every.features) < UNLIKELY_BELOW, every.relevant > 0
-    return f"{(unlikely & right).sum()} of {int(right.sum())} answers, {unlikely.mean():.0%} of {len(right)} hits"
 
 
 def lines_of(file: Path) -> list[str]:
@@ -247,8 +297,9 @@ async def told_of_unanswered(
     """How likely the first hits are told to be for questions that nothing answers; the highest are printed."""
     told: dict[str, float] = {}
     for text in texts:
-        first = first_hits(await assemble_hits([Asked(text)], collection, served, way, threads))
-        told[text] = float(fitted.of(first)[0]) if len(first) else 0.0
+        hits = await assemble_hits([Asked(text)], collection, served, way, threads)
+        first = hits.features[hits.first]
+        told[text] = float(fitted.predict(first)[0]) if len(first) else 0.0
     above = {f"above_{floor}": sum(each > floor for each in told.values()) for floor in (HALF, FOUR_FIFTHS)}
     say(f"{collection}, {way}, {len(told)} questions that nothing answers: {above}")
     for text in sorted(told, key=lambda each: -told[each])[:HIGHEST]:
@@ -265,10 +316,11 @@ def as_toml(model: str, questions: Mapping[str, int], ways: Mapping[str, tuple[F
     lines = [
         "# Written by `python -m tests.bench.confidence`; not by hand. What the features are: confidence.py.",
         f"# Fitted to the first {K} hits, by document, of the questions of these collections (and how many they are),",
-        "# and of half as many again that nothing in the collection answers; every hit counts the same.",
-        "# `calibration` is the expected calibration error (10 bins) of the questions of each collection by numbers",
-        "# fitted to the others alone, and of all of them together; of collections that are not named here, by these",
-        "# numbers; and the share of the unanswered questions whose first hit is told to be more likely than not.",
+        "# and of questions that nothing in them answers; every collection counts the same. `calibration` is the",
+        "# expected calibration error (10 bins) by numbers fitted to the others alone: of all first hits, of all hits,",
+        "# of the first hits of the small folders and of each collection; of those that are not named here, by these",
+        "# numbers. Then the shares of likely hits that are right, of unlikely ones that are wrong, of right first",
+        "# hits that are not unlikely, and of first hits that are unlikely where nothing answers.",
         "",
         f'fitted = "{datetime.now(UTC):%Y-%m-%d}"',
         f"model = {json.dumps(model)}",
@@ -294,16 +346,26 @@ def holder_of(collection: str, served: Sequence[Served]) -> Served:
 
 
 def folder_and_collection(asked: str) -> tuple[LabelledCollection, str]:
-    folder, _, collection = asked.partition("=")
-    labelled = read_folder(Path(folder))
-    return labelled, collection or corpus_of([labelled]).collection
+    """A labelled collection, and the one of the service that holds its documents. A file is named after the latter."""
+    source, _, collection = asked.partition("=")
+    if collection:
+        labelled = read_questions(Path(source))
+        named = labelled if Path(source).is_dir() else msgspec.structs.replace(labelled, name=collection)
+        return named, collection
+    labelled = read_folder(Path(source))
+    return labelled, corpus_of([labelled]).collection
+
+
+def kind_of(name: str) -> str:
+    """What it is a sample of: `scifact` of `scifact-200-1`."""
+    return _SAMPLE.sub("", name)
 
 
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Fit hits' confidence to labelled collections.")
-    parser.add_argument("folders", nargs="*", type=folder_and_collection, metavar="FOLDER[=COLLECTION]")
+    parser.add_argument("folders", nargs="*", type=folder_and_collection, metavar="SOURCE")
     parser.add_argument("--data-dir", action="append", required=True, type=Path)
-    parser.add_argument("--measure", action="append", default=[], type=folder_and_collection, metavar="FOLDER[=…]")
+    parser.add_argument("--measure", action="append", default=[], type=folder_and_collection, metavar="SOURCE")
     parser.add_argument("--alike", default="", help="Names of folders of one subject, with commas between.")
     parser.add_argument("--ways", default=",".join(WAYS), help="Fit these, with commas between; the others stay.")
     parser.add_argument("--unanswered", action="append", default=[], metavar="FILE=COLLECTION", help="Measure these.")
@@ -320,51 +382,46 @@ async def main() -> None:
     served = [opened(data_dir) for data_dir in asked.data_dir]
     threads = ThreadPoolExecutor(2)
     alike = set(asked.alike.split(","))
-    collections: Sequence[tuple[LabelledCollection, str]] = asked.folders
-    anew = [way for way in WAYS if way in asked.ways.split(",")]
-    own: dict[str, dict[str, Labelled]] = {way: {} for way in anew}
-    strangers: dict[str, dict[str, Labelled]] = {way: {} for way in anew}
-    measured: dict[str, dict[str, Labelled]] = {way: {} for way in anew}
+    fitted_here = {labelled.name for labelled, _ in asked.folders}
+    every: Sequence[tuple[LabelledCollection, str]] = [*asked.folders, *asked.measure]
+    chosen_ways = [way for way in WAYS if way in asked.ways.split(",")]
+    parts: dict[str, dict[str, list[Labelled]]] = {way: {} for way in chosen_ways}
     questions: dict[str, int] = {}
-    for labelled, collection in (*collections, *asked.measure):
-        name, holder = labelled.name, holder_of(collection, served)
-        chosen = spread_out(labelled.questions, QUESTIONS)
-        judged = [Asked(each.text, labelled.judgements[each.id]) for each in chosen]
-        is_fitted = (labelled, collection) in collections
-        far = [
-            each for each, _ in (*collections, *asked.measure) if each.name != name and not {name, each.name} <= alike
-        ]
-        foreign = tuple(question for each in far for question in each.questions)
-        strange = strangers_to(labelled, foreign, round(STRANGERS * len(judged))) if is_fitted else []
-        for way in anew:
-            judged_hits = await assemble_hits(judged, collection, holder, way, threads)
-            (own if is_fitted else measured)[way][name] = judged_hits
-            if is_fitted:
-                strangers[way][name] = await assemble_hits(strange, collection, holder, way, threads)
-        questions |= {name: len(judged)} if is_fitted else {}
-        say(f"{name}: {len(judged)} questions, {len(strange)} strangers")
+    for labelled, collection in every:
+        name, kind, holder = labelled.name, kind_of(labelled.name), holder_of(collection, served)
+        chosen = [Asked(each.text, labelled.judgements[each.id]) for each in spread_out(labelled.questions, QUESTIONS)]
+        unanswered = [Asked(each.text) for each in labelled.unanswered]
+        if not unanswered and len(chosen) > FEW_QUESTIONS:
+            far = [each for each, _ in every if kind_of(each.name) != kind and not {kind, kind_of(each.name)} <= alike]
+            foreign = tuple(question for each in far for question in each.questions)
+            unanswered = strangers_to(labelled, foreign, round(STRANGERS * len(chosen)))
+        for way in chosen_ways:
+            hits = await assemble_hits([*chosen, *unanswered], collection, holder, way, threads)
+            parts[way].setdefault(kind, []).append(hits)
+        questions[kind] = questions.get(kind, 0) + len(chosen)
+        say(f"{name}: {len(chosen)} questions, {len(unanswered)} that nothing answers")
     known = fitted_judge()
     ways: dict[str, tuple[FittedWay, Mapping[str, float]]] = {
         way: (known.ways[way], known.calibration[way]) for way in WAYS if way in known.ways
     }
-    if collections:
-        for way in anew:
-            fitted = fit(Labelled.joined([*own[way].values(), *strangers[way].values()]))
-            others = {
-                name: expected_error(fitted.of(hits.features), hits.relevant) for name, hits in measured[way].items()
-            }
-            ways[way] = (fitted, left_out(own[way], strangers[way]) | others)
-            say(f"{way:<22} " + "  ".join(f"{name} {error:.3f}" for name, error in ways[way][1].items()))
-            say(
-                f"{'':<22} unlikely: {marked_unlikely(fitted, own[way])}; to measure: "
-                f"{marked_unlikely(fitted, measured[way])}"
-            )
-    if collections and not asked.dry:
-        asked.output.write_text(as_toml(served[0].model, questions, ways), encoding="utf-8")
+    fitted_kinds = {kind_of(name) for name in fitted_here}
+    for way in chosen_ways if fitted_here else ():
+        joined = {kind: Labelled.joined(of) for kind, of in parts[way].items()}
+        own = {kind: hits for kind, hits in joined.items() if kind in fitted_kinds}
+        fitted = fit(own.values())
+        others = {kind: Judged(hits, fitted.predict(hits.features)) for kind, hits in joined.items() if kind not in own}
+        ways[way] = (
+            fitted,
+            errors_of(left_out(own)) | {kind: each.error(each.hits.first) for kind, each in others.items()},
+        )
+        say(f"{way:<22} " + "  ".join(f"{name} {error:.3f}" for name, error in ways[way][1].items()))
+    if fitted_here and not asked.dry:
+        fitted_questions = {kind: count for kind, count in questions.items() if kind in fitted_kinds}
+        asked.output.write_text(as_toml(served[0].model, fitted_questions, ways), encoding="utf-8")
     found = {way: {"calibration": errors} for way, (_, errors) in ways.items()}
     for file, _, collection in (each.partition("=") for each in asked.unanswered):
         texts, holder = lines_of(Path(file)), holder_of(collection, served)
-        for way in anew:
+        for way in chosen_ways:
             found[way][collection] = await told_of_unanswered(texts, collection, holder, way, ways[way][0], threads)
     print(json.dumps(found))
 

@@ -26,6 +26,7 @@ from query_api.index.text.filters import DocumentIndex
 from query_api.index.text.in_memory import MAX_TEXT_BYTES, MAX_VECTORS, InMemoryIndex, chunks_of
 from query_api.index.text.inverted import TermScores
 from query_api.index.text.segments import EVERYTHING, Candidate, Scope, Segments
+from query_api.index.text.vectors import CosineSpread
 from schemas.ids import DocumentKey
 from schemas.provenance import Retrieval
 
@@ -159,6 +160,10 @@ class TextSnapshot:
         if self.index.vectors is None:
             return np.full(len(passage_ids), np.nan)
         return self.index.vectors.cosines(vector, passage_ids)
+
+    def cosine_spread(self, vector: NDArray[np.float32], collection: str | None = None) -> CosineSpread | None:
+        """Of the vector to the collection's chunks; None where there are none, or too many vectors for memory."""
+        return None if self.index.vectors is None else self.index.vectors.cosine_spread(vector, collection)
 
     def leads(self, keys: Iterable[DocumentKey]) -> dict[DocumentKey, str]:
         """The first passage of each document that has any; in memory."""

@@ -33,6 +33,7 @@ BATCH_ROWS = 8_192  # quantised at once, so that a large table takes little memo
 MAX_RUNS = 256  # runs of rows that are multiplied one by one; with more, all rows are
 ROUNDING_MARGIN = 1e-5  # far above what rounding moves
 DECIMALS = 6
+SAMPLE_CHUNKS = 256  # which puts most standard deviations within 5 %
 NO_ROWS = (0, 0)
 
 
@@ -125,6 +126,13 @@ class ChunkBounds(NamedTuple):
     end: int
 
 
+class CosineSpread(NamedTuple):
+    """The mean and the standard deviation of a vector's cosines to the chunks of a collection, whatever these say."""
+
+    mean: float
+    deviation: float
+
+
 class VectorIndex:
     """Segments of vectors, searched. Immutable; thread-safe."""
 
@@ -162,6 +170,22 @@ class VectorIndex:
                 cosines = _exact_cosines(segment.columns.matrix[rows], unit)
                 found[which] = np.maximum.reduceat(cosines, firsts)
         return found
+
+    def cosine_spread(self, vector: NDArray[np.float32], collection: str | None) -> CosineSpread | None:
+        """Of a sample of the collection's chunks, evenly spaced; None where there are none."""
+        unit = vector.astype(np.float64) / (float(np.linalg.norm(vector)) or 1.0)
+        of_segments = [rows.runs for rows in self._scopes.rows(Scope(collection))]
+        total = sum(end - start for runs in of_segments for start, end in runs)
+        step = max(1, total // SAMPLE_CHUNKS)
+        cosines = [
+            _exact_cosines(segment.columns.matrix[_rows_at(runs, np.arange(0, count, step))], unit)
+            for segment, runs in zip(self.segments, of_segments, strict=True)
+            if (count := sum(end - start for start, end in runs))
+        ]
+        if not cosines:
+            return None
+        sample = np.concatenate(cosines)
+        return CosineSpread(float(sample.mean()), float(sample.std()))
 
     def chunks_of(self, passage_id: str) -> list[ChunkBounds]:
         """The live chunks of a passage."""

@@ -17,7 +17,7 @@ from query_api.retrieval.results.mentioned import with_mentioned
 from query_api.retrieval.results.paths import PathBuilder
 from query_api.retrieval.search_context import TEXTS_OF_HITS, gather_or_cancel, read_texts
 from query_api.retrieval.subqueries import MergedRanking
-from schemas.hits import Hit, HitSource, TextSpan, is_unlikely
+from schemas.hits import Hit, HitSource, TextSpan, is_unlikely, likelihood_of
 from schemas.ids import DocumentKey
 from schemas.search import CONTEXT_CHUNKS, SearchRequest
 
@@ -140,6 +140,7 @@ def assemble_hits(
             scores=ranked.scores,
             ranks=ranked.ranks,
             confidence=ranked.confidence,
+            likelihood=likelihood_of(ranked.confidence),
             unlikely=is_unlikely(ranked.confidence),
             channels=list(ranked.ranks),
             duplicates=list(ranked.duplicates),

@@ -22,6 +22,7 @@ from query_api.index.snapshot import Snapshot
 from query_api.index.text.filters import DocumentColumns, DocumentIndex
 from query_api.index.text.inverted import TermScores
 from query_api.index.text.segments import EVERYTHING, Candidate, Scope, Segment, Segments
+from query_api.index.text.vectors import CosineSpread
 from query_api.retrieval.search_context import SearchBudgets
 from schemas.graph_delta import (
     AboutEdge,
@@ -193,6 +194,10 @@ class InMemoryText:
             if passage in passage_ids:
                 nearest[passage] = max(nearest.get(passage, -1.0), self._cosine(page, text, vector))
         return np.array([nearest.get(identifier, np.nan) for identifier in passage_ids], dtype=np.float64)
+
+    def cosine_spread(self, vector: NDArray[np.float32], collection: str | None) -> CosineSpread | None:
+        del vector, collection
+        return CosineSpread(0.1, 0.1)
 
     @cached_property
     def fields(self) -> DocumentIndex:

@@ -7,32 +7,48 @@ import pytest
 
 from query_api.evaluation.datasets import LabelledCollection, LabelledDocument, Question
 from query_api.retrieval.confidence import FEATURES
-from tests.bench.confidence import Asked, Labelled, fit, left_out, strangers_to
+from tests.bench.confidence import Asked, Judged, Labelled, errors_of, fit, left_out, strangers_to, words_of
 
 
 def hits(copies: int, *, right_far: int = 1, right_near: int = 3) -> Labelled:
-    """Of four hits with cosine 0 `right_far` are relevant, of four with cosine 1 `right_near`."""
+    """Of four hits with similarity 0 `right_far` are relevant, of four with similarity 1 `right_near`."""
     features = np.zeros((8 * copies, len(FEATURES)))
-    features[4 * copies :, FEATURES.index("cosine")] = 1.0
+    features[4 * copies :, FEATURES.index("similarity")] = 1.0
     relevant = np.array([1.0] * right_far + [0.0] * (4 - right_far))
     near = np.array([1.0] * right_near + [0.0] * (4 - right_near))
     features[:, FEATURES.index("first")] = 1.0
-    return Labelled(features, np.concatenate([np.tile(relevant, copies), np.tile(near, copies)]))
+    answers = np.concatenate([np.tile(relevant, copies), np.tile(near, copies)])
+    return Labelled(features, answers, np.ones(len(answers), dtype=np.bool_))
 
 
 def test_log_odds_are_found_again() -> None:
-    way = fit(hits(50))
+    way = fit([hits(50)])
     assert way.intercept == pytest.approx(-math.log(3), abs=0.02)
-    assert way.coefficients["cosine"] == pytest.approx(2 * math.log(3), abs=0.04)
+    assert way.coefficients["similarity"] == pytest.approx(2 * math.log(3), abs=0.04)
     assert way.coefficients["held"] == 0.0
 
 
+def test_every_collection_counts_the_same_however_large() -> None:
+    few, many = hits(10, right_far=3, right_near=3), hits(500, right_far=1, right_near=1)
+    assert fit([few, many]).predict(np.zeros((1, len(FEATURES)))) == pytest.approx([0.5], abs=0.02)
+
+
 def test_a_collection_is_judged_by_what_the_others_teach() -> None:
-    empty = Labelled(np.zeros((0, len(FEATURES))), np.zeros(0))
-    alike = left_out({"a": hits(50), "b": hits(50)}, {"a": empty, "b": empty})
-    assert alike["all"] == pytest.approx(0.0, abs=0.01)
-    differing = left_out({"a": hits(50), "b": hits(50, right_far=2, right_near=4)}, {"a": empty, "b": empty})
-    assert differing["a"] == pytest.approx(0.25, abs=0.02)
+    assert errors_of(left_out({"a": hits(50), "b": hits(50)}))["first"] == pytest.approx(0.0, abs=0.01)
+    differing = errors_of(left_out({"folder-a": hits(50), "b": hits(50, right_far=2, right_near=4)}))
+    assert differing["folder-a"] == differing["first_of_folders"] == pytest.approx(0.25, abs=0.02)
+
+
+def test_words_are_measured_by_what_they_promise() -> None:
+    features = np.zeros((4, len(FEATURES)))
+    features[:, FEATURES.index("first")] = 1.0
+    hits = Labelled(features, np.array([1.0, 1.0, 0.0, 0.0]), np.array([True, True, True, False]))
+    assert words_of(Judged(hits, np.array([0.9, 0.5, 0.9, 0.1]))) == {
+        "likely_right": 0.5,
+        "unlikely_wrong": 1.0,
+        "right_first_not_unlikely": 1.0,
+        "unanswered_first_unlikely": 1.0,
+    }
 
 
 def test_strangers_mostly_name_a_short_title_of_the_collection() -> None:

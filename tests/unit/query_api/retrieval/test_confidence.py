@@ -6,24 +6,26 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from query_api.index.text.vectors import CosineSpread
 from query_api.retrieval.comparison import CandidateScores
 from query_api.retrieval.confidence import (
     FEATURES,
     Evidence,
-    FittedJudge,
     FittedWay,
     fitted_judge,
     with_confidence,
 )
 from query_api.retrieval.fusion import RankedPassage
+from schemas.hits import likelihood_of
 from schemas.ids import DocumentKey
 
 COMPARED = CandidateScores(
-    {"a": 0, "b": 1},
-    np.array([0.5, 0.25]),
-    np.array([0.0, 0.0]),
-    np.array([[True, False, False], [False, True, False]]),
+    {"a": 0, "b": 1, "c": 2},
+    np.array([0.5, 0.25, 0.4]),
+    np.array([0.25, 0.0, 1.0]),
+    np.array([[True, False, False], [False, True, False], [True, True, False]]),
 )
+SPREAD = CosineSpread(0.1, 0.1)
 IDF = np.array([2.0, 1.0, 1.0])
 
 
@@ -39,35 +41,72 @@ class RecordingJudge:
         return np.full(len(features), 0.5)
 
 
-def place(name: str) -> RankedPassage:
-    return RankedPassage(name, None, 1.0, {}, {}, DocumentKey("c", name))
+class Saying:
+    """Says these, one after the other."""
+
+    def __init__(self, *probabilities: float) -> None:
+        self.said = np.array(probabilities)
+
+    def probabilities(self, way: str, features: NDArray[np.float64]) -> NDArray[np.float64]:
+        del way
+        return self.said[: len(features)]
 
 
-def evidence(*, has_vector: bool = True, decided: frozenset[str] = frozenset()) -> Evidence:
-    return Evidence(COMPARED, IDF, 0.5, {"b": 0.5}, has_vector=has_vector, decided=decided)
+def place(name: str, document: str = "") -> RankedPassage:
+    return RankedPassage(name, None, 1.0, {}, {}, DocumentKey("c", document or name))
+
+
+def evidence(spread: CosineSpread | None = SPREAD) -> Evidence:
+    return Evidence(COMPARED, IDF, 0.5, {"b": 0.5}, spread, {"b": 0.75})
+
+
+def features_of(*ranked: RankedPassage) -> dict[str, list[float]]:
+    judge = RecordingJudge()
+    with_confidence(ranked, "hybrid", evidence(), judge)
+    return {name: [round(value, 4) for value in judge.features[:, at].tolist()] for at, name in enumerate(FEATURES)}
 
 
 def test_features_mean_the_same_in_any_collection() -> None:
-    judge = RecordingJudge()
-    with_confidence([place("a"), place("b")], "hybrid", evidence(), judge)
-    assert judge.way == "hybrid"
-    assert FEATURES == ("cosine", "held", "together", "graph", "first", "log_rank")
-    assert judge.features.tolist() == [[0.5, 0.5, 0.75, 0.0, 1.0, 0.0], [0.25, 0.25, 0.75, 0.25, 0.0, math.log(2)]]
+    assert features_of(place("a"), place("b")) == {
+        "similarity": [4.0, 1.5],
+        "words": [0.5, 0.0],
+        "held": [0.5, 0.25],
+        "graph": [0.0, 0.25],
+        "lead": [0.05, -0.05],  # .5 + .2 x .25 against .25 + .5 x .5
+        "fields": [0.0, 0.75],
+        "first": [1.0, 0.0],
+        "log_rank": [0.0, round(math.log(2), 4)],
+    }
 
 
-def test_a_question_without_a_vector_is_judged_by_numbers_of_its_own() -> None:
+def test_lead_is_before_the_next_document_not_the_next_passage() -> None:
+    assert features_of(place("c", "one"), place("a", "one"), place("b"))["lead"] == [0.1, -0.05, -0.1]
+    assert features_of(place("c", "one"), place("a", "one"))["lead"] == [0.05, -0.05]
+    assert features_of(place("c"))["lead"] == [0.6]
+
+
+def test_alike_texts_have_no_similarity_out_of_proportion() -> None:
     judge = RecordingJudge()
-    with_confidence([place("a")], "graph", evidence(has_vector=False), judge)
+    with_confidence([place("a")], "hybrid", evidence(CosineSpread(0.49, 0.0)), judge)
+    assert judge.features[0, FEATURES.index("similarity")] == pytest.approx(0.2)
+
+
+def test_question_without_a_vector_is_judged_by_numbers_of_its_own() -> None:
+    judge = RecordingJudge()
+    with_confidence([place("a")], "graph", evidence(None), judge)
     assert judge.way == "graph_without_vector"
-    with_confidence([place("a")], "keyword", evidence(has_vector=False), judge)
+    with_confidence([place("a")], "keyword", evidence(None), judge)
     assert judge.way == "keyword"
 
 
-def test_nothing_is_told_of_what_was_not_compared_or_stands_where_its_fields_put_it() -> None:
-    told = with_confidence(
-        [place("a"), place("new"), place("b")], "hybrid", evidence(decided=frozenset({"b"})), RecordingJudge()
-    )
-    assert [each.confidence for each in told] == [0.5, None, None]
+def test_what_was_not_compared_has_no_confidence() -> None:
+    judged = with_confidence([place("a"), place("new"), place("b")], "hybrid", evidence(), RecordingJudge())
+    assert [each.confidence for each in judged] == [0.5, None, 0.5]
+
+
+def test_no_hit_is_much_surer_than_one_before_it() -> None:
+    judged = with_confidence([place("a"), place("b"), place("c")], "hybrid", evidence(), Saying(0.4, 0.2, 0.9))
+    assert [each.confidence for each in judged] == [0.4, 0.2, 0.25]
 
 
 def test_a_place_is_as_likely_on_a_short_page_as_on_a_long_one() -> None:
@@ -77,26 +116,18 @@ def test_a_place_is_as_likely_on_a_short_page_as_on_a_long_one() -> None:
         np.zeros(4),
         np.eye(4, dtype=np.bool_),
     )
-    known = Evidence(compared, np.ones(4), 0.5, {}, has_vector=True)
+    known = Evidence(compared, np.ones(4), 0.5, {}, SPREAD)
     short = with_confidence([place(name) for name in "abc"], "hybrid", known, fitted_judge())
     long = with_confidence([place(name) for name in "abcd"], "hybrid", known, fitted_judge())
     assert long[:3] == short
 
 
 def test_probabilities_are_logistic() -> None:
-    way = FittedWay(-1.0, {"cosine": 2.0, "log_rank": -1.0})
-    features = np.array([[0.5, 0, 0, 0, 0, 0], [0.5, 0, 0, 0, 0, math.log(3)]])
+    way = FittedWay(-1.0, {"held": 2.0, "log_rank": -1.0})
+    features = np.zeros((2, len(FEATURES)))
+    features[:, FEATURES.index("held")] = 0.5
+    features[1, FEATURES.index("log_rank")] = math.log(3)
     assert way.predict(features).tolist() == pytest.approx([0.5, 0.25])
-
-
-def test_another_embedding_model_leaves_only_what_does_not_look_at_cosines() -> None:
-    ways = {"hybrid": FittedWay(0.0, {"cosine": 1.0}), "keyword": FittedWay(0.0, {"cosine": 0.0, "held": 1.0})}
-    judge = FittedJudge("2026-01-01", "small", {}, {}, ways)
-    assert judge.for_model("small") is judge
-    other = judge.for_model("large")
-    assert other.probabilities("hybrid", np.zeros((1, 6))) is None
-    assert other.probabilities("keyword", np.zeros((1, 6))) is not None
-    assert with_confidence([place("a")], "hybrid", evidence(), other)[0].confidence is None
 
 
 def test_the_numbers_that_come_with_the_program_keep_what_they_promise() -> None:
@@ -106,8 +137,13 @@ def test_the_numbers_that_come_with_the_program_keep_what_they_promise() -> None
     for name, way in judge.ways.items():
         assert set(way.coefficients) == set(FEATURES), name
         assert judge.calibration[name]["all"] <= 0.05, name
-    features = [[0.7, 1.0, 1.0, 0.6, 1.0, 0.0], [0.1, 0.1, 0.3, 0.0, 1.0, 0.0], [0.4, 0.3, 0.4, 0.6, 1.0, 0.0]]
-    best, unlike, only_named = judge.ways["hybrid"].predict(np.array(features))
-    assert best > 0.8
-    assert unlike < 0.1  # first of its list, and yet hardly like the question
-    assert only_named < 0.5  # of what the question names, and the question's other words stand nowhere
+    assert judge.calibration["hybrid"]["first"] <= 0.08
+    assert judge.calibration["hybrid"]["first_of_folders"] <= 0.08
+
+    def first(**values: float) -> float:
+        features = np.array([[{"first": 1.0, **values}.get(name, 0.0) for name in FEATURES]])
+        return float(judge.ways["hybrid"].predict(features)[0])
+
+    assert likelihood_of(first(similarity=5, words=1.7, held=1, graph=0.5, lead=0.5)) == "likely"
+    assert likelihood_of(first(similarity=1, words=0.2, held=0.1)) == "unlikely"  # and yet the first of its list
+    assert first(similarity=3, words=0.5, held=0.3, graph=0.6) < 0.6  # named, and the question's words stand nowhere

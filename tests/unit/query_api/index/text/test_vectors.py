@@ -10,7 +10,7 @@ from hypothesis.extra.numpy import arrays
 from numpy.typing import NDArray
 
 from query_api.index.text.segments import MAX_CACHED_SCOPES, Candidate, Scope, Segment, Segments
-from query_api.index.text.vectors import BATCH_ROWS, MAX_RUNS, ChunkVectors, Int8Vectors, VectorIndex
+from query_api.index.text.vectors import BATCH_ROWS, MAX_RUNS, ChunkVectors, CosineSpread, Int8Vectors, VectorIndex
 from schemas.ids import DocumentKey
 from tests.unit.query_api.index.text.histories import COLLECTIONS, KEYS, State, Step, after, hash_of, steps
 
@@ -74,6 +74,20 @@ def test_cosines_by_hand() -> None:
         Candidate("p0", 0.6, keys[0], "0"),
     ]
     assert [chunk.score for chunk in rows.search(np.array([0, 0, -2], dtype=np.float32), 9)] == [0.0, 0.0, -1.0]
+
+
+def test_spread_is_that_of_the_collections_live_chunks() -> None:
+    here = {DocumentKey("a", str(number)): [(f"a{number}", [number])] for number in range(600)}
+    gone, elsewhere = DocumentKey("a", "gone"), DocumentKey("b", "other")
+    segments = Segments[ChunkVectors]().with_segment(segment(here | {gone: [("g", [7])], elsewhere: [("b", [8])]}))
+    rows, query = VectorIndex(segments.without([gone])), vector(1)
+    cosines = [each.score for each in plain_search(here, query, 1_000, "a")]
+    found = rows.cosine_spread(query, "a")
+    assert found is not None
+    assert found.mean == pytest.approx(np.mean(cosines), abs=0.02)
+    assert found.deviation == pytest.approx(np.std(cosines), rel=0.1)
+    assert rows.cosine_spread(query, "b") == CosineSpread(pytest.approx(float(vector_of([8]) @ query), abs=1e-5), 0.0)
+    assert rows.cosine_spread(query, "none") is None
 
 
 def test_limits_and_queries_without_a_direction() -> None:
