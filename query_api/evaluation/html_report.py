@@ -43,6 +43,7 @@ COLOURS = 9
 WIDTH = 560
 MARGIN_TOP, MARGIN_RIGHT, MARGIN_BOTTOM = 14, 20, 40
 ROW_HEIGHT = 30
+LABEL_HEIGHT = 14
 CHART_HEIGHT = 206
 SHARE_TICKS = {f"{tick:g}": tick for tick in (0.0, 0.25, 0.5, 0.75, 1.0)}
 PERCENT_TICKS = {f"{100 * tick:.0f}": tick for tick in SHARE_TICKS.values()}
@@ -221,10 +222,11 @@ def _svg(
             if point.low is not None and point.high is not None
         ]
         parts += [_circle(colour, at_x(point.x), at_y(point.y), point.radius, point.title) for point in points]
-    parts += _legend(legend, bottom + MARGIN_BOTTOM + 4)
+    below = bottom + MARGIN_BOTTOM + (LABEL_HEIGHT if x_label else 0)
+    parts += _legend(legend, below + 4)
     if x_label:
         parts.append(_text(at_x(0.5), bottom + MARGIN_BOTTOM - 4, x_label))
-    total = bottom + MARGIN_BOTTOM + (18 * (1 + (len(legend) - 1) // 4) if legend else 0)
+    total = below + (18 * (1 + (len(legend) - 1) // 4) if legend else 0)
     return (
         f'<svg viewBox="0 0 {WIDTH} {total}" role="img" aria-label="{escape(title)}"><title>{escape(title)}</title>'
         f"{''.join(parts)}</svg>"
