@@ -155,8 +155,11 @@ def law_block(kept: Figures) -> Iterator[str]:
         figures = {
             approach["name"]: {name: 100 * approach["measures"][name]["mean"] for name in LAW}
             for approach in each["approaches"]
-            if approach["name"] == WHOLE or APPROACHES[approach["name"]].baseline
+            if set(LAW) <= approach["measures"].keys()
+            and (approach["name"] == WHOLE or APPROACHES[approach["name"]].baseline)
         }
+        if WHOLE not in figures or len(figures) == 1:
+            continue
         cells = []
         for measure in LAW:
             best, difference = against_best(figures, measure)
@@ -222,8 +225,7 @@ def _small_groups(kept: Figures) -> tuple[list[Figures], list[Figures]]:
 
 
 def _holding(groups: Sequence[Figures], measure: str) -> int:
-    differences = [against_best(each["figures"], measure)[1] for each in groups]
-    return sum(round(each, 1) >= -100 * NON_INFERIORITY_MARGIN for each in differences)
+    return sum(not _breaks(against_best(each["figures"], measure)[1]) for each in groups)
 
 
 def _small_section(kept: Figures) -> Iterator[str]:
@@ -345,8 +347,13 @@ def _difference(of: Figures) -> str:
 
 def _points(difference: float) -> str:
     """Bold where it is more than the margin below."""
-    shown = f"{difference:+.1f}"
-    return f"**{shown}**" if round(difference, 1) < -100 * NON_INFERIORITY_MARGIN else shown
+    shown = f"{round(difference, 1) + 0.0:+.1f}"  # no -0.0
+    return f"**{shown}**" if _breaks(difference) else shown
+
+
+def _breaks(difference: float) -> bool:
+    """As it is shown, more points below than the law allows."""
+    return round(difference, 1) < -100 * NON_INFERIORITY_MARGIN
 
 
 def _row(cells: Sequence[str]) -> str:

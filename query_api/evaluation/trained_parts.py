@@ -4,9 +4,6 @@ import re
 from collections.abc import Collection
 from importlib.resources import as_file, files
 
-from safetensors import safe_open
-
-from indexer.extraction.mention_tagger import WEIGHTS_FILE
 from query_api.retrieval.confidence import fitted_judge
 
 _SAMPLE_OR_HASH = re.compile(r"(?:-[0-9a-f]{12}|-\d+)+$")
@@ -26,6 +23,10 @@ def same_collection(known: Collection[str], names: Collection[str]) -> str | Non
 
 def tagger_trained_on(folder: str, split: str) -> str | None:
     """What the header of the tagger's weights says, if it names the split of the folder."""
+    from safetensors import safe_open
+
+    from indexer.extraction.mention_tagger import WEIGHTS_FILE  # half a second, which a service need not wait for
+
     with as_file(files("indexer.extraction") / WEIGHTS_FILE) as path, safe_open(path, "numpy") as file:
         told: str = file.metadata()["trained_on"]
     asked = {_letters(folder), _letters(folder + split)}

@@ -112,6 +112,13 @@ def test_small_sets_are_shown_beside_the_best_other() -> None:
     assert "earlier figures" not in law
 
 
+def test_set_without_another_approach_is_in_no_law() -> None:
+    alone = {**REPORT["collections"][0], "approaches": REPORT["collections"][0]["approaches"][:1], "kinds": []}
+    figures = kept(report=REPORT | {"collections": [alone]})
+    assert "| birds |" not in with_blocks(RANKING_PAGE, figures)
+    assert "### birds" in page(figures)
+
+
 def test_parts_are_shown_by_what_is_lost_without_them() -> None:
     sets = [
         searched("birds", 1200, 60, hybrid=50, vector=40, without_graph=47),
