@@ -94,7 +94,8 @@ PARTS: Mapping[str, Callable[[], Any]] = {
     "name_use": without_name_use,
     "web": without_web,
 }
-TERMS = tuple(field.name for field in fields(TermWeights))
+OF_THE_GRAPH_ALONE = {"seed_alone", "prior"}  # they count nothing in the whole engine
+TERMS = tuple(field.name for field in fields(TermWeights) if field.name not in OF_THE_GRAPH_ALONE)
 
 
 async def rankings_of(
