@@ -192,11 +192,11 @@ def parts_block(kept: Figures) -> Iterator[str]:
     for part in parts:
         gains = {each["name"]: gain_of(part, each["figures"]) for each in sets if WITHOUT + part in each["figures"]}
         ends = [
-            f"{gains[name]:+.1f} ({name})"
+            f"{_signed(gains[name])} ({name})"
             for name in (min(gains, key=gains.__getitem__), max(gains, key=gains.__getitem__))
         ]
         about = (PARTS[part].__doc__ or "").rstrip(".") if part in PARTS else "This graph term weighs 0"
-        yield _row([f"`{part}`", about, f"{fmean(gains.values()):+.2f}", *ends])
+        yield _row([f"`{part}`", about, _signed(fmean(gains.values()), 2), *ends])
     yield ""
 
 
@@ -347,8 +347,12 @@ def _difference(of: Figures) -> str:
 
 def _points(difference: float) -> str:
     """Bold where it is more than the margin below."""
-    shown = f"{round(difference, 1) + 0.0:+.1f}"  # no -0.0
+    shown = _signed(difference)
     return f"**{shown}**" if _breaks(difference) else shown
+
+
+def _signed(value: float, decimals: int = 1) -> str:
+    return f"{round(value, decimals) + 0.0:+.{decimals}f}"  # + 0.0 makes 0.0 of -0.0
 
 
 def _breaks(difference: float) -> bool:
