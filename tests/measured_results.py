@@ -54,12 +54,9 @@ is `hybrid` minus the best of the others, bold where that is more than a point b
 """
 CONFIDENCE_HEAD = """## Confidence
 
-Expected calibration error of the first ten hits by way of searching, never of a fit to the same collection: each of the
-collections that the shipped numbers were fitted to was left out in turn (*all* is all of these together), and the
-others were in no fit. *strangers_above_half* is the share of questions of another subject whose first hit is above one
-half.
-
-Fitted {fitted}, {model}, to {left_out}.
+By way of searching, expected calibration errors and shares of numbers that were fitted without the collection in
+question; the head of `query_api/retrieval/confidence.toml` says what each row is. The shipped numbers were fitted
+{fitted}, with {model}, to {left_out}: each of these was left out in turn, other collections were in no fit.
 """
 
 Figures = dict[str, Any]
