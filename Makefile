@@ -14,7 +14,7 @@ NPM = PATH="$(NODE_DIR)/bin:$$PATH" node "$(NODE_DIR)/lib/node_modules/npm/bin/n
 BYTECODE := env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -c 'import query_api.app, streams.app'
 
 .DEFAULT_GOAL := help
-.PHONY: help install setup console page browser demo up test test-all torture lint format bench train-mentions lock clean
+.PHONY: help install setup console page browser demo up test test-all torture lint format bench measured train-mentions lock clean
 
 help: ## Say what each target does.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -107,6 +107,9 @@ format: setup ## Format and mend what can be mended.
 
 bench: setup ## Measure; the last line is one JSON object. CORPUS=DIR takes a BEIR-style folder instead of the sample.
 	@$(BIN)/python -m tests.bench.bench $(if $(CORPUS),--corpus $(CORPUS))
+
+measured: setup ## Make docs/measured.md and the figures of docs/ranking.md again, with REPORTS; NOTE says where they were made.
+	@$(BIN)/python -m tests.measured_results $(REPORTS) $(if $(NOTE),--note "$(NOTE)")
 
 train-mentions: setup ## Train the mention tagger on the labelled folders DATA and write the weights that are shipped.
 	@$(BIN)/python -m training.train_mentions $(DATA) --out $(if $(TRAINED_ON),--trained-on "$(TRAINED_ON)")

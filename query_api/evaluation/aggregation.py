@@ -21,6 +21,7 @@ from query_api.evaluation.results import (
     QuestionResult,
 )
 from query_api.evaluation.statistics import Prediction, bootstrap, calibrate, compare, holm, recalibrated
+from query_api.evaluation.trained_parts import confidence_fitted_to
 from schemas.errors import Failure
 
 COMPARED = ("nDCG@10", "R@5", "AllGold@5", "MRR@10")
@@ -84,6 +85,7 @@ def collection_result(
         against_baselines=baseline_margins(approaches, values),
         not_offered=not_offered,
         not_measured=not_measured,
+        confidence_fitted_to=confidence_fitted_to(collection.name, experiment.loaded.collection),
     )
 
 
@@ -108,12 +110,12 @@ def not_measured(approaches: Sequence[Approach], answers: Mapping[str, Sequence[
     return reasons
 
 
-def predictions(answers: Sequence[Answer], judgements: Judgements) -> list[Prediction]:
-    """Of every hit that carries a confidence."""
+def predictions(answers: Sequence[Answer], judgements: Judgements, depth: int | None = None) -> list[Prediction]:
+    """Of every hit that carries a confidence, or of those among the first `depth` of each answer."""
     return [
         (confidence, judgements[answer.question_id].get(document, 0) > 0)
         for answer in answers
-        for document, confidence in zip(answer.documents, answer.confidences, strict=True)
+        for document, confidence in list(zip(answer.documents, answer.confidences, strict=True))[:depth]
         if confidence is not None
     ]
 
@@ -215,6 +217,7 @@ def _approach_result(
         measures={name: bootstrap(of_questions) for name, of_questions in values.items()},
         latencies=latencies(answers),
         calibration=calibrate(predicted),
+        first_hit_calibration=calibrate(predictions(answers, judgements, depth=1)),
         left_out_calibration=recalibrated(predicted, others.get(approach.name, ())),
         thresholds=thresholds(scored),
         diversity=diversity([answer.documents for answer in answers], experiment.metadata),

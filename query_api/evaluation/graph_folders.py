@@ -1,14 +1,15 @@
 """A labelled folder of a graph measured by what its files are: mentions, typed relations, or categories."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rich.table import Table
 
 from query_api.evaluation.category_communities import articles_of, community_report, prepared_articles, read_lines
-from query_api.evaluation.graph_runner import Extract, Progress, measure, show_figures
-from query_api.evaluation.labelled_graphs import read_graphs
+from query_api.evaluation.graph_runner import Extract, Progress, measure, rule_mentions, show_figures
+from query_api.evaluation.labelled_graphs import LabelledGraph, read_graphs
+from query_api.evaluation.trained_parts import tagger_trained_on
 from query_api.evaluation.typed_relations import files_of, final_texts, labelled_relations, relation_report
 from schemas.errors import WrongSetting
 
@@ -28,7 +29,7 @@ def plan_folder(
     relations, articles = files_of(folder), articles_of(folder)
     if relations is None and articles is None:
         chosen, graphs = read_graphs(folder, split)
-        return lambda begin: measure(chosen, graphs[:limit], extract(), begin).report()
+        return lambda begin: _mentions_report(folder.resolve().name, chosen, graphs[:limit], extract(), begin)
     if split is not None:
         raise WrongSetting(f"{folder} has no splits: leave --split out.")
     if relations is not None:
@@ -38,6 +39,15 @@ def plan_folder(
         return lambda begin: relation_report(texts, labelled, begin(f"Extract {folder.name}", len(texts)))
     lines = read_lines(articles, limit) if articles is not None else []
     return lambda begin: community_report(prepared_articles(lines, begin(f"Extract {folder.name}", len(lines))))
+
+
+def _mentions_report(
+    folder: str, split: str, graphs: Sequence[LabelledGraph], extract: Extract, begin: Progress
+) -> Report:
+    """Where the tagger was trained on these documents, `tagger_trained_on` says so."""
+    report = measure(split, graphs, extract, begin).report()
+    trained_on = None if extract is rule_mentions else tagger_trained_on(folder, split)
+    return report if trained_on is None else report | {"tagger_trained_on": trained_on}
 
 
 def show_report(console: "Console", name: str, report: Mapping[str, Any]) -> None:

@@ -230,8 +230,15 @@ def _graph_of(
 
 
 def show_figures(console: "Console", name: str, report: Mapping[str, Any]) -> None:
-    """A report as tables: the figures of the whole, then mentions by type or by domain."""
+    """A report as tables: the figures of the whole, then mentions by type or by domain. None of a tagger on documents
+    that it was trained on."""
     console.print(f"{name}, split {report['split']}: {report['documents']:,} documents")
+    if "tagger_trained_on" in report:
+        console.print(
+            f"The mention tagger was trained on these documents ({report['tagger_trained_on']}): its figures on them "
+            "are not shown. Name other documents, or measure the rules with --rules."
+        )
+        return
     table = Table("measure", "F1", "precision", "recall", "labelled", "found")
     rows = {"mentions, span and type": "mention_typed", "mentions, span alone": "mention_span"}
     parts = [(title, report[key]) for title, key in rows.items() if key in report]

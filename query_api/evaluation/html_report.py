@@ -11,7 +11,9 @@ from query_api.evaluation.report import (
     all_tables,
     as_json_text,
     as_markdown,
-    calibration_text,
+    calibration_facts,
+    calibration_table,
+    calibrations,
     collection_facts,
     facts,
     hardest_table,
@@ -41,6 +43,7 @@ COLOURS = 9
 WIDTH = 560
 MARGIN_TOP, MARGIN_RIGHT, MARGIN_BOTTOM = 14, 20, 40
 ROW_HEIGHT = 30
+LABEL_HEIGHT = 14
 CHART_HEIGHT = 206
 SHARE_TICKS = {f"{tick:g}": tick for tick in (0.0, 0.25, 0.5, 0.75, 1.0)}
 PERCENT_TICKS = {f"{100 * tick:.0f}": tick for tick in SHARE_TICKS.values()}
@@ -74,12 +77,14 @@ def _collection(result: CollectionResult, level: float) -> Iterator[str]:
     yield f'</ul><div class="plots">{"".join(_charts(result, level))}</div>'
     yield from map(_table, all_tables(result, level))
     yield "<h3>Calibration</h3><ul>"
-    yield from (f"<li>{escape(calibration_text(approach))}</li>" for approach in result.approaches)
+    yield from (f"<li>{escape(sentence)}</li>" for sentence in calibration_facts(result))
     yield '</ul><div class="plots">'
-    for approach in result.approaches:
-        if approach.calibration is not None:
-            yield _figure(reliability_chart(f"Reliability of {approach.name}", approach.calibration), approach.name)
-    yield f"</div>{_table(hardest_table(result))}"
+    for name, parts in calibrations(result).items():
+        errors = ", ".join(f"{of} {found.expected_error:.3f}" for of, found in parts.items())
+        yield _figure(
+            reliability_chart(f"Reliability of {name}", parts), f"{name}; expected calibration error: {errors}"
+        )
+    yield f"</div>{_table(calibration_table(result))}{_table(hardest_table(result))}"
 
 
 def _charts(result: CollectionResult, level: float) -> Iterator[str]:
@@ -144,19 +149,33 @@ def cutoff_chart(title: str, cutoffs: Sequence[int], series: Mapping[str, Sequen
     return _svg(title, points, x_ticks, PERCENT_TICKS, legend=list(series))
 
 
-def reliability_chart(title: str, calibration: Calibration) -> str:
-    """The share that is relevant over confidence; a hit on the diagonal means what it says. Larger marks: more hits."""
-    most = max(each.hits for each in calibration.bins)
-    points = [
-        Point(
-            each.confidence,
-            each.right,
-            f"{each.hits} hits: confidence {each.confidence:.2f}, right {each.right:.2f}",
-            radius=round(3 + 6 * (each.hits / most) ** 0.5, 1),
+def reliability_chart(title: str, calibrations: Mapping[str, Calibration]) -> str:
+    """The share that is relevant over confidence, a series for each name; a hit on the diagonal means what it says.
+    Larger marks: more hits of the series."""
+    series = []
+    for name, calibration in calibrations.items():
+        most = max(each.hits for each in calibration.bins)
+        series.append(
+            [
+                Point(
+                    each.confidence,
+                    each.right,
+                    f"{name}, {each.hits}: confidence {each.confidence:.2f}, right {each.right:.2f}",
+                    radius=round(3 + 6 * (each.hits / most) ** 0.5, 1),
+                )
+                for each in calibration.bins
+            ]
         )
-        for each in calibration.bins
-    ]
-    return _svg(title, [points], SHARE_TICKS, PERCENT_TICKS, width=CHART_HEIGHT, x_label="confidence", diagonal=True)
+    return _svg(
+        title,
+        series,
+        SHARE_TICKS,
+        PERCENT_TICKS,
+        width=CHART_HEIGHT,
+        legend=list(calibrations),
+        x_label="confidence",
+        diagonal=True,
+    )
 
 
 def _svg(
@@ -203,10 +222,11 @@ def _svg(
             if point.low is not None and point.high is not None
         ]
         parts += [_circle(colour, at_x(point.x), at_y(point.y), point.radius, point.title) for point in points]
-    parts += _legend(legend, bottom + MARGIN_BOTTOM + 4)
+    below = bottom + MARGIN_BOTTOM + (LABEL_HEIGHT if x_label else 0)
+    parts += _legend(legend, below + 4)
     if x_label:
         parts.append(_text(at_x(0.5), bottom + MARGIN_BOTTOM - 4, x_label))
-    total = bottom + MARGIN_BOTTOM + (18 * (1 + (len(legend) - 1) // 4) if legend else 0)
+    total = below + (18 * (1 + (len(legend) - 1) // 4) if legend else 0)
     return (
         f'<svg viewBox="0 0 {WIDTH} {total}" role="img" aria-label="{escape(title)}"><title>{escape(title)}</title>'
         f"{''.join(parts)}</svg>"

@@ -1,9 +1,9 @@
 """The report of an evaluation: its tables and sentences, as JSON, as Markdown, and as a summary for the terminal."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 from pathlib import Path
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import msgspec
 from rich.console import Console
@@ -11,7 +11,14 @@ from rich.measure import Measurement
 from rich.table import Table as TerminalTable
 from rich.text import Text
 
-from query_api.evaluation.results import ApproachResult, CollectionResult, Comparison, Evaluation, Interval
+from query_api.evaluation.results import (
+    ApproachResult,
+    Calibration,
+    CollectionResult,
+    Comparison,
+    Evaluation,
+    Interval,
+)
 
 HARDEST = 10
 SIGNIFICANT = 0.05
@@ -201,16 +208,64 @@ def latency_table(result: CollectionResult) -> Table:
     )
 
 
-def calibration_text(approach: ApproachResult) -> str:
-    calibration = approach.calibration
-    if calibration is None:
+FIRST_HITS, ALL_HITS = "first hits", "all hits"
+
+
+def calibrations(result: CollectionResult) -> dict[str, dict[str, Calibration]]:
+    """{approach: {first hits and all hits: calibration}}, of the approaches whose hits carry a confidence; none at all
+    on questions that confidence was fitted to."""
+    if result.confidence_fitted_to is not None:
+        return {}
+    both = {
+        each.name: {FIRST_HITS: each.first_hit_calibration, ALL_HITS: each.calibration} for each in result.approaches
+    }
+    known = {name: {of: found for of, found in parts.items() if found is not None} for name, parts in both.items()}
+    return {name: parts for name, parts in known.items() if parts}
+
+
+def calibration_facts(result: CollectionResult) -> list[str]:
+    """Sentences: the expected calibration error of each approach, or why there is none."""
+    if result.confidence_fitted_to is not None:
+        learnt = f"confidence was fitted to questions of {result.confidence_fitted_to}"
+        return [f"Calibration is not shown: {learnt}. docs/measured.md has that of fits without them."]
+    shown = calibrations(result)
+    return [_calibration_text(each, shown.get(each.name, {})) for each in result.approaches]
+
+
+def _calibration_text(approach: ApproachResult, shown: Mapping[str, Calibration]) -> str:
+    if not shown:
         return f"{approach.name}: not measured, since no hit carries a confidence."
+    over = {FIRST_HITS: "{:,} first hits", ALL_HITS: "all {:,} hits"}
+    errors = ", ".join(f"{each.expected_error:.3f} over {over[of].format(each.hits)}" for of, each in shown.items())
     left_out = approach.left_out_calibration
     learnt = "" if left_out is None else f"; {left_out.expected_error:.3f} as the evaluation's other sets would have it"
-    return (
-        f"{approach.name}: expected calibration error {calibration.expected_error:.3f} over {calibration.hits:,} hits "
-        f"with a confidence{learnt}."
+    return f"{approach.name}: expected calibration error {errors}{learnt}."
+
+
+def calibration_table(result: CollectionResult) -> Table:
+    """Two rows for each approach: first hits and all hits."""
+    rows = [
+        [
+            f"{name}, {of}",
+            f"{found.hits:,}",
+            f"{found.expected_error:.3f}",
+            *(f"{100 * _share(found, column):.1f}" for column in ("confidence", "right")),
+        ]
+        for name, parts in calibrations(result).items()
+        for of, found in parts.items()
+    ]
+    return Table(
+        "Calibration by rank",
+        ["approach", "hits", "expected error", "confidence", "relevant"],
+        rows,
+        "Hits with a confidence; in percent their mean confidence, and the share of them that is relevant.",
     )
+
+
+def _share(of: Calibration, column: Literal["confidence", "right"]) -> float:
+    """The mean over all hits."""
+    shares = {"confidence": [each.confidence for each in of.bins], "right": [each.right for each in of.bins]}[column]
+    return sum(each.hits * share for each, share in zip(of.bins, shares, strict=True)) / of.hits
 
 
 def hardest_table(result: CollectionResult) -> Table:
@@ -291,7 +346,8 @@ def _markdown_section(result: CollectionResult, level: float) -> Iterator[str]:
     for table in all_tables(result, level):
         yield from _markdown_table(table)
     yield from ("", "### Calibration", "")
-    yield from (f"- {_escaped(calibration_text(approach))}" for approach in result.approaches)
+    yield from (f"- {_escaped(sentence)}" for sentence in calibration_facts(result))
+    yield from _markdown_table(calibration_table(result))
     yield from _markdown_table(hardest_table(result))
 
 
@@ -324,7 +380,7 @@ def show_summary(console: Console, evaluation: Evaluation, out: Path | None) -> 
         if all(approach.calibration is None for approach in collection.approaches):
             sentences.append("Calibration is not measured: no hit carries a confidence.")
         else:
-            sentences += map(calibration_text, collection.approaches)
+            sentences += calibration_facts(collection)
         for sentence in sentences:
             console.print(Text(sentence, style="dim"))
         console.print()

@@ -109,15 +109,17 @@ class QuestionResult(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ApproachResult(msgspec.Struct, frozen=True, kw_only=True):
-    """`measures` are means over the questions. `calibration` is null where no hit carries a confidence,
-    `left_out_calibration`, which is learnt from the evaluation's other collections, also where there is none.
-    `failed_channels` counts the answers without a channel."""
+    """`measures` are means over the questions. `calibration` is that of all hits, `first_hit_calibration` of the first
+    hit of each question alone; both are null where no hit carries a confidence, `left_out_calibration`, which is learnt
+    from the evaluation's other collections, also where there is none. `failed_channels` counts the answers without a
+    channel."""
 
     name: str
     about: str
     measures: Mapping[str, Interval]
     latencies: Mapping[str, Spread]
     calibration: Calibration | None
+    first_hit_calibration: Calibration | None
     left_out_calibration: Calibration | None
     thresholds: tuple[Threshold, ...]
     diversity: Diversity
@@ -163,7 +165,8 @@ class CollectionResult(msgspec.Struct, frozen=True, kw_only=True):
     `unfilled` documents have neither text nor title and were not published; `title_only` ones have no text. `loaded`
     describes the collection in the service, which a pool shares. `kinds` and `against_baselines` may be empty.
     `not_offered` is {approach: why the service refused it}, `not_measured` {approach: why most of its answers were not
-    its own}; neither has figures.
+    its own}; neither has figures. `confidence_fitted_to` is the collection of this name that confidence was fitted to,
+    if any: then its calibration here is not one on unknown questions.
     """
 
     name: str
@@ -180,6 +183,7 @@ class CollectionResult(msgspec.Struct, frozen=True, kw_only=True):
     against_baselines: tuple[BaselineMargin, ...]
     not_offered: Mapping[str, str]
     not_measured: Mapping[str, str]
+    confidence_fitted_to: str | None
 
     @property
     def main_measure(self) -> str:

@@ -53,6 +53,7 @@ def test_an_evaluation_loads_once_asks_and_reports(hashing: Installation, folder
     assert keyword["measures"]["AllGold@5"]["mean"] == 1.0
     assert keyword["questions"][3]["documents"][0] == "9"
     assert {"keyword", "texts", "total", "first hit", "answer"} <= keyword["latencies"].keys()
+    assert keyword["first_hit_calibration"]["hits"] == 4
     assert 0 <= keyword["calibration"]["expected_error"] <= 1
     assert json.loads((out / "report.json").read_text()) == first
     assert "Calibration" in (out / "report.md").read_text()

@@ -1,10 +1,10 @@
 """Leaves parts of the ranking out, one at a time: `python -m tests.bench.ablation --data-dir DIR FOLDER[=COLLECTION]…`.
 
-The folders are labelled collections as `thalweg evaluate` takes them; the data directory is one into which it has
-loaded them, or the named collection of it. It is opened to read. Every question is searched in process, by each
-channel alone, by rank fusion and by the whole engine; then by the whole engine without one part. For each set nDCG@10
-and R@5 in percent, and whether the law holds: the engine nowhere more than a point below the best of the others. The
-last line is JSON.
+The folders are labelled collections as `thalweg evaluate` takes them, or FILE=COLLECTION: lines of a question and the
+ids that answer it; the data directory is one into which they were loaded. It is opened to read. Every question is
+searched in process, by each channel alone, by rank fusion and by the whole engine; then by the whole engine without one
+part. For each set P@1, nDCG@10 and R@5 in percent, and whether the law holds: the engine nowhere more than a point
+below the best of the others. The last line is JSON; `--out` writes what `python -m tests.measured_results` reads.
 """
 
 import argparse
@@ -14,14 +14,17 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext
 from dataclasses import fields, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from statistics import fmean
 from typing import Any, NamedTuple
 from unittest.mock import patch
 
+import msgspec
+
 from query_api.evaluation.aggregation import BASELINE_MEASURES
 from query_api.evaluation.approaches import APPROACHES
-from query_api.evaluation.datasets import LabelledCollection, Question, spread_out
+from query_api.evaluation.datasets import LabelledCollection, Question, read_questions, spread_out
 from query_api.evaluation.metrics import measure_rankings
 from query_api.evaluation.report import NON_INFERIORITY_MARGIN
 from query_api.retrieval import fusion
@@ -34,7 +37,9 @@ from schemas.search import SearchRequest
 from tests.bench.confidence import PATIENT, Served, folder_and_collection, opened
 
 K = 10
+MEASURES = ("P@1", *BASELINE_MEASURES)
 WHOLE = "hybrid"
+WITHOUT = "without "
 Rankings = Mapping[str, Sequence[str]]
 Figures = Mapping[str, float]
 
@@ -89,7 +94,8 @@ PARTS: Mapping[str, Callable[[], Any]] = {
     "name_use": without_name_use,
     "web": without_web,
 }
-TERMS = tuple(field.name for field in fields(TermWeights))
+OF_THE_GRAPH_ALONE = {"seed_alone", "prior"}  # they count nothing in the whole engine
+TERMS = tuple(field.name for field in fields(TermWeights) if field.name not in OF_THE_GRAPH_ALONE)
 
 
 async def rankings_of(
@@ -109,22 +115,38 @@ async def rankings_of(
 def figures_of(one: LabelledSet, rankings: Rankings) -> Figures:
     judgements = {question.id: one.labelled.judgements[question.id] for question in one.questions}
     values = measure_rankings(rankings, judgements, K)
-    return {measure: round(100 * fmean(values[measure]), 2) for measure in BASELINE_MEASURES}
+    return {measure: round(100 * fmean(values[measure]), 2) for measure in MEASURES}
+
+
+def gain_of(part: str, figures: Mapping[str, Figures]) -> float:
+    """What the whole engine is above itself without the part, in points of the mean of nDCG@10 and R@5."""
+    mean = {name: fmean(of[measure] for measure in BASELINE_MEASURES) for name, of in figures.items()}
+    return mean[WHOLE] - mean[WITHOUT + part]
+
+
+def against_best(figures: Mapping[str, Figures], measure: str) -> tuple[str, float]:
+    """The best of the others, and what the whole engine is above it."""
+    others = [name for name in figures if name != WHOLE and not name.startswith(WITHOUT)]
+    best = max(others, key=lambda name: figures[name][measure])
+    return best, figures[WHOLE][measure] - figures[best][measure]
 
 
 def law_of(figures: Mapping[str, Figures]) -> str:
     """What the whole engine is above the best baseline, by each measure."""
     told = []
-    for measure in BASELINE_MEASURES:
-        best = max((name for name in figures if name != WHOLE), key=lambda name: figures[name][measure])
-        difference = figures[WHOLE][measure] - figures[best][measure]
+    for measure in figures[WHOLE]:
+        best, difference = against_best(figures, measure)
         sign = "holds" if difference >= -100 * NON_INFERIORITY_MARGIN else "BROKEN"
         told.append(f"{measure} {difference:+.1f} to {best} ({sign})")
     return ", ".join(told)
 
 
 def labelled_set(argument: str, most: int | None) -> LabelledSet:
-    labelled, collection = folder_and_collection(argument)
+    source, _, collection = argument.partition("=")
+    if Path(source).is_file():
+        labelled = msgspec.structs.replace(read_questions(Path(source)), name=collection)
+    else:
+        labelled, collection = folder_and_collection(argument)
     return LabelledSet(labelled, spread_out(labelled.questions, most), collection)
 
 
@@ -134,7 +156,7 @@ def line(name: str, figures: Figures) -> str:
 
 async def main() -> None:
     parser = argparse.ArgumentParser(description="Measure the ranking without one of its parts.")
-    parser.add_argument("folders", nargs="+", help="A folder, or FOLDER=COLLECTION for what is there already.")
+    parser.add_argument("folders", nargs="+", help="A folder, or FOLDER=COLLECTION or FILE=COLLECTION.")
     parser.add_argument("--data-dir", required=True, type=Path)
     parser.add_argument("--questions", type=int, help="At most so many of each folder.")
     parser.add_argument(
@@ -142,15 +164,22 @@ async def main() -> None:
         default=",".join([*PARTS, *TERMS]),
         help="Parts and terms, with commas between; 'nothing' for none.",
     )
+    parser.add_argument("--out", type=Path, help="Write the figures there, as JSON.")
     asked = parser.parse_args()
     left_out = [name for name in asked.without.split(",") if name in PARTS or name in TERMS]
     served, threads = opened(asked.data_dir), ThreadPoolExecutor(2)
     found: dict[str, dict[str, Figures]] = {}
+    sets = []
+    held = served.snapshot.text.fields.collections()
     whole = TermWeights()
     for argument in asked.folders:
         one = labelled_set(argument, asked.questions)
+        if one.collection not in held:
+            raise SystemExit(f"{asked.data_dir} holds no {one.collection!r}; load it with `thalweg evaluate` first.")
         print(f"{one.labelled.name}: {len(one.questions)} questions")
         of_set = found[one.labelled.name] = {}
+        facts = {"documents": held[one.collection].documents, "questions": len(one.questions)}
+        sets.append({"name": one.labelled.name, **facts, "figures": of_set})
         for name, approach in APPROACHES.items():
             if approach.baseline or name == WHOLE:
                 of_set[name] = figures_of(one, await rankings_of(one, approach.parameters, whole, served, threads))
@@ -162,11 +191,14 @@ async def main() -> None:
                 of_part = figures_of(
                     one, await rankings_of(one, APPROACHES[WHOLE].parameters, weights, served, threads)
                 )
-            of_set[f"without {part}"] = of_part
-            print(line(f"without {part}", of_part), flush=True)
+            of_set[WITHOUT + part] = of_part
+            print(line(WITHOUT + part, of_part), flush=True)
     for part in left_out:
-        gains = [fmean(of[WHOLE].values()) - fmean(of[f"without {part}"].values()) for of in found.values()]
+        gains = [gain_of(part, of) for of in found.values()]
         print(f"{part:<24} gains {fmean(gains):+.2f} on the mean, from {min(gains):+.2f} to {max(gains):+.2f}")
+    if asked.out:
+        made_at = datetime.now(UTC).isoformat(timespec="seconds")
+        asked.out.write_text(json.dumps({"made_at": made_at, "model": served.model, "sets": sets}) + "\n")
     print(json.dumps(found))
 
 

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { meaningOf, parseQuestions, withDocument } from "../src/views/evaluation/report.ts";
+import { meaningOf, parseQuestions, seriesOf, withDocument } from "../src/views/evaluation/report.ts";
 
 test("questions come as lines with tabs or as JSON", () => {
   const [first, second] = parseQuestions('who?\ta.md, b.md\n\n{"id": "x", "text": "what?", "relevant": {"c.md": 2}}');
@@ -23,4 +23,14 @@ test("a document's id is replaced as a whole, and in the right place", () => {
 test("measures say what they measure", () => {
   for (const name of ["nDCG@10", "R@5", "P@1", "AllGold@3", "MRR@10", "MAP@10"]) assert.notEqual(meaningOf(name), "");
   assert.match(meaningOf("R@5"), /the first 5 hits/);
+});
+
+test("first hits and all hits are two lines of the calibration plot", () => {
+  const calibration = { hits: 20, expected_error: 0.1, bins: [] };
+  const approach = { name: "hybrid", about: "", measures: {}, latencies: {}, calibration, first_hit_calibration: { ...calibration, hits: 2 }, questions: [] };
+  assert.deepEqual(
+    seriesOf(approach).map(({ name, hits }) => [name, hits]),
+    [["first hits", 2], ["all hits", 20]],
+  );
+  assert.deepEqual(seriesOf({ ...approach, calibration: null, first_hit_calibration: null }), []);
 });

@@ -128,6 +128,9 @@ def test_an_evaluation_is_asked_for_and_shown(open_page: OpenPage) -> None:
     expect(page.get_by_role("columnheader", name="nDCG@10")).to_be_visible(timeout=60_000)
     expect(page.get_by_role("row", name=re.compile("keyword"))).to_be_visible()
     expect(page.get_by_text("How near the order of the first 10 hits")).to_be_visible()
+    plot = page.get_by_role("img", name=re.compile(r"Calibration of keyword\. first hits: .* relevant\. all hits: "))
+    expect(plot).to_be_visible()
+    expect(page.get_by_text(re.compile(r"first hits \(2\): off by \d")).first).to_be_visible()
 
 
 def test_documents_that_are_not_there_are_corrected_or_left_out(open_page: OpenPage, complaints: Complaints) -> None:

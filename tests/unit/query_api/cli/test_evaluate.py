@@ -87,7 +87,7 @@ def test_figures_go_to_the_terminal_or_as_json_and_into_files(
 
 
 def test_a_graph_is_measured_without_a_service(tmp_path: Path) -> None:
-    labelled = write_lines(tmp_path / "redocred" / "dev.jsonl", DOCUMENT, DOCUMENT | {"_id": "d2"})
+    labelled = write_lines(tmp_path / "lives" / "dev.jsonl", DOCUMENT, DOCUMENT | {"_id": "d2"})
     result = run("graph", labelled, "--json", "--limit", 1)
     assert result.exit_code == Exit.OK, result.output
     figures = json.loads(result.stdout)

@@ -1,6 +1,7 @@
 """Folders of typed relations and of classified articles, told by their files and measured; figures by hand."""
 
 import gzip
+import io
 import json
 import lzma
 from pathlib import Path
@@ -8,8 +9,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from rich.console import Console
 
-from query_api.evaluation.graph_folders import plan_folder
+from query_api.evaluation.graph_folders import plan_folder, show_report
 from query_api.evaluation.graph_metrics import mutual_information
 from query_api.evaluation.graph_runner import rule_mentions
 from schemas.errors import WrongSetting
@@ -53,6 +55,20 @@ ARTICLES = [
 
 def measured(folder: Path, limit: int | None = None) -> dict[str, Any]:
     return plan_folder(folder, None, limit, lambda: rule_mentions)(lambda *_: lambda _: None)
+
+
+@pytest.mark.parametrize(("folder", "shown"), [("redocred", False), ("letters", True)])
+def test_tagger_figures_are_not_shown_on_what_it_learnt(tmp_path: Path, folder: str, shown: bool) -> None:
+    """The header of its weights says that it was trained on Re-DocRED dev."""
+    labelled = write_lines(tmp_path / folder / "dev.jsonl", DOCUMENT)
+    report = plan_folder(labelled, None, None, lambda: lambda *_: [])(lambda *_: lambda _: None)
+    text = io.StringIO()
+    show_report(Console(file=text, width=200), folder, report)
+    assert ("span and type" in text.getvalue()) is shown
+    assert ("trained on these documents (Re-DocRED dev" in text.getvalue()) is not shown
+    assert "tagger_trained_on" not in plan_folder(labelled, None, None, lambda: rule_mentions)(
+        lambda *_: lambda _: None
+    )
 
 
 def test_relations_of_the_final_state_are_compared(tmp_path: Path) -> None:

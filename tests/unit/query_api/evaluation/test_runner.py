@@ -12,9 +12,10 @@ from query_api.evaluation.aggregation import comparisons
 from query_api.evaluation.approaches import APPROACHES, approaches_named
 from query_api.evaluation.datasets import read_folder
 from query_api.evaluation.html_report import write_reports
-from query_api.evaluation.report import as_json_text, facts, p_text
+from query_api.evaluation.report import as_json_text, calibration_facts, calibration_table, facts, p_text
 from query_api.evaluation.results import CollectionResult, Evaluation
 from query_api.evaluation.runner import Plan, evaluate
+from query_api.retrieval.confidence import fitted_judge
 from schemas.choices import Mode
 from schemas.errors import Failure, WrongSetting
 from schemas.search import SearchRequest
@@ -90,6 +91,42 @@ def test_confidence_is_calibrated_where_hits_carry_it(service: PretendService, p
     assert (calibration.hits, calibration.expected_error) == (1, 0.25), "one hit, and it is right"
 
 
+def test_first_hits_are_calibrated_apart_from_all_hits(service: PretendService, plan: Plan, tmp_path: Path) -> None:
+    """The first of two lynxes is right, the second one is not."""
+    service.confidence = 0.75
+    corpus = [{"_id": f"m{number}", "title": "m", "text": "A lynx sleeps."} for number in (1, 2)]
+    folder = write_folder(tmp_path / "lynxes", corpus, [{"_id": "q1", "text": "lynx"}], [("q1", "m1", "1")])
+    found = evaluate(msgspec.structs.replace(plan, collections=(read_folder(folder),)), service.client)
+    of = only(found).approaches[0]
+    assert of.calibration is not None
+    assert of.first_hit_calibration is not None
+    assert (of.first_hit_calibration.hits, of.first_hit_calibration.expected_error) == (1, 0.25)
+    assert (of.calibration.hits, of.calibration.expected_error) == (2, 0.25)
+    assert [row[1:] for row in calibration_table(only(found)).rows[:2]] == [
+        ["1", "0.250", "75.0", "100.0"],
+        ["2", "0.250", "75.0", "50.0"],
+    ]
+    assert calibration_facts(only(found))[0] == (
+        "hybrid: expected calibration error 0.250 over 1 first hits, 0.250 over all 2 hits."
+    )
+
+
+@pytest.mark.parametrize("suffix", ["", "-200-1"])
+def test_calibration_is_not_shown_on_what_confidence_learnt(
+    service: PretendService, plan: Plan, tmp_path: Path, suffix: str
+) -> None:
+    service.confidence = 0.75
+    learnt = next(iter(fitted_judge().collections))
+    folder = read_folder(write_folder(tmp_path / f"{learnt}{suffix}"))
+    found = evaluate(msgspec.structs.replace(plan, collections=(folder,)), service.client)
+    assert only(found).confidence_fitted_to == learnt
+    write_reports(found, tmp_path)
+    for text in ((tmp_path / "report.md").read_text(), (tmp_path / "report.html").read_text()):
+        assert f"confidence was fitted to questions of {learnt}" in text
+        assert "expected calibration error" not in text
+        assert "Reliability" not in text
+
+
 def test_a_pool_is_one_collection_for_all_folders(service: PretendService, plan: Plan, tmp_path: Path) -> None:
     other = read_folder(write_folder(tmp_path / "more"))
     found = evaluate(
@@ -157,7 +194,9 @@ def test_the_page_draws_what_was_found(service: PretendService, plan: Plan, tmp_
     page = (tmp_path / "report.html").read_text()
     assert page.count("<svg") == 3 + 2, "nDCG, recall, all gold; reliability of each approach"
     assert "hybrid: 33.3 [0.0, 100.0]" in page
-    assert "1 hits: confidence 0.75, right 1.00" in page
+    for series in ("first hits", "all hits"):
+        assert f"{series}, 1: confidence 0.75, right 1.00" in page
+        assert f"hybrid, {series}" in page, "the table"
 
 
 def test_small_p_values_are_bounded_not_zero() -> None:

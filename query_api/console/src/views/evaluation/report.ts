@@ -14,6 +14,12 @@ export interface Bin {
   right: number;
 }
 
+export interface Calibration {
+  hits: number;
+  expected_error: number;
+  bins: Bin[];
+}
+
 export interface Question {
   question_id: string;
   question: string;
@@ -26,7 +32,8 @@ export interface Approach {
   about: string;
   measures: Record<string, Interval>;
   latencies: Record<string, { p50: number; p95: number }>;
-  calibration: { hits: number; expected_error: number; bins: Bin[] } | null;
+  calibration: Calibration | null;
+  first_hit_calibration: Calibration | null;
   questions: Question[];
 }
 
@@ -34,6 +41,7 @@ export interface CollectionReport {
   name: string;
   questions: number;
   approaches: Approach[];
+  confidence_fitted_to: string | null;
   comparisons: { measure: string; ours: string; theirs: string; difference: Interval; adjusted_p: number }[];
 }
 
@@ -68,6 +76,18 @@ export function withDocument(text: string, wrong: string, right: string): string
     return [question, named.join(","), ...rest].join("\t");
   });
   return lines.join("\n");
+}
+
+/** A line of the calibration plot. */
+export interface Series extends Calibration {
+  name: string;
+}
+
+/** First hits and all hits apart; none of an approach without confidences. */
+export function seriesOf({ first_hit_calibration, calibration }: Approach): Series[] {
+  return Object.entries({ "first hits": first_hit_calibration, "all hits": calibration }).flatMap(([name, found]) =>
+    found === null ? [] : [{ name, ...found }],
+  );
 }
 
 /** What a measure says of an approach; 100 % is the best. */
