@@ -129,12 +129,14 @@ _PAST = re.compile(r"\b(?:did|was|were|had)\b|\b(?:who|what|which\s+\w+)\s+\w+ed
 _PRESENT = re.compile(
     r"\b(?:can|could|may|might|must|shall|should|will|would|do|does|is|are|am)\b(?!\s+there\b)", re.IGNORECASE
 )
-_KIND = re.compile(
-    r"\b(?:documents?|docs?|files?|pages?|notes?|posts?|papers?|tickets?|issues?|bugs?|incidents?|alarms?|alerts?|reports?"
+_KINDS = (
+    r"(?:documents?|docs?|files?|pages?|notes?|posts?|papers?|tickets?|issues?|bugs?|incidents?|alarms?|alerts?|reports?"
     r"|e?-?mails?|messages?|minutes|articles?|records?|entries|letters?|changelogs?|releases?|commits?|updates|uploads?"
-    r"|decisions?|reviews?|proposals?|everything|anything|all)(?:\s+\w+)?\s*$",
-    re.IGNORECASE,
+    r"|decisions?|reviews?|proposals?|everything|anything|all)"
 )
+_KIND = re.compile(rf"\b{_KINDS}(?:\s+\w+)?\s*$", re.IGNORECASE)
+_KIND_FIRST = re.compile(rf"\W*(?:(?:which|what|the|any|all|find|list|show|give|me)\s+)*{_KINDS}\b", re.IGNORECASE)
+_CAME = re.compile(r"\b(?:came\s+out|(?:was|were|is)\s+there\s+about)\b", re.IGNORECASE)
 _INTERROGATIVE = re.compile(r"\W*(what|how|when|where|why|who|whose|whom|which)\b", re.IGNORECASE)
 _OF_A_NOUN = re.compile(r"['’]s?\s+\w")
 _NEWEST = re.compile(r"(?<!\bmore\s)\b(?:recent(?:ly)?|latest|newest|what(?:['’]s|\s+is)\s+new)\b", re.IGNORECASE)
@@ -185,10 +187,11 @@ def asks_for_documents(text: str, time: RelativeTime) -> bool:
 
 
 def speaks_of_documents(text: str, start: int, end: int) -> bool:
-    """Whether the words before a date name a kind of document, as in `reports of 2025`, or the question asks what
-    happened to documents, as in `published in 2025`. A date may as well be of what is asked: `our revenue of 2025`."""
-    before, after = text[:start], text[end:]
-    return _KIND.search(before) is not None or _CHANGE.search(f"{before} {after}") is not None
+    """Whether a question with a date asks for documents: it names their kind first or before the date, as in `documents
+    about rivers from 2012`, or says what happened to them, as `published in 2025`. A date may as well be of what is
+    asked: `our revenue of 2025`."""
+    before, rest = text[:start], f"{text[:start]} {text[end:]}"
+    return bool(_KIND_FIRST.match(rest) or _KIND.search(before) or _CHANGE.search(rest) or _CAME.search(rest))
 
 
 def asks_for_newest(text: str) -> bool:

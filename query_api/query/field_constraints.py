@@ -315,7 +315,7 @@ def _covered(words: Sequence[Word], kept: Sequence[Constraint], of_time: Set[int
     taken = {at for each in kept for at in range(each.first, each.last)} | of_time
     alone = all(word.text in STOP_WORDS | FINDING for at, word in enumerate(words) if at not in taken)
     counting = [each for each in kept if each.sure or (alone if each.identity else anchored)]
-    taken = {at for each in counting for at in _telling(words, each)}
+    taken = {at for each in counting for at in range(each.first, each.last)}
     fields = [field.rpartition(".")[2] for each in counting for field in each.fields]
     field_words = {word.text for field in fields for word in words_of(field)}
     field_words |= {
@@ -328,12 +328,6 @@ def _covered(words: Sequence[Word], kept: Sequence[Constraint], of_time: Set[int
         if at in taken or (word.text not in idle and len(word.text) > 1 and at not in of_time)
     ]
     return sum(at in taken for at in content) / len(content) if content else 0.0
-
-
-def _telling(words: Sequence[Word], constraint: Constraint) -> list[int]:
-    """Its words without stop words, such as the `of` of a date; all where it has no others, such as a title."""
-    span = range(constraint.first, constraint.last)
-    return [at for at in span if words[at].text not in STOP_WORDS] or list(span)
 
 
 def shown_fields(recognised: Recognised) -> tuple[FieldInQuestion, ...]:

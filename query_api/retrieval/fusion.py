@@ -70,7 +70,7 @@ def apply_limits(
 
 
 DEPTH = 64  # candidates a text channel gives at first
-UNCOMPARED = 0.1  # about what the word score makes of BM25, where that could not be computed
+UNCOMPARED = 0.125  # about what the word score makes of BM25, where that could not be computed
 DEEPER = 4  # how many times more for a deeper page
 
 Scores = Mapping[str, float]

@@ -8,7 +8,8 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-WORDS_WEIGHT = 0.2
+WORDS_WEIGHT = 0.16
+ALL_WORDS = 1.25  # rare words, that holding all of a question's words is worth beside them
 COVERAGE_WEIGHT = 0.5
 COVERAGE_POOL = 20
 RRF_K = 60  # Cormack, Clarke, Büttcher 2009, section 2: found once, on pilot data, and not critical
@@ -96,7 +97,7 @@ Scores = TypeVar("Scores", float, NDArray[np.float64])
 
 
 def text_score(cosine: Scores, words: Scores) -> Scores:
-    """cosine + .2 x word score, neither of them normalised by what was found.
+    """cosine + .16 x word score, neither of them normalised by what was found.
 
     How high the word score is says how far it is to be trusted: a question whose words are rare in the collection has a
     high one. Normalising by the best of a list throws that away. After Bruch, Gai, Ingber: "An Analysis of Fusion
@@ -109,17 +110,21 @@ def text_score(cosine: Scores, words: Scores) -> Scores:
 def word_score(
     bm25: NDArray[np.float64], term_matches: NDArray[np.bool_], idf: NDArray[np.float64], highest_idf: float
 ) -> NDArray[np.float64]:
-    """(n,) BM25 x the mean idf of the held terms, weighted by idf, / highest idf²: about the number of held terms, each
-    weighing (idf / highest idf)², times its saturated frequency.
+    """(n,) BM25 x the mean idf of the held terms, weighted by idf, / highest idf², which is about the number of held
+    terms, each weighing (idf / highest idf)² times its saturated frequency; + 1.25 x share⁸, where `share` is that of
+    the question's idf which a passage holds.
 
     The specificity of a term (Spärck Jones 1972) counts twice, as in the cosine of tf-idf vectors, which has it in the
     question and in the document (Salton, Buckley 1988): common words mislead, and rare ones hardly do. Relative to the
     highest that there is, that of a term in one passage, so that words weigh alike beside a cosine in a collection of
-    fifty passages and in one of a million, while BM25 grows with the logarithm of its size.
+    fifty passages and in one of a million, while BM25 grows with the logarithm of its size. All words of the question
+    together rarely mislead, common ones too: the last term is a soft conjunction, of which the extended Boolean model
+    is the first (Salton, Fox, Wu 1983).
     """
     held = term_matches @ idf
     mean: NDArray[np.float64] = term_matches @ idf**2 / np.where(held > 0, held, 1.0)
-    return bm25 * mean / highest_idf**2
+    share = held / (float(idf.sum()) or 1.0)
+    return bm25 * mean / highest_idf**2 + ALL_WORDS * share**8
 
 
 def by_coverage(

@@ -36,14 +36,14 @@ def test_passages_are_compared_by_their_nearest_chunk_and_by_their_words(
     assert list(compared.row_of) == IDS, "each once"
     nearest = max(float(encoder.encode([f"River {chunk}"])[0] @ vector) for chunk in RIVER.passages[0])
     assert compared.cosine[1] == pytest.approx(nearest)
-    assert compared.words.tolist() == [0.0, 3.0]
+    assert compared.words.tolist() == [0.0, 4.25]
     assert compared.term_matches.tolist() == [[False] * 3, [True] * 3]
-    assert compared.text[1] == pytest.approx(nearest + 0.2 * 3)
+    assert compared.text[1] == pytest.approx(nearest + 0.16 * (3 + 1.25))
 
 
 def test_a_question_without_a_vector_is_compared_by_words(stores: tuple[InMemoryText, WordCounts]) -> None:
     compared = ExactScorer(stores[0], QUESTION, "wiki", None, {IDS[0]: 0.9}, with_words=True).score(IDS)
-    assert (compared.cosine.tolist(), compared.words.tolist()) == ([0.0, 0.0], [0.0, 3.0])
+    assert (compared.cosine.tolist(), compared.words.tolist()) == ([0.0, 0.0], [0.0, 4.25])
     assert stores[0].calls["compare_vectors"] == 0
 
 

@@ -27,11 +27,11 @@ def found(passage: str, score: float, chunk: str | None = None, document: str | 
 
 
 def compared(held: dict[str, tuple[float, float, list[bool]]]) -> CandidateScores:
-    """{passage: its cosine, its BM25, which terms it holds}; words weigh a twentieth of BM25."""
+    """{passage: its cosine, its BM25, which terms it holds}; words weigh a sixteenth of BM25."""
     return CandidateScores(
         {name: row for row, name in enumerate(held)},
         np.array([cosine for cosine, _, _ in held.values()]),
-        np.array([bm25 / 20 for _, bm25, _ in held.values()]),
+        np.array([bm25 / 16 for _, bm25, _ in held.values()]),
         np.array([terms for _, _, terms in held.values()]),
     )
 

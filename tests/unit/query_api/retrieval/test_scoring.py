@@ -69,9 +69,9 @@ def test_a_deeper_block_appends_and_never_reorders() -> None:
     assert stable_paged_order([first, deeper]) == ["a", "b", "d", "c"]
 
 
-def test_text_score_adds_a_fifth_of_the_word_score() -> None:
-    assert text_score(0.5, 1.5) == pytest.approx(0.8)
-    assert text_score(np.array([0.5, 0.0, -0.1]), np.array([0.0, 2.5, 0.0])) == pytest.approx([0.5, 0.5, -0.1])
+def test_text_score_adds_a_part_of_the_word_score() -> None:
+    assert text_score(0.5, 1.5) == pytest.approx(0.74)
+    assert text_score(np.array([0.5, 0.0, -0.1]), np.array([0.0, 2.5, 0.0])) == pytest.approx([0.5, 0.4, -0.1])
 
 
 def test_word_score_counts_rare_terms_whole_and_common_ones_little() -> None:
@@ -80,7 +80,7 @@ def test_word_score_counts_rare_terms_whole_and_common_ones_little() -> None:
     for highest in (4.0, 8.0):  # the same in a larger collection where terms are as rare relative to it
         idf = np.array([highest, highest / 4])
         found = word_score(matches @ idf, matches, idf, highest)
-        assert found == pytest.approx([1.0, 1 / 16, 17 / 16, 0.0])
+        assert found == pytest.approx([1.0 + 1.25 * 0.8**8, 1 / 16, 17 / 16 + 1.25, 0.0], abs=1e-5)
 
 
 FIRST_WORD, SECOND_WORD, BOTH = [True, False], [False, True], [True, True]

@@ -72,7 +72,15 @@ def test_what_a_question_names_is_found_first_with_the_reason(
 
 
 @pytest.mark.parametrize(
-    "question", ["pep 8", "papers by A. J. Perlis", "withdrawn proposals", "PEPs created in 2004", "reports of 2001"]
+    "question",
+    [
+        "pep 8",
+        "papers by A. J. Perlis",
+        "withdrawn proposals",
+        "PEPs created in 2004",
+        "reports of 2001",
+        "what came out in 2001?",
+    ],
 )
 def test_a_question_made_of_constraints_is_decided_by_them(question: str) -> None:
     assert ask(question).conclusiveness == 1.0
