@@ -164,6 +164,10 @@ class TextSnapshot:
         """The first passage of each document that has any; in memory."""
         return self.index.postings.first_rows(keys)
 
+    def copies(self, key: DocumentKey, scope: Scope) -> frozenset[DocumentKey]:
+        """The other documents of the scope that have the very text of one; none where texts are not in memory."""
+        return frozenset() if self.index.texts is None else self.index.texts.copies(key, scope)
+
     def revisions(self, keys: Iterable[DocumentKey]) -> dict[DocumentKey, str]:
         """The current revisions of the documents that are live; in memory."""
         found = {key: self.index.revision(key) for key in keys}
