@@ -262,7 +262,7 @@ class Hit(BaseModel):
     passages: list[HitPassage] = Field(
         default_factory=list,
         description="With `group=document`: the next passages of its document among the first places of the order, two "
-        "at most, without those whose text is shown already.",
+        "at most, with at least half its score, and without those whose text is shown already.",
     )
     copies: int = Field(
         0,

@@ -1,7 +1,7 @@
 """Channels fused into one order. Pure: from candidate lists and scores to ranked passages."""
 
 from collections import Counter
-from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
 from typing import NamedTuple, TypeVar
@@ -78,6 +78,7 @@ def further_of_documents(order: Sequence[T], key_of: Callable[[T], DocumentKey])
 
 
 MOST_FURTHER = 2  # passages beside a document's best one
+FURTHER_SHARE = 0.5  # of the score of that one which they have at least
 DEPTH = 64  # candidates a text channel gives at first
 UNKNOWN_RARITY = 0.5  # where candidates were not compared with the question
 DEEPER = 4  # how many times more for a deeper page
@@ -114,6 +115,10 @@ class RankedPassage(NamedTuple):
     duplicates: tuple[DuplicateHit, ...] = ()
     copies: int = 0
     further: "tuple[RankedPassage, ...]" = ()
+
+    def with_further(self, others: "Iterable[RankedPassage]") -> "RankedPassage":
+        """This with those of the others as further passages that are not far below it."""
+        return self._replace(further=tuple(each for each in others if each.score >= FURTHER_SHARE * self.score))
 
 
 class _Unit(NamedTuple):
@@ -222,8 +227,7 @@ def rank_passages(
     passages: list[RankedPassage] = []
     for unit in order[:first]:
         passage = passage_of(unit, passages[-1].score if passages else final[unit])
-        beside = tuple(passage_of(each, passage.score) for each in further.get(passage.key, ()))
-        passages.append(passage._replace(further=beside))
+        passages.append(passage.with_further(passage_of(each, passage.score) for each in further.get(passage.key, ())))
     return passages
 
 

@@ -141,7 +141,7 @@ async def rank_merged(context: SearchContext, results: Sequence[QuestionResults]
         if context.request.group == "document":
             found = {passage.passage_id for ranking in rankings for passage in ranking.passages[:DEPTH]}
             further = further_of_documents(order[: len(found)], lambda passage: passage.key)
-            kept = [passage._replace(further=further.get(passage.key, ())) for passage in kept]
+            kept = [passage.with_further(further.get(passage.key, ())) for passage in kept]
         distinct = await without_duplicates(context, kept, Diagnostics())
         if len(distinct) >= needed or all(len(ranking.passages) < depth for ranking in rankings):
             return MergedRanking(distinct, rankings, {one.passage.passage_id: one for one in merged})

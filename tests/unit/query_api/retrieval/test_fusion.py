@@ -216,6 +216,12 @@ def test_a_document_has_its_next_two_passages_beside() -> None:
     assert {place.further for place in placed(what)} == {()}
 
 
+def test_passages_far_below_the_best_of_a_document_are_not_beside_it() -> None:
+    vector = [found("p", 0.9, document="d"), found("near", 0.45, document="d"), found("far", 0.44, document="d")]
+    (place,) = placed(ChannelResults(vector, [], {}), group="document")
+    assert [each.passage_id for each in place.further] == ["near"]
+
+
 def test_deeper_candidates_give_a_document_no_other_passages() -> None:
     head = [found(f"h{number:02}", 1 - number / 1000, document=f"d{number // 2}") for number in range(DEPTH)]
     tail = [found(f"t{number:02}", 0.5 - number / 1000, document=f"d{number}") for number in range(40)]
