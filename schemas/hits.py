@@ -266,8 +266,9 @@ class Hit(BaseModel):
     )
     copies: int = Field(
         0,
-        description="With `group=document` and without `duplicates=keep`: how many other documents that were searched "
-        "have the very text of this one. They are folded into it. 0 where texts are too many for memory.",
+        description="With `group=document` and `duplicates=exact` or `semantic`: how many other documents of those "
+        "searched have the same text as this one, but for blanks and case. They are folded into it. 0 also where texts "
+        "are too many for memory.",
     )
     duplicates: list[DuplicateHit] = Field(
         default_factory=list, description="Hits left out for it, as far down as this page goes."

@@ -177,8 +177,8 @@ class SearchRequest(StrictNumbers):
     duplicates: Duplicates = Field(
         "keep",
         description="What becomes of hits that say what one before them says: `exact` leaves out those with the same "
-        "text, and with `group=document` all copies of a document; `semantic` also those whose best chunks are alike. "
-        "The one that stays lists them in `duplicates`.",
+        "text, with `group=document` those whose documents have the same text from beginning to end; `semantic` also "
+        "those whose best chunks are alike. The one that stays lists them in `duplicates`.",
     )
     duplicate_threshold: float | None = Field(
         None,

@@ -188,8 +188,12 @@ async def without_duplicates(
     context: SearchContext, order: list[RankedPassage], diagnostics: Diagnostics
 ) -> list[RankedPassage]:
     """The order without the duplicates that the request leaves out. Raises SearchFailed."""
-    if context.request.duplicates == "keep":
+    request, text = context.request, context.snapshot.text
+    if request.duplicates == "keep":
         return order
+    if request.duplicates == "exact" and request.group == "document" and text.knows_copies:
+        whole = {at: ShownText(passage.key, None, "") for at, passage in enumerate(order)}
+        return deduplicate(order, whole, {}, None, lambda key: text.copies(key, context.scope))
     step = context.run(lambda: _read_and_deduplicate(order, context))
     return await read_texts(context, TEXTS_OF_HITS, step, diagnostics)
 
@@ -203,16 +207,16 @@ def best_child(question: Question, chunks: Sequence[ChunkRow], wanted: str | Non
 
 
 class ShownText(NamedTuple):
-    """The document of a hit, and the text that it shows."""
+    """The document of a hit, and the text that it shows; None where whole documents are compared alone."""
 
     key: DocumentKey
-    text: str
+    text: str | None
     chunk_id: str
 
 
 def _read_and_deduplicate(ranked: Sequence[RankedPassage], context: SearchContext) -> list[RankedPassage]:
-    """By what the hits will show: a passage's text, or a chunk's; and where they are documents, by the whole of these.
-    Blocks. Raises TransientStoreError."""
+    """By what the hits will show: a passage's text, or a chunk's; and where they are documents, by the whole of these
+    too. Blocks. Raises TransientStoreError."""
     request, question, text = context.request, context.question, context.snapshot.text
     semantic = request.duplicates == "semantic"
     wanted = list(dict.fromkeys(passage.passage_id for passage in ranked))
@@ -261,8 +265,8 @@ def deduplicate(
         if shown is None:
             kept.append(at)
             continue
-        text = " ".join(shown.text.split()).casefold()
-        original, similarity = seen.get(text, seen.get(shown.key)), 1.0
+        own = [] if shown.text is None else [" ".join(shown.text.split()).casefold()]
+        original, similarity = next((seen[each] for each in (shown.key, *own) if each in seen), None), 1.0
         vector = None if threshold is None else vectors.get(shown.chunk_id)
         if original is None and vector is not None and compared:
             cosines = matrix[: len(compared)] @ vector
@@ -282,7 +286,7 @@ def deduplicate(
         kept.append(at)
         others = copies_of(shown.key)
         copies[at] = len(others)
-        seen.update(dict.fromkeys((text, *others), at))
+        seen.update(dict.fromkeys((*own, *others), at))
         if vector is not None and len(compared) < MOST_COMPARED:
             if len(compared) == len(matrix):
                 more = np.zeros((max(64, len(matrix)), len(vector)), dtype=np.float32)

@@ -82,12 +82,15 @@ class PassageTexts(Columns):
         )
 
 
+_LOWER = bytes(range(256)).lower()
+
+
 def _digests_of_documents(keys: Sequence[DocumentKey], texts: Sequence[str]) -> NDArray[np.uint64]:
-    """(n_rows,) of the texts of all rows of a document, which are adjacent."""
+    """(n_rows,) of the texts of all rows of a document, which are adjacent, but for blanks and the case of ASCII."""
     digests = np.zeros(len(keys), dtype=np.uint64)
     for start, end in group_spans(keys).values():
-        digest = blake2b("\n".join(texts[start:end]).encode("utf-8", "surrogatepass"), digest_size=8).digest()
-        digests[start:end] = int.from_bytes(digest, "big")
+        text = "".join(texts[start:end]).encode().translate(_LOWER, b" \t\n\r\f\v")
+        digests[start:end] = int.from_bytes(blake2b(text, digest_size=8).digest(), "big")
     return digests
 
 
@@ -120,7 +123,7 @@ class PassageIndex:
         return {identifier: found[identifier] for identifier in wanted if identifier in found}
 
     def copies(self, key: DocumentKey, scope: Scope) -> frozenset[DocumentKey]:
-        """The other live documents of the scope whose whole text is that of a document."""
+        """The other live documents of the scope whose whole text is that of a document, but for blanks and case."""
         located = self.segments.find(key)
         if located is None:
             return frozenset()

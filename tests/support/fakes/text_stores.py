@@ -201,10 +201,11 @@ class InMemoryText:
     def leads(self, keys: Iterable[DocumentKey]) -> dict[DocumentKey, str]:
         return {key: self.pages[key].passage_ids()[0] for key in keys if key in self.pages}
 
+    knows_copies = True
+
     def copies(self, key: DocumentKey, scope: Scope) -> frozenset[DocumentKey]:
         self._enter("copies")
-        same = (page.key for page in self._pages(scope) if page.passages == self.pages[key].passages)
-        return frozenset(same) - {key}
+        return frozenset(page.key for page in self._pages(scope) if _same_text(page, self.pages[key])) - {key}
 
     def revisions(self, keys: Iterable[DocumentKey]) -> dict[DocumentKey, str]:
         return {key: self.pages[key].revision for key in keys if key in self.pages}
@@ -277,6 +278,11 @@ def world(pages: Sequence[Page]) -> tuple[Snapshot, InMemoryText, WordCounts]:
     text = InMemoryText({page.key: page for page in pages}, encoder)
     view = GraphView.from_contributions([page.contribution() for page in pages], 3)
     return Snapshot("g0001", text, view, "thalweg.documents.v1"), text, encoder
+
+
+def _same_text(page: Page, other: Page) -> bool:
+    one, two = ("".join(" ".join(map(" ".join, each.passages)).split()).lower() for each in (page, other))
+    return one == two
 
 
 def _words(text: str) -> list[str]:

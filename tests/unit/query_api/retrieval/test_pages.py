@@ -129,6 +129,21 @@ async def test_hundreds_of_copies_are_one_card(executor: Executor) -> None:
             assert [hit.copies for hit in answer.hits] == [299, 0][: min(k, 1 + len(pages) - len(copies))]
 
 
+@pytest.mark.parametrize(("knows_copies", "shown"), [(True, 3), (False, 1)])
+async def test_documents_that_share_a_passage_are_not_copies(
+    executor: Executor, knows_copies: bool, shown: int
+) -> None:
+    """Where texts are too many for memory, only the passages that are shown are compared."""
+    made = world(
+        [Page(f"adr{at}", "Lock", [["Accepted by the board."], [f"Lock {at} gets a gate."]]) for at in range(3)]
+    )
+    made[1].knows_copies = knows_copies
+    asked = {"q": "accepted by the board", "group": "document"}
+    hits = (await ask(made, executor, duplicates="exact", **asked)).hits
+    assert [hit.copies for hit in hits] == [0] * shown
+    assert len((await ask(made, executor, duplicates="semantic", **asked)).hits) == 1
+
+
 async def test_copies_outside_of_what_is_searched_do_not_count(executor: Executor) -> None:
     copies = [Page(f"c{at}", "Locks", LOCKS[0].passages, metadata={"year": 2000 + at % 3}) for at in range(9)]
     made = world([*copies, Page("other", "Locks", LOCKS[0].passages, collection="private")])

@@ -35,7 +35,7 @@ export const AROUND = choices<(typeof CONTEXTS)[number]>({
 
 export const REPEATED = choices<(typeof DUPLICATES)[number]>({
   keep: ["show all", "Hits that say the same all stay."],
-  exact: ["hide the same text", "Of hits with the same text, and of copies of a document, only the best stays, and lists the others."],
+  exact: ["hide the same text", "Of copies of a document, or of passages with the same text, only the best stays, and lists the others."],
   semantic: ["hide the same meaning", "Of hits that say the same, in other words too, only the best stays."],
 });
 
