@@ -191,6 +191,21 @@ class HitStatement(BaseModel):
     sentence: str | None = Field(description="The sentence that says so; null for what a header or a table states.")
 
 
+class HitPassage(BaseModel):
+    """A further passage of a hit's document, the next of it in the order; its fields are as those of the hit."""
+
+    chunk_id: str
+    passage_id: str
+    text: str = Field(description="The chunk that matched, in whole sentences.")
+    highlights: list[TextSpan] = Field(default_factory=list)
+    answer: TextSpan | None = None
+    start: int = Field(description="Where `text` begins in the text that was read from its document.")
+    end: int = Field(description="Where it ends, exclusive.")
+    section: list[str]
+    page: int | None = None
+    score: float = Field(description="By which it was ordered; never above the hit's own.")
+
+
 class Hit(BaseModel):
     rank: int
     chunk_id: str
@@ -254,6 +269,17 @@ class Hit(BaseModel):
     path: list[PathEdge] = Field(default_factory=list)
     community: HitCommunity | None = Field(
         None, description="Which community of entities it stands for; with `mode=global`."
+    )
+    passages: list[HitPassage] = Field(
+        default_factory=list,
+        description="With `group=document`: the next passages of its document among the first places of the order, two "
+        "at most, with at least half its score, and without those whose text is shown already.",
+    )
+    copies: int = Field(
+        0,
+        description="With `group=document` and `duplicates=exact` or `semantic`: how many other documents of those "
+        "searched have the same text as this one, but for blanks and case. They are folded into it. 0 also where texts "
+        "are too many for memory.",
     )
     duplicates: list[DuplicateHit] = Field(
         default_factory=list, description="Hits left out for it, as far down as this page goes."

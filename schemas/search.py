@@ -160,7 +160,9 @@ class SearchRequest(StrictNumbers):
         "merge what is found by rank. A question of one piece is searched as usual.",
     )
     group: Group = Field(
-        "passage", description="One hit for each parent passage, chunk, or document (its best passage)."
+        "passage",
+        description="One hit for each parent passage, chunk, or document (its best passage, and the next two of it in "
+        "`passages`). With `duplicates=exact`, `document` gives one card a document, as a page for people shows them.",
     )
     max_per_document: int | None = Field(None, ge=1, le=MAX_HITS, description="Hits of one document; any number.")
     diversity: Annotated[str, StringConstraints(min_length=1, max_length=MAX_FILTER_CHARACTERS)] | None = Field(
@@ -175,7 +177,8 @@ class SearchRequest(StrictNumbers):
     duplicates: Duplicates = Field(
         "keep",
         description="What becomes of hits that say what one before them says: `exact` leaves out those with the same "
-        "text, `semantic` also those whose best chunks are alike. The one that stays lists them in `duplicates`.",
+        "text, with `group=document` those whose documents have the same text from beginning to end; `semantic` also "
+        "those whose best chunks are alike. The one that stays lists them in `duplicates`.",
     )
     duplicate_threshold: float | None = Field(
         None,

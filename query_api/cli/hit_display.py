@@ -11,17 +11,24 @@ from rich.table import Table
 from query_api.cli.display import SNIPPET_CHARACTERS, JSONObject, snippet
 
 INDENT = 5
+MOST_OTHERS = 3  # documents named that say the same
 
 
 def show_hit(console: Console, hit: JSONObject) -> None:
-    """Title and section; address, how likely it is relevant, score by channel; the text. Then, where there is any: what
-    was asked of its fields, which parts of the question found it, what was left out for it, how the graph came to it.
+    """Title and section; address, how likely it is relevant, score by channel; the text. Then, where there is any: the
+    next passages of its document, what was asked of its fields, which parts of the question found it, what was left out
+    for it, how the graph came to it.
     """
-    section = " › ".join(heading for heading in hit["section"] if heading != hit["title"])
+    section = _section(hit, hit["title"])
     title = escape(hit["title"]) + (f" [dim]› {escape(section)}[/dim]" if section else "")
     print_line(console, f"[bold]{title}[/bold]", f"{hit['rank']:>3}  ")
     print_line(console, f"[dim]{escape(_about(hit))}[/dim]")
     print_line(console, marked_text(hit))
+    for passage in hit.get("passages", ()):
+        page = f"page {passage['page']}" if passage.get("page") else ""
+        place = ", ".join(filter(None, (_section(passage, hit["title"]), page)))
+        place = f"[dim]{escape(place)}:[/dim] " if place else ""
+        print_line(console, place + marked_text(passage), " " * INDENT + "+ ")
     for line in _found_by(hit):
         print_line(console, line)
     for step in hit["path"]:
@@ -46,6 +53,10 @@ def print_line(console: Console, markup: str, lead: str = " " * INDENT) -> None:
     console.print(line, soft_wrap=False, highlight=False)
 
 
+def _section(passage: JSONObject, title: str) -> str:
+    return " › ".join(heading for heading in passage["section"] if heading != title)
+
+
 def _about(hit: JSONObject) -> str:
     sure = "" if hit.get("confidence") is None else f"{hit['confidence']:.0%} sure   "
     sure = "unlikely   " if hit.get("unlikely") else sure
@@ -62,9 +73,19 @@ def _found_by(hit: JSONObject) -> Iterator[str]:
     if hit.get("parts"):
         found = ", ".join(f"“{part}” at {rank}" for part, rank in hit["parts"].items())
         yield f"[dim]for {escape(found)}[/dim]"
-    if hit.get("duplicates"):
-        others = ", ".join(f"{each['collection']}/{each['document_id']}" for each in hit["duplicates"])
-        yield f"[dim]also in {escape(others)}[/dim]"
+    if others := _others(hit):
+        yield f"[dim]{escape(others)}[/dim]"
+
+
+def _others(hit: JSONObject) -> str:
+    """How many copies its document has, and which documents say the same; empty for none."""
+    copies, told = hit.get("copies", 0), hit.get("duplicates", ())
+    named = ", ".join(f"{each['collection']}/{each['document_id']}" for each in told[:MOST_OTHERS])
+    more = max(copies, len(told)) - len(told[:MOST_OTHERS])
+    parts = ["1 copy" if copies == 1 else f"{copies:,} copies"] if copies else []
+    if named:
+        parts.append(f"also in {named}" + (f" and {more:,} more" if more else ""))
+    return "; ".join(parts)
 
 
 def explained_lines(hit: JSONObject) -> Iterator[str]:

@@ -45,7 +45,15 @@ def search(
             rich_help_panel=WHAT,
         ),
     ] = None,
-    group: Annotated[str, choice(get_args(Group), help="What one hit stands for.", rich_help_panel=WHAT)] = "passage",
+    group: Annotated[
+        str | None,
+        choice(
+            get_args(Group),
+            help="What one hit stands for; a document shows its best passages.",
+            show_default="document",
+            rich_help_panel=WHAT,
+        ),
+    ] = None,
     intent: Annotated[
         str | None,
         choice(get_args(Intent), help="What kind of question it is.", show_default="by rules", rich_help_panel=WHAT),
@@ -89,7 +97,7 @@ def search(
         choice(
             get_args(Duplicates),
             help="Leave out hits with the same text, or with texts that are alike.",
-            show_default="keep",
+            show_default="exact for documents",
             rich_help_panel=FILTERS,
         ),
     ] = None,
@@ -208,6 +216,7 @@ def search(
     data_dir: DataDir = None,
 ) -> None:
     """Search, and print hits as they stream in, with the path by which the graph found them."""
+    unit = group or ("document" if (max_per_document or 1) == 1 else "passage")
     asked: dict[str, Any] = {
         "q": query,
         "k": k,
@@ -215,7 +224,7 @@ def search(
         "cursor": cursor,
         "collection": collection,
         "mode": mode,
-        "group": group,
+        "group": unit,
         "intent": intent,
         "names": names,
         "decompose": decompose or None,
@@ -223,7 +232,7 @@ def search(
         "wait_seconds": wait_seconds,
         "filter": filters,
         "min_confidence": min_confidence,
-        "duplicates": duplicates,
+        "duplicates": duplicates or ("exact" if unit == "document" else None),
         "duplicate_threshold": duplicate_threshold,
         "max_per_document": max_per_document,
         "diversity": diversity,

@@ -17,6 +17,7 @@ from schemas.ids import digest
 from schemas.search import SearchRequest
 
 HIT_BYTES = 5_500  # what a hit takes beside its JSON's length: 2.7 kB of JSON are 8.2 kB of objects
+PASSAGE_BYTES = 3_400  # likewise each further passage of its document
 PAGE_PARAMETERS = frozenset({"k", "offset", "cursor", "after", "wait_seconds", "cache"})
 
 
@@ -130,7 +131,8 @@ class ResultCache:
 
 
 def _memory_bytes(frame: SearchFrame) -> int:
-    return len(frame.model_dump_json(by_alias=True)) + (HIT_BYTES if isinstance(frame, Hit) else 0)
+    objects = HIT_BYTES + PASSAGE_BYTES * len(frame.passages) if isinstance(frame, Hit) else 0
+    return len(frame.model_dump_json(by_alias=True)) + objects
 
 
 async def replay_answer(frames: Sequence[SearchFrame], retrieval_id: str) -> AsyncGenerator[SearchFrame, None]:

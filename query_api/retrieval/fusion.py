@@ -1,7 +1,7 @@
 """Channels fused into one order. Pure: from candidate lists and scores to ranked passages."""
 
 from collections import Counter
-from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
 from typing import NamedTuple, TypeVar
@@ -69,6 +69,16 @@ def apply_limits(
     return kept
 
 
+def further_of_documents(order: Sequence[T], key_of: Callable[[T], DocumentKey]) -> dict[DocumentKey, tuple[T, ...]]:
+    """What comes after the first of each document in the order, at most two of each."""
+    by_document: dict[DocumentKey, list[T]] = {}
+    for unit in order:
+        by_document.setdefault(key_of(unit), []).append(unit)
+    return {key: tuple(units[1 : 1 + MOST_FURTHER]) for key, units in by_document.items()}
+
+
+MOST_FURTHER = 2  # passages beside a document's best one
+FURTHER_SHARE = 0.5  # of the score of that one which they have at least
 DEPTH = 64  # candidates a text channel gives at first
 UNCOMPARED = 0.125  # about what the word score makes of BM25, where that could not be computed
 DEEPER = 4  # how many times more for a deeper page
@@ -91,7 +101,8 @@ class RankedPassage(NamedTuple):
     """A passage in the order of hits, with its score and rank in each channel.
 
     `chunk_id` is the best chunk of the passage where a channel searched chunks, or the chunk that is ranked by itself.
-    Confidence and duplicates are added once the order is made.
+    Confidence, duplicates and copies are added once the order is made. `further` are the next passages of its document,
+    where hits are documents; they have no confidence of their own.
     """
 
     passage_id: str
@@ -102,6 +113,12 @@ class RankedPassage(NamedTuple):
     key: DocumentKey
     confidence: float | None = None
     duplicates: tuple[DuplicateHit, ...] = ()
+    copies: int = 0
+    further: "tuple[RankedPassage, ...]" = ()
+
+    def with_further(self, others: "Iterable[RankedPassage]") -> "RankedPassage":
+        """This with those of the others as further passages that are not far below it."""
+        return self._replace(further=tuple(each for each in others if each.score >= FURTHER_SHARE * self.score))
 
 
 class _Unit(NamedTuple):
@@ -151,7 +168,7 @@ def rank_passages(
 
     Mode `graph_rerank` orders what the vector channel found by cosine + gate x graph score. `document_of` is for a
     passage that only the graph found; `limits` leave out hits that have too much in common. More candidates of the same
-    lists give a longer order that begins with the shorter one.
+    lists give a longer order that begins with the shorter one; so `further` passages are of the first block alone.
     """
     units = {
         "vector": _units(found.vector, group),
@@ -187,6 +204,7 @@ def rank_passages(
         return document_of(unit) if candidate is None else candidate.key
 
     order = stable_paged_order(blocks, ties)
+    further = further_of_documents(order[: len(blocks[0])], key_of) if group == "document" else {}
     if limits:
         kept = set(apply_limits(limits, order, key_of, max(first, len(blocks[0]))))
         order = [unit for unit in order if unit in kept]
@@ -194,19 +212,22 @@ def rank_passages(
         pool = sum(unit in blocks[0] for unit in order[:COVERAGE_POOL])
         order = _ordered_by_coverage(order, pool, final, found)
     rankings = {name: dict(zip(ranked(scores[name]), count(1))) for name in channels}
+
+    def passage_of(unit: str, highest: float) -> RankedPassage:
+        candidate = candidates.get(unit)
+        return RankedPassage(
+            passage_id=unit if candidate is None else candidate.passage_id,
+            chunk_id=None if candidate is None else candidate.chunk_id,
+            score=min(final[unit], highest),
+            scores={name: scores[name][unit] for name in channels if unit in rankings[name]},
+            ranks={name: rankings[name][unit] for name in channels if unit in rankings[name]},
+            key=key_of(unit),
+        )
+
     passages: list[RankedPassage] = []
     for unit in order[:first]:
-        candidate = candidates.get(unit)
-        passages.append(
-            RankedPassage(
-                passage_id=unit if candidate is None else candidate.passage_id,
-                chunk_id=None if candidate is None else candidate.chunk_id,
-                score=min(final[unit], passages[-1].score) if passages else final[unit],
-                scores={name: scores[name][unit] for name in channels if unit in rankings[name]},
-                ranks={name: rankings[name][unit] for name in channels if unit in rankings[name]},
-                key=key_of(unit),
-            )
-        )
+        passage = passage_of(unit, passages[-1].score if passages else final[unit])
+        passages.append(passage.with_further(passage_of(each, passage.score) for each in further.get(passage.key, ())))
     return passages
 
 

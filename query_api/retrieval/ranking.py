@@ -3,7 +3,7 @@
 Every step depends on a passage and on those before it only, so pages agree.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import count
 from typing import NamedTuple
@@ -13,8 +13,6 @@ from numpy.typing import NDArray
 
 from indexer.read.rows import ChunkRow
 from indexer.text_analysis import query_terms
-from query_api.index.snapshot import PassageReader
-from query_api.index.text.snapshot import TextSnapshot
 from query_api.query.analysis import Question
 from query_api.query.dates import to_milliseconds
 from query_api.retrieval.comparison import ScoredCandidates
@@ -176,7 +174,13 @@ def prefer_newest(ranked: Sequence[RankedPassage], context: SearchContext) -> li
 
 def _boosted(ranked: Sequence[RankedPassage], factors: Sequence[float]) -> list[RankedPassage]:
     """The first passages, as many as there are factors, by score x factor; the others behind them as they were."""
-    pool = [each._replace(score=each.score * factor) for each, factor in zip(ranked, factors, strict=False)]
+    pool = [
+        each._replace(
+            score=each.score * factor,
+            further=tuple(beside._replace(score=beside.score * factor) for beside in each.further),
+        )
+        for each, factor in zip(ranked, factors, strict=False)
+    ]
     return [*sorted(pool, key=lambda passage: -passage.score), *ranked[len(pool) :]]
 
 
@@ -184,10 +188,13 @@ async def without_duplicates(
     context: SearchContext, order: list[RankedPassage], diagnostics: Diagnostics
 ) -> list[RankedPassage]:
     """The order without the duplicates that the request leaves out. Raises SearchFailed."""
-    request, text, passages = context.request, context.snapshot.text, context.passages
+    request, text = context.request, context.snapshot.text
     if request.duplicates == "keep":
         return order
-    step = context.run(lambda: _read_and_deduplicate(order, request, context.question, text, passages))
+    if request.duplicates == "exact" and request.group == "document" and text.knows_copies:
+        whole = {at: ShownText(passage.key, None, "") for at, passage in enumerate(order)}
+        return deduplicate(order, whole, {}, None, lambda key: text.copies(key, context.scope))
+    step = context.run(lambda: _read_and_deduplicate(order, context))
     return await read_texts(context, TEXTS_OF_HITS, step, diagnostics)
 
 
@@ -200,24 +207,20 @@ def best_child(question: Question, chunks: Sequence[ChunkRow], wanted: str | Non
 
 
 class ShownText(NamedTuple):
-    """The document of a hit, and the text that it shows."""
+    """The document of a hit, and the text that it shows; None where whole documents are compared alone."""
 
     key: DocumentKey
-    text: str
+    text: str | None
     chunk_id: str
 
 
-def _read_and_deduplicate(
-    ranked: Sequence[RankedPassage],
-    request: SearchRequest,
-    question: Question,
-    text: TextSnapshot,
-    passages: PassageReader,
-) -> list[RankedPassage]:
-    """By what the hits will show: a passage's text, or a chunk's. Blocks. Raises TransientStoreError."""
+def _read_and_deduplicate(ranked: Sequence[RankedPassage], context: SearchContext) -> list[RankedPassage]:
+    """By what the hits will show: a passage's text, or a chunk's; and where they are documents, by the whole of these
+    too. Blocks. Raises TransientStoreError."""
+    request, question, text = context.request, context.question, context.snapshot.text
     semantic = request.duplicates == "semantic"
     wanted = list(dict.fromkeys(passage.passage_id for passage in ranked))
-    rows = passages.read(wanted)
+    rows = context.passages.read(wanted)
     chunks = text.chunks_of_passages(wanted) if semantic or request.group == "chunk" else {}
     texts: dict[int, ShownText] = {}
     for at, passage in enumerate(ranked):
@@ -229,7 +232,11 @@ def _read_and_deduplicate(
         texts[at] = ShownText(row.key, shown, "" if child is None else child.id)
     vectors = text.vectors(list(dict.fromkeys(each.chunk_id for each in texts.values()))) if semantic else {}
     threshold = (request.duplicate_threshold or DUPLICATE_THRESHOLD) if semantic else None
-    return deduplicate(ranked, texts, vectors, threshold)
+
+    def copies_of(key: DocumentKey) -> Collection[DocumentKey]:
+        return text.copies(key, context.scope) if request.group == "document" else ()
+
+    return deduplicate(ranked, texts, vectors, threshold, copies_of)
 
 
 def deduplicate(
@@ -237,16 +244,20 @@ def deduplicate(
     texts: Mapping[int, ShownText],
     vectors: Mapping[str, NDArray[np.float32]],
     threshold: float | None,
+    copies_of: Callable[[DocumentKey], Collection[DocumentKey]] = lambda _: (),
 ) -> list[RankedPassage]:
-    """The passages whose text is new; each with the duplicates that were left out for it.
+    """The passages whose text is new; each with the duplicates that were left out for it, and how many copies its
+    document has.
 
     `texts` is {index in `ranked`: text}; a passage without one stays. Texts are the same if they differ by blanks and
     case only. With a `threshold`, chunks of that cosine and above are duplicates too; `vectors`, {chunk id:
-    (dimension,) float32, L2-normalised}, may lack some.
+    (dimension,) float32, L2-normalised}, may lack some. `copies_of` gives the other documents whose whole text is that
+    of one: they are duplicates by whichever passage they were found.
     """
     kept: list[int] = []
     left_out: dict[int, list[DuplicateHit]] = {}
-    seen: dict[str, int] = {}
+    seen: dict[str | DocumentKey, int] = {}
+    copies: dict[int, int] = {}
     compared: list[int] = []
     matrix = np.zeros((0, 0), dtype=np.float32)
     for at, passage in enumerate(ranked):
@@ -254,8 +265,8 @@ def deduplicate(
         if shown is None:
             kept.append(at)
             continue
-        text = " ".join(shown.text.split()).casefold()
-        original, similarity = seen.get(text), 1.0
+        own = [] if shown.text is None else [" ".join(shown.text.split()).casefold()]
+        original, similarity = next((seen[each] for each in (shown.key, *own) if each in seen), None), 1.0
         vector = None if threshold is None else vectors.get(shown.chunk_id)
         if original is None and vector is not None and compared:
             cosines = matrix[: len(compared)] @ vector
@@ -273,11 +284,13 @@ def deduplicate(
             )
             continue
         kept.append(at)
-        seen[text] = at
+        others = copies_of(shown.key)
+        copies[at] = len(others)
+        seen.update(dict.fromkeys((*own, *others), at))
         if vector is not None and len(compared) < MOST_COMPARED:
             if len(compared) == len(matrix):
                 more = np.zeros((max(64, len(matrix)), len(vector)), dtype=np.float32)
                 matrix = more if not compared else np.concatenate([matrix, more])
             matrix[len(compared)] = vector
             compared.append(at)
-    return [ranked[at]._replace(duplicates=tuple(left_out.get(at, ()))) for at in kept]
+    return [ranked[at]._replace(duplicates=tuple(left_out.get(at, ())), copies=copies.get(at, 0)) for at in kept]

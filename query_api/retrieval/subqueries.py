@@ -10,7 +10,7 @@ from contextlib import aclosing
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from query_api.retrieval.fusion import DEEPER, DEPTH, RankedPassage, apply_limits
+from query_api.retrieval.fusion import DEEPER, DEPTH, RankedPassage, apply_limits, further_of_documents
 from query_api.retrieval.ranking import QuestionResults, Ranking, rank, without_duplicates
 from query_api.retrieval.scoring import reciprocal_rank_fusion, stable_paged_order
 from query_api.retrieval.search_context import Diagnostics, SearchContext, gather_or_cancel
@@ -136,7 +136,12 @@ async def rank_merged(context: SearchContext, results: Sequence[QuestionResults]
         rankings = await gather_or_cancel(rank(each, depth) for each in results)
         results = [ranking.results for ranking in rankings]
         merged = merge([ranking.passages[:depth] for ranking in rankings])
-        kept = apply_limits(context.limits, [one.passage for one in merged], lambda passage: passage.key)
+        order = [one.passage for one in merged]
+        kept = apply_limits(context.limits, order, lambda passage: passage.key)
+        if context.request.group == "document":
+            found = {passage.passage_id for ranking in rankings for passage in ranking.passages[:DEPTH]}
+            further = further_of_documents(order[: len(found)], lambda passage: passage.key)
+            kept = [passage.with_further(further.get(passage.key, ())) for passage in kept]
         distinct = await without_duplicates(context, kept, Diagnostics())
         if len(distinct) >= needed or all(len(ranking.passages) < depth for ranking in rankings):
             return MergedRanking(distinct, rankings, {one.passage.passage_id: one for one in merged})

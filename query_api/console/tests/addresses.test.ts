@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { withQuery } from "../src/lib/query.ts";
-import { consistent, readSearch, writeSearch, type Search } from "../src/views/search/parameters.ts";
+import { asSent, consistent, readSearch, writeSearch, type Search } from "../src/views/search/parameters.ts";
 
 const through = (search: Search): Search =>
   readSearch(new URLSearchParams(withQuery("", writeSearch(search)).slice(1)));
@@ -35,6 +35,18 @@ test("options that do not go together are left out", () => {
     context: "window",
     context_chunks: 3,
   });
+});
+
+test("an address without a group asks for documents, without their copies", () => {
+  assert.deepEqual(asSent({ q: "x" }), { q: "x", group: "document", duplicates: "exact" });
+  assert.deepEqual(asSent({ q: "x", duplicates: "keep" }), { q: "x", group: "document", duplicates: "keep" });
+  assert.deepEqual(asSent({ q: "x", group: "passage" }), { q: "x", group: "passage", duplicates: "keep" });
+});
+
+test("several hits of one document are passages", () => {
+  const several = { q: "x", max_per_document: 3 };
+  assert.deepEqual(asSent(several), { ...several, group: "passage", duplicates: "keep" });
+  assert.deepEqual(consistent({ ...several, group: "document" }), { q: "x", group: "document" });
 });
 
 test("what is empty is no parameter, and lists are repeated", () => {

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { characters, pieces, shown, slice } from "../src/lib/text.ts";
+import { characters, excerptStart, pieces, shown, slice } from "../src/lib/text.ts";
 
 const marked = (text: string, ...spans: [number, number][]) =>
   pieces(text, spans.map(([start, end]) => ({ start, end })))
@@ -36,6 +36,12 @@ test("cuts count characters too", () => {
   assert.equal(slice("🛶🛶river", 1, 3), "🛶r");
   assert.equal(slice("river", 9), "");
   assert.equal(characters("🛶🛶river"), 7);
+});
+
+test("an excerpt begins at an answer that is far down", () => {
+  assert.equal(excerptStart(null), 0);
+  assert.equal(excerptStart({ start: 80, end: 99 }), 0);
+  assert.equal(excerptStart({ start: 81, end: 99 }), 81);
 });
 
 test("any value of metadata is a line", () => {

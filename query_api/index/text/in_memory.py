@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cached_property
+from hashlib import blake2b
 
 import numpy as np
 import pyarrow as pa
@@ -20,7 +21,7 @@ from indexer.schema import CHUNKS, PASSAGES, DocumentRow, StoredPosition
 from query_api.index.strings import StringLists, Strings, one_array
 from query_api.index.text.filters import RECORD_COLUMNS, DocumentColumns, DocumentIndex
 from query_api.index.text.inverted import InvertedIndex, Postings
-from query_api.index.text.segments import Columns, Segment, Segments
+from query_api.index.text.segments import Columns, Scope, Segment, Segments, group_spans
 from query_api.index.text.vectors import ChunkBounds, ChunkVectors, VectorIndex
 from schemas.ids import DocumentKey
 from schemas.settings import MIB
@@ -33,10 +34,13 @@ class PassageTexts(Columns):
     """The columns of passages beside their ids and terms."""
 
     table: pa.Table  # TEXT_COLUMNS, one block each
+    documents: NDArray[np.uint64]  # (n_rows,) a digest of the whole text of the document that the row is of
 
     @classmethod
-    def from_table(cls, rows: pa.Table) -> "PassageTexts":
-        return cls(rows.select(TEXT_COLUMNS).combine_chunks())
+    def from_table(cls, rows: pa.Table, keys: Sequence[DocumentKey]) -> "PassageTexts":
+        """`keys` has the document of each row."""
+        table = rows.select(TEXT_COLUMNS).combine_chunks()
+        return cls(table, _digests_of_documents(keys, table["text"].to_pylist()))
 
     def read(self, rows: NDArray[np.intp]) -> Iterator[tuple[int, list[str], int, int, str, str]]:
         """TEXT_COLUMNS of these rows."""
@@ -56,11 +60,38 @@ class PassageTexts(Columns):
     def _strings(self) -> list[Strings]:
         return [Strings(one_array(self.table[name])) for name in ("title", "text")]
 
+    def rows_of_text(self, digest: np.uint64) -> NDArray[np.intp]:
+        """The rows of the documents with this text."""
+        order, digests = self._by_digest
+        return order[digests.searchsorted(digest, "left") : digests.searchsorted(digest, "right")]
+
+    @cached_property
+    def _by_digest(self) -> tuple[NDArray[np.intp], NDArray[np.uint64]]:
+        order = np.argsort(self.documents, kind="stable")
+        return order, self.documents[order]
+
     def filter(self, rows: NDArray[np.bool_]) -> "PassageTexts":
-        return self if rows.all() else PassageTexts(self.table.filter(pa.array(rows)).combine_chunks())
+        if rows.all():
+            return self
+        return PassageTexts(self.table.filter(pa.array(rows)).combine_chunks(), self.documents[rows])
 
     def concat(self, other: "PassageTexts") -> "PassageTexts":
-        return PassageTexts(pa.concat_tables([self.table, other.table]).combine_chunks())
+        return PassageTexts(
+            pa.concat_tables([self.table, other.table]).combine_chunks(),
+            np.concatenate([self.documents, other.documents]),
+        )
+
+
+_LOWER = bytes(range(256)).lower()
+
+
+def _digests_of_documents(keys: Sequence[DocumentKey], texts: Sequence[str]) -> NDArray[np.uint64]:
+    """(n_rows,) of the texts of all rows of a document, which are adjacent, but for blanks and the case of ASCII."""
+    digests = np.zeros(len(keys), dtype=np.uint64)
+    for start, end in group_spans(keys).values():
+        text = "".join(texts[start:end]).encode().translate(_LOWER, b" \t\n\r\f\v")
+        digests[start:end] = int.from_bytes(blake2b(text, digest_size=8).digest(), "big")
+    return digests
 
 
 class PassageIndex:
@@ -90,6 +121,18 @@ class PassageIndex:
             for identifier, key, text in zip(*columns, strict=True):
                 found[identifier] = PassageRow(identifier, key, revisions[key], *text)
         return {identifier: found[identifier] for identifier in wanted if identifier in found}
+
+    def copies(self, key: DocumentKey, scope: Scope) -> frozenset[DocumentKey]:
+        """The other live documents of the scope whose whole text is that of a document, but for blanks and case."""
+        located = self.segments.find(key)
+        if located is None:
+            return frozenset()
+        digest = located[0].columns.documents[located[1]]
+        found: set[DocumentKey] = set()
+        for segment in self.segments:
+            rows = segment.columns.rows_of_text(digest)
+            found.update(segment.keys.documents[rows[segment.live[rows]]].tolist())
+        return frozenset(each for each in found if each != key and scope.allows(each))
 
 
 def chunks_of(passage: PassageRow, chunks: Sequence[ChunkBounds]) -> list[ChunkRow]:
@@ -227,7 +270,8 @@ class InMemoryIndex:
             segment = _postings_segment(rows)
             postings = postings.with_segment(segment)
             if texts is not None:
-                texts = texts.with_segment(Segment(segment.keys, PassageTexts.from_table(rows), segment.live))
+                owners = segment.keys.documents.tolist()
+                texts = texts.with_segment(Segment(segment.keys, PassageTexts.from_table(rows, owners), segment.live))
         index = None if texts is None else PassageIndex(texts)
         fits = index is not None and index.nbytes <= self.max_text_bytes
         return InvertedIndex(postings).with_warm_caches_of(self.postings), index if fits else None

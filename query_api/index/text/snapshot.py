@@ -169,6 +169,16 @@ class TextSnapshot:
         """The first passage of each document that has any; in memory."""
         return self.index.postings.first_rows(keys)
 
+    @property
+    def knows_copies(self) -> bool:
+        """Whether texts are in memory, where they are compared."""
+        return self.index.texts is not None
+
+    def copies(self, key: DocumentKey, scope: Scope) -> frozenset[DocumentKey]:
+        """The other documents of the scope with the same text as one, all of it, but for blanks and the case of ASCII
+        letters; none where that is not known."""
+        return frozenset() if self.index.texts is None else self.index.texts.copies(key, scope)
+
     def revisions(self, keys: Iterable[DocumentKey]) -> dict[DocumentKey, str]:
         """The current revisions of the documents that are live; in memory."""
         found = {key: self.index.revision(key) for key in keys}

@@ -17,7 +17,7 @@ from query_api.retrieval.results.mentioned import with_mentioned
 from query_api.retrieval.results.paths import PathBuilder
 from query_api.retrieval.search_context import TEXTS_OF_HITS, gather_or_cancel, read_texts
 from query_api.retrieval.subqueries import MergedRanking
-from schemas.hits import Hit, HitSource, TextSpan, is_unlikely, likelihood_of
+from schemas.hits import Hit, HitPassage, HitSource, TextSpan, is_unlikely, likelihood_of
 from schemas.ids import DocumentKey
 from schemas.search import CONTEXT_CHUNKS, SearchRequest
 
@@ -53,8 +53,9 @@ async def _hits(results: QuestionResults, page: Sequence[RankedPassage], ranks: 
     context, graph = results.context, results.graph
     snapshot, question = context.snapshot, context.question
     paths = PathBuilder(question, snapshot.graph, graph) if graph.seed_set is not None else None
-    wanted = list(dict.fromkeys(passage.passage_id for passage in page))
-    evidence = paths.evidence_passages(wanted) if paths else set()
+    own = dict.fromkeys(passage.passage_id for passage in page)
+    evidence = paths.evidence_passages(list(own)) if paths else set()
+    wanted = [*own, *(beside.passage_id for passage in page for beside in passage.further)]
     texts = await read_texts(context, TEXTS_OF_HITS, _page_texts(results, wanted, evidence), results.diagnostics)
     assembled = assemble_hits(page, ranks, texts, question, results.idf, paths, snapshot.documents_topic)
     matches, communities = results.text.structured.matches, results.text.communities.communities
@@ -119,7 +120,7 @@ def assemble_hits(
         if passage is None or not chunks or document is None:
             continue
         child = best_child(question, chunks, ranked.chunk_id)
-        snippet = snippet_of(passage.text, child.start - passage.start, child.end - passage.start, idf)
+        snippet = snippet_in(passage, child, idf)
         yield Hit(
             rank=rank,
             chunk_id=child.id,
@@ -127,7 +128,7 @@ def assemble_hits(
             document_id=document.key.document_id,
             collection=document.key.collection,
             title=document.title,
-            text=passage.text[snippet.start : snippet.end],
+            text=snippet.of(passage),
             parent_text=passage.text,
             highlights=snippet.highlights,
             answer=snippet.answer,
@@ -143,6 +144,8 @@ def assemble_hits(
             likelihood=likelihood_of(ranked.confidence),
             unlikely=is_unlikely(ranked.confidence),
             channels=list(ranked.ranks),
+            passages=list(_further_passages(ranked, texts, question, idf, {snippet.of(passage)})),
+            copies=ranked.copies,
             duplicates=list(ranked.duplicates),
             source=HitSource(
                 topic=topic, partition=document.partition, offset=document.offset, version=document.version
@@ -150,6 +153,33 @@ def assemble_hits(
             page=document.page_at(passage.start + snippet.matched_at),
             metadata=document.own_metadata,
             path=[] if paths is None else paths.path(ranked.passage_id, chunk_texts.get, child.id),
+        )
+
+
+def _further_passages(
+    ranked: RankedPassage, texts: PageTexts, question: Question, idf: Mapping[int, float], shown: set[str]
+) -> Iterator[HitPassage]:
+    """The further passages of a hit's document that the text stores hold, without those whose text is `shown`."""
+    for beside in ranked.further:
+        passage, chunks = texts.passages.get(beside.passage_id), texts.chunks.get(beside.passage_id)
+        if passage is None or not chunks:
+            continue
+        child = best_child(question, chunks, beside.chunk_id)
+        snippet = snippet_in(passage, child, idf)
+        if (text := snippet.of(passage)) in shown:
+            continue
+        shown.add(text)
+        yield HitPassage(
+            chunk_id=child.id,
+            passage_id=passage.id,
+            text=text,
+            highlights=snippet.highlights,
+            answer=snippet.answer,
+            start=passage.start + snippet.start,
+            end=passage.start + snippet.end,
+            section=list(passage.section),
+            page=texts.documents[passage.key].page_at(passage.start + snippet.matched_at),
+            score=beside.score,
         )
 
 
@@ -165,6 +195,13 @@ class Snippet(NamedTuple):
     def matched_at(self) -> int:
         """Where in the passage the match begins: the answer, else the snippet."""
         return self.start + (self.answer.start if self.answer else 0)
+
+    def of(self, passage: PassageRow) -> str:
+        return passage.text[self.start : self.end]
+
+
+def snippet_in(passage: PassageRow, chunk: ChunkRow, idf: Mapping[int, float]) -> Snippet:
+    return snippet_of(passage.text, chunk.start - passage.start, chunk.end - passage.start, idf)
 
 
 def snippet_of(passage: str, start: int, end: int, idf: Mapping[int, float]) -> Snippet:

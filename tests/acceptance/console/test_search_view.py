@@ -90,6 +90,29 @@ def test_a_hit_opens_its_document_at_the_passage(open_page: OpenPage, console: I
     expect(wanted).to_be_in_viewport()
 
 
+def test_a_document_is_one_card_with_its_passages_and_copies(open_page: OpenPage, console: Installation) -> None:
+    parts = [f"## Weir {n}\n\n" + f"The weir number {n} holds the river back. " * 40 for n in range(1, 5)]
+    content = "# Weirs\n\n" + "\n\n".join(parts)
+    load(console, [{"id": f"weirs{n}.md", "content": content} for n in range(3)], "weirs")
+    page = open_page("search?q=weir+holds+the+river+back&collection=weirs", viewport=SMALL)
+    assert hits(page) == ["Weirs"]
+    card = page.locator("article")
+    further = card.get_by_role("list", name="More of this document").get_by_role("listitem")
+    expect(further).to_have_count(2)
+    assert "weir" in further.first.locator("mark").all_inner_texts()
+    card.get_by_role("button", name="2 copies").click()
+    expect(card.get_by_role("link", name="weirs/weirs")).to_have_count(2)
+    assert overflow(page) <= 0
+    wanted = further.first.get_by_role("link")
+    place = wanted.inner_text()
+    wanted.focus()
+    page.keyboard.press("Enter")
+    expect(page.locator("section.wanted")).to_contain_text(f"weir number {place.removeprefix('Weir ')}")
+    by_passage = open_page("search?q=weir+holds+the+river+back&collection=weirs&group=passage")
+    assert hits(by_passage) == ["Weirs"] * 10
+    expect(by_passage.get_by_role("list", name="More of this document")).to_have_count(0)
+
+
 @pytest.mark.parametrize("way", ["g", "link"])
 def test_back_shows_the_same_hits_with_the_same_one_chosen(open_page: OpenPage, way: str) -> None:
     page = open_page("search?q=river&collection=rivers", viewport=SMALL)

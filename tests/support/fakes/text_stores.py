@@ -206,6 +206,12 @@ class InMemoryText:
     def leads(self, keys: Iterable[DocumentKey]) -> dict[DocumentKey, str]:
         return {key: self.pages[key].passage_ids()[0] for key in keys if key in self.pages}
 
+    knows_copies = True
+
+    def copies(self, key: DocumentKey, scope: Scope) -> frozenset[DocumentKey]:
+        self._enter("copies")
+        return frozenset(page.key for page in self._pages(scope) if _same_text(page, self.pages[key])) - {key}
+
     def revisions(self, keys: Iterable[DocumentKey]) -> dict[DocumentKey, str]:
         return {key: self.pages[key].revision for key in keys if key in self.pages}
 
@@ -219,14 +225,8 @@ class InMemoryText:
     def passages(self, ids: Iterable[str]) -> dict[str, PassageRow]:
         self._enter("passages")
         wanted = set(ids)
-        return {
-            identifier: PassageRow(
-                identifier, page.key, page.revision, at, [], 0, len(text := " ".join(texts)), page.title, text
-            )
-            for page in self.pages.values()
-            for at, (identifier, texts) in enumerate(zip(page.passage_ids(), page.passages, strict=True))
-            if identifier in wanted
-        }
+        rows = (row for page in self.pages.values() for row in _passage_rows(page))
+        return {row.id: row for row in rows if row.id in wanted}
 
     def chunks_of_passages(self, passage_ids: Iterable[str]) -> dict[str, list[ChunkRow]]:
         self._enter("chunks_of_passages")
@@ -285,6 +285,11 @@ def world(pages: Sequence[Page]) -> tuple[Snapshot, InMemoryText, WordCounts]:
     return Snapshot("g0001", text, view, "thalweg.documents.v1"), text, encoder
 
 
+def _same_text(page: Page, other: Page) -> bool:
+    one, two = ("".join(" ".join(map(" ".join, each.passages)).split()).lower() for each in (page, other))
+    return one == two
+
+
 def _words(text: str) -> list[str]:
     return re.findall(r"\w+", text.lower())
 
@@ -293,6 +298,16 @@ def _terms(page: Page) -> list[tuple[str, set[int]]]:
     """The terms of each passage, with its id."""
     texts = zip(page.passage_ids(), page.passages, strict=True)
     return [(identifier, set(terms_of(f"{page.title} {' '.join(held)}"))) for identifier, held in texts]
+
+
+def _passage_rows(page: Page) -> list[PassageRow]:
+    """The passages of a page, each with the text of its chunks."""
+    rows: list[PassageRow] = []
+    for ordinal, (identifier, texts) in enumerate(zip(page.passage_ids(), page.passages, strict=True)):
+        start, text = rows[-1].end + 1 if rows else 0, " ".join(texts)
+        end = start + len(text)
+        rows.append(PassageRow(identifier, page.key, page.revision, ordinal, [], start, end, page.title, text))
+    return rows
 
 
 def _chunk_rows(page: Page) -> list[ChunkRow]:

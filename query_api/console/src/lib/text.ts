@@ -57,6 +57,11 @@ export function pieces(text: string, marks: readonly Span[], answer: Span | null
   return cut;
 }
 
+const CUT_BEFORE = 80; // characters, of an excerpt
+
+/** Where a short showing of a text begins, in Unicode characters: at its answer, where that is not near the beginning. */
+export const excerptStart = (answer: Span | null): number => (answer && answer.start > CUT_BEFORE ? answer.start : 0);
+
 /** A value of metadata in a line. */
 export function shown(value: unknown): string {
   if (Array.isArray(value)) return value.map(shown).join(", ");

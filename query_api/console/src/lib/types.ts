@@ -25,6 +25,17 @@ export interface Source {
   version: number | null;
 }
 
+/** A further passage of a hit's document. */
+export interface HitPassage {
+  passage_id: string;
+  text: string;
+  highlights: Span[];
+  answer: Span | null;
+  start: number;
+  section: string[];
+  page: number | null;
+}
+
 export interface Hit {
   rank: number;
   chunk_id: string;
@@ -52,7 +63,10 @@ export interface Hit {
   matches: string[];
   path: PathStep[];
   community: { title: string; relevance: number } | null;
-  duplicates: { document_id: string; collection: string; similarity: number }[];
+  passages: HitPassage[];
+  /** How many other documents have the very text of this one. */
+  copies: number;
+  duplicates: { document_id: string; collection: string; passage_id: string; similarity: number }[];
   context_text: string | null;
   source: Source;
   metadata: Record<string, unknown>;

@@ -80,8 +80,53 @@ def test_search_prints_hits_as_they_come(monkeypatch: pytest.MonkeyPatch) -> Non
     assert "Note 1" in result.output
     assert "river ─mentions→ Note 1" in result.output
     assert stub.asked == {
-        "q": "the river", "k": 3, "group": "passage", "after": "0:7", "wait_seconds": 10.0
+        "q": "the river", "k": 3, "group": "document", "duplicates": "exact", "after": "0:7", "wait_seconds": 10.0
     }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("options", "group", "duplicates"),
+    [
+        ([], "document", "exact"),
+        (["--duplicates", "keep"], "document", "keep"),
+        (["--group", "passage"], "passage", None),
+        (["--max-per-document", "3"], "passage", None),
+        (["--max-per-document", "1"], "document", "exact"),
+        (["--max-per-document", "3", "--duplicates", "exact"], "passage", "exact"),
+    ],
+    ids=str,
+)
+def test_search_asks_for_one_hit_a_document_unless_told(
+    monkeypatch: pytest.MonkeyPatch, options: list[str], group: str, duplicates: str | None
+) -> None:
+    result, _ = run(monkeypatch, "river", *options, "--json")
+    asked = json.loads(result.stdout)["params"]
+    assert (asked["group"], asked.get("duplicates")) == (group, duplicates)
+    SearchRequest.model_validate(asked)
+
+
+def test_search_prints_further_passages_and_copies_under_a_hit(monkeypatch: pytest.MonkeyPatch) -> None:
+    passages = [
+        {"section": ["Note 1", "Locks"], "page": 4, "text": "A lock lifts a barge.", "highlights": [], "answer": None},
+        {"section": ["Note 1"], "page": None, "text": "A weir.", "highlights": [], "answer": None},
+    ]
+    others = [{"collection": "wiki", "document_id": f"copy{at}"} for at in range(5)]
+    hits = [
+        HIT | {"passages": passages, "copies": 299, "duplicates": others},
+        HIT | {"copies": 1, "duplicates": others[:1]},
+        HIT | {"copies": 0, "duplicates": others[:1]},
+    ]
+    events = [
+        ServerSentEvent("meta", META),
+        *(ServerSentEvent("hit", hit) for hit in hits),
+        ServerSentEvent("done", DONE),
+    ]
+    lines = [line.strip() for line in run(monkeypatch, "river", events=events)[0].output.splitlines()]
+    assert "+ Locks, page 4: A lock lifts a barge." in lines
+    assert "+ A weir." in lines
+    assert "299 copies; also in wiki/copy0, wiki/copy1, wiki/copy2 and 296 more" in lines
+    assert "1 copy; also in wiki/copy0" in lines
+    assert "also in wiki/copy0" in lines
 
 
 def test_a_stream_that_ends_in_an_error_is_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:

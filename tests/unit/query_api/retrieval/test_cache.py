@@ -3,9 +3,11 @@
 import tracemalloc
 from datetime import date
 
+import pytest
+
 from query_api.retrieval.cache import AnswerKey, ResultCache, SnapshotIdentity, replay_answer
 from schemas.frames import Done, Meta, SearchFrame
-from schemas.hits import Hit, SnapshotInfo
+from schemas.hits import Hit, HitPassage, SnapshotInfo
 from tests.support.fakes.engine import make_hit
 
 INFO = SnapshotInfo(generation="g0001", graph_position=1, table_versions={}, positions="0:7", as_of="now")
@@ -67,13 +69,17 @@ def test_an_answer_grows_old() -> None:
     assert cache.statistics().entries == 0
 
 
-def test_cache_takes_the_memory_that_it_states_and_gives_it_back() -> None:
+@pytest.mark.parametrize("passages", [0, 2])
+def test_cache_takes_the_memory_that_it_states_and_gives_it_back(passages: int) -> None:
     clock = Clock()
     cache = ResultCache(100, 60, 10**8, clock)
     scores = {f"channel{number}": number / 7 for number in range(8)}
     parts = {f"part{number}": number for number in range(10)}
     texts = {"text": "river " * 50, "parent_text": "water " * 230}
-    hit = make_hit(1).model_copy(update={**texts, "scores": scores, "ranks": parts, "parts": parts})
+    marks = {"highlights": [{"start": 0, "end": 5}] * 4, "answer": {"start": 0, "end": 9}}
+    further = HitPassage.model_validate(make_hit(2, "river " * 50).model_dump() | marks)
+    inside = {"passages": [further] * passages}
+    hit = make_hit(1).model_copy(update={**texts, **inside, "scores": scores, "ranks": parts, "parts": parts})
     line = hit.model_dump_json(by_alias=True)
     tracemalloc.start()
     try:

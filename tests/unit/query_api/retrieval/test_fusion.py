@@ -203,6 +203,33 @@ def test_a_document_stands_by_its_best_passage() -> None:
     assert names(ChannelResults(vector, [], {}), group="document") == ["p1", "q"]
 
 
+def test_a_document_has_its_next_two_passages_beside() -> None:
+    vector = [found(f"p{at}", 0.9 - at / 10, document="d") for at in range(4)] + [found("q", 0.7)]
+    what = ChannelResults(vector, [], {})
+    assert [
+        (place.passage_id, [each.passage_id for each in place.further]) for place in placed(what, group="document")
+    ] == [
+        ("p0", ["p1", "p2"]),
+        ("q", []),
+    ]
+    assert {place.further for place in placed(what)} == {()}
+
+
+def test_passages_far_below_the_best_of_a_document_are_not_beside_it() -> None:
+    vector = [found("p", 0.9, document="d"), found("near", 0.45, document="d"), found("far", 0.44, document="d")]
+    (place,) = placed(ChannelResults(vector, [], {}), group="document")
+    assert [each.passage_id for each in place.further] == ["near"]
+
+
+def test_deeper_candidates_give_a_document_no_other_passages() -> None:
+    head = [found(f"h{number:02}", 1 - number / 1000, document=f"d{number // 2}") for number in range(DEPTH)]
+    tail = [found(f"t{number:02}", 0.5 - number / 1000, document=f"d{number}") for number in range(40)]
+    short = placed(ChannelResults(head, [], {}), group="document")
+    long = placed(ChannelResults([*head, *tail], [], {}), group="document")
+    assert long[: len(short)] == short
+    assert {place.further for place in long[len(short) :]} == {()}
+
+
 def test_deeper_candidates_append_to_the_order_and_scores_never_rise() -> None:
     head = [found(f"h{number:03}", 1 - number / 1000) for number in range(DEPTH)]
     tail = [found(f"t{number:03}", 0.5 - number / 1000) for number in range(50)]

@@ -28,6 +28,19 @@ def test_texts_that_differ_by_blanks_and_case_are_the_same_and_the_first_tells_t
     assert kept[1].duplicates == ()
 
 
+def test_copies_are_duplicates_by_whichever_passage_they_were_found() -> None:
+    copies = {"d0": ["d1", "d3"], "d2": []}
+    kept = deduplicate(
+        places("a", "b", "c", "d"),
+        said("one", "two", "three", "two"),
+        {},
+        None,
+        lambda key: [DocumentKey("wiki", each) for each in copies[key.document_id]],
+    )
+    assert [(place.passage_id, place.copies) for place in kept] == [("a", 2), ("c", 0)]
+    assert [each.document_id for each in kept[0].duplicates] == ["d1", "d3"]
+
+
 def test_chunks_are_alike_from_the_threshold_on_and_not_below_it() -> None:
     near = vectors((1.0, 0.0), (0.8, 0.6), (0.6, 0.8))  # cosines .8 and .6 with the first, .96 between the others
     texts = said("one", "two", "three")

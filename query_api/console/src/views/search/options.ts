@@ -1,4 +1,4 @@
-/** What a search may be told, in plain words: each choice with a sentence on what it does. The first is the default. */
+/** What a search may be told, in plain words: each choice with a sentence on what it does. */
 
 import type { CONTEXTS, DUPLICATES, FUSIONS, GRAPH_METHODS, GROUPS, MODES } from "./parameters.ts";
 
@@ -22,9 +22,9 @@ export const WAYS = choices<(typeof MODES)[number]>({
 });
 
 export const ONE_HIT_FOR = choices<(typeof GROUPS)[number]>({
+  document: ["each document", "Its best passage stands for it, and the next ones are shown below."],
   passage: ["each passage", "A passage is some paragraphs of a document; its best chunk stands for it."],
   chunk: ["each chunk", "A chunk is some sentences, the smallest piece that is searched."],
-  document: ["each document", "Its best passage stands for a document."],
 });
 
 export const AROUND = choices<(typeof CONTEXTS)[number]>({
@@ -35,7 +35,7 @@ export const AROUND = choices<(typeof CONTEXTS)[number]>({
 
 export const REPEATED = choices<(typeof DUPLICATES)[number]>({
   keep: ["show all", "Hits that say the same all stay."],
-  exact: ["hide the same text", "Of hits with the same text only the best stays, and lists the others."],
+  exact: ["hide the same text", "Of copies of a document, or of passages with the same text, only the best stays, and lists the others."],
   semantic: ["hide the same meaning", "Of hits that say the same, in other words too, only the best stays."],
 });
 

@@ -1,9 +1,10 @@
-/** A search as it stands in the address, and as it is sent: the same names in both, those of `/v1/search`. */
+/** A search as it stands in the address, and as it is sent: the same names in both, those of `/v1/search`. What an
+ *  address leaves out is the service's default, but for what a hit stands for: here that is a document. */
 
 import type { Parameters } from "../../lib/query.ts";
 
 export const MODES = ["hybrid", "vector", "keyword", "structured", "graph", "graph_rerank", "global"] as const;
-export const GROUPS = ["passage", "chunk", "document"] as const;
+export const GROUPS = ["document", "passage", "chunk"] as const;
 export const CONTEXTS = ["parent", "window", "section"] as const;
 export const FUSIONS = ["adaptive", "rrf", "weighted"] as const;
 export const GRAPH_METHODS = ["hop", "expansion", "pagerank"] as const;
@@ -26,7 +27,7 @@ export type Search = Partial<Record<Text, string>> &
   Partial<Record<Numeric, number>> &
   Partial<Record<Flag, boolean>> & { filter?: string[] };
 
-/** What an address says; what it does not say is the service's default. Unknown parameters are left out. */
+/** What an address says. Unknown parameters are left out. */
 export function readSearch(parameters: URLSearchParams): Search {
   const search: Search = {};
   for (const name of TEXTS) {
@@ -50,9 +51,24 @@ export function writeSearch(search: Search): Parameters {
   return { q: q?.trim(), ...Object.fromEntries(given) };
 }
 
+/** What one hit stands for: a document, unless several hits of one are asked for. */
+export const groupOf = ({ group, max_per_document }: Search): string =>
+  group ?? ((max_per_document ?? 1) > 1 ? "passage" : "document");
+
+/** Copies of a document are not shown beside it, unless all are asked for. */
+export const duplicatesOf = (search: Search): string =>
+  search.duplicates ?? (groupOf(search) === "document" ? "exact" : "keep");
+
+/** As it is sent, with what the address leaves to this page. */
+export const asSent = (search: Search): Search => {
+  const kept = consistent(search);
+  return { ...kept, group: groupOf(kept), duplicates: duplicatesOf(kept) };
+};
+
 /** Without the options that do not go with the others, which the service would refuse. */
 export function consistent(search: Search): Search {
   const kept = { ...search };
+  if (groupOf(kept) === "document") delete kept.max_per_document;
   if (kept.context !== "window") delete kept.context_chunks;
   if (kept.group === "chunk" || kept.mode === "global") delete kept.decompose;
   if (kept.mode === "structured" || kept.mode === "global") delete kept.min_confidence;

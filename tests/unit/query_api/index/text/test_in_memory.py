@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from indexer.read.rows import PassageRow
 from indexer.schema import PASSAGES_SCHEMA
 from query_api.index.text.in_memory import PassageIndex, PassageTexts, chunks_of
-from query_api.index.text.segments import Segment, Segments
+from query_api.index.text.segments import EVERYTHING, Scope, Segment, Segments
 from query_api.index.text.vectors import ChunkBounds
 from schemas.ids import DocumentKey
 from tests.unit.query_api.index.text.histories import KEYS, State, Step, after, steps
@@ -35,7 +35,8 @@ def stored(key: DocumentKey, identifier: str, terms: list[int]) -> dict[str, Any
 def segment(documents: State) -> Segment[PassageTexts]:
     rows = [(key, identifier, terms) for key, held in documents.items() for identifier, terms in held]
     table = pa.Table.from_pylist([stored(*row) for row in rows], schema=SCHEMA)
-    return Segment.create([row[1] for row in rows], [row[0] for row in rows], PassageTexts.from_table(table))
+    keys = [row[0] for row in rows]
+    return Segment.create([row[1] for row in rows], keys, PassageTexts.from_table(table, keys))
 
 
 def followed(segments: Segments[PassageTexts], step: Step) -> Segments[PassageTexts]:
@@ -56,6 +57,21 @@ def test_after_any_history_each_passage_reads_as_it_was_stored(history: list[Ste
             for identifier, terms in rows
         }
         assert PassageIndex(segments).passages([*ever, "unknown"], REVISIONS) == wanted
+
+
+@settings(max_examples=60)
+@given(steps())
+def test_after_any_history_copies_are_those_of_the_same_text(history: list[Step]) -> None:
+    segments = Segments[PassageTexts]()
+    state: State = {}
+    for step in history:
+        alike = Step({key: [("row", terms[:1]) for _, terms in rows[:2]] for key, rows in step.moved.items()})
+        segments, state = followed(segments, alike), after(state, alike)
+        index = PassageIndex(segments)
+        for key in KEYS:
+            same = {other for other, rows in state.items() if rows == state.get(key)}
+            assert index.copies(key, EVERYTHING) == same - {key}
+            assert index.copies(key, Scope("a")) == {other for other in same - {key} if other.collection == "a"}
 
 
 def test_texts_that_are_gone_take_no_memory() -> None:
