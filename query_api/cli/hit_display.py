@@ -58,11 +58,10 @@ def _section(passage: JSONObject, title: str) -> str:
 
 
 def _about(hit: JSONObject) -> str:
-    sure = "" if hit.get("confidence") is None else f"{hit['confidence']:.0%} sure   "
-    sure = "unlikely   " if hit.get("unlikely") else sure
+    likelihood = f"{hit['likelihood']}   " if hit.get("likelihood") else ""
     scores = "  ".join(f"{channel} {score:.3g}" for channel, score in hit["scores"].items())
     uri = f"   {hit['uri']}" if hit.get("uri") else ""
-    return f"{hit['collection']}/{hit['document_id']}   {sure}score {hit['score']:.4g}   ({scores}){uri}"
+    return f"{hit['collection']}/{hit['document_id']}   {likelihood}score {hit['score']:.4g}   ({scores}){uri}"
 
 
 def _found_by(hit: JSONObject) -> Iterator[str]:
@@ -94,6 +93,8 @@ def explained_lines(hit: JSONObject) -> Iterator[str]:
         yield "mentions " + ", ".join(f"{each['label']} ({each['type']})" for each in hit["entities"])
     for fact in hit.get("statements") or ():
         yield f"states {fact['subject']} ─{fact['predicate']}→ {fact['object']}"
+    if hit.get("factors") and hit.get("confidence") is not None:
+        yield f"confidence {hit['confidence']:.0%}"
     if factors := hit.get("factors"):
         yield "factors " + ", ".join(f"{name} {value:.2f}" for name, value in factors.items())
 

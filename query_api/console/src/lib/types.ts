@@ -57,6 +57,7 @@ export interface Hit {
   scores: Record<string, number>;
   ranks: Record<string, number>;
   confidence: number | null;
+  likelihood: "likely" | "possible" | "unlikely" | null;
   unlikely: boolean;
   channels: string[];
   parts: Record<string, number>;

@@ -36,10 +36,12 @@ def shown(**more: Any) -> str:
 
 def test_a_hit_tells_how_likely_it_is_and_what_says_the_same() -> None:
     copy = {"document_id": "copy", "collection": "wiki", "passage_id": "p", "similarity": 1.0}
-    text = shown(confidence=0.873, duplicates=[copy])
-    assert "87% sure   score 1.25" in text
+    text = shown(confidence=0.873, likelihood="likely", duplicates=[copy])
+    assert "likely   score 1.25" in text
+    assert "87%" not in text
     assert "also in wiki/copy" in text
-    assert "unlikely   score 1.25" in shown(confidence=0.007, unlikely=True)
+    assert "unlikely   score 1.25" in shown(confidence=0.007, likelihood="unlikely", unlikely=True)
+    assert "confidence 87%" in shown(confidence=0.873, likelihood="likely", factors={"semantic": 0.5})
 
 
 BEFORE, ANSWER, AFTER = "Before it. " * 30, "A weir holds the river back.", " After it." * 30
@@ -121,7 +123,7 @@ def test_a_document_cannot_steer_the_terminal() -> None:
 
 def test_what_cannot_be_told_is_not_shown() -> None:
     for hit in (shown(confidence=None, duplicates=[]), shown()):
-        assert "sure" not in hit
+        assert "likely" not in hit
         assert "also in" not in hit
 
 
