@@ -246,7 +246,7 @@ class Hit(BaseModel):
     )
     unlikely: bool = Field(
         False,
-        description="Whether it is less than 30 % likely relevant. It stays, for one in ten of the right first hits is "
+        description="Whether it is less than 30 % likely relevant. It stays, for one in twelve of the right first hits is "
         "such a hit; `min_confidence` leaves out such hits.",
     )
     factors: Factors | None = Field(None, description="What speaks for it; with `explain`.")

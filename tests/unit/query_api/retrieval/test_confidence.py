@@ -72,7 +72,7 @@ def test_features_mean_the_same_in_any_collection() -> None:
         "words": [0.5, 0.0],
         "held": [0.5, 0.25],
         "graph": [0.0, 0.25],
-        "lead": [0.05, -0.05],  # .5 + .2 x .25 against .25 + .5 x .5
+        "lead": [0.04, -0.04],  # .5 + .16 x .25 against .25 + .5 x .5
         "fields": [0.0, 0.75],
         "first": [1.0, 0.0],
         "log_rank": [0.0, round(math.log(2), 4)],
@@ -80,9 +80,9 @@ def test_features_mean_the_same_in_any_collection() -> None:
 
 
 def test_lead_is_before_the_next_document_not_the_next_passage() -> None:
-    assert features_of(place("c", "one"), place("a", "one"), place("b"))["lead"] == [0.1, -0.05, -0.1]
-    assert features_of(place("c", "one"), place("a", "one"))["lead"] == [0.05, -0.05]
-    assert features_of(place("c"))["lead"] == [0.6]
+    assert features_of(place("c", "one"), place("a", "one"), place("b"))["lead"] == [0.06, -0.02, -0.06]
+    assert features_of(place("c", "one"), place("a", "one"))["lead"] == [0.02, -0.02]
+    assert features_of(place("c"))["lead"] == [0.56]
 
 
 def test_alike_texts_have_no_similarity_out_of_proportion() -> None:

@@ -85,10 +85,10 @@ async def test_queries_tell_what_is_asked_in_vain_and_how_long_it_takes(running:
 async def test_queries_tell_what_finds_unlikely_hits_alone(running: Running) -> None:
     usage = running.engine.reader.usage
     usage.retrievals += [
-        made_retrieval("zqxv plover", ["c", "d"], 1_000, confidence=0.004),
-        made_retrieval("Zqxv  Plover", ["c", "d"], 2_000, confidence=0.009),
-        made_retrieval("zqxv plover", ["c", "d"], 3_000, confidence=0.004, first_rank=11),
-        made_retrieval("the river", ["c"], 4_000, confidence=0.01),
+        made_retrieval("zqxv plover", ["c", "d"], 1_000, confidence=0.1),
+        made_retrieval("Zqxv  Plover", ["c", "d"], 2_000, confidence=0.29),
+        made_retrieval("zqxv plover", ["c", "d"], 3_000, confidence=0.1, first_rank=11),
+        made_retrieval("the river", ["c"], 4_000, confidence=0.3),
     ]
     told = (await running.get("/v1/analytics/queries")).json()
     assert (told["searches"], told["without_hits"], told["unlikely"]) == (4, 0, 2)
