@@ -246,8 +246,8 @@ class Hit(BaseModel):
     )
     unlikely: bool = Field(
         False,
-        description="Whether it is less than 30 % likely relevant. It stays, for one in twelve of the right first hits is "
-        "such a hit; `min_confidence` leaves out such hits.",
+        description="Whether it is less than 30 % likely relevant. It stays, for one in twelve of the right first hits "
+        "is such a hit; `min_confidence` leaves out such hits.",
     )
     factors: Factors | None = Field(None, description="What speaks for it; with `explain`.")
     entities: list[EntityRef] = Field(
