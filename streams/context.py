@@ -248,7 +248,7 @@ class WorkerContext:
             max_seconds=math.inf,
             share=SHARE,
             idle_share=SHARE,
-            pending=is_publication_due(generation.kuzu_dir, latest_snapshot(generation.snapshots_dir)),
+            pending=is_publication_due(generation),
             is_busy=self._is_indexing,
         )
         log_file = make_directory(generation.data_dir / "logs") / f"publication-{generation.name}.log"

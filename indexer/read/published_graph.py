@@ -10,10 +10,11 @@ from pathlib import Path
 import msgspec
 
 from indexer.errors import DamagedStore
+from indexer.generations import Generation
 from indexer.graph_schema import SCHEMA_VERSION
 from indexer.integrity.files import file_checksum
 from indexer.integrity.seal import Sealed
-from indexer.read.graph_snapshots import MANIFEST, GraphSnapshot
+from indexer.read.graph_snapshots import MANIFEST, latest_snapshot
 from schemas.errors import Failure
 
 FILE = "graph.kuzu"
@@ -81,11 +82,11 @@ def require_this_version(published: PublishedGraph) -> None:
         )
 
 
-def is_due(kuzu_dir: Path, snapshot: GraphSnapshot | None) -> bool:
-    """Whether this snapshot is not published, or not by this version."""
-    folder = newest_folder(kuzu_dir)
+def is_due(generation: Generation) -> bool:
+    """Whether the newest snapshot is not published, or not by this version; an empty one is not the first to be."""
+    snapshot, folder = latest_snapshot(generation.snapshots_dir), newest_folder(generation.kuzu_dir)
     if snapshot is None or folder is None or folder.name != snapshot.name:
-        return snapshot is not None
+        return snapshot is not None and (folder is not None or snapshot.rows("documents") > 0)
     try:
         return not read_manifest(folder).is_of_this_version
     except (DamagedStore, FileNotFoundError):

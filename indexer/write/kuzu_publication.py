@@ -38,7 +38,7 @@ def publish_graph(generation: Generation, buffer_bytes: int) -> PublishedGraph |
     room for twice the file; RuntimeError, OSError.
     """
     snapshot = latest_snapshot(generation.snapshots_dir)
-    if snapshot is None or not is_due(generation.kuzu_dir, snapshot):
+    if snapshot is None or not is_due(generation):
         return None
     part, folder = generation.kuzu_dir / f".{snapshot.name}.part", generation.kuzu_dir / snapshot.name
     remove_unfinished(generation.kuzu_dir)

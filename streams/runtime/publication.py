@@ -10,7 +10,7 @@ from typing import Protocol
 import structlog
 
 from indexer.generations import Generation
-from indexer.read.published_graph import newest_folder
+from indexer.read.published_graph import is_due, newest_folder
 from indexer.write.kuzu_publication import remove_damaged, remove_unfinished
 from streams.child_processes import Child, exit_text
 from streams.metrics import WorkerMetrics
@@ -34,10 +34,16 @@ class GraphPublisher:
     is logged and counted, and the next snapshot is published."""
 
     def __init__(
-        self, generation: Generation, start: Callable[[], Process], schedule: SnapshotSchedule, metrics: WorkerMetrics
+        self,
+        generation: Generation,
+        start: Callable[[], Process],
+        schedule: SnapshotSchedule,
+        metrics: WorkerMetrics,
+        is_due: Callable[[Generation], bool] = is_due,
     ) -> None:
         self._generation = generation
         self._start = start
+        self._is_due = is_due
         self._schedule = schedule
         self._counted = metrics.graph_publications
         self._log = structlog.get_logger("thalweg.worker")
@@ -63,8 +69,11 @@ class GraphPublisher:
             await asyncio.sleep(max(CHECK_SECONDS, CHECK_PAUSE_FACTOR * (time.monotonic() - began)))
 
     async def publish(self) -> None:
-        """Publish now; returns when that is done, or has failed."""
+        """Publish now what is not published; returns when that is done, or has failed."""
         token = self._schedule.begin()
+        if not self._is_due(self._generation):
+            self._schedule.made(token)
+            return
         try:
             problem = await self._run_process()
         except OSError as error:  # it cannot be started

@@ -120,6 +120,13 @@ def test_graph_of_another_version_of_kuzu_is_made_again(generation: Generation) 
     require_this_version(read_manifest(generation.kuzu_dir / made.name))
 
 
+def test_empty_graph_is_not_the_first_to_be_published(tmp_path: Path) -> None:
+    generation = generation_in(tmp_path)
+    write_snapshot(generation.snapshots_dir, [], 0, made_at_ms=1_000)
+    assert publish_graph(generation, BUFFER_BYTES) is None
+    assert not generation.kuzu_dir.exists()
+
+
 def test_each_generation_has_a_graph_of_its_own(generation: Generation) -> None:
     following = Generation(generation.data_dir, "g0002")
     write_snapshot(following.snapshots_dir, contributions(2), 0, made_at_ms=5_000)

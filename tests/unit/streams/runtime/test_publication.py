@@ -40,8 +40,9 @@ class FakeProcess:
 class Processes:
     """Started one after the other; the last one for good."""
 
-    def __init__(self, *processes: FakeProcess | OSError) -> None:
+    def __init__(self, *processes: FakeProcess | OSError, are_due: bool = True) -> None:
         self.waiting = list(processes)
+        self.are_due = are_due
         self.started = 0
 
     def start(self) -> FakeProcess:
@@ -72,7 +73,10 @@ def publishing(
         **({} if clock is None else {"clock": clock}),
     )
     metrics = WorkerMetrics()
-    return GraphPublisher(Generation(folder, "g0001"), processes.start, schedule, metrics), schedule, metrics
+    publisher = GraphPublisher(
+        Generation(folder, "g0001"), processes.start, schedule, metrics, is_due=lambda _: processes.are_due
+    )
+    return publisher, schedule, metrics
 
 
 def counted(metrics: WorkerMetrics, outcome: str) -> float:
@@ -107,6 +111,14 @@ async def test_publication_waits_twenty_times_what_the_last_took(tmp_path: Path)
     assert schedule.due_in() == pytest.approx(1.0)
     clock.now += 1
     assert schedule.due_in() == 0
+
+
+async def test_snapshot_that_is_published_starts_no_process(tmp_path: Path) -> None:
+    processes = Processes(FakeProcess(0), are_due=False)
+    publisher, schedule, metrics = publishing(tmp_path, processes, pending=True)
+    await publisher.publish()
+    assert not schedule.pending
+    assert (processes.started, counted(metrics, "done")) == (0, 0)
 
 
 @pytest.mark.parametrize("failure", [FakeProcess(1, "thalweg: no room"), OSError("no such program")])
