@@ -11,6 +11,7 @@ from query_api.cli.analytics import app as analytics_commands
 from query_api.cli.app import app as query_commands
 from query_api.cli.app import service_client
 from query_api.cli.collections import app as collection_commands
+from query_api.cli.cypher import app as cypher_commands
 from query_api.cli.dead_letters import app as dead_letter_commands
 from query_api.cli.entities import app as entity_commands
 from query_api.cli.evaluate import app as evaluation_commands
@@ -42,7 +43,7 @@ PANELS = {
     "Run": ("up", "kafka", "worker", "serve", "topics", "init", "config"),
     "Documents": ("load", "delete", "export", "collections", "relink"),
     "Search": ("search", "retrievals", "analytics", "evaluate", "questions"),
-    "Graph": ("entities", "reviews", "graph"),
+    "Graph": ("entities", "reviews", "graph", "cypher"),
     "Operate": ("status", "verify", "dead-letters", "replay", "rebuild", "generations", "backup", "restore"),
 }
 
@@ -65,6 +66,7 @@ for commands in (
     entity_commands,
     review_commands,
     graph_commands,
+    cypher_commands,
     query_commands,
     verify_commands,
     dead_letter_commands,

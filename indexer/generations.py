@@ -101,6 +101,11 @@ class Generation:
         return self.root / "communities"
 
     @property
+    def kuzu_dir(self) -> Path:
+        """Graphs published for Cypher."""
+        return self.root / "kuzu"
+
+    @property
     def manifest_path(self) -> Path:
         return self.root / "manifest.json"
 

@@ -59,12 +59,15 @@ def ends_of(relationship: str) -> tuple[str, str]:
     return source, target
 
 
-def statements_that_create() -> list[str]:
-    """Cypher that creates every table that does not exist."""
+def statements_that_create(*, both_directions: bool = False) -> list[str]:
+    """Cypher that creates every table that does not exist.
+
+    With `both_directions`, evidence can be followed from both ends: for files to which nothing is ever added.
+    """
     nodes = [f"CREATE NODE TABLE IF NOT EXISTS {name}({columns})" for name, columns in NODE_TABLES.items()]
     relationships = [
         f"CREATE REL TABLE IF NOT EXISTS {name}({columns})"
-        + (" WITH (storage_direction='fwd')" if name in EVIDENCE_TABLES else "")
+        + ("" if both_directions or name not in EVIDENCE_TABLES else " WITH (storage_direction='fwd')")
         for name, columns in RELATIONSHIP_TABLES.items()
     ]
     return nodes + relationships

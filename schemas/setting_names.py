@@ -66,6 +66,7 @@ NAMES = (
     "worker.communities",
     "worker.community_min_seconds",
     "worker.community_share",
+    "worker.publish_graph",
     "worker.maintenance_seconds",
     "worker.parsers",
     "worker.parser_cpu_seconds",

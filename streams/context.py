@@ -1,6 +1,7 @@
 """Everything the worker process owns: opened and wired in order, closed in the reverse order."""
 
 import asyncio
+import math
 import time
 from collections.abc import Callable, Coroutine, Mapping
 from contextlib import AsyncExitStack
@@ -15,8 +16,9 @@ from indexer.errors import EncoderUnavailable
 from indexer.extraction.mention_tagger import tag_with
 from indexer.generations import Generation, read_origin, republish_advice
 from indexer.read.graph_snapshots import latest_snapshot
+from indexer.read.published_graph import is_due as is_publication_due
 from indexer.runtime.resources import trim_memory_periodically
-from indexer.write.kuzu import order_remake
+from indexer.write.kuzu import default_buffer_bytes, order_remake
 from kafka_client.partitioner import murmur2_partition
 from kafka_client.skipped_batches import SkippedBatches
 from kafka_client.sync_clients import answers_metadata
@@ -51,6 +53,7 @@ from streams.runtime.communities import MOST_SECONDS, Communities, CommunityFind
 from streams.runtime.health import Health, HealthServer, Heartbeat
 from streams.runtime.maintenance import check_files, maintain_tables, record_checksums
 from streams.runtime.progress import Progress, TopicPartition
+from streams.runtime.publication import SHARE, GraphPublisher, publishing_process
 from streams.runtime.retry import Retrier, retry_for
 from streams.runtime.snapshots import Snapshots, SnapshotSchedule
 from streams.runtime.store_thread import StoreThread
@@ -115,8 +118,8 @@ class WorkerContext:
             stored = await stores.kuzu.run(stores.graph.extractors)
             if (note := outdated_note(stored, self._settings)) is not None:
                 self._health.note_for_good(note)
-        communities = self._communities(generation)
-        snapshots = self._snapshots(generation, stores, communities.changed)
+        communities, publisher = self._communities(generation), self._publisher(generation)
+        snapshots = self._snapshots(generation, stores, communities.changed, publisher.changed)
         self._cleanup.push_async_callback(snapshots.make)
         app = await self._app(generation, topics, stores)
         await self._attach_agents(app, generation, topics, stores, snapshots, parsers, encoder)
@@ -126,6 +129,9 @@ class WorkerContext:
         if worker.communities:
             self._run(communities.run())
             self._run(communities.check())
+        if worker.publish_graph:
+            self._run(publisher.run())
+            self._run(publisher.check())
         watchdog = self._watchdog()
         self._run(watchdog.run())
         self._run(
@@ -234,10 +240,26 @@ class WorkerContext:
         )
         return Communities(CommunityFinder(generation), self._store_thread("communities"), schedule)
 
+    def _publisher(self, generation: Generation) -> GraphPublisher:
+        worker = self._settings.worker
+        schedule = SnapshotSchedule(
+            idle_seconds=worker.snapshot_idle_seconds,
+            min_seconds=worker.snapshot_min_seconds,
+            max_seconds=math.inf,
+            share=SHARE,
+            idle_share=SHARE,
+            pending=is_publication_due(generation),
+            is_busy=self._is_indexing,
+        )
+        log_file = make_directory(generation.data_dir / "logs") / f"publication-{generation.name}.log"
+        buffer_bytes = self._settings.storage.graph_buffer_bytes or default_buffer_bytes()
+        start = partial(publishing_process, generation, log_file, buffer_bytes)
+        return GraphPublisher(generation, start, schedule, self._metrics)
+
     def _is_indexing(self) -> bool:
         return self._progress.is_busy(documents.STAGE, graph.BUSY_WITHIN_SECONDS)
 
-    def _snapshots(self, generation: Generation, stores: OpenStores, published: Callable[[], None]) -> Snapshots:
+    def _snapshots(self, generation: Generation, stores: OpenStores, *published: Callable[[], None]) -> Snapshots:
         newest = latest_snapshot(generation.snapshots_dir)
         schedule = SnapshotSchedule.of(
             self._settings.worker,

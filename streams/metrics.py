@@ -55,8 +55,13 @@ class WorkerMetrics:
             "thalweg_store_position", "Last offset a store holds the effect of.", "store", "topic", "partition"
         )
         self.snapshot_age = gauge("thalweg_snapshot_age_seconds", "Age of the newest graph snapshot.")
+        self.graph_publications = counter(
+            "thalweg_graph_publications", "Graphs published for Cypher, done or failed.", "outcome"
+        )
         self.lance_fragments = gauge("thalweg_lance_fragments", "Fragments of the largest vector table.")
         gauge("thalweg_memory_limit_bytes", "Memory that this process may use.").set(usable_memory_bytes())
+        for outcome in ("done", "failed"):
+            self.graph_publications.labels(outcome)
         for outcome in get_args(Outcome):  # a series that begins at 1 shows no increase
             self.documents.labels(outcome)
         for reason in get_args(DeadLetterReason):

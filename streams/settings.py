@@ -145,6 +145,9 @@ class WorkerBlock(BaseModel):
     community_share: float = Field(
         0.02, gt=0, le=1, description="Largest share of the time that finding communities may take meanwhile."
     )
+    publish_graph: bool = Field(
+        True, description="Publish the graph's snapshots as a Kùzu file, for `thalweg cypher`; at most 5 % of the time."
+    )
     maintenance_seconds: float = Field(
         2.0, gt=0, description="How often the vector tables are looked at; work is done only where it pays."
     )

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from indexer.graph_schema import columns_of
 from indexer.read.graph_snapshots import GraphSnapshot, read_graph
@@ -34,8 +35,13 @@ class CompactionAbandoned(Exception):
 def needs_compaction(file_bytes: int, content_bytes: int, free_bytes: int) -> bool:
     """Whether a graph's file is that much larger than its content, by the size of its snapshot, and there is room for
     another beside it."""
-    expected_bytes = INDEX_BYTES + NEW_FILE_SHARE * content_bytes
+    expected_bytes = new_file_bytes(content_bytes)
     return file_bytes > MAX_SWELLING * expected_bytes and free_bytes > 2 * expected_bytes
+
+
+def new_file_bytes(content_bytes: int) -> float:
+    """What a new file takes, by the size of its snapshot."""
+    return INDEX_BYTES + NEW_FILE_SHARE * content_bytes
 
 
 class RecordedChanges:
@@ -133,11 +139,18 @@ class Compaction:
 
 
 def load_graph(
-    tables: GraphTables, position: int, path: Path, buffer_bytes: int, cancelled: threading.Event | None = None
+    tables: GraphTables,
+    position: int,
+    path: Path,
+    buffer_bytes: int,
+    cancelled: threading.Event | None = None,
+    *,
+    both_directions: bool = False,
 ) -> None:
-    """Write a snapshot into a new, closed and synced database file. Needs memory for the largest table."""
+    """Write a snapshot into a new, closed and synced database file; `both_directions` as in `statements_that_create`.
+    Needs memory for the largest table."""
     remove_database(path)
-    database = GraphDatabase(path, buffer_bytes)
+    database = GraphDatabase(path, buffer_bytes, both_directions=both_directions)
     try:
         for table, source in _SOURCES.items():
             if cancelled is not None and cancelled.is_set():
@@ -204,9 +217,9 @@ def _rows(tables: GraphTables, table: str, source: str) -> pa.Table:
     return pa.concat_tables(parts) if parts else pa.table({})
 
 
-def _joined(lists: pa.ChunkedArray) -> pa.Array:
+def _joined(lists: pa.ChunkedArray) -> pa.ChunkedArray:
     """Strings such as `3,17` from lists of numbers."""
-    return pa.array([",".join(map(str, numbers)) for numbers in lists.to_pylist()], pa.string())
+    return pc.binary_join(lists.cast(pa.list_(pa.string())), ",")
 
 
 def _sync(path: Path) -> None:

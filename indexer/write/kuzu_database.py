@@ -53,12 +53,13 @@ class GraphDatabase:
     their destructors corrupt the heap or terminate the process.
     """
 
-    def __init__(self, path: Path, buffer_bytes: int) -> None:
-        """Opens or creates it. RuntimeError also where it has the tables of another version."""
+    def __init__(self, path: Path, buffer_bytes: int, *, both_directions: bool = False) -> None:
+        """Opens or creates it; `both_directions` as in `statements_that_create`. RuntimeError also where it has the
+        tables of another version."""
         self._database = kuzu.Database(str(path), buffer_pool_size=buffer_bytes, max_db_size=MAX_DATABASE_BYTES)
         self._connection = kuzu.Connection(self._database)
         self._has_failed = False
-        for statement in statements_that_create():
+        for statement in statements_that_create(both_directions=both_directions):
             self.run(statement)
         stored = self.run("MATCH (applied:Applied {id: 0}) RETURN applied.schema").get_all()
         if stored and stored[0][0] != SCHEMA_VERSION:

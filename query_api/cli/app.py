@@ -179,6 +179,6 @@ def service_client(url: str | None, data_dir: Path | None, *, patience_seconds: 
     return ServiceClient(address, secret, installation=installation, starting=bool(installation))
 
 
-def print_json(answer: dict[str, Any]) -> None:
-    """One JSON object, for programs."""
+def print_json(answer: object) -> None:
+    """One JSON object, or a list of some, for programs."""
     print(plain_json(json.dumps(answer, ensure_ascii=False, indent=2)))

@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Protocol, Self
 
 import structlog
@@ -34,15 +34,17 @@ class SnapshotSchedule:
         max_seconds: float,
         share: float,
         pending: bool,
+        idle_share: float = IDLE_SHARE,
         is_busy: Callable[[], bool] = lambda: False,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`pending`: no snapshot holds everything at the start; `is_busy`: whether changes are on their way, so that
-        this is no idle moment though none has come for a while."""
+        """`pending`: no snapshot holds everything at the start; `idle_share`: the share where changes are rare;
+        `is_busy`: whether changes are on their way, so that this is no idle moment though none has come for a while."""
         self._idle_seconds = idle_seconds
         self._min_seconds = min_seconds
         self._max_seconds = max_seconds
         self._share = share
+        self._idle_share = idle_share
         self._is_busy = is_busy
         self._clock = clock
         now = clock()
@@ -102,7 +104,9 @@ class SnapshotSchedule:
             return None
         interval = min(self._took / self._share, self._max_seconds)
         quiet_since = self._clock() if self._is_busy() else self._last_change
-        when_idle = max(quiet_since + self._idle_seconds, self._last_made + min(interval, self._took / IDLE_SHARE))
+        when_idle = max(
+            quiet_since + self._idle_seconds, self._last_made + min(interval, self._took / self._idle_share)
+        )
         when_busy = self._first_pending + min(max(interval, self._min_seconds), self._max_seconds)
         return max(0.0, min(when_idle, when_busy) - self._clock())
 
@@ -142,10 +146,10 @@ class Snapshots:
         schedule: SnapshotSchedule,
         metrics: WorkerMetrics,
         newest: GraphSnapshot | None,
-        published: Callable[[], None] = lambda: None,
+        published: Sequence[Callable[[], None]] = (),
         now_seconds: Callable[[], float] = time.time,
     ) -> None:
-        """`published` is called after each snapshot."""
+        """Each of `published` is called after each snapshot."""
         self._writer = writer
         self._thread = thread
         self._beside = beside
@@ -204,7 +208,8 @@ class Snapshots:
             seconds=round(took, 4),
             copied_seconds=round(copied_seconds, 4),
         )
-        self._published()
+        for tell in self._published:
+            tell()
         return copy, snapshot
 
     async def _compact(self, copy: GraphCopy, snapshot: GraphSnapshot) -> None:

@@ -1,5 +1,8 @@
 """The worker on a real Kafka and real stores: what goes in, what comes of it. All stories share one worker."""
 
+import json
+import subprocess
+import sys
 from contextlib import suppress
 from typing import Any
 
@@ -85,6 +88,19 @@ def test_entities_that_documents_relate_become_communities(worker: WorkerProcess
     assert {"Basel", "Cologne", "Mainz", "Rhine"} >= set(found["title"].split(", "))
     assert found["summary"][0]["text"] in text
     assert found["summary"][0]["document_id"] in {"0", "1", "2"}
+
+
+def test_graph_is_published_for_cypher(worker: WorkerProcess) -> None:
+    with client(worker.kafka, worker.prefix) as user:
+        user.receipt(user.publish("cypher/rhine", TEXT, title="Rhine"))
+    generation = current_generation(worker.data_dir)
+    assert generation is not None
+    wait_until(lambda: worker.metric("thalweg_graph_publications_total", outcome="done"), "a graph is published")
+    command = [sys.executable, "-m", "thalweg", "cypher", "MATCH (d:Document) RETURN count(*) AS documents", "--json"]
+    answer = subprocess.run(command, env=worker.environment, capture_output=True, text=True, check=True)
+    assert json.loads(answer.stdout)[0]["documents"] >= 1
+    assert f"Graph of generation {generation.name} as of " in answer.stderr
+    assert worker.metric("thalweg_graph_publications_total", outcome="failed") == 0
 
 
 def test_poison_among_good_ones_is_buried_with_its_bytes_and_a_reason(worker: WorkerProcess) -> None:

@@ -20,7 +20,7 @@ from thalweg import app
 
 RUN_THE_FOLDER = {"up", "kafka", "serve"}
 """They are what others look for."""
-WITHOUT_SERVICE_OR_KAFKA = {"backup", "export", "restore", "verify", "config show"}
+WITHOUT_SERVICE_OR_KAFKA = {"backup", "cypher", "export", "restore", "verify", "config show"}
 """They read and write files."""
 ARGUMENTS = {
     "paths": "note.md",

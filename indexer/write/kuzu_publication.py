@@ -1,0 +1,115 @@
+"""Publication of the graph as a Kùzu file: made of the newest snapshot by COPY, in a process of its own.
+
+`python -m indexer.write.kuzu_publication DATA_DIR GENERATION BUFFER_BYTES` publishes and ends; the worker runs it
+beside itself, with less urgency.
+"""
+
+import os
+import shutil
+import sys
+from contextlib import suppress
+from importlib.metadata import version
+from pathlib import Path
+
+import msgspec
+import pyarrow as pa
+
+from indexer.errors import DamagedStore
+from indexer.generations import Generation, replace_file
+from indexer.graph_schema import SCHEMA_VERSION
+from indexer.integrity.files import file_checksum
+from indexer.read.graph_snapshots import MANIFEST, latest_snapshot, read_graph
+from indexer.read.published_graph import FILE, PublishedGraph, is_due, require_intact
+from indexer.runtime.resources import limit_malloc_arenas
+from indexer.write.kuzu_compaction import load_graph, new_file_bytes
+from schemas.errors import Failure, plain_failures
+
+NICENESS = 10  # after everything else; beside one busy thread it still gets a tenth of a core
+OOM_SCORE = 1_000  # where memory runs out, the kernel ends this process and no other
+
+
+def publish_graph(generation: Generation, buffer_bytes: int) -> PublishedGraph | None:
+    """Publish the newest snapshot; None where that is done already. A crash leaves what was published as it was.
+
+    1. load the snapshot into a file in a hidden folder; 2. write the manifest with its checksum; 3. give the folder its
+    name; 4. remove all others: who has one open keeps it.
+
+    Raises DamagedStore for a damaged snapshot, FileNotFoundError for one that was replaced meanwhile, Failure without
+    room for twice the file; RuntimeError, OSError.
+    """
+    snapshot = latest_snapshot(generation.snapshots_dir)
+    if snapshot is None or not is_due(generation):
+        return None
+    part, folder = generation.kuzu_dir / f".{snapshot.name}.part", generation.kuzu_dir / snapshot.name
+    remove_unfinished(generation.kuzu_dir)
+    part.mkdir(parents=True)
+    try:
+        if shutil.disk_usage(part).free < 2 * new_file_bytes(snapshot.content_bytes):
+            raise Failure(f"The disk of {generation.data_dir} has no room for twice the graph: it is not published.")
+        tables = read_graph(generation.snapshots_dir, snapshot)
+        load_graph(tables, snapshot.graph_position, part / FILE, buffer_bytes, both_directions=True)  # 1
+        published = PublishedGraph(
+            name=snapshot.name,
+            generation=generation.name,
+            graph_position=snapshot.graph_position,
+            snapshot_at_ms=snapshot.made_at_ms,
+            kuzu=version("kuzu"),
+            tables=SCHEMA_VERSION,
+            bytes=(part / FILE).stat().st_size,
+            checksum=file_checksum(part / FILE),
+        ).seal()
+        replace_file(part / MANIFEST, msgspec.json.encode(published))  # 2
+        _remove(folder)  # damaged, or of another version
+        part.rename(folder)  # 3
+    finally:
+        shutil.rmtree(part, ignore_errors=True)
+    for other in generation.kuzu_dir.glob("[!.]*/"):  # 4
+        if other != folder:
+            _remove(other)
+    return published
+
+
+def remove_damaged(kuzu_dir: Path) -> list[str]:
+    """Remove what is not as it was written; returns the names."""
+    damaged = []
+    for folder in kuzu_dir.glob("[!.]*/"):
+        with suppress(FileNotFoundError):
+            try:
+                require_intact(folder)
+            except DamagedStore:
+                damaged.append(folder.name)
+                _remove(folder)
+    return damaged
+
+
+def remove_unfinished(kuzu_dir: Path) -> None:
+    """What an interrupted publication left."""
+    for left in kuzu_dir.glob(".*/"):
+        shutil.rmtree(left, ignore_errors=True)
+
+
+def _remove(folder: Path) -> None:
+    """At once for readers."""
+    if folder.exists():
+        hidden = folder.with_name(f".{folder.name}.removed")
+        folder.rename(hidden)
+        shutil.rmtree(hidden, ignore_errors=True)
+
+
+def _yield_to_others() -> None:
+    os.nice(NICENESS)
+    with suppress(OSError):  # not Linux
+        Path("/proc/self/oom_score_adj").write_text(str(OOM_SCORE))
+    limit_malloc_arenas()
+    pa.set_memory_pool(pa.system_memory_pool())  # what a table took is given back before the next
+
+
+def main(data_dir: str, generation: str, buffer_bytes: str) -> None:
+    """The program: its last line of output says why it failed."""
+    _yield_to_others()
+    with plain_failures():
+        publish_graph(Generation(Path(data_dir), generation), int(buffer_bytes))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

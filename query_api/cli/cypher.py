@@ -1,0 +1,130 @@
+"""`thalweg cypher`: the published graph asked in Cypher, in the caller's own process."""
+
+import json
+import sys
+from contextlib import suppress
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from query_api.cli.app import DataDir, given, print_json
+from schemas.errors import Failure, WrongSetting, plain_failures
+from schemas.terminal import say
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from indexer.generations import Generation
+    from indexer.read.cypher import Answer
+    from indexer.read.published_graph import PublishedGraph
+
+app = typer.Typer()
+
+ATTEMPTS = 3
+BUFFER_DIVISOR = 4  # of the memory that this process may use
+WIDEST = 1_000_000  # characters of a line
+
+
+@app.command(epilog="Example: thalweg cypher 'MATCH (e:Entity)<-[:MENTIONS]-() RETURN e.name, count(*)' --limit 5")
+@plain_failures()
+def cypher(
+    query: Annotated[str, typer.Argument(help="What to ask; - reads it from standard input.")],
+    limit: Annotated[int, typer.Option(min=1, help="Rows, at most.")] = 1_000,
+    timeout: Annotated[float, typer.Option(min=0.001, help="Give up after so many seconds.")] = 30.0,
+    as_json: Annotated[bool, typer.Option("--json", help="Print a JSON list with an object a row.")] = False,
+    data_dir: DataDir = None,
+) -> None:
+    """Ask the published graph in Cypher.
+
+    Reads the newest graph that the worker published, and says on standard error which one; needs neither worker nor
+    service. Runs with your own rights: LOAD FROM and COPY … TO read and write your files. docs/graph.md has the tables.
+    """
+    from indexer.generations import current_generation
+    from indexer.read.cypher import ask
+    from indexer.runtime.resources import usable_memory_bytes
+    from query_api.settings import ServiceSettings
+
+    text = _read_query(query)
+    folder = ServiceSettings.load(given(storage={"data_dir": data_dir})).storage.data_dir
+    generation = current_generation(folder)
+    if generation is None:
+        raise Failure(f"There are no stores in {folder} yet: start a worker on it with 'thalweg up', or name another.")
+    published, file = _open_newest(generation)
+    buffer_bytes = usable_memory_bytes() // BUFFER_DIVISOR
+    answer = ask(file, text, limit=limit, timeout_seconds=timeout, buffer_bytes=buffer_bytes)
+    say(_describe(published, generation), error=True)
+    if as_json:
+        print_json([dict(zip(answer.columns, row, strict=True)) for row in answer.rows])
+    else:
+        _show_table(answer)
+    if answer.total > len(answer.rows):
+        say(f"The first {len(answer.rows):,} of {answer.total:,} rows; --limit shows more.", error=True)
+
+
+def _read_query(query: str) -> str:
+    try:
+        text = sys.stdin.buffer.read().decode() if query == "-" else query
+        text.encode()  # an argument that was no UTF-8 has surrogates
+    except UnicodeError as error:
+        raise WrongSetting("The query is not UTF-8.") from error
+    if not text.strip():
+        raise WrongSetting("The query is empty: ask something like 'MATCH (e:Entity) RETURN e.name LIMIT 10'.")
+    return text
+
+
+def _open_newest(generation: "Generation") -> "tuple[PublishedGraph, Path]":
+    """The newest published graph and its file, checked. Raises Failure, also where there is none yet."""
+    from indexer.read.published_graph import FILE, newest_folder, require_intact, require_this_version
+
+    for _ in range(ATTEMPTS):
+        folder = newest_folder(generation.kuzu_dir)
+        if folder is None:
+            break
+        with suppress(FileNotFoundError):  # a newer one has just taken its place
+            published = require_intact(folder)
+            require_this_version(published)
+            return published, folder / FILE
+    raise Failure(
+        f"No graph of generation {generation.name} is published yet. A worker publishes one some seconds after it has "
+        "indexed what there is: load documents, and wait; where none runs, start one with 'thalweg up'."
+    )
+
+
+def _describe(published: "PublishedGraph", generation: "Generation") -> str:
+    """Which graph was asked."""
+    from indexer.read.graph_snapshots import latest_snapshot
+    from schemas.clock import rfc3339
+
+    newest = latest_snapshot(generation.snapshots_dir)
+    behind = 0 if newest is None else newest.graph_position - published.graph_position
+    return (
+        f"Graph of generation {published.generation} as of {rfc3339(published.snapshot_at_ms)}, "
+        f"position {published.graph_position}"
+        + (f"; the newest snapshot is {behind:,} positions ahead." if behind > 0 else ", of the newest snapshot.")
+    )
+
+
+def _show_table(answer: "Answer") -> None:
+    from rich.table import Table
+
+    from query_api.cli.display import PlainConsole, plain_text
+
+    table = Table(box=None, pad_edge=False)
+    for number, column in enumerate(answer.columns):
+        is_number = all(isinstance(row[number], int | float) for row in answer.rows)
+        table.add_column(
+            plain_text(column), justify="right" if is_number else "left", header_style="dim", overflow="fold"
+        )
+    for row in answer.rows:
+        table.add_row(*(plain_text(_cell(value)) for value in row))
+    console = PlainConsole()
+    if not console.is_terminal:
+        console.width = WIDEST  # a program reads it: a row is a line
+    console.print(table, highlight=False)
+
+
+def _cell(value: Any) -> str:
+    """A string as it is, null as nothing, anything else as in JSON."""
+    if isinstance(value, str):
+        return value
+    return "" if value is None else json.dumps(value, ensure_ascii=False)

@@ -1,0 +1,73 @@
+"""docs/graph.md: its tables are those of the published graph, its examples answer as it shows."""
+
+import re
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from indexer.generations import make_generation, switch_to
+from indexer.graph_schema import NODE_TABLES, RELATIONSHIP_TABLES, columns_of, ends_of
+from indexer.write.kuzu_publication import publish_graph
+from schemas.errors import Exit
+from tests.support.fixtures.folder_graph import contributions_of
+from tests.support.fixtures.graph_snapshots import write_snapshot
+from tests.support.fixtures.manifest import MANIFEST
+from thalweg import app
+
+PAGE = (Path(__file__).parents[3] / "docs" / "graph.md").read_text()
+EXAMPLES = re.findall(r"```cypher\n(.*?)```\n\n```text\n(.*?)```", PAGE, re.DOTALL)
+CODE = re.compile(r"`([^`]+)`")
+BUFFER_BYTES = 256 * 1024**2
+
+
+@pytest.fixture(scope="module")
+def wiki(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A data directory with the published graph of the folder that the page names."""
+    [folder] = re.findall(r"tests/bench/folders/(\w+)/", PAGE)
+    data_dir = tmp_path_factory.mktemp("graph-page") / "data"
+    generation = make_generation(data_dir, MANIFEST)
+    switch_to(generation)
+    write_snapshot(generation.snapshots_dir, contributions_of(folder), 0, made_at_ms=1_000)
+    publish_graph(generation, BUFFER_BYTES)
+    return data_dir
+
+
+def test_page_has_ten_examples() -> None:
+    assert len(EXAMPLES) == PAGE.count("```cypher") == 10
+
+
+@pytest.mark.parametrize(("query", "shown"), EXAMPLES)
+def test_example_answers_as_the_page_shows(query: str, shown: str, wiki: Path) -> None:
+    result = CliRunner().invoke(app, ["cypher", "-", "--data-dir", str(wiki)], input=query)
+    assert result.exit_code == Exit.OK, result.output
+    assert [line.rstrip() for line in result.stdout.splitlines()] == shown.splitlines()
+
+
+def rows_of(heading: str) -> list[list[list[str]]]:
+    """What is between backticks, by cell, of the table under a heading."""
+    section = PAGE.partition(f"## {heading}\n")[2].partition("\n## ")[0]
+    lines = [line for line in section.splitlines() if line.startswith("| ")][2:]
+    return [[CODE.findall(cell) for cell in line.split("|")[1:-1]] for line in lines]
+
+
+def test_each_node_and_its_columns_are_explained() -> None:
+    explained: dict[str, list[str]] = {}
+    for name, columns, _ in rows_of("Nodes"):
+        explained.setdefault(name[0] if name else [*explained][-1], []).extend(columns)
+    assert {name: sorted(columns) for name, columns in explained.items()} == {
+        name: sorted(columns_of(name)) for name in NODE_TABLES
+    }
+
+
+def test_each_relationship_and_its_columns_are_explained() -> None:
+    explained: dict[str, list[str]] = {}
+    ends: dict[str, tuple[str, str]] = {}
+    for name, source, target, columns, _ in rows_of("Relationships"):
+        if name:
+            ends[name[0]] = (source[0], target[0])
+        explained.setdefault(name[0] if name else [*explained][-1], []).extend(columns)
+    assert ends == {name: ends_of(name) for name in RELATIONSHIP_TABLES}
+    assert {name: sorted(columns) for name, columns in explained.items()} == {
+        name: sorted(columns_of(name).keys() - {"source", "target"}) for name in RELATIONSHIP_TABLES
+    }
