@@ -14,7 +14,7 @@ from indexer.embedding.encoder import PromptedEncoder
 from indexer.errors import EncoderUnavailable
 from indexer.extraction.mention_tagger import tag_with
 from indexer.generations import Generation, read_origin, republish_advice
-from indexer.read.graph_snapshots import latest_snapshot
+from indexer.graph.snapshots import latest_snapshot
 from indexer.runtime.resources import trim_memory_periodically
 from indexer.write.kuzu import order_remake
 from kafka_client.partitioner import murmur2_partition

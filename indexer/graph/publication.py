@@ -10,8 +10,7 @@ from pathlib import Path
 import msgspec
 
 from indexer.generations import replace_file
-from indexer.integrity.files import Damage, file_checksum
-from indexer.read.graph_snapshots import (
+from indexer.graph.snapshots import (
     FORMAT,
     MANIFEST,
     GraphSnapshot,
@@ -20,7 +19,8 @@ from indexer.read.graph_snapshots import (
     published_snapshots,
     with_damaged_manifests,
 )
-from indexer.read.graph_tables import TABLES
+from indexer.graph.tables import TABLES
+from indexer.integrity.files import Damage, file_checksum
 from indexer.write.kuzu_export import export_graph
 
 KEPT_SNAPSHOTS = 3  # a reader may just have chosen the one before, and the newest may be damaged
