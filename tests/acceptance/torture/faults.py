@@ -41,6 +41,7 @@ CALLS = (
     "graph: CHECKPOINT",
     "snapshot: copy",
     "snapshot: export",
+    "snapshot: merge",
     "snapshot: manifest",
     "snapshot: prune",
     "compaction: build",
@@ -168,7 +169,7 @@ def _name_lance_calls(faults: Faults) -> None:
 
 
 def _name_graph_calls(faults: Faults) -> None:
-    from indexer.graph import publication
+    from indexer.graph import publication, store
     from indexer.write import kuzu, kuzu_compaction
     from indexer.write.kuzu_database import GraphDatabase
 
@@ -182,6 +183,7 @@ def _name_graph_calls(faults: Faults) -> None:
     for module, function, name in (
         (kuzu, "copy_graph", "snapshot: copy"),
         (publication, "export_graph", "snapshot: export"),
+        (store, "merge", "snapshot: merge"),
         (publication, "replace_file", "snapshot: manifest"),
         (publication, "_prune", "snapshot: prune"),
         (kuzu_compaction, "load_graph", "compaction: build"),
