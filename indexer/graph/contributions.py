@@ -22,15 +22,18 @@ def tables_of(contributions: Iterable[Contribution]) -> GraphTables:
     builder = _Builder()
     for contribution in contributions:
         builder.add(contribution)
-    return GraphTables(**{name: _table(name, rows) for name, rows in builder.rows.items()})
+    return GraphTables(**{name: _table(name, values) for name, values in builder.values.items()})
 
 
 class _Builder:
-    """Rows by table, in the order of its columns, ids as 32 hex digits. A column that is neither an id, an ordinal nor
-    the number of a row is the attribute of its name."""
+    """The values of each table, row after row in the order of its columns, ids as 32 hex digits. A column that is
+    neither an id, an ordinal nor the number of a row is the attribute of its name.
+
+    One list a table, since the collector of garbage looks at a tuple for each row again and again.
+    """
 
     def __init__(self) -> None:
-        self.rows: dict[str, list[Row]] = {name: [] for name in TABLES}
+        self.values: dict[str, list[Any]] = {name: [] for name in TABLES}
         self._entities: dict[str, dict[str, int]] = {}
         self._names: dict[DocumentKey, int] = {}
 
@@ -57,11 +60,11 @@ class _Builder:
 
     def _owned(self, table: str, nodes: Sequence[SectionNode | ChunkNode], owners: Sequence[int]) -> range:
         """The numbers of the nodes, which are added in their order."""
-        rows, attributes = self.rows[table], _ATTRIBUTES[table]
-        first = len(rows)
+        values, attributes = self.values[table], _ATTRIBUTES[table]
+        first = len(values) // _WIDTHS[table]
         for ordinal, (node, owner) in enumerate(zip(nodes, owners, strict=True)):
-            rows.append((node.id, owner, ordinal, *attributes(node)))
-        return range(first, len(rows))
+            values += (node.id, owner, ordinal, *attributes(node))
+        return range(first, first + len(nodes))
 
     def _entities_of(self, contribution: Contribution) -> dict[str, int]:
         """The number of each of the collection's entities by name, those of the contribution among them."""
@@ -79,11 +82,12 @@ class _Builder:
         return number
 
     def _edge(self, table: str, source: int, target: int, edge: object) -> None:
-        self.rows[table].append((source, target, *_ATTRIBUTES[table](edge)))
+        self.values[table] += (source, target, *_ATTRIBUTES[table](edge))
 
     def _append(self, table: str, *row: object) -> int:
-        self.rows[table].append(row)
-        return len(self.rows[table]) - 1
+        values = self.values[table]
+        values += row
+        return len(values) // _WIDTHS[table] - 1
 
 
 def _entity_names(contribution: Contribution) -> Iterator[str]:
@@ -103,14 +107,16 @@ def _attributes(columns: Iterable[str]) -> Callable[[object], Row]:
 
 
 _ATTRIBUTES = {name: _attributes(described.columns) for name, described in DESCRIBED.items()}
+_WIDTHS = {name: len(schema) for name, schema in TABLES.items()}
 
 
-def _table(name: str, rows: list[Row]) -> pa.Table:
-    schema = TABLES[name]
-    if name in NODES and len({row[0] for row in rows}) < len(rows):
+def _table(name: str, values: list[Any]) -> pa.Table:
+    schema, width = TABLES[name], _WIDTHS[name]
+    ids = values[::width] if name in NODES else ()
+    if len(set(ids)) < len(ids):
         raise ValueError(f"The {name} of these contributions have ids that are not distinct.")
-    columns = zip(*rows, strict=True) if rows else [()] * len(schema)
-    return pa.table([_array(values, field.type) for values, field in zip(columns, schema, strict=True)], schema=schema)
+    columns = [_array(values[at::width], field.type) for at, field in enumerate(schema)]
+    return pa.table(columns, schema=schema)
 
 
 def _array(values: Sequence[Any], kind: pa.DataType) -> pa.Array:

@@ -6,6 +6,7 @@ backward lists of hub entities; the query service's GraphView has the other dire
 """
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from indexer.graph.tables import DESCRIBED, EDGES, NODES, GraphTables
 
@@ -69,4 +70,4 @@ def _joined_lists(values: pa.ChunkedArray) -> pa.ChunkedArray | pa.Array:
     """Strings such as `3,17` from lists of numbers; other columns as they are."""
     if not pa.types.is_list(values.type):
         return values
-    return pa.array([",".join(map(str, numbers)) for numbers in values.to_pylist()], pa.string())
+    return pc.binary_join(values.cast(pa.list_(pa.string())), ",")
