@@ -15,6 +15,7 @@ from indexer.write.kuzu import REMAKE, GraphWriter
 from indexer.write.kuzu_database import Change
 
 COMPARED = "graphs compared"
+DIFFER = "the graph in Kùzu and the merged one differ"
 
 
 class ComparedGraphWriter(GraphWriter):
@@ -66,8 +67,9 @@ class ComparedGraphWriter(GraphWriter):
             for folder, snapshot in ((self._snapshots_dir, exported), (self._merged_dir, merged))
         ]
         if found[0] != found[1]:
-            self.report(f"The graph in Kùzu and the merged one differ; position and digest are {found}.")
-        structlog.get_logger("thalweg.worker").info(COMPARED, position=exported.graph_position)
+            self.report(f"{DIFFER}; position and digest are {found}")
+        if exported.rows("documents"):
+            structlog.get_logger("thalweg.worker").info(COMPARED, position=exported.graph_position)
 
     def report(self, difference: str) -> None:
         raise AssertionError(difference)
