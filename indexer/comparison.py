@@ -7,8 +7,8 @@ from typing import NamedTuple
 import pyarrow.compute as pc
 
 from indexer.generations import Generation
+from indexer.graph.snapshots import newest_intact_snapshot
 from indexer.lance_connection import checkout_latest, connect, open_table, store_errors
-from indexer.read.graph_snapshots import newest_intact_snapshot
 from indexer.read.lance import LanceReader, LanceSnapshot, stored_positions
 from indexer.read.rows import rows_with, vector_matrix
 from indexer.schema import CHUNKS, DOCUMENTS, PASSAGES, POSITIONS, document_rows

@@ -11,19 +11,18 @@ from typing import Any, NamedTuple
 import msgspec
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from indexer.errors import DamagedStore, IncompatibleGeneration
 from indexer.generations import Generation, current_generation, damaged_manifests
-from indexer.integrity.files import Damage, damage_advice, damaged_graph, damaged_tables
-from indexer.read.graph_snapshots import (
+from indexer.graph.snapshots import (
     GraphSnapshot,
     damaged_snapshots,
     latest_snapshot,
     newest_intact_snapshot,
     read_graph,
 )
-from indexer.read.graph_tables import GraphTables
+from indexer.graph.tables import DESCRIBED, NODES, GraphTables
+from indexer.integrity.files import Damage, damage_advice, damaged_graph, damaged_tables
 from indexer.read.lance import LanceReader, LanceSnapshot
 from schemas.ids import DocumentKey
 from schemas.repairs import MOST_DOCUMENTS
@@ -33,10 +32,7 @@ SHOWN = 20
 POLL_SECONDS = 0.25
 WEIGHT_DECIMALS = 4
 BATCH_ROWS = 10_000
-DIGESTED = (
-    *("documents", "sections", "chunks", "entities", "statements"),
-    *("about", "mentions", "roles", "chunk_edges", "links"),
-)
+DIGESTED = tuple(name for name in DESCRIBED if name != "document_names")  # links have what these hold
 POSITION_COLUMNS = ("partition", "offset", "timestamp_ms", "version")
 
 
@@ -287,7 +283,7 @@ def _graph_differences(
     text_chunks = {(row["key"], row["id"]) for row in chunks}
     graph_chunks = {
         (keys[document], identifier)
-        for document, identifier in zip(graph.documents_of_chunks().tolist(), graph.ids("chunks"), strict=True)
+        for document, identifier in zip(graph.documents_of("chunks").tolist(), graph.ids("chunks"), strict=True)
     }
     for key, identifier in sorted(text_chunks ^ graph_chunks):
         where = "text" if (key, identifier) in text_chunks else "graph"
@@ -319,7 +315,10 @@ def document_digests(
     wanted = np.array([number for number, key in enumerate(found) if key in keys], dtype=np.int32)
     unlinked = np.array([number for number in wanted if found[number].collection in without_edges], dtype=np.int32)
     totals = dict.fromkeys(wanted.tolist(), 0)
-    for name, owners in _owners(graph).items():
+    for name in DIGESTED:
+        if name in NODES and NODES[name].is_shared:  # belongs to no document
+            continue
+        owners = graph.documents_of(name)
         chosen = np.isin(owners, wanted)
         if name == "chunk_edges":
             chosen &= ~np.isin(owners, unlinked)
@@ -328,21 +327,6 @@ def document_digests(
         for owner, row in zip(owners[chosen].tolist(), tagged, strict=True):
             totals[owner] += _number(row)
     return {found[number]: (rows[number]["revision"], _sum_digest(total)) for number, total in totals.items()}
-
-
-def _owners(graph: GraphTables) -> dict[str, NDArray[np.int32]]:
-    """For each table, the row of the document that each of its rows belongs to; entities belong to none."""
-    chunks = graph.documents_of_chunks()
-    statements = chunks[graph.rows_named("statements", "chunk")]
-    of_chunks = {name: chunks[graph.rows_named(name, "source")] for name in ("mentions", "chunk_edges", "links")}
-    return of_chunks | {
-        "documents": np.arange(graph.documents.num_rows, dtype=np.int32),
-        "sections": graph.rows_named("sections", "document"),
-        "chunks": chunks,
-        "statements": statements,
-        "about": graph.rows_named("about", "source"),
-        "roles": statements[graph.rows_named("roles", "source")],
-    }
 
 
 def _tagged(name: str, table: pa.Table) -> Iterator[list[Any]]:

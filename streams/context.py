@@ -15,7 +15,7 @@ from indexer.embedding.encoder import PromptedEncoder
 from indexer.errors import EncoderUnavailable
 from indexer.extraction.mention_tagger import tag_with
 from indexer.generations import Generation, read_origin, republish_advice
-from indexer.read.graph_snapshots import latest_snapshot
+from indexer.graph.snapshots import latest_snapshot
 from indexer.read.published_graph import is_due as is_publication_due
 from indexer.runtime.resources import trim_memory_periodically
 from indexer.write.kuzu import default_buffer_bytes, order_remake

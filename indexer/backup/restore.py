@@ -21,7 +21,7 @@ from indexer.generations import (
     switch_to,
     write_manifest,
 )
-from indexer.read.graph_snapshots import MANIFEST, published_snapshots
+from indexer.graph.snapshots import MANIFEST, published_snapshots
 from indexer.write.kuzu import UNCLOSED
 from indexer.write.lance import shift_graph_offsets
 from schemas.errors import Failure, WrongSetting

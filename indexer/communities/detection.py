@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 from indexer.communities.graph import EntityGraph, Pairs, entity_graphs
 from indexer.communities.partition import LEVELS, Former, Labels, Level, Partition, partition, row_of
 from indexer.communities.summaries import Member, SourceChunk, SummarySentence, Texts, summary_of, title_of
+from indexer.graph.tables import ID_BYTES, GraphTables, spelled
 from indexer.read.communities import COMMUNITY_TABLES, CollectionFigures, CommunityTables
-from indexer.read.graph_tables import ID_BYTES, GraphTables, spelled
 from schemas.ids import digest
 
 MIN_MEMBERS = 3
@@ -90,7 +90,7 @@ class _Entities:
         return ids
 
     def document_ids(self, chunks: Sequence[int]) -> list[str]:
-        documents = self.tables.documents_of_chunks()[np.array(chunks, dtype=np.int64)]
+        documents = self.tables.documents_of("chunks")[np.array(chunks, dtype=np.int64)]
         ids: list[str] = self.tables.documents["document_id"].take(pa.array(documents)).to_pylist()
         return ids
 

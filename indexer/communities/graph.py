@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 from scipy.sparse import coo_array, csr_array
 
-from indexer.read.graph_tables import GraphTables, id_keys
+from indexer.graph.tables import GraphTables, id_keys
 from schemas.ids import CANARY_COLLECTION, link_key
 from schemas.predicates import predicate_strength
 
@@ -170,7 +170,7 @@ def _link_pairs(tables: GraphTables, count: int) -> Pairs:
     about[tables.rows_named("about", "source")[order]] = tables.rows_named("about", "target")[order]
     documents = _documents_named(tables)
     target = documents[tables.rows_named("links", "target")]
-    source = tables.documents_of_chunks()[tables.rows_named("links", "source")]
+    source = tables.documents_of("chunks")[tables.rows_named("links", "source")]
     arrived = target >= 0
     sources, targets = about[source[arrived]], about[target[arrived]]
     keep = (sources >= 0) & (targets >= 0) & (sources != targets)

@@ -3,7 +3,7 @@
 Lance writes each file under a temporary name and renames it; it never changes one afterwards. So a checksum recorded
 once for each file reveals any later change: in rows, vectors, indexes, deletions and manifests. The checksums are lines
 of one file beside the tables: `<SHA-256> <path> <CRC-32 of the two>`. The graph has a checksum while it is closed;
-snapshots have theirs in their manifests (`indexer.read.graph_snapshots`).
+snapshots have theirs in their manifests (`indexer.graph.snapshots`).
 """
 
 import hashlib

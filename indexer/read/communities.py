@@ -14,9 +14,9 @@ import msgspec
 import pyarrow as pa
 
 from indexer.errors import DamagedStore
+from indexer.graph.snapshots import MANIFEST, TableFile
+from indexer.graph.tables import ID_BYTES
 from indexer.integrity.seal import Sealed
-from indexer.read.graph_snapshots import MANIFEST, TableFile
-from indexer.read.graph_tables import ID_BYTES
 
 FORMAT = 1
 

@@ -91,7 +91,7 @@ def _too_slow(timeout_seconds: float) -> Failure:
 def _answer(question: Question) -> Answer:
     import kuzu  # in the child process only
 
-    from indexer.graph_schema import MAX_DATABASE_BYTES
+    from indexer.graph.kuzu_schema import MAX_DATABASE_BYTES
 
     with (
         kuzu.Database(

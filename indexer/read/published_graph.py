@@ -11,10 +11,10 @@ import msgspec
 
 from indexer.errors import DamagedStore
 from indexer.generations import Generation
-from indexer.graph_schema import SCHEMA_VERSION
+from indexer.graph.kuzu_schema import SCHEMA_VERSION
+from indexer.graph.snapshots import MANIFEST, latest_snapshot
 from indexer.integrity.files import file_checksum
 from indexer.integrity.seal import Sealed
-from indexer.read.graph_snapshots import MANIFEST, latest_snapshot
 from schemas.errors import Failure
 
 FILE = "graph.kuzu"

@@ -9,6 +9,7 @@ import msgspec
 import pyarrow as pa
 
 from indexer.generations import replace_file
+from indexer.graph.snapshots import MANIFEST, GraphSnapshot, TableFile
 from indexer.integrity.files import file_checksum
 from indexer.read.communities import (
     COMMUNITY_TABLES,
@@ -18,7 +19,6 @@ from indexer.read.communities import (
     described,
     published_communities,
 )
-from indexer.read.graph_snapshots import MANIFEST, GraphSnapshot, TableFile
 
 KEPT = 2  # a reader may just have chosen the one before
 

@@ -15,10 +15,7 @@ from filelock import FileLock, Timeout
 
 from indexer.errors import StoreInDoubt, StoreInUse, TransientStoreError
 from indexer.generations import Generation, replace_file
-from indexer.integrity.files import CLOSED, Damage, damaged_graph, file_checksum
-from indexer.read.graph_snapshots import GraphSnapshot, newest_intact_snapshot, published_snapshots, read_graph
-from indexer.runtime.resources import usable_memory_bytes
-from indexer.write.graph_snapshots import (
+from indexer.graph.publication import (
     KEPT_SNAPSHOTS,
     GraphCopy,
     copy_graph,
@@ -26,6 +23,9 @@ from indexer.write.graph_snapshots import (
     set_aside,
     set_aside_damaged,
 )
+from indexer.graph.snapshots import GraphSnapshot, newest_intact_snapshot, published_snapshots, read_graph
+from indexer.integrity.files import CLOSED, Damage, damaged_graph, file_checksum
+from indexer.runtime.resources import usable_memory_bytes
 from indexer.write.kuzu_compaction import (
     Compaction,
     CompactionAbandoned,

@@ -9,12 +9,9 @@ import threading
 from collections.abc import Sequence
 from pathlib import Path
 
-import pyarrow as pa
-import pyarrow.compute as pc
-
-from indexer.graph_schema import columns_of
-from indexer.read.graph_snapshots import GraphSnapshot, read_graph
-from indexer.read.graph_tables import GraphTables
+from indexer.graph.kuzu_schema import copied_tables, rows_to_copy
+from indexer.graph.snapshots import GraphSnapshot, read_graph
+from indexer.graph.tables import GraphTables
 from indexer.runtime.resources import trim_memory
 from indexer.write.kuzu_database import Change, GraphChanges, GraphDatabase
 from schemas.graph_delta import decode_contribution, encode_contribution
@@ -152,10 +149,10 @@ def load_graph(
     remove_database(path)
     database = GraphDatabase(path, buffer_bytes, both_directions=both_directions)
     try:
-        for table, source in _SOURCES.items():
+        for label in copied_tables():
             if cancelled is not None and cancelled.is_set():
                 raise CompactionAbandoned("the worker ends")
-            database.copy_in(table, _rows(tables, table, source))
+            database.copy_in(label, rows_to_copy(tables, label))
             database.reconnect()
             trim_memory()
         database.set_position(position)
@@ -178,48 +175,6 @@ def replace_database(path: Path, fresh: Path) -> None:
         if not stale.name.startswith(fresh.name):
             stale.unlink()
     fresh.replace(path)
-
-
-_SOURCES = {
-    "Document": "documents",
-    "Section": "sections",
-    "Chunk": "chunks",
-    "Entity": "entities",
-    "Statement": "statements",
-    "DocumentName": "document_names",
-    "HAS_SECTION": "sections",
-    "HAS_CHUNK": "chunks",
-    "CHUNK_EDGE": "chunk_edges",
-    "LINKS_TO": "links",
-    "MENTIONS": "mentions",
-    "ABOUT": "about",
-    "STATES": "statements",
-    "ROLE": "roles",
-}
-"""{a table of Kùzu: the snapshot's table that holds its rows}"""
-
-_OWNERS = {"HAS_SECTION": "document", "HAS_CHUNK": "section", "STATES": "chunk"}
-"""{a relationship: the column of its source; its target is the row's own id}"""
-
-
-def _rows(tables: GraphTables, table: str, source: str) -> pa.Table:
-    """The rows of a table of Kùzu, in the order of its columns."""
-    parts = []
-    for part in tables.with_ids(source):
-        owner = _OWNERS.get(table)
-        if owner is not None:
-            parts.append(part.select([owner, "id"]).rename_columns(["source", "target"]))
-            continue
-        columns = {name: part[name] for name in columns_of(table)}
-        if "sentences" in columns:
-            columns["sentences"] = _joined(columns["sentences"])
-        parts.append(pa.table(columns))
-    return pa.concat_tables(parts) if parts else pa.table({})
-
-
-def _joined(lists: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Strings such as `3,17` from lists of numbers."""
-    return pc.binary_join(lists.cast(pa.list_(pa.string())), ",")
 
 
 def _sync(path: Path) -> None:

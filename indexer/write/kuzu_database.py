@@ -11,14 +11,20 @@ import kuzu
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from indexer.graph_schema import MAX_DATABASE_BYTES, SCHEMA_VERSION, SHARED_TABLES, statements_that_create
-from indexer.write.kuzu_rows import GraphRows, arrow_rows
+from indexer.graph.contributions import tables_of
+from indexer.graph.kuzu_schema import (
+    MAX_DATABASE_BYTES,
+    SCHEMA_VERSION,
+    SHARED_LABELS,
+    copied_tables,
+    rows_to_copy,
+    statements_that_create,
+)
 from schemas.graph_delta import Contribution
 from schemas.ids import DocumentKey, document_node_id
 
 Change = tuple[DocumentKey, Contribution | None]
 
-NAMES = {"Entity": "name", "DocumentName": "document_id"}
 OWNED = (
     "-[:HAS_SECTION]->(:Section)-[:HAS_CHUNK]->(:Chunk)-[:STATES]->(node:Statement)",
     "-[:HAS_SECTION]->(:Section)-[:HAS_CHUNK]->(node:Chunk)",
@@ -29,21 +35,18 @@ MAX_LOOKUPS = 16  # ids looked up one by one in the primary key, at constant cos
 
 @dataclass(frozen=True)
 class GraphChanges:
-    """The rows of documents' new contributions by table, and the ids of all documents that are replaced or deleted."""
+    """The rows of documents' new contributions by table, nodes first, and the ids of all documents that are replaced or
+    deleted."""
 
     documents: list[str]
-    nodes: dict[str, pa.Table]
-    relationships: dict[str, pa.Table]
+    rows: dict[str, pa.Table]
 
     @classmethod
     def from_changes(cls, changes: Sequence[Change]) -> "GraphChanges":
         """Raises ValueError for a value that no column can hold."""
-        rows = GraphRows.from_contributions(contribution for _, contribution in changes if contribution is not None)
-        return cls(
-            [document_node_id(key) for key, _ in changes],
-            {table: arrow_rows(table, new.values()) for table, new in rows.nodes.items()},
-            {table: arrow_rows(table, new) for table, new in rows.relationships.items()},
-        )
+        tables = tables_of(contribution for _, contribution in changes if contribution is not None)
+        rows = {label: rows_to_copy(tables, label) for label in copied_tables()}
+        return cls([document_node_id(key) for key, _ in changes], rows)
 
 
 class GraphDatabase:
@@ -80,12 +83,9 @@ class GraphDatabase:
         self.reconnect()
         self.run("BEGIN TRANSACTION")
         self._remove(changes.documents)  # 1
-        new_nodes = {
-            table: self._missing(table, rows) if table in SHARED_TABLES else rows
-            for table, rows in changes.nodes.items()
-        }
-        for table, rows in (new_nodes | changes.relationships).items():  # 2
-            self.copy_in(table, rows)
+        for table, rows in changes.rows.items():  # 2
+            is_shared = table in SHARED_LABELS and rows.num_rows
+            self.copy_in(table, self._missing(table, rows) if is_shared else rows)
         self.set_position(position)  # 3
         self.run("COMMIT")  # 4
 
@@ -171,12 +171,8 @@ class GraphDatabase:
         return rows.filter(pc.invert(pc.is_in(rows["id"], value_set=pa.array(sorted(existing), pa.string()))))
 
     def _fill(self, table: str, row: Mapping[str, str]) -> None:
-        self.run(
-            f"MATCH (node:{table} {{id: $id}}) SET node.collection = $collection, node.{NAMES[table]} = $name",
-            id=row["id"],
-            collection=row["collection"],
-            name=row[NAMES[table]],
-        )
+        properties = ", ".join(f"node.{name} = ${name}" for name in row if name != "id")
+        self.run(f"MATCH (node:{table} {{id: $id}}) SET {properties}", **row)
 
     def _ids(self, cypher: str, **parameters: object) -> set[str]:
         return set(self.run(cypher, **parameters).get_as_arrow().column("id").to_pylist())

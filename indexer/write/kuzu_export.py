@@ -4,11 +4,11 @@ Kùzu holds a whole result before it gives the first row: the graph at once take
 edges are read by ranges of the internal numbers of nodes, each of about as many rows, and written as they come.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import kuzu
 import numpy as np
@@ -16,8 +16,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from indexer.graph_schema import EVIDENCE_TABLES, MAX_DATABASE_BYTES, ends_of
-from indexer.read.graph_tables import TABLES, packed
+from indexer.graph.kuzu_schema import EVIDENCE, MAX_DATABASE_BYTES
+from indexer.graph.tables import EDGES, NODES, TABLES, EdgeTable, NodeTable, Owner, one_array, packed
 
 EXPORT_BUFFER_BYTES = 32 * 1024**2
 ROWS_AT_A_TIME = 16_384
@@ -26,36 +26,6 @@ FIRST_RANGE = 1_024
 NOWHERE = -1
 
 Rows = NDArray[np.int32]
-
-
-class _Nodes(NamedTuple):
-    """A node table of Kùzu and its table in the snapshot; the relationship that comes from a node's owner, and the
-    column that holds the owner's row."""
-
-    kuzu: str
-    table: str
-    owner: tuple[str, str] | None = None
-
-
-class _Edges(NamedTuple):
-    kuzu: str
-    table: str
-
-
-_OWNED = (
-    _Nodes("Document", "documents"),
-    _Nodes("Section", "sections", ("HAS_SECTION", "document")),
-    _Nodes("Chunk", "chunks", ("HAS_CHUNK", "section")),
-    _Nodes("Statement", "statements", ("STATES", "chunk")),
-)
-_SHARED = (_Nodes("Entity", "entities"), _Nodes("DocumentName", "document_names"))
-_EDGES = (
-    _Edges("ABOUT", "about"),
-    _Edges("MENTIONS", "mentions"),
-    _Edges("ROLE", "roles"),
-    _Edges("CHUNK_EDGE", "chunk_edges"),
-    _Edges("LINKS_TO", "links"),
-)
 
 
 @dataclass(frozen=True)
@@ -118,7 +88,7 @@ def _opened(graph: Path) -> Iterator[kuzu.Connection]:
 
 
 class _Export:
-    """`_rows`: for each node table of Kùzu, the row in the snapshot of the node at each offset, else NOWHERE."""
+    """`_rows`: for each table of nodes, the row in the snapshot of the node at each of Kùzu's offsets, else NOWHERE."""
 
     def __init__(self, connection: kuzu.Connection, folder: Path) -> None:
         self._connection = connection
@@ -129,58 +99,58 @@ class _Export:
 
     def run(self) -> ExportedGraph:
         """Owned nodes after their owners, shared nodes by their evidence, then the edges."""
-        for nodes in _OWNED:
-            self._write_owned(nodes)
-        for nodes in _SHARED:
-            self._write_shared(nodes)
-        for edges in _EDGES:
-            self._write_edges(edges)
+        for name, node in NODES.items():
+            if not node.is_shared:
+                self._write_owned(name, node)
+        for name, node in NODES.items():
+            if node.is_shared:
+                self._write_shared(name, node)
+        for name, edge in EDGES.items():
+            self._write_edges(name, edge)
         unreachable = {table: count for table, count in self._unreachable.items() if count}
         return ExportedGraph(self._written, unreachable)
 
-    def _write_owned(self, nodes: _Nodes) -> None:
-        owners = None if nodes.owner is None else self._owners(nodes.owner[0])
-        with self._writing(nodes.table) as writer:
-            for found in self._nodes(nodes, "true"):
-                columns = _columns(nodes.table, found)
-                if nodes.owner is None or owners is None:
-                    self._write_nodes(nodes, writer, found, columns)
+    def _write_owned(self, name: str, node: NodeTable) -> None:
+        owners = None if node.owner is None else self._owners(name, node.owner)
+        with self._writing(name) as writer:
+            for found in self._nodes(name, node, "true"):
+                columns = _columns(name, found)
+                if node.owner is None or owners is None:
+                    self._write_nodes(name, writer, found, columns)
                     continue
                 of = owners[_numbers(found["row"])]
                 is_owned = of != NOWHERE
-                self._unreachable[nodes.table] += int(np.count_nonzero(~is_owned))
-                columns[nodes.owner[1]] = pa.array(of)
-                self._write_nodes(nodes, writer, found, columns, is_owned)
+                self._unreachable[name] += int(np.count_nonzero(~is_owned))
+                columns[node.owner.column] = pa.array(of)
+                self._write_nodes(name, writer, found, columns, is_owned)
 
-    def _write_shared(self, nodes: _Nodes) -> None:
+    def _write_shared(self, name: str, node: NodeTable) -> None:
         """Those with evidence, which comes from an owned node."""
-        has_evidence = np.zeros(self._offsets(nodes.kuzu), dtype=bool)
-        for relationship, (source, target) in EVIDENCE_TABLES.items():
-            if target == nodes.kuzu:
-                for found in self._edges(relationship, ()):
-                    live = self._rows[source][_numbers(found["source"])] != NOWHERE
+        has_evidence = np.zeros(self._offsets(name), dtype=bool)
+        for edge in EVIDENCE.values():
+            if edge.target == name:
+                for found in self._edges(edge.source, edge.label, name, ()):
+                    live = self._rows[edge.source][_numbers(found["source"])] != NOWHERE
                     has_evidence[_numbers(found["target"])[live]] = True
-        with self._writing(nodes.table) as writer:
-            for found in self._nodes(nodes, "a.collection <> ''"):
+        with self._writing(name) as writer:
+            for found in self._nodes(name, node, "a.collection <> ''"):
                 kept = has_evidence[_numbers(found["row"])]
-                self._write_nodes(nodes, writer, found, _columns(nodes.table, found), kept)
+                self._write_nodes(name, writer, found, _columns(name, found), kept)
 
-    def _write_edges(self, edges: _Edges) -> None:
-        source, target = ends_of(edges.kuzu)
-        properties = [name for name in TABLES[edges.table].names if name not in ("source", "target")]
-        with self._writing(edges.table) as writer:
-            for found in self._edges(edges.kuzu, properties):
-                columns = _columns(edges.table, found)
-                sources = self._rows[source][_numbers(found["source"])]
-                targets = self._rows[target][_numbers(found["target"])]
+    def _write_edges(self, name: str, edge: EdgeTable) -> None:
+        with self._writing(name) as writer:
+            for found in self._edges(edge.source, edge.label, edge.target, edge.columns):
+                columns = _columns(name, found)
+                sources = self._rows[edge.source][_numbers(found["source"])]
+                targets = self._rows[edge.target][_numbers(found["target"])]
                 columns |= {"source": pa.array(sources), "target": pa.array(targets)}
                 kept = (sources != NOWHERE) & (targets != NOWHERE)
-                self._unreachable[edges.table] += int(np.count_nonzero(~kept))
+                self._unreachable[name] += int(np.count_nonzero(~kept))
                 writer.write(_filtered(columns, kept))
 
     def _write_nodes(
         self,
-        nodes: _Nodes,
+        name: str,
         writer: TableWriter,
         found: pa.Table,
         columns: dict[str, pa.Array],
@@ -189,7 +159,7 @@ class _Export:
         offsets = _numbers(found["row"])
         if kept is not None:
             columns, offsets = _filtered(columns, kept), offsets[kept]
-        self._rows[nodes.kuzu][offsets] = np.arange(writer.rows, writer.rows + len(offsets), dtype=np.int32)
+        self._rows[name][offsets] = np.arange(writer.rows, writer.rows + len(offsets), dtype=np.int32)
         writer.write(columns)
 
     @contextmanager
@@ -202,25 +172,22 @@ class _Export:
             writer.close()
         self._written[table] = writer.rows
 
-    def _owners(self, relationship: str) -> Rows:
+    def _owners(self, name: str, owner: Owner) -> Rows:
         """For each offset of the owned table, the row of the owner."""
-        source, target = ends_of(relationship)
-        owners = np.full(self._offsets(target), NOWHERE, dtype=np.int32)
-        for found in self._edges(relationship, ()):
-            owners[_numbers(found["target"])] = self._rows[source][_numbers(found["source"])]
+        owners = np.full(self._offsets(name), NOWHERE, dtype=np.int32)
+        for found in self._edges(owner.table, owner.label, name, ()):
+            owners[_numbers(found["target"])] = self._rows[owner.table][_numbers(found["source"])]
         return owners
 
-    def _nodes(self, nodes: _Nodes, condition: str) -> Iterator[pa.Table]:
-        self._rows[nodes.kuzu] = np.full(self._offsets(nodes.kuzu), NOWHERE, dtype=np.int32)
-        owner = None if nodes.owner is None else nodes.owner[1]
-        columns = "".join(f", a.{name} AS {name}" for name in TABLES[nodes.table].names if name != owner)
-        matched = f"MATCH (a:{nodes.kuzu})"
-        yield from self._ranges(nodes.kuzu, matched, condition, f"offset(id(a)) AS row{columns}")
+    def _nodes(self, name: str, node: NodeTable, condition: str) -> Iterator[pa.Table]:
+        self._rows[name] = np.full(self._offsets(name), NOWHERE, dtype=np.int32)
+        columns = "".join(f", a.{column} AS {column}" for column in ("id", *node.columns))
+        matched = f"MATCH (a:{node.label})"
+        yield from self._ranges(name, matched, condition, f"offset(id(a)) AS row{columns}")
 
-    def _edges(self, relationship: str, properties: Sequence[str]) -> Iterator[pa.Table]:
-        source, target = ends_of(relationship)
+    def _edges(self, source: str, label: str, target: str, properties: Iterable[str]) -> Iterator[pa.Table]:
         columns = "".join(f", r.{name} AS {name}" for name in properties)
-        matched = f"MATCH (a:{source})-[r:{relationship}]->(b:{target})"
+        matched = f"MATCH (a:{NODES[source].label})-[r:{label}]->(b:{NODES[target].label})"
         returned = f"offset(id(a)) AS source, offset(id(b)) AS target{columns}"
         yield from self._ranges(source, matched, "true", returned)
 
@@ -247,7 +214,7 @@ class _Export:
 
     def _offsets(self, table: str) -> int:
         """One more than the last offset of a node."""
-        last = self._run(f"MATCH (a:{table}) RETURN max(offset(id(a))) AS last")["last"]
+        last = self._run(f"MATCH (a:{NODES[table].label}) RETURN max(offset(id(a))) AS last")["last"]
         return 0 if not len(last) or last[0].as_py() is None else int(last[0].as_py()) + 1
 
     def _run(self, cypher: str, **parameters: object) -> pa.Table:
@@ -264,7 +231,7 @@ def _columns(table: str, found: pa.Table) -> dict[str, pa.Array]:
     for field in TABLES[table]:
         if field.name not in found.column_names:
             continue
-        values = _one_array(found[field.name])
+        values = one_array(found[field.name])
         if pa.types.is_fixed_size_binary(field.type):
             values = packed(values)
         elif pa.types.is_list(field.type):
@@ -288,8 +255,3 @@ def _listed(texts: pa.Array) -> pa.Array:
 
 def _numbers(column: pa.ChunkedArray) -> NDArray[np.int64]:
     return np.asarray(column.to_numpy(), dtype=np.int64)
-
-
-def _one_array(column: pa.ChunkedArray) -> pa.Array:
-    joined = column.combine_chunks()
-    return pa.concat_arrays(joined.chunks) if isinstance(joined, pa.ChunkedArray) else joined

@@ -16,9 +16,9 @@ import pyarrow as pa
 
 from indexer.errors import DamagedStore
 from indexer.generations import Generation, replace_file
-from indexer.graph_schema import SCHEMA_VERSION
+from indexer.graph.kuzu_schema import SCHEMA_VERSION
+from indexer.graph.snapshots import MANIFEST, latest_snapshot, read_graph
 from indexer.integrity.files import file_checksum
-from indexer.read.graph_snapshots import MANIFEST, latest_snapshot, read_graph
 from indexer.read.published_graph import FILE, PublishedGraph, is_due, require_intact
 from indexer.runtime.resources import limit_malloc_arenas
 from indexer.write.kuzu_compaction import load_graph, new_file_bytes

@@ -171,7 +171,7 @@ class LanceWriter:
         2. add the chunks and passages of new revisions, in one commit a table, so that a revision exists wholly or not
            at all
         3. upsert the documents' rows: from here on readers see the new revisions
-        4. delete the rows of other revisions, by indexed columns, if there are any; of a tombstone, all
+        4. delete the rows of the other revisions that step 1 found, if there are any; of a tombstone, all of them
 
         After a crash between two steps the same call finishes the work, so a redelivered record goes through here
         again, even if its document is unchanged. A revision belongs to one document only, as it is computed from the
@@ -194,7 +194,7 @@ class LanceWriter:
             self._add_missing(name, rows, stored[name])
         self._upsert(DOCUMENTS, with_checksums(DOCUMENTS, document_table))  # 3
         for name in new_rows:  # 4
-            self._delete_stale(name, stored[name] - current, current)
+            self._delete_stale(name, stored[name] - current)
 
     def rewrite(self, documents: Sequence[IndexedRows]) -> None:
         """Write these documents again, whatever rows they have: also where `replace` would find their revision there.
@@ -298,15 +298,12 @@ class LanceWriter:
             with store_errors(f"add {name}"), self._maintainer.committing(name):
                 self._newest(name).add(with_checksums(name, missing))
 
-    def _delete_stale(self, name: str, stale: Revisions, current: Revisions) -> None:
-        keys = sorted({key for key, _ in stale})
-        current_by_key = dict(current)
-        for start in range(0, len(keys), IN_LIST):
-            batch = keys[start : start + IN_LIST]
-            condition = col("key").isin(batch)
-            revisions = [current_by_key[key] for key in batch if key in current_by_key]
-            if revisions:
-                condition = condition & ~col("revision").isin(revisions)
+    def _delete_stale(self, name: str, stale: Revisions) -> None:
+        """Delete these revisions and no others: of the same documents another process may have written newer ones."""
+        listed = sorted(stale)
+        for start in range(0, len(listed), IN_LIST):
+            keys, revisions = zip(*listed[start : start + IN_LIST], strict=True)
+            condition = col("key").isin(list(dict.fromkeys(keys))) & col("revision").isin(list(revisions))
             with store_errors(f"delete stale {name}"), self._maintainer.committing(name):
                 self._newest(name).delete(condition)
 

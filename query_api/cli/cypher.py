@@ -92,7 +92,7 @@ def _open_newest(generation: "Generation") -> "tuple[PublishedGraph, Path]":
 
 def _describe(published: "PublishedGraph", generation: "Generation") -> str:
     """Which graph was asked."""
-    from indexer.read.graph_snapshots import latest_snapshot
+    from indexer.graph.snapshots import latest_snapshot
     from schemas.clock import rfc3339
 
     newest = latest_snapshot(generation.snapshots_dir)

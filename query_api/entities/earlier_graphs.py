@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from cachetools import TTLCache
 
 from indexer.generations import Generation
-from indexer.read.graph_snapshots import GraphSnapshot, published_snapshots, read_graph
-from indexer.read.graph_tables import GraphTables
+from indexer.graph.snapshots import GraphSnapshot, published_snapshots, read_graph
+from indexer.graph.tables import GraphTables
 from indexer.schema import DocumentRow
 from query_api.entities.catalogue import EntityCatalogues
 from query_api.index.graph.view import GraphView

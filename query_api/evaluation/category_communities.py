@@ -16,10 +16,10 @@ import numpy as np
 from indexer.chunking.splitter import ChunkingParameters
 from indexer.communities.graph import EntityGraph, Pairs, entity_graphs
 from indexer.communities.partition import LEVELS, Level, Partition, full_partition
+from indexer.graph.contributions import tables_of
+from indexer.graph.tables import GraphTables
 from indexer.linking import contribution
 from indexer.pipeline import prepare
-from indexer.read.contributed_tables import tables_of
-from indexer.read.graph_tables import GraphTables
 from query_api.evaluation.graph_metrics import mutual_information
 from query_api.evaluation.typed_relations import opened
 from schemas.errors import WrongSetting

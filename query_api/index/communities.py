@@ -9,8 +9,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from indexer.graph.tables import id_keys, spelled
 from indexer.read.communities import CommunityManifest, CommunityTables
-from indexer.read.graph_tables import id_keys, spelled
 from query_api.index.graph.edges import Numbers
 from query_api.index.graph.identifiers import Keys
 from schemas.choices import CommunityLevel

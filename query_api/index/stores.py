@@ -12,9 +12,9 @@ from typing import NamedTuple
 import structlog
 
 from indexer.generations import Generation
+from indexer.graph.snapshots import published_snapshots, read_graph, snapshot_named
 from indexer.integrity.files import Damage, damage_message, is_in_tables
 from indexer.read.communities import published_communities, read_communities
-from indexer.read.graph_snapshots import published_snapshots, read_graph, snapshot_named
 from indexer.read.lance import INDEX_TABLES
 from indexer.verify import damage_of
 from query_api.index.communities import CommunityView

@@ -15,7 +15,7 @@ from aiokafka.structs import RecordMetadata
 
 from indexer.errors import IncompatibleGeneration
 from indexer.generations import Generation, Origin, incompatible_advice
-from indexer.read.graph_snapshots import newest_intact_snapshot, read_graph
+from indexer.graph.snapshots import newest_intact_snapshot, read_graph
 from indexer.schema import StoredPosition
 from kafka_client.async_clients import open_producer, open_reader
 from schemas.ids import DocumentKey

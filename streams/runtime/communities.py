@@ -10,9 +10,9 @@ import structlog
 from indexer.communities.detection import find_communities
 from indexer.errors import DamagedStore
 from indexer.generations import Generation
+from indexer.graph.snapshots import GraphSnapshot, latest_snapshot, read_graph
 from indexer.lance_connection import connect
 from indexer.read.communities import CommunityManifest, CommunityTables, published_communities, read_communities
-from indexer.read.graph_snapshots import GraphSnapshot, latest_snapshot, read_graph
 from indexer.read.lance import LanceReader
 from indexer.runtime.resources import trim_memory
 from indexer.write.communities import publish_communities, remove_damaged

@@ -8,10 +8,10 @@ from typing import Protocol, Self
 import structlog
 
 from indexer.errors import DamagedStore
+from indexer.graph.publication import GraphCopy
+from indexer.graph.snapshots import GraphSnapshot
 from indexer.integrity.files import Damage
-from indexer.read.graph_snapshots import GraphSnapshot
 from indexer.runtime.resources import trim_memory
-from indexer.write.graph_snapshots import GraphCopy
 from indexer.write.kuzu_compaction import Compaction, CompactionAbandoned
 from streams.metrics import WorkerMetrics
 from streams.runtime.store_thread import StoreThread

@@ -5,8 +5,6 @@ import random
 from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import replace
-from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import msgspec
 import numpy as np
@@ -15,14 +13,13 @@ import pyarrow as pa
 from indexer.errors import DamagedStore
 from indexer.extraction.mention_tagger import tag_with
 from indexer.generations import Generation, read_manifest
+from indexer.graph.contributions import tables_of
+from indexer.graph.snapshots import newest_intact_snapshot, read_graph
 from indexer.pipeline import EXTRACTOR_VERSION, NO_EXTRACTOR
-from indexer.read.graph_snapshots import newest_intact_snapshot, read_graph
-from indexer.read.graph_tables import GraphTables
 from indexer.read.lance import LanceSnapshot
 from indexer.read.rows import vector_matrix
 from indexer.schema import CHUNKS, PASSAGES, DocumentRow
 from indexer.verify import document_digests
-from indexer.write.kuzu import GraphWriter
 from indexer.write.lance_rows import IndexedRows, chunks_table, passages_table
 from schemas.errors import Failure, MalformedEvent
 from schemas.events import decode_document_event
@@ -247,22 +244,10 @@ def _graph_differences(
     if newest is None or not contributions:
         return []
     graph = read_graph(generation.snapshots_dir, newest)
-    with TemporaryDirectory() as folder:
-        expected = _graph_of(Generation(Path(folder), "g0000"), contributions)
-        found = document_digests(graph, contributions, relinked)
-        derived = document_digests(expected, contributions, relinked)
+    found = document_digests(graph, contributions, relinked)
+    derived = document_digests(tables_of(contributions.values()), contributions, relinked)
     return [
         key
         for key, (revision, digest) in derived.items()
         if key in found and found[key] != (revision, digest) and found[key][0] == revision
     ]
-
-
-def _graph_of(generation: Generation, contributions: Mapping[DocumentKey, Contribution]) -> GraphTables:
-    writer = GraphWriter.open(generation)
-    try:
-        writer.apply(list(contributions.items()), 0)
-        snapshot = writer.snapshot()
-    finally:
-        writer.close()
-    return read_graph(generation.snapshots_dir, snapshot)

@@ -19,7 +19,7 @@ from typing import Any
 import msgspec
 
 from indexer.generations import Generation
-from indexer.read.graph_snapshots import latest_snapshot
+from indexer.graph.snapshots import latest_snapshot
 from indexer.read.published_graph import FILE, newest_folder
 from schemas.graph_delta import Contribution
 from schemas.ids import sha256_hex

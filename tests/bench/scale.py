@@ -29,7 +29,7 @@ SEARCHERS = 10
 
 def graph_facts(generation: Generation) -> dict[str, Any]:
     """How long the newest snapshot of the graph takes to read, and what it holds."""
-    from indexer.read.graph_snapshots import latest_snapshot, read_graph
+    from indexer.graph.snapshots import latest_snapshot, read_graph
 
     snapshot = latest_snapshot(generation.snapshots_dir)
     if snapshot is None:

@@ -13,9 +13,9 @@ from indexer.comparison import compare_generations
 from indexer.embedding.encoder import HashingEncoder
 from indexer.errors import DamagedStore, StoreInDoubt, TransientStoreError
 from indexer.generations import CURRENT, CURRENT_COPY, Generation
+from indexer.graph.snapshots import MANIFEST, newest_intact_snapshot, published_snapshots, read_graph
 from indexer.integrity.files import CHECKSUMS, ChecksumRecorder, read_checksums
 from indexer.integrity.noted_damage import note_damage, read_damage
-from indexer.read.graph_snapshots import MANIFEST, newest_intact_snapshot, published_snapshots, read_graph
 from indexer.read.known_vectors import EarlierVectors
 from indexer.read.lance import LanceReader
 from indexer.schema import CHUNKS, DOCUMENTS, PASSAGES, POSITIONS, RETRIEVALS

@@ -5,7 +5,7 @@ from pathlib import Path
 from hypothesis import HealthCheck, given, settings
 
 from indexer.generations import Generation
-from indexer.read.graph_snapshots import read_graph
+from indexer.graph.snapshots import read_graph
 from indexer.write.kuzu import GraphWriter
 from query_api.index.graph.view import GraphView
 from schemas.graph_delta import Contribution

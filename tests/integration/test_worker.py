@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from indexer.generations import current_generation
+from indexer.graph.snapshots import latest_snapshot, read_graph
+from indexer.graph.tables import GraphTables
 from indexer.read.communities import published_communities, read_communities
-from indexer.read.graph_snapshots import latest_snapshot, read_graph
-from indexer.read.graph_tables import GraphTables
 from indexer.schema import DocumentRow
 from indexer.verify import verify_when_complete
 from kafka_client.partitioner import murmur2_partition

@@ -1,6 +1,6 @@
 """The columns that graph segments are built from: nodes and edges of documents' contributions, or of a snapshot."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -9,8 +9,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from indexer.read.graph_tables import GraphTables
-from query_api.index.graph.identifiers import Keys, document_key_of, entity_key_of, halves, key_of, link_name_of
+from indexer.graph.contributions import tables_of
+from indexer.graph.tables import GraphTables, one_array
+from query_api.index.graph.identifiers import Keys, link_name_of
 from schemas.graph_delta import ENTITY_TYPES, Contribution
 from schemas.ids import DocumentKey
 
@@ -98,148 +99,7 @@ def concatenated(parts: Sequence[GraphColumns]) -> GraphColumns:
 
 def columns_of(contributions: Iterable[Contribution]) -> GraphColumns:
     """The columns of documents' contributions, one contribution a document."""
-    return _ColumnBuilder().build(contributions)
-
-
-class _ColumnBuilder:
-    """Python lists that contributions are appended to, then turned into columns at once."""
-
-    def __init__(self) -> None:
-        self.rows: dict[str, list[object]] = {field.name: [] for field in fields(GraphColumns)}
-
-    def build(self, contributions: Iterable[Contribution]) -> GraphColumns:
-        for contribution in contributions:
-            self._add(contribution)
-        columns: dict[str, Any] = {name: _column(name, values) for name, values in self.rows.items()}
-        return GraphColumns(**columns)
-
-    def _put(self, prefix: str, **values: object) -> None:
-        for name, value in values.items():
-            self.rows[f"{prefix}_{name}"].append(value)
-
-    def _add(self, contribution: Contribution) -> None:
-        document = DocumentKey(contribution.collection, contribution.document_id)
-        document_key = document_key_of(document)
-        self._put(
-            "document",
-            keys=document_key,
-            collections=document.collection,
-            ids=document.document_id,
-            titles=contribution.title,
-            names=link_name_of(document),
-        )
-        chunk_keys = [key_of(chunk.id) for chunk in contribution.chunks]
-        for ordinal, chunk in enumerate(contribution.chunks):
-            self._put(
-                "chunk",
-                ids=chunk.id,
-                documents=document_key,
-                passage_ids=chunk.passage_id,
-                passages=chunk.passage,
-                ordinals=ordinal,
-            )
-        entities: dict[str, int] = {}
-
-        def entity(name: str) -> int:
-            key = entities.get(name)
-            if key is None:
-                key = entities[name] = entity_key_of(document.collection, name)
-                self._put("entity", keys=key, collections=document.collection, names=name)
-            return key
-
-        for about in contribution.about:
-            self._put(
-                "about",
-                documents=document_key,
-                entities=entity(about.name),
-                weights=about.weight,
-                surfaces=about.surface,
-            )
-        self._add_mentions(contribution, chunk_keys, entity)
-        for statement in contribution.statements:
-            statement_key = key_of(statement.id)
-            self._put(
-                "statement",
-                keys=statement_key,
-                chunks=chunk_keys[statement.chunk],
-                predicates=statement.predicate,
-                confidences=statement.confidence,
-                sentences=statement.sentence,
-                extractors=statement.extractor,
-            )
-            for role in statement.roles:
-                self._put(
-                    "role",
-                    statements=statement_key,
-                    entities=entity(role.name),
-                    names=role.role,
-                    surfaces=role.surface,
-                )
-        for edge in contribution.edges:
-            self._put(
-                "edge",
-                sources=chunk_keys[edge.source],
-                targets=chunk_keys[edge.target],
-                kinds=CHUNK_EDGE_KINDS.index(edge.kind),
-                weights=edge.weight,
-            )
-        for link in contribution.links:
-            target = DocumentKey(link.target_collection, link.target_id)
-            self._put(
-                "link",
-                chunks=chunk_keys[link.chunk],
-                documents=document_key_of(target),
-                names=link_name_of(target),
-                weights=link.weight,
-            )
-
-    def _add_mentions(
-        self, contribution: Contribution, chunk_keys: Sequence[int], entity: Callable[[str], int]
-    ) -> None:
-        for mention in contribution.mentions:
-            columns = {
-                "chunks": chunk_keys[mention.chunk],
-                "entities": entity(mention.name),
-                "counts": mention.count,
-                "sentences": mention.sentences[0] if mention.sentences else -1,
-            }
-            if mention.kind:
-                self._put("mention", **columns)
-            if mention.entity_type in ENTITY_TYPES:
-                self._put(
-                    "typed",
-                    **columns,
-                    types=ENTITY_TYPES.index(mention.entity_type),
-                    confidences=mention.confidence,
-                    surfaces=mention.surface,
-                )
-
-
-_DTYPES: dict[str, type] = {
-    "chunk_passages": np.int32,
-    "chunk_ordinals": np.int32,
-    "mention_counts": np.int32,
-    "mention_sentences": np.int32,
-    "typed_types": np.uint8,
-    "typed_confidences": np.float32,
-    "typed_counts": np.int32,
-    "typed_sentences": np.int32,
-    "statement_sentences": np.int32,
-    "edge_kinds": np.uint8,
-    "about_weights": np.float32,
-    "statement_confidences": np.float32,
-    "edge_weights": np.float32,
-    "link_weights": np.float32,
-}
-_TEXTS = frozenset(field.name for field in fields(GraphColumns) if field.type is pa.Array)
-
-
-def _column(name: str, values: list[object]) -> object:
-    if name in _TEXTS:
-        return pa.array(values, pa.string())
-    if name in ("chunk_ids", "chunk_passage_ids"):
-        return halves([str(value) for value in values])
-    return np.array(values, dtype=_DTYPES.get(name, np.uint64))
+    return columns_of_tables(tables_of(contributions))
 
 
 def columns_of_tables(tables: GraphTables) -> GraphColumns:
@@ -257,7 +117,7 @@ def columns_of_tables(tables: GraphTables) -> GraphColumns:
         document_titles=_texts(tables.documents["title"]),
         document_names=_link_names(tables.documents),
         chunk_ids=chunks,
-        chunk_documents=document_keys[tables.documents_of_chunks()],
+        chunk_documents=document_keys[tables.documents_of("chunks")],
         chunk_passage_ids=_ids(tables.chunks["passage_id"]),
         chunk_passages=tables.chunks["passage"].to_numpy(),
         chunk_ordinals=tables.chunks["ordinal"].to_numpy(),
@@ -304,7 +164,7 @@ def _typed_mentions(mentions: pa.Table) -> tuple[pa.Table, NDArray[np.uint8]]:
     """Those of entities, and the index of each one's type in ENTITY_TYPES; types of newer programs are left out."""
     types = pc.index_in(mentions["entity_type"].cast(pa.string()), value_set=pa.array(ENTITY_TYPES))
     is_typed = pc.is_valid(types)
-    numbers = _one_array(pc.filter(types, is_typed)).to_numpy(zero_copy_only=False)
+    numbers = one_array(pc.filter(types, is_typed)).to_numpy(zero_copy_only=False)
     return mentions.filter(is_typed), numbers.astype(np.uint8)
 
 
@@ -314,13 +174,8 @@ def _link_names(table: pa.Table) -> Keys:
     return np.fromiter((link_name_of(DocumentKey(*row)) for row in rows), dtype=np.uint64, count=table.num_rows)
 
 
-def _one_array(column: pa.ChunkedArray) -> pa.Array:
-    joined = column.combine_chunks()
-    return pa.concat_arrays(joined.chunks) if isinstance(joined, pa.ChunkedArray) else joined
-
-
 def _texts(column: pa.ChunkedArray) -> pa.Array:
-    return _one_array(column.cast(pa.string()))
+    return one_array(column.cast(pa.string()))
 
 
 def _ids(column: pa.ChunkedArray) -> Keys:
@@ -344,7 +199,7 @@ def _floats(column: pa.ChunkedArray) -> NDArray[np.float32]:
 
 def _first_values(column: pa.ChunkedArray) -> NDArray[np.int32]:
     """The first value of each list, -1 for an empty one."""
-    lists = _one_array(column)
+    lists = one_array(column)
     firsts = np.full(len(lists), -1, dtype=np.int32)
     lengths = pc.list_value_length(lists).to_numpy(zero_copy_only=False).astype(np.int64)
     values = pc.list_flatten(lists).to_numpy(zero_copy_only=False)

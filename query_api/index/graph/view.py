@@ -12,7 +12,7 @@ from typing import Self
 
 import numpy as np
 
-from indexer.read.graph_tables import GraphTables
+from indexer.graph.tables import GraphTables
 from query_api.index.graph.builder import GraphColumns, columns_of, columns_of_tables
 from query_api.index.graph.csr import entries_of
 from query_api.index.graph.edges import (

@@ -41,6 +41,7 @@ CALLS = (
     "graph: CHECKPOINT",
     "snapshot: copy",
     "snapshot: export",
+    "snapshot: merge",
     "snapshot: manifest",
     "snapshot: prune",
     "compaction: build",
@@ -168,7 +169,8 @@ def _name_lance_calls(faults: Faults) -> None:
 
 
 def _name_graph_calls(faults: Faults) -> None:
-    from indexer.write import graph_snapshots, kuzu, kuzu_compaction
+    from indexer.graph import publication, store
+    from indexer.write import kuzu, kuzu_compaction
     from indexer.write.kuzu_database import GraphDatabase
 
     run = GraphDatabase.run
@@ -180,9 +182,10 @@ def _name_graph_calls(faults: Faults) -> None:
     GraphDatabase.run = named_run  # type: ignore[method-assign]
     for module, function, name in (
         (kuzu, "copy_graph", "snapshot: copy"),
-        (graph_snapshots, "export_graph", "snapshot: export"),
-        (graph_snapshots, "replace_file", "snapshot: manifest"),
-        (graph_snapshots, "_prune", "snapshot: prune"),
+        (publication, "export_graph", "snapshot: export"),
+        (store, "merge", "snapshot: merge"),
+        (publication, "replace_file", "snapshot: manifest"),
+        (publication, "_prune", "snapshot: prune"),
         (kuzu_compaction, "load_graph", "compaction: build"),
         (kuzu, "replace_database", "compaction: put in place"),
     ):

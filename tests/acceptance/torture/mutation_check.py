@@ -35,6 +35,7 @@ CATCHES: dict[str, Sequence[tuple[str, Disturbance]]] = {
     "no declared key": [("two writers", disturbances.write_from_elsewhere)] * 2,
     "cleanup_older_than=0": [("load", quiet)] * 2,
     "position outside the transaction": [("kill at a point", killing("kill after", "snapshot: prune", 1))] * 2,
+    "deletes not merged": [("load", quiet)] * 2,
     "ack before the dead letter is confirmed": [("named call fails", failing("fail on", "send: dead-letters"))] * 2,
 }
 """The disturbances that show each mistake."""

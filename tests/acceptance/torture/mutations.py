@@ -90,6 +90,20 @@ def position_outside() -> None:
     GraphAgent._apply = store_and_apply  # type: ignore[method-assign]
 
 
+def deletes_not_merged() -> None:
+    """A merge keeps the documents that were deleted."""
+    from indexer.graph import store
+    from schemas.ids import DocumentKey
+
+    merge = store.merge
+
+    def merge_changed(base: Any, gone: Any, added: Any) -> Any:
+        rows = added.documents.select(["collection", "document_id"]).to_pylist()
+        return merge(base, {DocumentKey(**row) for row in rows}, added)
+
+    store.merge = merge_changed
+
+
 def unconfirmed_letters() -> None:
     """Nobody waits for the dead letters."""
     from streams.kafka.producer import ConfirmedProducer
@@ -110,5 +124,6 @@ MUTATIONS: dict[str, Callable[[], None]] = {
     "no declared key": no_declared_key,
     "cleanup_older_than=0": nothing_kept,
     "position outside the transaction": position_outside,
+    "deletes not merged": deletes_not_merged,
     "ack before the dead letter is confirmed": unconfirmed_letters,
 }

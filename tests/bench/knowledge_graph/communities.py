@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from indexer.communities.graph import EntityGraph, Pairs, entity_graphs
 from indexer.communities.partition import LEVELS, Former, Partition, full_partition, updated_partition
-from indexer.read.contributed_tables import tables_of
+from indexer.graph.contributions import tables_of
 from query_api.evaluation.category_communities import (
     Article,
     articles_of,

@@ -23,8 +23,8 @@ from indexer.embedding.encoder import PromptedEncoder, load_encoder
 from indexer.extraction.entity_mentions import entity_mentions
 from indexer.extraction.mention_tagger import tagger_for
 from indexer.generations import Generation
+from indexer.graph.snapshots import read_graph
 from indexer.linking import contribution
-from indexer.read.graph_snapshots import read_graph
 from indexer.verify import graph_digest
 from indexer.write.kuzu import GraphWriter
 from query_api.entities.catalogue import EntityCatalogue, EntityCatalogues

@@ -1,4 +1,4 @@
-"""One real Kùzu database for each test."""
+"""One real Kùzu database for each test; each snapshot of it is also merged, and compared."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -7,6 +7,7 @@ import pytest
 
 from indexer.generations import Generation
 from indexer.write.kuzu import GraphWriter
+from tests.support.compared_graph import ComparedGraphWriter
 from tests.support.fixtures.graph import generation_in
 
 
@@ -17,6 +18,6 @@ def generation(tmp_path: Path) -> Generation:
 
 @pytest.fixture
 def writer(generation: Generation) -> Iterator[GraphWriter]:
-    writer = GraphWriter.open(generation)
+    writer = ComparedGraphWriter.open(generation)
     yield writer
     writer.close()

@@ -5,10 +5,10 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import pytest
+from indexer.read.contributed_tables import tables_of
 
 from indexer.errors import DamagedStore
-from indexer.read.contributed_tables import tables_of
-from indexer.read.graph_tables import TABLES, GraphTables
+from indexer.graph.tables import TABLES, GraphTables
 from schemas.graph_delta import Contribution
 from schemas.ids import DocumentKey
 from tests.support.fixtures.graph import Batch, document, story

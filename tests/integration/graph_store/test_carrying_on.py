@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from indexer.generations import Generation
-from indexer.read.graph_snapshots import FORMAT, MANIFEST, latest_snapshot, published_snapshots
+from indexer.graph.snapshots import FORMAT, MANIFEST, latest_snapshot, published_snapshots
 from indexer.write.kuzu import GraphWriter
 from tests.support.fixtures.graph import digest_after, digest_of, document, generation_in, story
 

@@ -12,11 +12,11 @@ import pytest
 
 from indexer.errors import DamagedStore
 from indexer.generations import Generation
-from indexer.graph_schema import MAX_DATABASE_BYTES
-from indexer.read.graph_snapshots import MANIFEST, latest_snapshot, read_graph, with_damaged_manifests
-from indexer.read.graph_tables import TABLES
+from indexer.graph.kuzu_schema import MAX_DATABASE_BYTES
+from indexer.graph.publication import set_aside_damaged
+from indexer.graph.snapshots import MANIFEST, latest_snapshot, read_graph, with_damaged_manifests
+from indexer.graph.tables import TABLES
 from indexer.read.published_graph import FILE, newest_folder, require_intact
-from indexer.write.graph_snapshots import set_aside_damaged
 from indexer.write.kuzu import GraphWriter
 from indexer.write.kuzu_publication import publish_graph, remove_damaged
 from tests.integration.graph_store.contract import GraphStoreContract, Rows, rows_of

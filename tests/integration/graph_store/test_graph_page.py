@@ -7,7 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 from indexer.generations import make_generation, switch_to
-from indexer.graph_schema import NODE_TABLES, RELATIONSHIP_TABLES, columns_of, ends_of
+from indexer.graph.kuzu_schema import statements_that_create
 from indexer.write.kuzu_publication import publish_graph
 from schemas.errors import Exit
 from tests.support.fixtures.folder_graph import contributions_of
@@ -18,6 +18,7 @@ from thalweg import app
 PAGE = (Path(__file__).parents[3] / "docs" / "graph.md").read_text()
 EXAMPLES = re.findall(r"```cypher\n(.*?)```\n\n```text\n(.*?)```", PAGE, re.DOTALL)
 CODE = re.compile(r"`([^`]+)`")
+CREATED = re.compile(r"CREATE (NODE|REL) TABLE IF NOT EXISTS (\w+)\((?:FROM (\w+) TO (\w+)(?:, )?)?(.*?)\)")
 BUFFER_BYTES = 256 * 1024**2
 
 
@@ -51,12 +52,22 @@ def rows_of(heading: str) -> list[list[list[str]]]:
     return [[CODE.findall(cell) for cell in line.split("|")[1:-1]] for line in lines]
 
 
+def tables(kind: str) -> dict[str, tuple[tuple[str, str], list[str]]]:
+    """{table: its ends, of a relationship, and its columns}, as they are created."""
+    created = [match for each in statements_that_create(both_directions=True) if (match := CREATED.match(each))]
+    return {
+        match[2]: ((match[3], match[4]), sorted(column.split()[0] for column in match[5].split(", ") if column))
+        for match in created
+        if match[1] == kind
+    }
+
+
 def test_each_node_and_its_columns_are_explained() -> None:
     explained: dict[str, list[str]] = {}
     for name, columns, _ in rows_of("Nodes"):
         explained.setdefault(name[0] if name else [*explained][-1], []).extend(columns)
     assert {name: sorted(columns) for name, columns in explained.items()} == {
-        name: sorted(columns_of(name)) for name in NODE_TABLES
+        name: columns for name, (_, columns) in tables("NODE").items()
     }
 
 
@@ -67,7 +78,8 @@ def test_each_relationship_and_its_columns_are_explained() -> None:
         if name:
             ends[name[0]] = (source[0], target[0])
         explained.setdefault(name[0] if name else [*explained][-1], []).extend(columns)
-    assert ends == {name: ends_of(name) for name in RELATIONSHIP_TABLES}
+    expected = tables("REL")
+    assert ends == {name: of for name, (of, _) in expected.items()}
     assert {name: sorted(columns) for name, columns in explained.items()} == {
-        name: sorted(columns_of(name).keys() - {"source", "target"}) for name in RELATIONSHIP_TABLES
+        name: columns for name, (_, columns) in expected.items()
     }

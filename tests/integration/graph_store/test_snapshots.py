@@ -12,7 +12,8 @@ import pytest
 
 from indexer.errors import DamagedStore
 from indexer.generations import Generation
-from indexer.read.graph_snapshots import (
+from indexer.graph import publication
+from indexer.graph.snapshots import (
     MANIFEST,
     damaged_snapshots,
     latest_snapshot,
@@ -21,8 +22,8 @@ from indexer.read.graph_snapshots import (
     read_graph,
     snapshot_named,
 )
-from indexer.read.graph_tables import TABLES
-from indexer.write import graph_snapshots, kuzu_compaction, kuzu_export
+from indexer.graph.tables import TABLES
+from indexer.write import kuzu_compaction, kuzu_export
 from indexer.write.kuzu import GraphWriter
 from query_api.index.generation import LiveGraph
 from query_api.index.stores import Stores
@@ -226,7 +227,7 @@ def test_a_full_disk_leaves_no_half_copy_and_no_compaction(
         raise OSError(errno.ENOSPC, "No space left on device")
 
     with monkeypatch.context() as patched:
-        patched.setattr(graph_snapshots.hashlib, "sha256", lambda: SimpleNamespace(update=full))
+        patched.setattr(publication.hashlib, "sha256", lambda: SimpleNamespace(update=full))
         with pytest.raises(OSError, match="No space left"):
             writer.copy()
     assert list(generation.snapshots_dir.iterdir()) == []

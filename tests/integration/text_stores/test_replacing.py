@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from indexer.errors import IncompatibleGeneration
@@ -135,6 +136,28 @@ def test_a_document_given_back_unchanged_loses_what_a_crash_left(
         writer.replace([newer])
     writer.replace([IndexedRows(newer.row)])
     assert_stored(generation, [newer])
+
+
+@pytest.mark.parametrize(
+    "older", [document("a", "Second words"), tombstone("a"), IndexedRows(document("a", "First words").row)]
+)
+def test_delayed_writer_keeps_rows_it_did_not_read(
+    generation: Generation, writer: LanceWriter, older: IndexedRows, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    writer.replace([document("a", "First words"), document("b", "First words")])
+    other = LanceWriter.open(generation, DIMENSION)
+    newer = [document("a", "Third words", "More"), document("b", "Third words")]
+    upsert = LanceWriter._upsert
+
+    def upsert_and_be_overtaken(delayed: LanceWriter, name: str, rows: pa.Table) -> None:
+        upsert(delayed, name, rows)
+        if delayed is writer:
+            other.replace(newer)
+
+    monkeypatch.setattr(LanceWriter, "_upsert", upsert_and_be_overtaken)
+    writer.replace([older, document("b", "Second words")])
+    other.close()
+    assert_stored(generation, newer)
 
 
 def test_a_document_without_any_chunk_is_there(generation: Generation, writer: LanceWriter) -> None:

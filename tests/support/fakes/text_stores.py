@@ -31,8 +31,9 @@ from schemas.graph_delta import (
     Contribution,
     LinkEdge,
     MentionEdge,
+    SectionNode,
 )
-from schemas.ids import DocumentKey, chunk_id, normalise_name, passage_id
+from schemas.ids import DocumentKey, chunk_id, normalise_name, passage_id, section_id
 from tests.support.fixtures.graph import statement
 
 PATIENT = SearchBudgets(60, 60, 60, 60, 60, 60)  # for what is judged by its answer on a machine with other work
@@ -79,7 +80,7 @@ class Page:
                     edge = MentionEdge(number, normalise_name(name), name, "thing", count, [number])
                     typed = {"entity_type": self.types.get(name, ""), "confidence": 0.9 if name in self.types else 0.0}
                     mentions.append(msgspec.structs.replace(edge, **typed))
-        nodes = [ChunkNode(chunk, passages[at], at, -1) for chunk, at, _ in chunks]
+        nodes = [ChunkNode(chunk, passages[at], at, 0) for chunk, at, _ in chunks]
         statements = [
             statement(
                 nodes,
@@ -90,14 +91,14 @@ class Page:
                 confidence=1.0,
                 sentence=0,
             )
-            for subject, predicate, target in self.facts
+            for subject, predicate, target in dict.fromkeys(self.facts)
         ]
         return Contribution(
             collection=self.collection,
             document_id=self.id,
             revision=self.revision,
             title=self.title,
-            sections=[],
+            sections=[SectionNode(section_id(DocumentKey(self.collection, self.id), [], 0), "", 0, -1)],
             chunks=nodes,
             about=[AboutEdge(normalise_name(self.title), self.title, 1.0)],
             mentions=mentions,

@@ -13,10 +13,10 @@ from indexer.chunking.splitter import ChunkingParameters
 from indexer.embedding.encoder import HashingEncoder, text_hash
 from indexer.errors import DamagedStore, IncompatibleGeneration, TransientStoreError
 from indexer.generations import Generation, open_generation
+from indexer.graph.snapshots import MANIFEST as SNAPSHOT_MANIFEST
+from indexer.graph.snapshots import newest_intact_snapshot, published_snapshots, read_graph
 from indexer.linking import contribution
 from indexer.pipeline import EXTRACTOR_VERSION, prepare
-from indexer.read.graph_snapshots import MANIFEST as SNAPSHOT_MANIFEST
-from indexer.read.graph_snapshots import newest_intact_snapshot, published_snapshots, read_graph
 from indexer.read.rows import ChunkSpan
 from indexer.schema import DocumentRow, StoredPosition
 from indexer.verify import all_damage, graph_digest, verify_when_complete

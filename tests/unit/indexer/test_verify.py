@@ -2,7 +2,7 @@
 
 import pyarrow as pa
 
-from indexer.read.graph_tables import TABLES, GraphTables
+from indexer.graph.tables import TABLES, GraphTables
 from indexer.verify import VerifyReport, graph_digest
 
 ABOUT = [

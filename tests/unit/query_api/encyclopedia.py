@@ -6,8 +6,8 @@ name, names have 17 characters in 2.6 words, and one word of seven is new.
 
 import random
 
-from schemas.graph_delta import AboutEdge, ChunkEdge, ChunkNode, Contribution, LinkEdge, MentionEdge
-from schemas.ids import DocumentKey, chunk_id, passage_id
+from schemas.graph_delta import AboutEdge, ChunkEdge, ChunkNode, Contribution, LinkEdge, MentionEdge, SectionNode
+from schemas.ids import DocumentKey, chunk_id, passage_id, section_id
 from tests.support.fixtures.graph import statement
 
 COLLECTION = "encyclopedia"
@@ -47,7 +47,7 @@ class _Names:
 def _article(number: int, articles: int, names: _Names) -> Contribution:
     key, chance = DocumentKey(COLLECTION, f"article-{number}"), names.chance
     chunks = [
-        ChunkNode(chunk_id(key, [], str(at), 0), passage_id(key, [], str(at // 4), 0), at // 4, -1)
+        ChunkNode(chunk_id(key, [], str(at), 0), passage_id(key, [], str(at // 4), 0), at // 4, 0)
         for at in range(CHUNKS)
     ]
     mentions = {(at, names.name()): None for at in range(CHUNKS) for _ in range(MENTIONS_OF_CHUNK)}
@@ -58,7 +58,7 @@ def _article(number: int, articles: int, names: _Names) -> Contribution:
         document_id=key.document_id,
         revision="1",
         title=title.title(),
-        sections=[],
+        sections=[SectionNode(section_id(key, [], 0), "", 0, -1)],
         chunks=chunks,
         about=[AboutEdge(title, title.title(), 1.0)],
         mentions=[

@@ -5,8 +5,8 @@ from math import sqrt
 import pytest
 
 from indexer.communities.graph import EntityGraph, entity_graphs
-from indexer.read.contributed_tables import tables_of
-from indexer.read.graph_tables import GraphTables
+from indexer.graph.contributions import tables_of
+from indexer.graph.tables import GraphTables
 from schemas.graph_delta import MentionEdge
 from schemas.ids import CANARY_COLLECTION
 from tests.support.fakes.text_stores import Page

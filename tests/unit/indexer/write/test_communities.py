@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from indexer.errors import DamagedStore
+from indexer.graph.snapshots import MANIFEST, GraphSnapshot
 from indexer.read.communities import published_communities, read_communities
-from indexer.read.graph_snapshots import MANIFEST, GraphSnapshot
 from indexer.write.communities import publish_communities, remove_damaged
 from tests.support.fixtures.communities import communities_of, two_themes
 

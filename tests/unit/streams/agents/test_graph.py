@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from indexer.graph.publication import GraphCopy
+from indexer.graph.snapshots import FORMAT, GraphSnapshot, TableFile
 from indexer.integrity.files import Damage
-from indexer.read.graph_snapshots import FORMAT, GraphSnapshot, TableFile
-from indexer.write.graph_snapshots import GraphCopy
 from indexer.write.kuzu_compaction import Compaction
 from schemas.graph_delta import Contribution, encode_contribution
 from schemas.ids import DocumentKey

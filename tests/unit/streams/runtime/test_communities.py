@@ -6,8 +6,8 @@ from collections.abc import Callable
 import pytest
 
 from indexer.errors import DamagedStore
+from indexer.graph.snapshots import TableFile
 from indexer.read.communities import CommunityManifest
-from indexer.read.graph_snapshots import TableFile
 from streams.metrics import WorkerMetrics
 from streams.runtime import communities as module
 from streams.runtime.communities import Communities

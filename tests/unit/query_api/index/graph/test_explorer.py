@@ -5,8 +5,8 @@ import pytest
 from query_api.index.graph.explorer import Explorer
 from query_api.index.graph.view import GraphView
 from schemas.api import GraphEdge
-from schemas.graph_delta import ChunkEdge, ChunkNode, Contribution
-from schemas.ids import DocumentKey, chunk_id, passage_id
+from schemas.graph_delta import ChunkEdge, ChunkNode, Contribution, SectionNode
+from schemas.ids import DocumentKey, chunk_id, passage_id, section_id
 
 KEY = DocumentKey("a", "long.md")
 CHUNKS = [chunk_id(KEY, [], f"text {number}", 0) for number in range(12)]
@@ -21,9 +21,9 @@ def explorer() -> Explorer:
                 document_id=KEY.document_id,
                 revision="1",
                 title="Long",
-                sections=[],
+                sections=[SectionNode(section_id(KEY, [], 0), "", 0, -1)],
                 chunks=[
-                    ChunkNode(each, passage_id(KEY, [], "p", at // 3), at // 3, -1) for at, each in enumerate(CHUNKS)
+                    ChunkNode(each, passage_id(KEY, [], "p", at // 3), at // 3, 0) for at, each in enumerate(CHUNKS)
                 ],
                 about=[],
                 mentions=[],

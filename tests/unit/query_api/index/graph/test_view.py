@@ -9,8 +9,8 @@ from hypothesis import HealthCheck, given, settings
 
 from query_api.index.graph.identifiers import entity_key_of
 from query_api.index.graph.view import GraphView
-from schemas.graph_delta import AboutEdge, ChunkNode, Contribution, LinkEdge, MentionEdge
-from schemas.ids import DocumentKey, chunk_id, passage_id
+from schemas.graph_delta import AboutEdge, ChunkNode, Contribution, LinkEdge, MentionEdge, SectionNode
+from schemas.ids import DocumentKey, chunk_id, passage_id, section_id
 from tests.support.oracles.graph_views import Batch, everything, histories
 from tests.unit.query_api.encyclopedia import encyclopedia
 
@@ -45,8 +45,8 @@ def document(identifier: str, *names: str, title: str = "Untitled") -> Contribut
         document_id=identifier,
         revision="1",
         title=title,
-        sections=[],
-        chunks=[ChunkNode(chunk_id(key, [], "text", 0), passage_id(key, [], "text", 0), 0, -1)],
+        sections=[SectionNode(section_id(key, [], 0), "", 0, -1)],
+        chunks=[ChunkNode(chunk_id(key, [], "text", 0), passage_id(key, [], "text", 0), 0, 0)],
         about=[AboutEdge(title.casefold(), title, 1.0)],
         mentions=[MentionEdge(0, name, name, "thing", 1, [0]) for name in names],
         statements=[],

@@ -1,7 +1,7 @@
 """Snapshots of the graph: folders of Arrow IPC files, which any process opens without Kùzu.
 
 `snapshots/<name>/` holds a file for each table, and `manifest.json` with their checksums. A folder gets its name when
-all is on disk, and nothing in it changes afterwards. What its tables hold is in `indexer.read.graph_tables`.
+all is on disk, and nothing in it changes afterwards. What its tables hold is in `indexer.graph.tables`.
 """
 
 import hashlib
@@ -13,9 +13,9 @@ import pyarrow as pa
 import structlog
 
 from indexer.errors import DamagedStore
+from indexer.graph.tables import TABLES, GraphTables, require_known_rows, with_missing_columns
 from indexer.integrity.files import Damage, file_checksum
 from indexer.integrity.seal import Sealed
-from indexer.read.graph_tables import TABLES, GraphTables, require_known_rows, with_missing_columns
 
 FORMAT = 2
 READABLE_FORMATS = (1, 2)

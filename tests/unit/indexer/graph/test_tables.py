@@ -1,6 +1,6 @@
 """The tables of graph snapshots."""
 
-from indexer.read.graph_tables import TABLES, GraphTables, with_missing_columns
+from indexer.graph.tables import TABLES, GraphTables, with_missing_columns
 
 
 def test_tables_of_an_earlier_program_get_the_columns_that_they_lack() -> None:

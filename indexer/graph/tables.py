@@ -1,11 +1,12 @@
-"""The tables of a graph snapshot: nodes, and edges that name nodes by their row in the node's table.
+"""The graph's tables, described once: nodes, and edges that name nodes by their row in the node's table.
 
-Ids are 16 bytes; `with_ids` spells them, and what edges name, as 32 hex digits. Strings that recur are dictionaries.
+What Kùzu holds, what is merged, exported and compared is derived from DESCRIBED. Ids are 16 bytes; `with_ids` spells
+them, and what edges name, as 32 hex digits. Strings that recur are dictionaries.
 """
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -20,40 +21,67 @@ ID_BYTES = 16
 _ID = pa.binary(ID_BYTES)
 _ROW = pa.int32()
 _RECURRING = pa.dictionary(pa.int32(), pa.string())
+_ID_FORM = "^[0-9a-f]{32}$"
 
-TABLES: dict[str, pa.Schema] = {
-    name: pa.schema(columns)
-    for name, columns in {
-        "documents": {
-            "id": _ID,
-            "collection": _RECURRING,
-            "document_id": pa.string(),
-            "revision": pa.string(),
-            "title": pa.string(),
-        },
-        "sections": {
-            "id": _ID,
-            "document": _ROW,
-            "ordinal": pa.int32(),
-            "title": pa.string(),
-            "level": pa.int32(),
-            "parent": pa.int32(),
-        },
-        "chunks": {"id": _ID, "section": _ROW, "ordinal": pa.int32(), "passage": pa.int32(), "passage_id": _ID},
-        "entities": {"id": _ID, "collection": _RECURRING, "name": pa.string()},
-        "statements": {
-            "id": _ID,
-            "chunk": _ROW,
-            "predicate": _RECURRING,
-            "confidence": pa.float64(),
-            "extractor": _RECURRING,
-            "sentence": pa.int32(),
-        },
-        "document_names": {"id": _ID, "collection": _RECURRING, "document_id": pa.string()},
-        "about": {"source": _ROW, "target": _ROW, "surface": pa.string(), "weight": pa.float64()},
-        "mentions": {
-            "source": _ROW,
-            "target": _ROW,
+
+class Owner(NamedTuple):
+    """The table of a node's owner, the column that names the owner's row, and the label of the edge that leads here."""
+
+    table: str
+    column: str
+    label: str
+
+
+class NodeTable(NamedTuple):
+    """A table of nodes; its first column is `id`, its second names the owner, if there is one.
+
+    A shared node is there as long as an edge leads to it; every other belongs to one document. Labels are Kùzu's names.
+    """
+
+    label: str
+    columns: dict[str, pa.DataType]
+    owner: Owner | None = None
+    is_shared: bool = False
+
+
+class EdgeTable(NamedTuple):
+    """A table of edges; its first columns are `source` and `target`, rows of these tables. An edge belongs to the
+    document of its source."""
+
+    label: str
+    source: str
+    target: str
+    columns: dict[str, pa.DataType]
+
+
+DESCRIBED: dict[str, NodeTable | EdgeTable] = {
+    "documents": NodeTable(
+        "Document",
+        {"collection": _RECURRING, "document_id": pa.string(), "revision": pa.string(), "title": pa.string()},
+    ),
+    "sections": NodeTable(
+        "Section",
+        {"ordinal": pa.int32(), "title": pa.string(), "level": pa.int32(), "parent": pa.int32()},
+        Owner("documents", "document", "HAS_SECTION"),
+    ),
+    "chunks": NodeTable(
+        "Chunk",
+        {"ordinal": pa.int32(), "passage": pa.int32(), "passage_id": _ID},
+        Owner("sections", "section", "HAS_CHUNK"),
+    ),
+    "entities": NodeTable("Entity", {"collection": _RECURRING, "name": pa.string()}, is_shared=True),
+    "statements": NodeTable(
+        "Statement",
+        {"predicate": _RECURRING, "confidence": pa.float64(), "extractor": _RECURRING, "sentence": pa.int32()},
+        Owner("chunks", "chunk", "STATES"),
+    ),
+    "document_names": NodeTable("DocumentName", {"collection": _RECURRING, "document_id": pa.string()}, is_shared=True),
+    "about": EdgeTable("ABOUT", "documents", "entities", {"surface": pa.string(), "weight": pa.float64()}),
+    "mentions": EdgeTable(
+        "MENTIONS",
+        "chunks",
+        "entities",
+        {
             "kind": _RECURRING,
             "surface": pa.string(),
             "count": pa.int32(),
@@ -61,29 +89,38 @@ TABLES: dict[str, pa.Schema] = {
             "entity_type": _RECURRING,
             "confidence": pa.float64(),
         },
-        "roles": {"source": _ROW, "target": _ROW, "role": _RECURRING, "surface": pa.string()},
-        "chunk_edges": {"source": _ROW, "target": _ROW, "kind": _RECURRING, "weight": pa.float64()},
-        "links": {"source": _ROW, "target": _ROW, "weight": pa.float64()},
-    }.items()
+    ),
+    "roles": EdgeTable("ROLE", "statements", "entities", {"role": _RECURRING, "surface": pa.string()}),
+    "chunk_edges": EdgeTable("CHUNK_EDGE", "chunks", "chunks", {"kind": _RECURRING, "weight": pa.float64()}),
+    "links": EdgeTable("LINKS_TO", "chunks", "document_names", {"weight": pa.float64()}),
 }
-"""{table: its columns}; `parent` is the ordinal of a section, no row."""
+"""Owners before what they own, nodes before edges. `parent` is the ordinal of a section, not a row."""
 
-REFERENCES = {
-    ("sections", "document"): "documents",
-    ("chunks", "section"): "sections",
-    ("statements", "chunk"): "chunks",
-    ("about", "source"): "documents",
-    ("about", "target"): "entities",
-    ("mentions", "source"): "chunks",
-    ("mentions", "target"): "entities",
-    ("roles", "source"): "statements",
-    ("roles", "target"): "entities",
-    ("chunk_edges", "source"): "chunks",
-    ("chunk_edges", "target"): "chunks",
-    ("links", "source"): "chunks",
-    ("links", "target"): "document_names",
-}
+NODES = {name: table for name, table in DESCRIBED.items() if isinstance(table, NodeTable)}
+EDGES = {name: table for name, table in DESCRIBED.items() if isinstance(table, EdgeTable)}
+
+
+def _rows_named() -> Iterator[tuple[str, str, str]]:
+    for name, node in NODES.items():
+        if node.owner is not None:
+            yield name, node.owner.column, node.owner.table
+    for name, edge in EDGES.items():
+        yield name, "source", edge.source
+        yield name, "target", edge.target
+
+
+REFERENCES = {(table, column): of for table, column, of in _rows_named()}
 """{(table, column): the table whose rows it names}"""
+
+TABLES: dict[str, pa.Schema] = {
+    name: pa.schema(
+        ({"id": _ID} if name in NODES else {})
+        | {column: _ROW for table, column in REFERENCES if table == name}
+        | described.columns
+    )
+    for name, described in DESCRIBED.items()
+}
+"""{table: its columns}"""
 
 _ADDED = {
     ("chunks", "document"): ("section", "sections"),
@@ -122,7 +159,7 @@ class GraphTables:
 
     def ids(self, name: str) -> list[str]:
         """The ids of a table's nodes, in the order of its rows."""
-        ids: list[str] = spelled(_one_array(self.table(name)["id"])).to_pylist()
+        ids: list[str] = spelled(one_array(self.table(name)["id"])).to_pylist()
         return ids
 
     def rows_named(self, name: str, column: str) -> NDArray[np.int32]:
@@ -130,15 +167,20 @@ class GraphTables:
         numbers: NDArray[np.int32] = self.table(name)[column].to_numpy()
         return numbers
 
-    def documents_of_chunks(self) -> NDArray[np.int32]:
-        """The row of each chunk's document."""
-        return self.rows_named("sections", "document")[self.rows_named("chunks", "section")]
+    def documents_of(self, name: str) -> NDArray[np.int32]:
+        """The row of the document that each row of a table belongs to; of one without shared nodes."""
+        described = DESCRIBED[name]
+        if isinstance(described, EdgeTable):
+            return self.documents_of(described.source)[self.rows_named(name, "source")]
+        if described.owner is None:
+            return np.arange(self.table(name).num_rows, dtype=np.int32)
+        return self.documents_of(described.owner.table)[self.rows_named(name, described.owner.column)]
 
     def with_ids(self, name: str, batch_rows: int = BATCH_ROWS) -> Iterator[pa.Table]:
         """A table in batches, with ids in place of rows and strings in place of dictionaries; chunks with their
         document, links with the collection and id of the document that they name."""
         references = REFERENCES | {("chunks", "document"): "documents"}
-        ids = {column: _one_array(self.table(of)["id"]) for (table, column), of in references.items() if table == name}
+        ids = {column: one_array(self.table(of)["id"]) for (table, column), of in references.items() if table == name}
         for first in range(0, self.table(name).num_rows, batch_rows):
             part = self.table(name).slice(first, batch_rows)
             for (table, column), (by, of) in _ADDED.items():
@@ -173,9 +215,9 @@ def require_known_rows(name: str, table: pa.Table, rows: Mapping[str, int]) -> N
 
 def packed(ids: pa.Array) -> pa.Array:
     """Ids of 32 hex digits as 16 bytes. Raises ValueError for another id."""
-    content = bytes.fromhex("".join(ids.to_pylist()))
-    if len(content) != ID_BYTES * len(ids):
+    if pc.all(pc.match_substring_regex(ids, _ID_FORM)).as_py() is False:
         raise ValueError("Every node id has 32 hex digits.")
+    content = bytes.fromhex("".join(ids.to_pylist()))
     return pa.Array.from_buffers(_ID, len(ids), [None, pa.py_buffer(content)])
 
 
@@ -198,7 +240,7 @@ def id_keys(ids: pa.ChunkedArray) -> NDArray[np.uint64]:
 
 
 def _spelled_column(column: pa.ChunkedArray, named: pa.Array | None) -> pa.Array:
-    whole: Any = _one_array(column)
+    whole: Any = one_array(column)
     if named is not None:
         return spelled(named.take(whole))
     if whole.type == _ID:
@@ -208,7 +250,8 @@ def _spelled_column(column: pa.ChunkedArray, named: pa.Array | None) -> pa.Array
     return whole
 
 
-def _one_array(column: pa.ChunkedArray) -> pa.Array:
+def one_array(column: pa.ChunkedArray) -> pa.Array:
+    """The column as one array, with one dictionary."""
     if column.num_chunks == 1:
         return column.chunk(0)
     if pa.types.is_dictionary(column.type):

@@ -1,17 +1,19 @@
-"""Publication of graph snapshots: exported from a copy of Kùzu's file, checked in, kept for a while, removed."""
+"""Publication of graph snapshots: made of tables or of a copy of Kùzu's file, checked in, kept for a while, removed."""
 
 import hashlib
 import os
 import shutil
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import msgspec
+import pyarrow as pa
 
 from indexer.generations import replace_file
-from indexer.integrity.files import Damage, file_checksum
-from indexer.read.graph_snapshots import (
+from indexer.graph.snapshots import (
     FORMAT,
     MANIFEST,
     GraphSnapshot,
@@ -20,8 +22,9 @@ from indexer.read.graph_snapshots import (
     published_snapshots,
     with_damaged_manifests,
 )
-from indexer.read.graph_tables import TABLES
-from indexer.write.kuzu_export import export_graph
+from indexer.graph.tables import TABLES, GraphTables
+from indexer.integrity.files import Damage, file_checksum
+from indexer.write.kuzu_export import ExportedGraph, export_graph
 
 KEPT_SNAPSHOTS = 3  # a reader may just have chosen the one before, and the newest may be damaged
 KEPT_DAMAGED = 1
@@ -46,7 +49,7 @@ def copy_graph(graph: Path, snapshots_dir: Path, position: int) -> GraphCopy:
     """Copy a checkpointed graph file for a snapshot of it; takes as long as reading and writing the file once."""
     snapshots_dir.mkdir(parents=True, exist_ok=True)
     made_at_ms = time.time_ns() // 1_000_000
-    name = f"{max(position, 0):012d}-{made_at_ms}"
+    name = _name(position, made_at_ms)
     path = snapshots_dir / f".{name}.kuzu"
     checksum = hashlib.sha256()
     try:
@@ -64,29 +67,55 @@ def publish_snapshot(copy: GraphCopy, kept: int = KEPT_SNAPSHOTS) -> GraphSnapsh
     """Make the content of a copy the newest snapshot; remove the copy, and all snapshots but the `kept` newest.
 
     May be repeated with the same copy. A crash leaves the snapshots as they were.
-
-    1. export the tables into a hidden folder; 2. sync each; 3. write the manifest with their checksums; 4. give the
-    folder its name.
     """
-    snapshots_dir = copy.path.parent
-    published, part = snapshots_dir / copy.name, snapshots_dir / f".{copy.name}.part"
+    snapshot = _publish(copy.path.parent, copy.name, copy.position, partial(export_graph, copy.path), kept)
+    copy.path.unlink(missing_ok=True)
+    return snapshot
+
+
+def publish_tables(
+    tables: GraphTables, snapshots_dir: Path, position: int, made_at_ms: int | None = None, kept: int = KEPT_SNAPSHOTS
+) -> GraphSnapshot:
+    """Make tables the newest snapshot, as `publish_snapshot` does. `made_at_ms` is now without one."""
+    snapshots_dir.mkdir(parents=True, exist_ok=True)
+    name = _name(position, time.time_ns() // 1_000_000 if made_at_ms is None else made_at_ms)
+    return _publish(snapshots_dir, name, position, partial(_write, tables), kept)
+
+
+def _name(position: int, made_at_ms: int) -> str:
+    return f"{max(position, 0):012d}-{made_at_ms}"
+
+
+def _publish(
+    snapshots_dir: Path, name: str, position: int, write: Callable[[Path], ExportedGraph], kept: int
+) -> GraphSnapshot:
+    """1. write the tables into a hidden folder; 2. sync each; 3. write the manifest with their checksums; 4. give the
+    folder its name."""
+    published, part = snapshots_dir / name, snapshots_dir / f".{name}.part"
     if not published.exists():
         shutil.rmtree(part, ignore_errors=True)
         part.mkdir()
-        exported = export_graph(copy.path, part)  # 1
+        written = write(part)  # 1
         snapshot = GraphSnapshot(
             format=FORMAT,
-            name=copy.name,
-            graph_position=copy.position,
-            made_at_ms=copy.made_at_ms,
-            tables={name: _stored(part / f"{name}.arrow", exported.rows[name]) for name in TABLES},  # 2
-            unreachable=exported.unreachable,
+            name=name,
+            graph_position=position,
+            made_at_ms=_made_at_ms(published),
+            tables={table: _stored(part / f"{table}.arrow", written.rows[table]) for table in TABLES},  # 2
+            unreachable=written.unreachable,
         ).seal()
         replace_file(part / MANIFEST, msgspec.json.encode(snapshot))  # 3
         part.rename(published)  # 4
-    copy.path.unlink(missing_ok=True)
-    _prune(snapshots_dir, copy, kept)
-    return msgspec.json.decode((published / MANIFEST).read_bytes(), type=GraphSnapshot)
+    made = msgspec.json.decode((published / MANIFEST).read_bytes(), type=GraphSnapshot)
+    _prune(snapshots_dir, made, kept)
+    return made
+
+
+def _write(tables: GraphTables, folder: Path) -> ExportedGraph:
+    for name, schema in TABLES.items():
+        with pa.ipc.new_file(folder / f"{name}.arrow", schema) as file:
+            file.write_table(tables.table(name))
+    return ExportedGraph(tables.counts(), {})
 
 
 def set_aside_damaged(snapshots_dir: Path) -> list[Damage]:
@@ -110,7 +139,7 @@ def _stored(path: Path, rows: int) -> TableFile:
     return TableFile(path.name, rows, path.stat().st_size, file_checksum(path))
 
 
-def _prune(snapshots_dir: Path, newest: GraphCopy, count: int) -> None:
+def _prune(snapshots_dir: Path, newest: GraphSnapshot, count: int) -> None:
     """What is left of snapshots before the newest, and what earlier versions made. Those with damaged manifests are
     left to `set_aside_damaged`, so that they are reported."""
     kept = {snapshot.name for snapshot in published_snapshots(snapshots_dir)[:count]}
