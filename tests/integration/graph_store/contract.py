@@ -5,9 +5,9 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import pytest
-from indexer.read.contributed_tables import tables_of
 
 from indexer.errors import DamagedStore
+from indexer.graph.contributions import tables_of
 from indexer.graph.tables import TABLES, GraphTables
 from schemas.graph_delta import Contribution
 from schemas.ids import DocumentKey
