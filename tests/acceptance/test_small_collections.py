@@ -84,6 +84,6 @@ def test_text_that_answers_comes_before_a_date_that_fits(loaded: Installation) -
     first = ask(loaded, "firm", "what was our revenue of 2025?")[0]
     assert first["document_id"] == "n1"
     assert first["confidence"] is not None
-    dated = ask(loaded, "firm", "circulars of 2025")
+    dated = ask(loaded, "firm", "documents of 2025")
     assert {hit["metadata"]["date"][:4] for hit in dated[:5]} == {"2025"}
     assert dated[0]["confidence"] is not None

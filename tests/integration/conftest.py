@@ -9,5 +9,6 @@ from tests.support.processes.worker import WorkerProcess, running_worker
 
 @pytest.fixture(scope="session")
 def worker(kafka: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[WorkerProcess]:
-    with running_worker(kafka, "stories.", tmp_path_factory.mktemp("worker") / "data") as running:
+    data_dir = tmp_path_factory.mktemp("worker") / "data"
+    with running_worker(kafka, "stories.", data_dir, THALWEG_WORKER__PUBLISH_GRAPH="true") as running:
         yield running

@@ -133,7 +133,11 @@ def test_what_cannot_be_brought_back_exactly_is_said(open_page: OpenPage, consol
 
 
 def test_hostile_titles_are_text_and_keep_to_their_place(open_page: OpenPage, console: Installation) -> None:
-    load(console, [{"id": name, "title": title, "content": "An odd river."} for name, title in HOSTILE.items()], "odd")
+    load(
+        console,
+        [{"id": name, "title": title, "content": f"An odd river, {name}."} for name, title in HOSTILE.items()],
+        "odd",
+    )
     page = open_page("documents?collection=odd", viewport=SMALL)
     expect(page.locator("tbody tr")).to_have_count(len(HOSTILE))
     assert overflow(page) <= 0

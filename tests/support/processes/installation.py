@@ -104,7 +104,7 @@ def installation(data_dir: Path, **environment: str) -> Iterator[Installation]:
             stdout=output,
             stderr=subprocess.STDOUT,
             text=True,
-            env=os.environ | {"HF_HUB_OFFLINE": "1"} | environment,
+            env=os.environ | {"HF_HUB_OFFLINE": "1", "THALWEG_WORKER__PUBLISH_GRAPH": "false"} | environment,
         )
     running = Installation(process, data_dir, f"http://127.0.0.1:{port}", f"127.0.0.1:{kafka_port}", log, environment)
     try:

@@ -51,6 +51,7 @@ class WorkerProcess:
             "THALWEG_KAFKA__PARTITIONS": str(PARTITIONS),
             "THALWEG_STORAGE__DATA_DIR": str(self.data_dir),
             "THALWEG_EMBEDDING__PROVIDER": "hashing",
+            "THALWEG_WORKER__PUBLISH_GRAPH": "false",  # which takes the processor from the tests
             **self.settings,
         }
 
