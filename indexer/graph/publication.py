@@ -101,7 +101,7 @@ def _publish(
             name=name,
             graph_position=position,
             made_at_ms=_made_at_ms(published),
-            tables={table: _stored(part / f"{table}.arrow", written.rows[table]) for table in TABLES},  # 2
+            tables={table: stored_table(part / f"{table}.arrow", written.rows[table]) for table in TABLES},  # 2
             unreachable=written.unreachable,
         ).seal()
         replace_file(part / MANIFEST, msgspec.json.encode(snapshot))  # 3
@@ -133,10 +133,25 @@ def set_aside(snapshots_dir: Path, name: str) -> None:
         folder.rename(snapshots_dir / f".{name}{DAMAGED}")
 
 
-def _stored(path: Path, rows: int) -> TableFile:
+def stored_table(path: Path, rows: int) -> TableFile:
+    """What a manifest says of a written file, once it is synced."""
     with path.open("rb") as file:
         os.fsync(file.fileno())
     return TableFile(path.name, rows, path.stat().st_size, file_checksum(path))
+
+
+def remove_published(folder: Path) -> None:
+    """At once for readers."""
+    hidden = folder.with_name(f".{folder.name}.removed")
+    if folder.exists():
+        folder.rename(hidden)
+    shutil.rmtree(hidden, ignore_errors=True)
+
+
+def remove_unfinished(parent: Path) -> None:
+    """What an interrupted publication or removal left."""
+    for left in parent.glob(".*/"):
+        shutil.rmtree(left, ignore_errors=True)
 
 
 def _prune(snapshots_dir: Path, newest: GraphSnapshot, count: int) -> None:

@@ -1,6 +1,5 @@
 """Publication of communities: written as Arrow files, checked in, kept for a while, removed."""
 
-import os
 import shutil
 import time
 from pathlib import Path
@@ -9,6 +8,7 @@ import msgspec
 import pyarrow as pa
 
 from indexer.generations import replace_file
+from indexer.graph.publication import remove_published, remove_unfinished, stored_table
 from indexer.graph.snapshots import MANIFEST, GraphSnapshot, TableFile
 from indexer.integrity.files import file_checksum
 from indexer.read.communities import (
@@ -63,30 +63,19 @@ def remove_damaged(communities_dir: Path) -> list[str]:
                 damaged.append(manifest.name)
                 break
     for name in damaged:
-        _remove(communities_dir / name)
+        remove_published(communities_dir / name)
     return damaged
 
 
 def _write(path: Path, table: pa.Table) -> TableFile:
     with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, table.schema) as writer:
         writer.write_table(table.combine_chunks())
-    with path.open("rb") as written:
-        os.fsync(written.fileno())
-    return TableFile(path.name, table.num_rows, path.stat().st_size, file_checksum(path))
+    return stored_table(path, table.num_rows)
 
 
 def _prune(communities_dir: Path) -> None:
     kept = {manifest.name for manifest in published_communities(communities_dir)[:KEPT]}
     for folder in communities_dir.glob("[!.]*/"):
         if folder.name not in kept:
-            _remove(folder)
-    for left in communities_dir.glob(".*/"):
-        shutil.rmtree(left, ignore_errors=True)
-
-
-def _remove(folder: Path) -> None:
-    """At once for readers."""
-    hidden = folder.with_name(f".{folder.name}.removed")
-    if folder.exists():
-        folder.rename(hidden)
-    shutil.rmtree(hidden, ignore_errors=True)
+            remove_published(folder)
+    remove_unfinished(communities_dir)

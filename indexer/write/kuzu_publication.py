@@ -17,6 +17,7 @@ import pyarrow as pa
 from indexer.errors import DamagedStore
 from indexer.generations import Generation, replace_file
 from indexer.graph.kuzu_schema import SCHEMA_VERSION
+from indexer.graph.publication import remove_published, remove_unfinished
 from indexer.graph.snapshots import MANIFEST, latest_snapshot, read_graph
 from indexer.integrity.files import file_checksum
 from indexer.read.published_graph import FILE, PublishedGraph, is_due, require_intact
@@ -59,13 +60,13 @@ def publish_graph(generation: Generation, buffer_bytes: int) -> PublishedGraph |
             checksum=file_checksum(part / FILE),
         ).seal()
         replace_file(part / MANIFEST, msgspec.json.encode(published))  # 2
-        _remove(folder)  # damaged, or of another version
+        remove_published(folder)  # damaged, or of another version
         part.rename(folder)  # 3
     finally:
         shutil.rmtree(part, ignore_errors=True)
     for other in generation.kuzu_dir.glob("[!.]*/"):  # 4
         if other != folder:
-            _remove(other)
+            remove_published(other)
     return published
 
 
@@ -78,22 +79,8 @@ def remove_damaged(kuzu_dir: Path) -> list[str]:
                 require_intact(folder)
             except DamagedStore:
                 damaged.append(folder.name)
-                _remove(folder)
+                remove_published(folder)
     return damaged
-
-
-def remove_unfinished(kuzu_dir: Path) -> None:
-    """What an interrupted publication left."""
-    for left in kuzu_dir.glob(".*/"):
-        shutil.rmtree(left, ignore_errors=True)
-
-
-def _remove(folder: Path) -> None:
-    """At once for readers."""
-    if folder.exists():
-        hidden = folder.with_name(f".{folder.name}.removed")
-        folder.rename(hidden)
-        shutil.rmtree(hidden, ignore_errors=True)
 
 
 def _yield_to_others() -> None:

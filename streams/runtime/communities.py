@@ -1,11 +1,8 @@
 """Communities of entities: found after a snapshot of the graph, at intervals that grow with what they cost."""
 
-import asyncio
 import time
 from collections.abc import Mapping, Sequence
 from typing import Protocol
-
-import structlog
 
 from indexer.communities.detection import find_communities
 from indexer.errors import DamagedStore
@@ -16,10 +13,9 @@ from indexer.read.communities import CommunityManifest, CommunityTables, publish
 from indexer.read.lance import LanceReader
 from indexer.runtime.resources import trim_memory
 from indexer.write.communities import publish_communities, remove_damaged
-from streams.runtime.snapshots import SnapshotSchedule
+from streams.runtime.snapshots import MadeOfSnapshots, SnapshotSchedule
 from streams.runtime.store_thread import DATA_ERRORS, StoreThread
 
-CHECK_SECONDS = 60.0
 MOST_SECONDS = 3_600.0  # between two findings
 
 
@@ -74,35 +70,20 @@ def is_due(generation: Generation, snapshot: GraphSnapshot | None) -> bool:
     return newest is None or newest.snapshot != snapshot.name
 
 
-class Communities:
+class Communities(MadeOfSnapshots):
     """Has them found when that is due: some time after a snapshot, less often the longer it takes."""
 
+    what = "communities"
+
     def __init__(self, finder: Finder, thread: StoreThread, schedule: SnapshotSchedule) -> None:
+        super().__init__(schedule)
         self._finder = finder
         self._thread = thread
-        self._schedule = schedule
-        self._log = structlog.get_logger("thalweg.worker")
 
-    def changed(self) -> None:
-        """There is a newer snapshot."""
-        self._schedule.changed()
+    async def _remove_damaged(self) -> list[str]:
+        return await self._thread.run(self._finder.remove_damaged)
 
-    async def run(self) -> None:
-        """Until cancelled."""
-        while True:
-            await self._schedule.until_due()
-            await self.find()
-
-    async def check(self) -> None:
-        """At once, and every minute until cancelled: remove what is damaged, and have it made again."""
-        while True:
-            damaged = await self._thread.run(self._finder.remove_damaged)
-            if damaged:
-                self._log.error("damaged communities are removed, and made again", names=damaged)
-                self._schedule.changed()
-            await asyncio.sleep(CHECK_SECONDS)
-
-    async def find(self) -> None:
+    async def make(self) -> None:
         """Find them now. What the snapshot is to blame for waits for the next one: the rest of the worker goes on."""
         token = self._schedule.begin()
         try:

@@ -2,23 +2,19 @@
 
 import asyncio
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol
 
-import structlog
-
 from indexer.generations import Generation
+from indexer.graph.publication import remove_unfinished
 from indexer.read.published_graph import is_due, newest_folder
-from indexer.write.kuzu_publication import remove_damaged, remove_unfinished
+from indexer.write.kuzu_publication import remove_damaged
 from streams.child_processes import Child, exit_text
 from streams.metrics import WorkerMetrics
-from streams.runtime.snapshots import SnapshotSchedule
+from streams.runtime.snapshots import CHECK_PAUSE_FACTOR, MadeOfSnapshots, SnapshotSchedule
 
 SHARE = 0.05  # of the time, at most
-CHECK_SECONDS = 60.0
-CHECK_PAUSE_FACTOR = 50  # reading the file takes two hundredths of one core at most
 
 
 class Process(Protocol):
@@ -29,9 +25,12 @@ class Process(Protocol):
     def output_tail(self, lines: int = 20) -> str: ...
 
 
-class GraphPublisher:
+class GraphPublisher(MadeOfSnapshots):
     """Has the newest snapshot published when that is due: rarely, the longer it takes. A failure harms nothing else: it
-    is logged and counted, and the next snapshot is published."""
+    is logged and counted, and the next snapshot is published. Cancelling `run` ends the process that publishes."""
+
+    what = "published graphs"
+    pause_factor = CHECK_PAUSE_FACTOR
 
     def __init__(
         self,
@@ -41,35 +40,16 @@ class GraphPublisher:
         metrics: WorkerMetrics,
         is_due: Callable[[Generation], bool] = is_due,
     ) -> None:
+        super().__init__(schedule)
         self._generation = generation
         self._start = start
         self._is_due = is_due
-        self._schedule = schedule
         self._counted = metrics.graph_publications
-        self._log = structlog.get_logger("thalweg.worker")
 
-    def changed(self) -> None:
-        """There is a newer snapshot."""
-        self._schedule.changed()
+    async def _remove_damaged(self) -> list[str]:
+        return await asyncio.to_thread(remove_damaged, self._generation.kuzu_dir)
 
-    async def run(self) -> None:
-        """Until cancelled, which ends the process that publishes."""
-        while True:
-            await self._schedule.until_due()
-            await self.publish()
-
-    async def check(self) -> None:
-        """At once, and every minute until cancelled: remove what is damaged, and have it made again."""
-        while True:
-            began = time.monotonic()
-            damaged = await asyncio.to_thread(remove_damaged, self._generation.kuzu_dir)
-            if damaged:
-                self._log.error("damaged published graphs are removed, and made again", names=damaged)
-                self._schedule.changed()
-            await asyncio.sleep(max(CHECK_SECONDS, CHECK_PAUSE_FACTOR * (time.monotonic() - began)))
-
-    async def publish(self) -> None:
-        """Publish now what is not published; returns when that is done, or has failed."""
+    async def make(self) -> None:
         token = self._schedule.begin()
         if not self._is_due(self._generation):
             self._schedule.made(token)

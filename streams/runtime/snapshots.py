@@ -2,8 +2,9 @@
 
 import asyncio
 import time
-from collections.abc import Callable, Sequence
-from typing import Protocol, Self
+from abc import ABC, abstractmethod
+from collections.abc import Awaitable, Callable, Sequence
+from typing import ClassVar, Protocol, Self
 
 import structlog
 
@@ -18,6 +19,7 @@ from streams.runtime.store_thread import StoreThread
 from streams.settings import WorkerBlock
 
 CHECK_SECONDS = 15.0
+DERIVED_CHECK_SECONDS = 60.0
 CHECK_PAUSE_FACTOR = 50  # reading snapshots takes two hundredths of one core at most
 IDLE_SHARE = 0.25  # of the time, where changes are rare: nothing else needs the processor then
 
@@ -120,6 +122,54 @@ class SnapshotSchedule:
                 continue
 
 
+async def check_periodically(check: Callable[[], Awaitable[None]], seconds: float, pause_factor: float = 0.0) -> None:
+    """At once, and again until cancelled: `seconds` after each check, or that many times as long as it took."""
+    while True:
+        began = time.monotonic()
+        await check()
+        await asyncio.sleep(max(seconds, pause_factor * (time.monotonic() - began)))
+
+
+class MadeOfSnapshots(ABC):
+    """What is made of the newest snapshot when its schedule says so, and again where it is damaged. Nothing waits for
+    it."""
+
+    what: ClassVar[str]
+    pause_factor: ClassVar[float] = 0.0
+
+    def __init__(self, schedule: SnapshotSchedule) -> None:
+        self._schedule = schedule
+        self._log = structlog.get_logger("thalweg.worker")
+
+    @abstractmethod
+    async def make(self) -> None:
+        """Make it now, where it is not there; returns when that is done, or has failed."""
+
+    @abstractmethod
+    async def _remove_damaged(self) -> list[str]:
+        """Their names."""
+
+    def changed(self) -> None:
+        """There is a newer snapshot."""
+        self._schedule.changed()
+
+    async def run(self) -> None:
+        """Until cancelled, which ends what is being made."""
+        while True:
+            await self._schedule.until_due()
+            await self.make()
+
+    async def check(self) -> None:
+        """At once, and every minute until cancelled: remove what is damaged, and have it made again."""
+        await check_periodically(self._check_once, DERIVED_CHECK_SECONDS, self.pause_factor)
+
+    async def _check_once(self) -> None:
+        damaged = await self._remove_damaged()
+        if damaged:
+            self._log.error(f"damaged {self.what} are removed, and made again", names=damaged)
+            self._schedule.changed()
+
+
 class SnapshotWriter(Protocol):
     """The part of the graph store that makes snapshots, and compacts. `publish` and `set_aside_damaged` may run beside
     all others."""
@@ -173,10 +223,7 @@ class Snapshots:
 
     async def check(self) -> None:
         """At once, and every 15 s until cancelled: set damaged snapshots aside, and have another made."""
-        while True:
-            began = time.monotonic()
-            await self.check_once()
-            await asyncio.sleep(max(CHECK_SECONDS, CHECK_PAUSE_FACTOR * (time.monotonic() - began)))
+        await check_periodically(self.check_once, CHECK_SECONDS, CHECK_PAUSE_FACTOR)
 
     async def check_once(self) -> None:
         damage = await self._beside.run(self._writer.set_aside_damaged)

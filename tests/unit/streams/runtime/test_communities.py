@@ -9,7 +9,7 @@ from indexer.errors import DamagedStore
 from indexer.graph.snapshots import TableFile
 from indexer.read.communities import CommunityManifest
 from streams.metrics import WorkerMetrics
-from streams.runtime import communities as module
+from streams.runtime import snapshots as module
 from streams.runtime.communities import Communities
 from streams.runtime.progress import Progress
 from streams.runtime.snapshots import SnapshotSchedule
@@ -87,20 +87,20 @@ async def test_while_documents_are_being_indexed_they_wait() -> None:
 async def test_what_a_snapshot_is_to_blame_for_waits_for_the_next(failure: Exception) -> None:
     finder = FakeFinder(failure)
     found = communities(finder, pending=True)
-    await found.find()
+    await found.make()
     assert finder.found == 0
-    await found.find()
+    await found.make()
     assert finder.found == 1
 
 
 async def test_a_snapshot_that_was_replaced_meanwhile_is_no_failure() -> None:
     finder = FakeFinder(FileNotFoundError("it is gone"), FileNotFoundError("it is gone"))
-    await communities(finder).find()
+    await communities(finder).make()
     assert finder.found == 1
 
 
 async def test_damaged_ones_are_made_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "CHECK_SECONDS", 0.01)
+    monkeypatch.setattr(module, "DERIVED_CHECK_SECONDS", 0.01)
     finder = FakeFinder()
     found = communities(finder)
     tasks = [asyncio.create_task(found.run()), asyncio.create_task(found.check())]

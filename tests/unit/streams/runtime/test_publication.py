@@ -8,7 +8,7 @@ import pytest
 
 from indexer.generations import Generation
 from streams.metrics import WorkerMetrics
-from streams.runtime import publication as module
+from streams.runtime import snapshots as module
 from streams.runtime.publication import SHARE, GraphPublisher
 from streams.runtime.snapshots import SnapshotSchedule
 from tests.support.waiting import eventually
@@ -116,7 +116,7 @@ async def test_publication_waits_twenty_times_what_the_last_took(tmp_path: Path)
 async def test_snapshot_that_is_published_starts_no_process(tmp_path: Path) -> None:
     processes = Processes(FakeProcess(0), are_due=False)
     publisher, schedule, metrics = publishing(tmp_path, processes, pending=True)
-    await publisher.publish()
+    await publisher.make()
     assert not schedule.pending
     assert (processes.started, counted(metrics, "done")) == (0, 0)
 
@@ -128,12 +128,12 @@ async def test_failure_is_counted_and_next_snapshot_is_published(
     publisher, schedule, metrics = publishing(tmp_path, Processes(failure, FakeProcess(0)), pending=True)
     left = tmp_path / "generations" / "g0001" / "kuzu" / ".s1.part"
     left.mkdir(parents=True)
-    await publisher.publish()
+    await publisher.make()
     assert (counted(metrics, "failed"), counted(metrics, "done")) == (1, 0)
     assert not left.exists()
     assert not schedule.pending
     publisher.changed()
-    await publisher.publish()
+    await publisher.make()
     assert (counted(metrics, "failed"), counted(metrics, "done")) == (1, 1)
 
 
@@ -150,7 +150,7 @@ async def test_end_of_worker_ends_the_publishing_process(tmp_path: Path) -> None
 
 
 async def test_damaged_graph_is_removed_and_due_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "CHECK_SECONDS", 0.01)
+    monkeypatch.setattr(module, "DERIVED_CHECK_SECONDS", 0.01)
     publisher, schedule, _ = publishing(tmp_path, Processes(FakeProcess(0)))
     damaged = tmp_path / "generations" / "g0001" / "kuzu" / "s1"
     damaged.mkdir(parents=True)
