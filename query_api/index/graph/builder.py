@@ -1,171 +1,172 @@
-"""The columns that graph segments are built from: nodes and edges of documents' contributions, or of a snapshot."""
+"""Segments made of the graph's tables: rows sorted into compressed sparse rows, ids into keys."""
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, fields
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from indexer.graph.contributions import tables_of
 from indexer.graph.tables import GraphTables, one_array
-from query_api.index.graph.identifiers import Keys, link_name_of
-from schemas.graph_delta import ENTITY_TYPES, Contribution
+from query_api.index.graph.csr import (
+    CompressedRows,
+    Edges,
+    EncodedStrings,
+    Positions,
+    SmallIntegers,
+    WordEncodedStrings,
+    row_pointers,
+    smallest_integers,
+)
+from query_api.index.graph.identifiers import Identifiers, KeyIndex, Keys, link_name_of
+from query_api.index.graph.segment import Segment
+from query_api.index.strings import Strings
+from schemas.graph_delta import ENTITY_TYPES
 from schemas.ids import DocumentKey
 
 CHUNK_EDGE_KINDS = ("next_chunk", "similar_to", "related_to")
 
 
-@dataclass(frozen=True)
-class GraphColumns:
-    """Nodes and edges as columns of equal length by prefix; strings are Arrow arrays.
+class _Ordered(NamedTuple):
+    """Rows of a table in the order of a segment: `rows` are the table's, `numbers` the segment's of each of them."""
 
-    `chunk_ids` and `passage_ids` are (n, 2) uint64: the two halves of the 128-bit id; the first half is the key.
-    `document_names` and `link_names` are keys too, of the names by which links find documents. `mention_*` are terms,
-    `typed_*` mentions of entities, whose types index ENTITY_TYPES; their sentences are the first ones' numbers, -1 for
-    none. Chunk edges' kinds index CHUNK_EDGE_KINDS.
-    """
+    rows: Positions
+    numbers: Positions
 
-    document_keys: Keys
-    document_collections: pa.Array
-    document_ids: pa.Array
-    document_titles: pa.Array
-    document_names: Keys
-
-    chunk_ids: Keys
-    chunk_documents: Keys
-    chunk_passage_ids: Keys
-    chunk_passages: NDArray[np.int32]
-    chunk_ordinals: NDArray[np.int32]
-
-    entity_keys: Keys
-    entity_collections: pa.Array
-    entity_names: pa.Array
-
-    mention_chunks: Keys
-    mention_entities: Keys
-    mention_counts: NDArray[np.int32]
-    mention_sentences: NDArray[np.int32]
-
-    typed_chunks: Keys
-    typed_entities: Keys
-    typed_types: NDArray[np.uint8]
-    typed_confidences: NDArray[np.float32]
-    typed_counts: NDArray[np.int32]
-    typed_sentences: NDArray[np.int32]
-    typed_surfaces: pa.Array
-
-    about_documents: Keys
-    about_entities: Keys
-    about_weights: NDArray[np.float32]
-    about_surfaces: pa.Array
-
-    statement_keys: Keys
-    statement_chunks: Keys
-    statement_predicates: pa.Array
-    statement_confidences: NDArray[np.float32]
-    statement_sentences: NDArray[np.int32]
-    statement_extractors: pa.Array
-
-    role_statements: Keys
-    role_entities: Keys
-    role_names: pa.Array
-    role_surfaces: pa.Array
-
-    edge_sources: Keys
-    edge_targets: Keys
-    edge_kinds: NDArray[np.uint8]
-    edge_weights: NDArray[np.float32]
-
-    link_chunks: Keys
-    link_documents: Keys
-    link_names: Keys
-    link_weights: NDArray[np.float32]
+    @classmethod
+    def by(cls, *keys: NDArray[np.generic]) -> "_Ordered":
+        """By the first key, equal ones by the next."""
+        rows = np.lexsort(keys[::-1])
+        numbers = np.empty(len(rows), dtype=np.int64)
+        numbers[rows] = np.arange(len(rows))
+        return cls(rows, numbers)
 
 
-def concatenated(parts: Sequence[GraphColumns]) -> GraphColumns:
-    """The rows of all parts. An entity of several parts is there several times; building a segment drops the copies."""
-    if len(parts) == 1:
-        return parts[0]
-    joined: dict[str, Any] = {}
-    for field in fields(GraphColumns):
-        columns = [getattr(part, field.name) for part in parts]
-        is_text = isinstance(columns[0], pa.Array)
-        joined[field.name] = pa.concat_arrays(columns) if is_text else np.concatenate(columns)
-    return GraphColumns(**joined)
+def segment_of(tables: GraphTables) -> Segment:
+    """Raises ValueError when a chunk edge's kind is unknown."""
+    document_keys = _keys(tables.documents["id"])
+    documents = _Ordered.by(document_keys)
+    titles = _texts(tables.documents["title"], documents.rows)
 
+    passage_ids, passages = _ids(tables.chunks["passage_id"]), tables.chunks["passage"].to_numpy()
+    chunk_documents = documents.numbers[tables.documents_of("chunks")]
+    chunks = _Ordered.by(chunk_documents, passages, passage_ids[:, 0], tables.chunks["ordinal"].to_numpy())
+    of_passage = passage_ids[chunks.rows]
+    begins = np.ones(len(of_passage), dtype=bool)
+    begins[1:] = (of_passage[1:] != of_passage[:-1]).any(axis=1)
+    chunk_passages = np.cumsum(begins) - 1
+    passage_documents = chunk_documents[chunks.rows][begins]
+    n_documents, n_passages, n_chunks = len(documents.rows), len(passage_documents), len(chunks.rows)
 
-def columns_of(contributions: Iterable[Contribution]) -> GraphColumns:
-    """The columns of documents' contributions, one contribution a document."""
-    return columns_of_tables(tables_of(contributions))
+    entity_keys = _keys(tables.entities["id"])
+    entities = _Ordered.by(entity_keys)
+    n_entities = len(entities.rows)
+    mentions = _Mentions.of(tables.mentions, pc.not_equal(tables.mentions["kind"], ""), entities, chunks)
+    types = pc.index_in(tables.mentions["entity_type"].cast(pa.string()), value_set=pa.array(ENTITY_TYPES))
+    typed = _Mentions.of(tables.mentions.append_column("type", types), pc.is_valid(types), entities, chunks)
 
+    about_documents, about_entities = _ends(tables, "about", documents, entities)
+    about = _Ordered.by(about_documents, about_entities).rows
+    surfaces = _texts(tables.about["surface"], about)
+    of_title = pc.equal(surfaces, titles.take(pa.array(about_documents[about])))
 
-def columns_of_tables(tables: GraphTables) -> GraphColumns:
-    """Raises ValueError when an edge's kind is unknown."""
-    documents, chunks = _ids(tables.documents["id"]), _ids(tables.chunks["id"])
-    document_keys, chunk_keys = documents[:, 0].copy(), chunks[:, 0].copy()
-    entity_keys, statement_keys = _keys(tables.entities["id"]), _keys(tables.statements["id"])
-    link_names = _link_names(tables.document_names)
-    mentions = tables.mentions.filter(pc.not_equal(tables.mentions["kind"], ""))
-    typed, types = _typed_mentions(tables.mentions)
-    return GraphColumns(
-        document_keys=document_keys,
-        document_collections=_texts(tables.documents["collection"]),
-        document_ids=_texts(tables.documents["document_id"]),
-        document_titles=_texts(tables.documents["title"]),
-        document_names=_link_names(tables.documents),
-        chunk_ids=chunks,
-        chunk_documents=document_keys[tables.documents_of("chunks")],
-        chunk_passage_ids=_ids(tables.chunks["passage_id"]),
-        chunk_passages=tables.chunks["passage"].to_numpy(),
-        chunk_ordinals=tables.chunks["ordinal"].to_numpy(),
-        entity_keys=entity_keys,
-        entity_collections=_texts(tables.entities["collection"]),
-        entity_names=_texts(tables.entities["name"]),
-        mention_chunks=chunk_keys[mentions["source"].to_numpy()],
-        mention_entities=entity_keys[mentions["target"].to_numpy()],
-        mention_counts=mentions["count"].to_numpy(),
-        mention_sentences=_first_values(mentions["sentences"]),
-        typed_chunks=chunk_keys[typed["source"].to_numpy()],
-        typed_entities=entity_keys[typed["target"].to_numpy()],
-        typed_types=types,
-        typed_confidences=_floats(typed["confidence"]),
-        typed_counts=typed["count"].to_numpy(),
-        typed_sentences=_first_values(typed["sentences"]),
-        typed_surfaces=_texts(typed["surface"]),
-        about_documents=document_keys[tables.rows_named("about", "source")],
-        about_entities=entity_keys[tables.rows_named("about", "target")],
-        about_weights=_floats(tables.about["weight"]),
-        about_surfaces=_texts(tables.about["surface"]),
-        statement_keys=statement_keys,
-        statement_chunks=chunk_keys[tables.rows_named("statements", "chunk")],
-        statement_predicates=_texts(tables.statements["predicate"]),
-        statement_confidences=_floats(tables.statements["confidence"]),
-        statement_sentences=tables.statements["sentence"].to_numpy(),
-        statement_extractors=_texts(tables.statements["extractor"]),
-        role_statements=statement_keys[tables.rows_named("roles", "source")],
-        role_entities=entity_keys[tables.rows_named("roles", "target")],
-        role_names=_texts(tables.roles["role"]),
-        role_surfaces=_texts(tables.roles["surface"]),
-        edge_sources=chunk_keys[tables.rows_named("chunk_edges", "source")],
-        edge_targets=chunk_keys[tables.rows_named("chunk_edges", "target")],
-        edge_kinds=_kinds(tables.chunk_edges["kind"]),
-        edge_weights=_floats(tables.chunk_edges["weight"]),
-        link_chunks=chunk_keys[tables.rows_named("links", "source")],
-        link_documents=_keys(tables.document_names["id"])[tables.rows_named("links", "target")],
-        link_names=link_names[tables.rows_named("links", "target")],
-        link_weights=_floats(tables.links["weight"]),
+    statement_chunks = chunks.numbers[tables.rows_named("statements", "chunk")]
+    statement_keys = _keys(tables.statements["id"])
+    statements = _Ordered.by(statement_chunks, statement_keys)
+    role_statements, role_entities = _ends(tables, "roles", statements, entities)
+    roles = _Ordered.by(role_statements, role_entities).rows
+
+    sources, targets = _ends(tables, "chunk_edges", chunks, chunks)
+    kinds = _kinds(tables.chunk_edges["kind"])
+    edges = _Ordered.by(sources, targets, kinds).rows
+
+    name_keys = _keys(tables.document_names["id"])
+    names = _Ordered.by(name_keys)
+    link_chunks, link_names = _ends(tables, "links", chunks, names)
+    links = _Ordered.by(link_chunks, link_names).rows
+
+    return Segment(
+        document_keys=document_keys[documents.rows],
+        collections=_encoded(tables.documents["collection"], documents.rows),
+        document_ids=Strings(_texts(tables.documents["document_id"], documents.rows)),
+        titles=Strings(titles),
+        document_names=KeyIndex(_link_names(tables.documents)[documents.rows]),
+        document_passages=row_pointers(np.bincount(passage_documents, minlength=n_documents)),
+        passage_ids=Identifiers(of_passage[begins]),
+        passage_documents=passage_documents.astype(np.int32),
+        passage_chunks=row_pointers(np.bincount(chunk_passages, minlength=n_passages)),
+        chunk_ids=Identifiers(_ids(tables.chunks["id"])[chunks.rows]),
+        chunk_passages=chunk_passages.astype(np.int32),
+        entity_keys=entity_keys[entities.rows],
+        entity_collections=_encoded(tables.entities["collection"], entities.rows),
+        names=WordEncodedStrings.build(_texts(tables.entities["name"], entities.rows)),
+        passage_frequencies=_passage_frequencies(mentions.edges, chunk_passages, n_entities),
+        mentions=mentions.edges,
+        mention_counts=mentions.counts,
+        mention_sentences=mentions.sentences,
+        typed=typed.edges,
+        typed_types=typed.table["type"].to_numpy().astype(np.uint8),
+        typed_confidences=typed.table["confidence"].to_numpy().astype(np.float16),
+        typed_counts=typed.counts,
+        typed_sentences=typed.sentences,
+        typed_surfaces=_encoded(typed.table["surface"]),
+        about=Edges.build(about_documents[about], about_entities[about], n_documents, n_entities),
+        about_weights=tables.about["weight"].to_numpy()[about].astype(np.float32),
+        about_surfaces=Strings(pc.if_else(of_title, pa.scalar("", pa.string()), surfaces)),
+        statements=CompressedRows.build(statement_chunks[statements.rows], n_chunks),
+        statement_keys=statement_keys[statements.rows],
+        predicates=_encoded(tables.statements["predicate"], statements.rows),
+        confidences=tables.statements["confidence"].to_numpy()[statements.rows].astype(np.float16),
+        statement_sentences=smallest_integers(tables.statements["sentence"].to_numpy()[statements.rows] + 1),
+        extractors=_encoded(tables.statements["extractor"], statements.rows),
+        roles=Edges.build(role_statements[roles], role_entities[roles], len(statements.rows), n_entities),
+        role_names=_encoded(tables.roles["role"], roles),
+        role_surfaces=_encoded(tables.roles["surface"], roles),
+        edges=Edges.build(sources[edges], targets[edges], n_chunks, n_chunks),
+        edge_kinds=kinds[edges],
+        edge_weights=tables.chunk_edges["weight"].to_numpy()[edges].astype(np.float16),
+        linked_documents=name_keys[names.rows],
+        linked_names=KeyIndex(_link_names(tables.document_names)[names.rows]),
+        links=Edges.build(link_chunks[links], link_names[links], n_chunks, len(names.rows)),
+        link_weights=tables.links["weight"].to_numpy()[links].astype(np.float16),
     )
 
 
-def _typed_mentions(mentions: pa.Table) -> tuple[pa.Table, NDArray[np.uint8]]:
-    """Those of entities, and the index of each one's type in ENTITY_TYPES; types of newer programs are left out."""
-    types = pc.index_in(mentions["entity_type"].cast(pa.string()), value_set=pa.array(ENTITY_TYPES))
-    is_typed = pc.is_valid(types)
-    numbers = one_array(pc.filter(types, is_typed)).to_numpy(zero_copy_only=False)
-    return mentions.filter(is_typed), numbers.astype(np.uint8)
+class _Mentions(NamedTuple):
+    """Some of the mentions, entity → chunk, in the order of the edges."""
+
+    table: pa.Table
+    edges: Edges
+    counts: SmallIntegers
+    sentences: SmallIntegers
+
+    @classmethod
+    def of(cls, mentions: pa.Table, chosen: pa.ChunkedArray, entities: _Ordered, chunks: _Ordered) -> "_Mentions":
+        found = mentions.filter(chosen)
+        sources, targets = entities.numbers[found["target"].to_numpy()], chunks.numbers[found["source"].to_numpy()]
+        n_chunks = len(chunks.rows)
+        order = np.argsort(sources * n_chunks + targets)
+        ordered = found.take(pa.array(order))
+        return cls(
+            ordered,
+            Edges.build(sources[order], targets[order], len(entities.rows), n_chunks),
+            smallest_integers(ordered["count"].to_numpy()),
+            smallest_integers(_first_values(ordered["sentences"]) + 1),
+        )
+
+
+def _ends(tables: GraphTables, name: str, sources: _Ordered, targets: _Ordered) -> tuple[Positions, Positions]:
+    """The numbers of a table's edges' sources and targets."""
+    return sources.numbers[tables.rows_named(name, "source")], targets.numbers[tables.rows_named(name, "target")]
+
+
+def _passage_frequencies(mentions: Edges, chunk_passages: Positions, n_entities: int) -> SmallIntegers:
+    """How many different passages mention each entity."""
+    entities, chunks = mentions.ends()
+    passages = chunk_passages[chunks]
+    fresh = np.ones(len(entities), dtype=bool)  # mentions of an entity are in the order of chunks, so of passages
+    fresh[1:] = (entities[1:] != entities[:-1]) | (passages[1:] != passages[:-1])
+    return smallest_integers(np.bincount(entities[fresh], minlength=n_entities))
 
 
 def _link_names(table: pa.Table) -> Keys:
@@ -174,12 +175,17 @@ def _link_names(table: pa.Table) -> Keys:
     return np.fromiter((link_name_of(DocumentKey(*row)) for row in rows), dtype=np.uint64, count=table.num_rows)
 
 
-def _texts(column: pa.ChunkedArray) -> pa.Array:
-    return one_array(column.cast(pa.string()))
+def _texts(column: pa.ChunkedArray, order: Positions | None = None) -> pa.Array:
+    texts = one_array(column.cast(pa.string()))
+    return texts if order is None else texts.take(pa.array(order))
+
+
+def _encoded(column: pa.ChunkedArray, order: Positions | None = None) -> EncodedStrings:
+    return EncodedStrings.build(_texts(column), np.arange(len(column)) if order is None else order)
 
 
 def _ids(column: pa.ChunkedArray) -> Keys:
-    """(n, 2) uint64: both halves of ids of 16 bytes."""
+    """(n, 2) uint64: both halves of ids of 16 bytes; the first half is the key."""
     parts = [_halves(chunk) for chunk in column.chunks if len(chunk)]
     return np.concatenate(parts) if parts else np.empty((0, 2), dtype=np.uint64)
 
@@ -191,10 +197,6 @@ def _halves(ids: pa.Array) -> Keys:
 
 def _keys(column: pa.ChunkedArray) -> Keys:
     return np.ascontiguousarray(_ids(column)[:, 0])
-
-
-def _floats(column: pa.ChunkedArray) -> NDArray[np.float32]:
-    return np.asarray(column.to_numpy(), dtype=np.float32)
 
 
 def _first_values(column: pa.ChunkedArray) -> NDArray[np.int32]:

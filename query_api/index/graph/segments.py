@@ -5,12 +5,15 @@ Every state is immutable: a change makes a new tuple of segments, which shares t
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Self
+from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from query_api.index.graph.builder import columns_of
+from indexer.graph.contributions import tables_of
+from indexer.graph.merge import merge
+from indexer.graph.tables import TABLES, GraphTables
+from query_api.index.graph.builder import segment_of
 from query_api.index.graph.edges import (
     About,
     MentionEdges,
@@ -23,7 +26,7 @@ from query_api.index.graph.edges import (
     rows_of,
 )
 from query_api.index.graph.identifiers import MISSING, Keys, document_key_of
-from query_api.index.graph.segment import Deleted, Segment, merged
+from query_api.index.graph.segment import Deleted, Segment
 from schemas.graph_delta import Contribution
 from schemas.ids import DocumentKey
 
@@ -38,6 +41,12 @@ class ViewSegment:
     documents: int
     passages: int
     chunks: int
+    tables: GraphTables | None
+
+    @property
+    def nbytes(self) -> int:
+        kept = 0 if self.tables is None else sum(self.tables.table(name).nbytes for name in TABLES)
+        return self.segment.nbytes + self.deleted.nbytes + kept
 
     def live(self, passages: NDArray[np.integer]) -> NDArray[np.bool_]:
         if not self.n_deleted:
@@ -88,31 +97,62 @@ class ViewSegment:
             yield Statement(at, key, chunk, passage, predicate, confidence, sentence, extractor, tuple(of_one))
 
 
+class _Part(NamedTuple):
+    """A segment, which of its documents are deleted, and the tables of one that may be merged with another."""
+
+    segment: Segment
+    deleted: Deleted
+    tables: GraphTables | None
+
+    @classmethod
+    def whole(cls, segment: Segment, tables: GraphTables | None = None) -> "_Part":
+        return cls(segment, np.zeros(segment.n_documents, dtype=bool), tables)
+
+    @property
+    def n_live(self) -> int:
+        return int((~self.deleted).sum())
+
+    def merged(self, newer: "_Part") -> "_Part":
+        """One of the live documents of both; none may be live in both."""
+        tables = merge(self.live_tables(), (), newer.live_tables())
+        return _Part.whole(segment_of(tables), tables)
+
+    def live_tables(self) -> GraphTables:
+        """Raises ValueError for the base, whose tables are not kept."""
+        if self.tables is None:
+            raise ValueError("The base of a view is not merged.")
+        gone = np.flatnonzero(self.deleted)
+        if not len(gone):
+            return self.tables
+        of_each = zip(self.segment.collections.of(gone), self.segment.document_ids.of(gone), strict=True)
+        return merge(self.tables, [DocumentKey(*each) for each in of_each], GraphTables.empty())
+
+
 class ViewSegments(tuple[ViewSegment, ...]):
     """The base, then the newer segments, oldest first."""
 
     __slots__ = ()
 
     @classmethod
-    def numbered(cls, segments: Iterable[tuple[Segment, Deleted]]) -> Self:
+    def numbered(cls, parts: Iterable[_Part]) -> Self:
         numbered: list[ViewSegment] = []
         documents = passages = chunks = 0
-        for segment, deleted in segments:
-            numbered.append(ViewSegment(segment, deleted, int(deleted.sum()), documents, passages, chunks))
+        for segment, deleted, tables in parts:
+            numbered.append(ViewSegment(segment, deleted, int(deleted.sum()), documents, passages, chunks, tables))
             documents += segment.n_documents
             passages += segment.n_passages
             chunks += segment.n_chunks
         return cls(numbered)
 
     @classmethod
-    def whole(cls, segment: Segment) -> Self:
-        """One segment without deleted documents."""
-        return cls.numbered([_all_live(segment)])
+    def whole(cls, tables: GraphTables) -> Self:
+        """One segment without deleted documents, which stays as it is."""
+        return cls.numbered([_Part.whole(segment_of(tables))])
 
     def with_changes(self, newest: Mapping[DocumentKey, Contribution | None]) -> Self:
         """What these documents contributed is deleted; what they contribute now is the newest segment."""
         keys = np.array([document_key_of(key) for key in newest], dtype=np.uint64)
-        segments = []
+        parts = []
         for number, part in enumerate(self):
             found = part.segment.find_documents(keys)
             found = found[found != MISSING]
@@ -121,14 +161,12 @@ class ViewSegments(tuple[ViewSegment, ...]):
                 deleted = deleted.copy()
                 deleted[found] = True
             if number == 0 or not deleted.all():
-                segments.append((part.segment, deleted))
+                parts.append(_Part(part.segment, deleted, part.tables))
         contributions = [contribution for contribution in newest.values() if contribution is not None]
         if contributions:
-            segments.append(_all_live(Segment.build(columns_of(contributions))))
-        return self.numbered(_merged(segments))
-
-    def compacted(self) -> Self:
-        return self.whole(merged([(part.segment, part.deleted) for part in self]))
+            tables = tables_of(contributions)
+            parts.append(_Part.whole(segment_of(tables), tables))
+        return self.numbered(_merged(parts))
 
     def of(self, number: int, kind: str) -> ViewSegment:
         """The segment of a node of this kind: `documents`, `passages` or `chunks`."""
@@ -192,20 +230,12 @@ class ViewSegments(tuple[ViewSegment, ...]):
         return len(identifier), identifier
 
 
-def _all_live(segment: Segment) -> tuple[Segment, Deleted]:
-    return segment, np.zeros(segment.n_documents, dtype=bool)
-
-
-def _merged(segments: list[tuple[Segment, Deleted]]) -> list[tuple[Segment, Deleted]]:
+def _merged(parts: list[_Part]) -> list[_Part]:
     """Merge the newest segments while the one before is no larger: k documents end in at most 1 + log2 k segments. The
     base, which is first, stays."""
-    while len(segments) > 2 and _live_documents(segments[-2]) <= _live_documents(segments[-1]):
-        segments[-2:] = [_all_live(merged(segments[-2:]))]
-    return segments
-
-
-def _live_documents(segment: tuple[Segment, Deleted]) -> int:
-    return int((~segment[1]).sum())
+    while len(parts) > 2 and parts[-2].n_live <= parts[-1].n_live:
+        parts[-2:] = [parts[-2].merged(parts[-1])]
+    return parts
 
 
 Located = Iterable[tuple[ViewSegment, Numbers, Numbers]]  # as `ViewSegments.with_entities` gives it

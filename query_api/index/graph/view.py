@@ -12,8 +12,8 @@ from typing import Self
 
 import numpy as np
 
+from indexer.graph.contributions import tables_of
 from indexer.graph.tables import GraphTables
-from query_api.index.graph.builder import GraphColumns, columns_of, columns_of_tables
 from query_api.index.graph.csr import entries_of
 from query_api.index.graph.edges import (
     About,
@@ -29,7 +29,6 @@ from query_api.index.graph.edges import (
     rows_of,
 )
 from query_api.index.graph.identifiers import MISSING, Keys, document_key_of, entity_key_of, entity_keys_of
-from query_api.index.graph.segment import Segment
 from query_api.index.graph.segments import (
     ViewSegment,
     ViewSegments,
@@ -56,21 +55,17 @@ class GraphView:
 
     @classmethod
     def empty(cls) -> Self:
-        return cls.of_columns(columns_of(()), NO_POSITION)
+        return cls.build(GraphTables.empty(), NO_POSITION)
 
     @classmethod
     def build(cls, tables: GraphTables, position: int) -> Self:
         """The view of a snapshot's tables, which hold the graph topic up to offset `position`."""
-        return cls.of_columns(columns_of_tables(tables), position)
-
-    @classmethod
-    def of_columns(cls, columns: GraphColumns, position: int) -> Self:
-        return cls(ViewSegments.whole(Segment.build(columns)), position)
+        return cls(ViewSegments.whole(tables), position)
 
     @classmethod
     def from_contributions(cls, contributions: Iterable[Contribution], position: int) -> Self:
         """A view of these documents, at most one contribution for each."""
-        return cls.of_columns(columns_of(contributions), position)
+        return cls.build(tables_of(contributions), position)
 
     def with_changes(self, changes: Iterable[tuple[DocumentKey, Contribution | None]], position: int) -> Self:
         """The view after these changes, in order: each replaces all its document contributed before; None withdraws it.
@@ -78,10 +73,6 @@ class GraphView:
         Shares this view's arrays; this view stays as it is. Applying the same changes twice gives an equal view.
         """
         return type(self)(self._segments.with_changes(dict(changes)), position)
-
-    def compacted(self) -> Self:
-        """An equal view in one segment: costs a whole build, and makes every later search a little cheaper."""
-        return type(self)(self._segments.compacted(), self.position)
 
     @property
     def segments(self) -> ViewSegments:
@@ -94,7 +85,7 @@ class GraphView:
     def memory(self) -> Memory:
         nodes = sum(part.segment.n_nodes for part in self._segments)
         edges = sum(part.segment.n_edges for part in self._segments)
-        size = sum(part.segment.nbytes + part.deleted.nbytes for part in self._segments)
+        size = sum(part.nbytes for part in self._segments)
         return Memory(nodes, edges, size, size / edges if edges else 0.0)
 
     def memory_by_column(self) -> dict[str, int]:

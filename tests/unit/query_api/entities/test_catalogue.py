@@ -54,7 +54,6 @@ def test_the_order_of_arrival_and_what_was_deleted_do_not_show() -> None:
             view = view.with_changes([(page.key, page.contribution())], position)
         view = view.with_changes([(DocumentKey(COLLECTION, "more"), None)], len(TEXTS))
         assert listed(catalogue_of(view)) == wanted
-        assert listed(catalogue_of(view.compacted())) == wanted
 
 
 def test_entities_are_found_by_a_word_of_the_name_by_type_and_by_any_of_their_names() -> None:
