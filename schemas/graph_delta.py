@@ -97,6 +97,31 @@ class LinkEdge(msgspec.Struct, frozen=True, array_like=True):
     weight: float
 
 
+class HandMadeNode(msgspec.Struct, frozen=True, array_like=True):
+    """A node that people made. `name` is the id that they gave it; `attributes` is JSON of `properties` and `by`."""
+
+    name: str
+    label: str
+    type: str
+    aliases: list[str]
+    attributes: str
+
+
+class Relation(msgspec.Struct, frozen=True, array_like=True):
+    """An edge that people made, between what `source` and `target` name in its collection, arrived or not: the id of a
+    node, chunk or entity, or that of a document.
+
+    `name` is the id that they gave it; `weight` is in (0, 1]; `attributes` is JSON of `note`, `properties` and `by`.
+    """
+
+    name: str
+    source: str
+    target: str
+    predicate: str
+    weight: float
+    attributes: str
+
+
 class Contribution(msgspec.Struct, frozen=True, kw_only=True):
     """Everything one revision of one document puts into the graph."""
 
@@ -111,6 +136,8 @@ class Contribution(msgspec.Struct, frozen=True, kw_only=True):
     statements: list[StatementNode]
     edges: list[ChunkEdge]
     links: list[LinkEdge]
+    nodes: list[HandMadeNode] = []
+    relations: list[Relation] = []
 
 
 def encode_contribution(contribution: Contribution) -> bytes:

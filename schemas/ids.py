@@ -162,6 +162,21 @@ def entity_ids(collection: str, names: Iterable[str]) -> list[str]:
     return ids
 
 
+def hand_made_node_id(collection: str, name: str) -> str:
+    """`name` is the id that people gave the node."""
+    return digest("hand_made_node", collection, name)
+
+
+def relation_id(collection: str, name: str) -> str:
+    """`name` is the id that people gave the edge."""
+    return digest("hand_made_edge", collection, name)
+
+
+def reference_id(collection: str, name: str) -> str:
+    """`name` is what the end of an edge that people made says."""
+    return digest("reference", collection, name)
+
+
 def statement_id(chunk: str, predicate: str, roles: Sequence[tuple[str, str]], extractor: str) -> str:
     """`chunk` is the id of the chunk that states it; `roles` are (role, normalised entity name)."""
     flat = [part for role in roles for part in role]

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from indexer.graph.tables import DESCRIBED, NODES, TABLES, GraphTables, packed
 from schemas.graph_delta import ChunkNode, Contribution, SectionNode
-from schemas.ids import DocumentKey, document_node_id, entity_ids
+from schemas.ids import DocumentKey, document_node_id, entity_ids, hand_made_node_id, reference_id, relation_id
 
 Row = tuple[Any, ...]
 
@@ -36,6 +36,7 @@ class _Builder:
         self.values: dict[str, list[Any]] = {name: [] for name in TABLES}
         self._entities: dict[str, dict[str, int]] = {}
         self._names: dict[DocumentKey, int] = {}
+        self._references: dict[tuple[str, str], int] = {}
 
     def add(self, contribution: Contribution) -> None:
         key = DocumentKey(contribution.collection, contribution.document_id)
@@ -57,6 +58,14 @@ class _Builder:
         for link in contribution.links:
             target = self._document_name(DocumentKey(link.target_collection, link.target_id))
             self._edge("links", chunks[link.chunk], target, link)
+        for node in contribution.nodes:
+            identifier = hand_made_node_id(key.collection, node.name)
+            self._append("nodes", identifier, document, *_ATTRIBUTES["nodes"](node))
+        for made in contribution.relations:
+            identifier = relation_id(key.collection, made.name)
+            relation = self._append("relations", identifier, document, *_ATTRIBUTES["relations"](made))
+            for at, end in (("source", made.source), ("target", made.target)):
+                self._append("ends", relation, self._reference(key.collection, end), at)
 
     def _owned(self, table: str, nodes: Sequence[SectionNode | ChunkNode], owners: Sequence[int]) -> range:
         """The numbers of the nodes, which are added in their order."""
@@ -79,6 +88,13 @@ class _Builder:
         number = self._names.get(key)
         if number is None:
             number = self._names[key] = self._append("document_names", document_node_id(key), *key)
+        return number
+
+    def _reference(self, collection: str, name: str) -> int:
+        number = self._references.get((collection, name))
+        if number is None:
+            number = self._append("references", reference_id(collection, name), collection, name)
+            self._references[collection, name] = number
         return number
 
     def _edge(self, table: str, source: int, target: int, edge: object) -> None:

@@ -2,7 +2,7 @@
 
 Evidence, whose edges lead to shared nodes, is stored forward only, so that replacing a document never rewrites the
 backward lists of hub entities; the query service's GraphView has the other direction. Sentence numbers are a string,
-`3,17`: with Kùzu's lists a commit slows down with each element already stored.
+`3,17`: with Kùzu's lists a commit slows down with each element already stored. Lists of names are lists.
 """
 
 import pyarrow as pa
@@ -10,13 +10,13 @@ import pyarrow.compute as pc
 
 from indexer.graph.tables import DESCRIBED, EDGES, NODES, GraphTables
 
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 MAX_DATABASE_BYTES = 1 << 36  # address space reserved by Kùzu; its default of 8 TiB exceeds common limits
 SHARED_LABELS = tuple(node.label for node in NODES.values() if node.is_shared)
 EVIDENCE = {name: edge for name, edge in EDGES.items() if NODES[edge.target].is_shared}
 
 _APPLIED = "Applied(id INT64 PRIMARY KEY, position INT64, schema INT64)"
-_TYPES = {pa.int32(): "INT32", pa.float64(): "DOUBLE"}
+_TYPES = {pa.int32(): "INT32", pa.float64(): "DOUBLE", pa.list_(pa.string()): "STRING[]"}
 
 
 def statements_that_create(*, both_directions: bool = False) -> list[str]:
@@ -71,6 +71,6 @@ def _columns(columns: dict[str, pa.DataType]) -> str:
 
 def _joined_lists(values: pa.ChunkedArray) -> pa.ChunkedArray | pa.Array:
     """Strings such as `3,17` from lists of numbers; other columns as they are."""
-    if not pa.types.is_list(values.type):
+    if not pa.types.is_list(values.type) or pa.types.is_string(values.type.value_type):
         return values
     return pc.binary_join(values.cast(pa.list_(pa.string())), ",")

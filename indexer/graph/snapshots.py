@@ -17,8 +17,9 @@ from indexer.graph.tables import TABLES, GraphTables, require_known_rows, with_m
 from indexer.integrity.files import Damage, file_checksum
 from indexer.integrity.seal import Sealed
 
-FORMAT = 2
-READABLE_FORMATS = (1, 2)
+FORMAT = 3
+READABLE_FORMATS = (1, 2, 3)
+SINCE_FORMAT_3 = frozenset({"nodes", "references", "relations", "ends"})
 MANIFEST = "manifest.json"
 
 log = structlog.get_logger(__name__)
@@ -126,6 +127,8 @@ def read_graph(snapshots_dir: Path, snapshot: GraphSnapshot) -> GraphTables:
 
 
 def _read_table(snapshots_dir: Path, snapshot: GraphSnapshot, name: str) -> pa.Table:
+    if snapshot.format < 3 and name in SINCE_FORMAT_3:
+        return TABLES[name].empty_table()
     stored = snapshot.tables[name]
     path = snapshots_dir / snapshot.name / stored.file
     try:
@@ -163,7 +166,8 @@ def _described(snapshots_dir: Path) -> Iterator[tuple[str, GraphSnapshot | None]
         except ValueError:
             yield folder.name, None
             continue
-        is_intact = snapshot.seal() == snapshot and snapshot.name == folder.name and {*TABLES} <= {*snapshot.tables}
+        expected = TABLES.keys() - (SINCE_FORMAT_3 if snapshot.format < 3 else set())
+        is_intact = snapshot.seal() == snapshot and snapshot.name == folder.name and expected <= snapshot.tables.keys()
         yield folder.name, snapshot if is_intact else None
 
 

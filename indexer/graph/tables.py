@@ -76,6 +76,23 @@ DESCRIBED: dict[str, NodeTable | EdgeTable] = {
         Owner("chunks", "chunk", "STATES"),
     ),
     "document_names": NodeTable("DocumentName", {"collection": _RECURRING, "document_id": pa.string()}, is_shared=True),
+    "nodes": NodeTable(
+        "Node",
+        {
+            "name": pa.string(),
+            "label": pa.string(),
+            "type": _RECURRING,
+            "aliases": pa.list_(pa.string()),
+            "attributes": pa.string(),
+        },
+        Owner("documents", "document", "DESCRIBES"),
+    ),
+    "references": NodeTable("Reference", {"collection": _RECURRING, "name": pa.string()}, is_shared=True),
+    "relations": NodeTable(
+        "Relation",
+        {"name": pa.string(), "predicate": _RECURRING, "weight": pa.float64(), "attributes": pa.string()},
+        Owner("documents", "document", "SAYS"),
+    ),
     "about": EdgeTable("ABOUT", "documents", "entities", {"surface": pa.string(), "weight": pa.float64()}),
     "mentions": EdgeTable(
         "MENTIONS",
@@ -93,8 +110,13 @@ DESCRIBED: dict[str, NodeTable | EdgeTable] = {
     "roles": EdgeTable("ROLE", "statements", "entities", {"role": _RECURRING, "surface": pa.string()}),
     "chunk_edges": EdgeTable("CHUNK_EDGE", "chunks", "chunks", {"kind": _RECURRING, "weight": pa.float64()}),
     "links": EdgeTable("LINKS_TO", "chunks", "document_names", {"weight": pa.float64()}),
+    "ends": EdgeTable("JOINS", "relations", "references", {"role": _RECURRING}),
 }
-"""Owners before what they own, nodes before edges. `parent` is the ordinal of a section, not a row."""
+"""Owners before what they own, nodes before edges. `parent` is the ordinal of a section, not a row.
+
+Nodes and relations are made by hand: a relation joins what two references name, in the roles `source` and `target`.
+A reference is the id of a node, chunk or entity, or that of a document, arrived or not.
+"""
 
 NODES = {name: table for name, table in DESCRIBED.items() if isinstance(table, NodeTable)}
 EDGES = {name: table for name, table in DESCRIBED.items() if isinstance(table, EdgeTable)}
@@ -140,11 +162,15 @@ class GraphTables:
     entities: pa.Table
     statements: pa.Table
     document_names: pa.Table
+    nodes: pa.Table
+    references: pa.Table
+    relations: pa.Table
     about: pa.Table
     mentions: pa.Table
     roles: pa.Table
     chunk_edges: pa.Table
     links: pa.Table
+    ends: pa.Table
 
     @classmethod
     def empty(cls) -> "GraphTables":
@@ -190,7 +216,7 @@ class GraphTables:
 
 
 def with_missing_columns(name: str, table: pa.Table) -> pa.Table:
-    """A table of an earlier program, with the columns of TABLES that it had not: empty strings, or 0."""
+    """A table of an earlier program, with the columns of TABLES that it did not have: empty strings, or 0."""
     for field in TABLES[name]:
         if field.name not in table.column_names:
             empty: object = "" if pa.types.is_dictionary(field.type) or pa.types.is_string(field.type) else 0

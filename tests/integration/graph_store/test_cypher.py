@@ -19,7 +19,7 @@ from indexer.read.cypher import ask as query_graph
 from indexer.read.published_graph import FILE, newest_folder
 from indexer.write.kuzu_publication import publish_graph
 from schemas.errors import Exit, Failure
-from tests.support.fixtures.graph import document
+from tests.support.fixtures.graph import document, hand_made_edge, hand_made_node
 from tests.support.fixtures.graph_snapshots import write_snapshot
 from tests.support.fixtures.manifest import MANIFEST
 from tests.support.waiting import wait_until
@@ -232,3 +232,17 @@ def test_damaged_graph_is_named_and_not_read(name: str, empty: Generation) -> No
     assert result.exit_code == Exit.DAMAGED
     assert str(folder / name) in result.stderr
     assert "makes it again" in result.stderr
+
+
+def test_question_about_nodes_of_people_is_answered(empty: Generation) -> None:
+    made = [hand_made_node("otter", aliases=["Lutra", "Otter, river"]), hand_made_edge("e", "otter", "sea", "lives_in")]
+    write_snapshot(empty.snapshots_dir, [each for _, each in made], 1, MADE_AT_MS)
+    publish_graph(empty, BUFFER_BYTES)
+    query = (
+        "MATCH (r:Relation)-[:JOINS {role: 'source'}]->(f:Reference), (r)-[:JOINS {role: 'target'}]->(to:Reference), "
+        "(:Document)-[:DESCRIBES]->(n:Node) WHERE n.name = f.name "
+        "RETURN n.aliases AS aliases, r.predicate AS p, to.name AS to"
+    )
+    result = ask(empty, query, "--json")
+    assert result.exit_code == Exit.OK, result.output
+    assert json.loads(result.stdout) == [{"aliases": ["Lutra", "Otter, river"], "p": "lives_in", "to": "sea"}]

@@ -10,8 +10,10 @@ from schemas.graph_delta import (
     ChunkEdge,
     ChunkNode,
     Contribution,
+    HandMadeNode,
     LinkEdge,
     MentionEdge,
+    Relation,
     SectionNode,
     StatementNode,
 )
@@ -68,6 +70,15 @@ def contributions(draw: st.DrawFn, key: DocumentKey) -> Contribution:
         ):
             links[chunk, collection, target] = LinkEdge(chunk, collection, target, 0.5)
     about = draw(st.lists(names, max_size=2, unique=True))
+    made = f"made in {key.document_id}"  # a document contributes only what no other does
+    ends = st.sampled_from([*LINKED, "made in d0", "made in d9"])
+    nodes = (
+        [HandMadeNode(made, "Made", "thing", draw(st.lists(names, max_size=2)), "{}")] if draw(st.booleans()) else []
+    )
+    relations = [
+        Relation(f"{made} {at}", draw(ends), draw(ends), draw(st.sampled_from(PREDICATES)), 0.5, "{}")
+        for at in range(draw(st.integers(0, 2)))
+    ]
     return Contribution(
         collection=key.collection,
         document_id=key.document_id,
@@ -80,6 +91,8 @@ def contributions(draw: st.DrawFn, key: DocumentKey) -> Contribution:
         statements=list(statements.values()),
         edges=list(edges.values()),
         links=list(links.values()),
+        nodes=nodes,
+        relations=relations,
     )
 
 

@@ -8,11 +8,15 @@ from indexer.graph.contributions import tables_of
 from indexer.graph.kuzu_schema import copied_tables, rows_to_copy, statements_that_create
 from indexer.graph.tables import DESCRIBED, NODES, TABLES, packed
 from schemas.graph_delta import Contribution
-from tests.support.fixtures.graph import document
+from tests.support.fixtures.graph import Change, document, hand_made_edge, hand_made_node
 
 
 def contribution(number: int) -> Contribution:
-    made = document(number)[1]
+    return contributed(document(number))
+
+
+def contributed(change: Change) -> Contribution:
+    made = change[1]
     assert made is not None
     return made
 
@@ -30,13 +34,31 @@ def test_tables_have_all_rows_of_their_contributions() -> None:
 
 
 def test_every_table_of_kuzu_gets_the_columns_it_declares() -> None:
-    tables = tables_of([contribution(1), contribution(2)])
+    made = [hand_made_node("otter", aliases=["Lutra", "Fischotter"]), hand_made_edge("e", "otter", "river")]
+    tables = tables_of([contribution(1), contribution(2), *map(contributed, made)])
     declared = {line.split("(")[0].split()[-1]: line for line in statements_that_create()}
 
     for label, name in copied_tables().items():
         rows = rows_to_copy(tables, label)
         assert rows.num_rows == tables.table(name).num_rows
         assert declared[label].count(",") == len(rows.column_names) - (1 if "NODE" in declared[label] else 2)
+
+
+def test_edges_that_people_made_share_what_their_ends_name() -> None:
+    made = [
+        hand_made_edge("first", "otter", "river"),
+        hand_made_edge("second", "river", "sea"),
+        hand_made_node("otter"),
+    ]
+
+    tables = tables_of(map(contributed, made))
+
+    assert tables.references["name"].to_pylist() == ["otter", "river", "sea"]
+    assert [(row["source"], row["target"], row["role"]) for row in tables.ends.to_pylist()] == [
+        (0, 0, "source"), (0, 1, "target"), (1, 1, "source"), (1, 2, "target"),
+    ]  # fmt: skip
+    assert tables.documents_of("ends").tolist() == [0, 0, 1, 1]
+    assert tables.nodes["label"].to_pylist() == ["Otter"]
 
 
 def test_documents_share_the_entities_they_name() -> None:
@@ -77,6 +99,6 @@ def test_node_that_is_there_twice_is_refused() -> None:
 def test_only_tables_that_end_at_shared_nodes_are_stored_forward_only() -> None:
     forward = {line.split()[6].partition("(")[0] for line in statements_that_create() if "'fwd'" in line}
 
-    assert forward == {"MENTIONS", "ABOUT", "ROLE", "LINKS_TO"}
+    assert forward == {"MENTIONS", "ABOUT", "ROLE", "LINKS_TO", "JOINS"}
     owned = sum(node.owner is not None for node in NODES.values())
     assert len(statements_that_create()) == len(DESCRIBED) + owned + 1

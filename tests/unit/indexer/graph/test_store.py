@@ -9,12 +9,19 @@ import pytest
 from indexer.errors import StoreInDoubt
 from indexer.graph import publication
 from indexer.graph.contributions import tables_of
-from indexer.graph.snapshots import GraphSnapshot, published_snapshots, read_graph
+from indexer.graph.snapshots import (
+    MANIFEST,
+    SINCE_FORMAT_3,
+    GraphSnapshot,
+    latest_snapshot,
+    published_snapshots,
+    read_graph,
+)
 from indexer.graph.store import GraphStore
 from indexer.verify import graph_digest
 from schemas.graph_delta import Contribution
 from schemas.ids import DocumentKey
-from tests.support.fixtures.graph import document, story, withdrawn
+from tests.support.fixtures.graph import document, hand_made_edge, story, withdrawn
 
 
 def snapshot(store: GraphStore) -> GraphSnapshot:
@@ -152,3 +159,22 @@ def test_contribution_that_tables_cannot_hold_changes_nothing(tmp_path: Path) ->
         store.apply([document(3), (name, msgspec.structs.replace(good, title="\ud800"))], 1)
 
     assert (store.position(), snapshot(store).rows("documents")) == (0, 1)
+
+
+@pytest.mark.parametrize("format_before", [1, 2])
+def test_snapshot_of_an_earlier_format_has_nothing_made_by_hand(format_before: int, tmp_path: Path) -> None:
+    store = GraphStore.open(tmp_path)
+    store.apply(story()[0], 7)
+    made = snapshot(store)
+    folder = tmp_path / made.name
+    tables = {name: stored for name, stored in made.tables.items() if name not in SINCE_FORMAT_3}
+    for name in made.tables.keys() - tables.keys():
+        (folder / made.tables[name].file).unlink()
+    earlier = msgspec.structs.replace(made, format=format_before, tables=tables).seal()
+    (folder / MANIFEST).write_bytes(msgspec.json.encode(earlier))
+
+    assert latest_snapshot(tmp_path) == earlier
+    assert digest_of(tmp_path, earlier) == expected_after(1)
+    carried_on = GraphStore.open(tmp_path)
+    carried_on.apply([hand_made_edge("e", "a", "b")], 8)
+    assert read_graph(tmp_path, snapshot(carried_on)).relations.num_rows == 1
