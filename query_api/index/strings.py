@@ -43,6 +43,10 @@ class StringLists:
         self._starts = array.offsets.to_numpy()
         self._strings = Strings(array.values)
 
+    @property
+    def nbytes(self) -> int:
+        return int(self._starts.nbytes) + self._strings.nbytes
+
     def of(self, rows: NDArray[np.integer]) -> list[list[str]]:
         """Each a new list."""
         bounds = zip(self._starts[rows].tolist(), self._starts[rows + 1].tolist(), strict=True)

@@ -18,9 +18,16 @@ from query_api.index.graph.csr import (
     row_pointers,
     smallest_integers,
 )
-from query_api.index.graph.identifiers import Identifiers, KeyIndex, Keys, link_name_of
+from query_api.index.graph.identifiers import (
+    N_CANDIDATES,
+    Identifiers,
+    KeyIndex,
+    Keys,
+    candidate_keys,
+    link_name_of,
+)
 from query_api.index.graph.segment import Segment
-from query_api.index.strings import Strings
+from query_api.index.strings import StringLists, Strings
 from schemas.graph_delta import ENTITY_TYPES
 from schemas.ids import DocumentKey
 
@@ -85,6 +92,15 @@ def segment_of(tables: GraphTables) -> Segment:
     link_chunks, link_names = _ends(tables, "links", chunks, names)
     links = _Ordered.by(link_chunks, link_names).rows
 
+    node_keys = _keys(tables.nodes["id"])
+    node_documents = documents.numbers[tables.rows_named("nodes", "document")]
+    nodes = _Ordered.by(node_documents, node_keys).rows
+    relation_documents = documents.numbers[tables.rows_named("relations", "document")]
+    relations = _Ordered.by(relation_documents, _keys(tables.relations["id"]))
+    references = _Ordered.by(_keys(tables.references["id"]))
+    end_relations, end_references = _ends(tables, "ends", relations, references)
+    ends = _Ordered.by(end_relations, end_references).rows
+
     return Segment(
         document_keys=document_keys[documents.rows],
         collections=_encoded(tables.documents["collection"], documents.rows),
@@ -129,6 +145,23 @@ def segment_of(tables: GraphTables) -> Segment:
         linked_names=KeyIndex(_link_names(tables.document_names)[names.rows]),
         links=Edges.build(link_chunks[links], link_names[links], n_chunks, len(names.rows)),
         link_weights=tables.links["weight"].to_numpy()[links].astype(np.float16),
+        nodes=CompressedRows.build(node_documents[nodes], n_documents),
+        node_keys=KeyIndex(node_keys[nodes]),
+        node_names=Strings(_texts(tables.nodes["name"], nodes)),
+        node_labels=Strings(_texts(tables.nodes["label"], nodes)),
+        node_types=_encoded(tables.nodes["type"], nodes),
+        node_aliases=StringLists(one_array(tables.nodes["aliases"]).take(pa.array(nodes))),
+        node_attributes=Strings(_texts(tables.nodes["attributes"], nodes)),
+        relations=CompressedRows.build(relation_documents[relations.rows], n_documents),
+        relation_names=Strings(_texts(tables.relations["name"], relations.rows)),
+        relation_predicates=_encoded(tables.relations["predicate"], relations.rows),
+        relation_weights=tables.relations["weight"].to_numpy()[relations.rows],
+        relation_attributes=Strings(_texts(tables.relations["attributes"], relations.rows)),
+        ends=Edges.build(end_relations[ends], end_references[ends], len(relations.rows), len(references.rows)),
+        end_roles=_encoded(tables.ends["role"], ends),
+        reference_collections=_encoded(tables.references["collection"], references.rows),
+        reference_names=Strings(_texts(tables.references["name"], references.rows)),
+        reference_keys=KeyIndex(_candidate_keys(tables.references)[references.rows].ravel()),
     )
 
 
@@ -173,6 +206,13 @@ def _link_names(table: pa.Table) -> Keys:
     """The key of the name by which links find each row's document."""
     rows = zip(_texts(table["collection"]).to_pylist(), table["document_id"].to_pylist(), strict=True)
     return np.fromiter((link_name_of(DocumentKey(*row)) for row in rows), dtype=np.uint64, count=table.num_rows)
+
+
+def _candidate_keys(references: pa.Table) -> Keys:
+    """(n, N_CANDIDATES) by which keys what each reference names may be there."""
+    rows = zip(_texts(references["collection"]).to_pylist(), references["name"].to_pylist(), strict=True)
+    keys = [key for row in rows for key in candidate_keys(*row)]
+    return np.array(keys, dtype=np.uint64).reshape(-1, N_CANDIDATES)
 
 
 def _texts(column: pa.ChunkedArray, order: Positions | None = None) -> pa.Array:

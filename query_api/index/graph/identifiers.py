@@ -12,11 +12,22 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from schemas.ids import DocumentKey, digest, document_node_id, entity_id, entity_ids, id_key, link_key
+from schemas.graph_edits import COMPUTED_ID
+from schemas.ids import (
+    DocumentKey,
+    digest,
+    document_node_id,
+    entity_id,
+    entity_ids,
+    hand_made_node_id,
+    id_key,
+    link_key,
+)
 
 Keys = NDArray[np.uint64]
 
 MISSING = -1
+N_CANDIDATES = 4
 BLOCK = 16
 
 
@@ -34,6 +45,19 @@ def document_key_of(key: DocumentKey) -> int:
 def link_name_of(key: DocumentKey) -> int:
     """The key of the name by which links find this document; pages of like names have the same one."""
     return key_of(digest("link name", key.collection, link_key(key.document_id)))
+
+
+def candidate_keys(collection: str, name: str) -> tuple[int, int, int, int]:
+    """The keys of what the end of a relation in this collection may name: a node, a chunk or entity, a document by its
+    key, and one by its id; 0 for none."""
+    is_id = COMPUTED_ID.fullmatch(name) is not None
+    within = name.removeprefix(f"{collection}/")
+    return (
+        key_of(hand_made_node_id(collection, name)),
+        key_of(name) if is_id else 0,
+        document_key_of(DocumentKey(collection, within)) if within != name else 0,
+        document_key_of(DocumentKey(collection, name)),
+    )
 
 
 def entity_key_of(collection: str, name: str) -> int:

@@ -19,7 +19,7 @@ from query_api.index.graph.csr import (
     WordEncodedStrings,
 )
 from query_api.index.graph.identifiers import Identifiers, KeyIndex, Keys, find
-from query_api.index.strings import Strings
+from query_api.index.strings import StringLists, Strings
 
 Deleted = NDArray[np.bool_]
 
@@ -82,6 +82,25 @@ class Segment:
     links: Edges  # chunk → linked document
     link_weights: NDArray[np.float16]
 
+    nodes: CompressedRows  # of documents: those that people made
+    node_keys: KeyIndex
+    node_names: Strings
+    node_labels: Strings
+    node_types: EncodedStrings
+    node_aliases: StringLists
+    node_attributes: Strings
+
+    relations: CompressedRows  # of documents
+    relation_names: Strings
+    relation_predicates: EncodedStrings
+    relation_weights: NDArray[np.float64]
+    relation_attributes: Strings
+    ends: Edges  # relation → reference
+    end_roles: EncodedStrings
+    reference_collections: EncodedStrings
+    reference_names: Strings
+    reference_keys: KeyIndex  # the `candidate_keys` of each reference, one reference after the other
+
     @property
     def n_documents(self) -> int:
         return len(self.document_keys)
@@ -96,15 +115,18 @@ class Segment:
 
     @property
     def n_nodes(self) -> int:
-        return self.n_documents + self.n_passages + self.n_chunks + len(self.entity_keys) + len(self.statement_keys)
+        made = len(self.node_names) + len(self.relation_names)
+        of_documents = self.n_documents + self.n_passages + self.n_chunks + made
+        return of_documents + len(self.entity_keys) + len(self.statement_keys)
 
     @property
     def n_edges(self) -> int:
-        """Each once: a chunk's to its passage, a passage's to its document, mentions, about, states, roles, links and
-        those between chunks."""
+        """Each once: a chunk's to its passage, a passage's to its document, mentions, about, states, roles, links,
+        those between chunks, and those of what people made."""
         structure = self.n_chunks + self.n_passages + len(self.statement_keys)
+        made = len(self.node_names) + len(self.relation_names) + len(self.ends)
         evidence = len(self.mentions) + len(self.typed) + len(self.about) + len(self.roles) + len(self.links)
-        return structure + evidence + len(self.edges)
+        return structure + evidence + len(self.edges) + made
 
     @property
     def nbytes(self) -> int:

@@ -348,10 +348,9 @@ class GraphView:
         return ChunkEdges(*joined(found, ChunkEdges._fields))
 
     def predicates(self) -> list[str]:
-        """Those of all statements, in alphabetical order."""
-        return sorted(
-            {predicate for part in self._segments for predicate in part.segment.predicates.distinct().to_pylist()}
-        )
+        """Those of all statements and relations, in alphabetical order."""
+        of_each = ((part.segment.predicates, part.segment.relation_predicates) for part in self._segments)
+        return sorted({each for both in of_each for column in both for each in column.distinct().to_pylist()})
 
     def statements_in(self, passages: Numbers) -> list[Statement]:
         """What these passages state."""

@@ -4,6 +4,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from query_api.index.graph.identifiers import entity_key_of
+from query_api.index.graph.relations import End, MadeRelation, made_documents, made_nodes, made_relations, relations_of
 from query_api.index.graph.view import GraphView
 from schemas.graph_delta import (
     AboutEdge,
@@ -17,7 +18,7 @@ from schemas.graph_delta import (
     SectionNode,
     StatementNode,
 )
-from schemas.ids import DocumentKey, chunk_id, passage_id, section_id
+from schemas.ids import DocumentKey, chunk_id, entity_id, passage_id, section_id
 from tests.support.fixtures.graph import statement
 
 Batch = list[tuple[DocumentKey, Contribution | None]]
@@ -27,6 +28,15 @@ IDS = ("d0", "d1.md", "d1.html", "d2/index.md", "d2/README.md")
 LINKED = (*IDS, "d1", "d1.rst", "d2", "d2/index.html", "d9")
 NAMES = tuple(f"name {number}" for number in range(6))
 PREDICATES = ("author", "replaces")
+JOINED = (
+    "made in d0",
+    "made in d9",
+    "a/d0",
+    entity_id("a", "name 0"),
+    entity_id("b", "name 1"),
+    chunk_id(DocumentKey("a", "d0"), [], "p", 0),
+)
+"""What ends of relations may name, beside documents' ids."""
 
 
 @st.composite
@@ -71,7 +81,7 @@ def contributions(draw: st.DrawFn, key: DocumentKey) -> Contribution:
             links[chunk, collection, target] = LinkEdge(chunk, collection, target, 0.5)
     about = draw(st.lists(names, max_size=2, unique=True))
     made = f"made in {key.document_id}"  # a document contributes only what no other does
-    ends = st.sampled_from([*LINKED, "made in d0", "made in d9"])
+    ends = st.sampled_from([*LINKED, *JOINED])
     nodes = (
         [HandMadeNode(made, "Made", "thing", draw(st.lists(names, max_size=2)), "{}")] if draw(st.booleans()) else []
     )
@@ -121,6 +131,18 @@ def everything(view: GraphView) -> dict[str, object]:
     links_from, links_to = view.links_from(passages), view.links_to(numbers)
     edges = view.chunk_edges(chunks)
     cid, pid, doc = view.chunk_id, view.passage_id, view.document_key
+    ends = [End("document", each) for each in documents.values()]
+    ends += [*(End("chunk", each) for each in chunks.tolist()), *(End("entity", each) for each in entities.tolist())]
+
+    def name_of(end: End | None) -> object:
+        shown = {"document": doc, "chunk": cid, "entity": int}
+        return None if end is None else (end.kind, str(shown[end.kind](end.at)))
+
+    def shown(relation: MadeRelation) -> tuple[object, ...]:
+        joined = (name_of(relation.source), name_of(relation.target))
+        return (doc(relation.document), relation.name, relation.predicate, relation.weight, relation.source_name,
+                relation.target_name, str(joined))  # fmt: skip
+
     return {
         "documents": {key: (view.document_key(number), view.title(number)) for key, number in documents.items()},
         "passages": {key: [pid(p) for p in view.passages_of_document(n)] for key, n in documents.items()},
@@ -164,5 +186,16 @@ def everything(view: GraphView) -> dict[str, object]:
             (s.query_index, s.key, cid(s.chunk), pid(s.passage), s.predicate, sorted(s.roles))
             for s in view.statements_with(entities)
         ),
+        "nodes": sorted((doc(each.document), *each[1:]) for each in made_nodes(view.segments)),
+        "relations": sorted(shown(each) for each in made_relations(view.segments)),
+        "relations of": sorted(
+            (str(name_of(ends[each.query_index])), *shown(each)) for each in relations_of(view.segments, ends)
+        ),
+        "made": sorted(
+            str(doc(each))
+            for each in np.flatnonzero(made_documents(view.segments)).tolist()
+            if each in documents.values()
+        ),
+        "predicates": sorted({each.predicate for each in made_relations(view.segments)} - {*view.predicates()}),
         "count": view.n_documents,
     }
