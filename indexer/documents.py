@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 
+from schemas.graph_delta import HandMadeNode, Relation
 from schemas.ids import DocumentKey
 
 
@@ -44,8 +45,8 @@ class ParsedDocument(msgspec.Struct, frozen=True):
 
     `fields` are those of front matter and headers, as (name, value) in order, names in lower case with `_`.
     `emphasised` are phrases in bold, in italics or marked as terms; `verbatim` the bounds of blocks that keep their
-    lines, such as code. `page_starts` are the offsets of the pages, if the
-    format has pages. `notes` tell the producer what could not be read as intended.
+    lines, such as code. `names` are others than the title that it states of what it is about, each whole. `page_starts`
+    are the offsets of the pages, if the format has pages. `notes` tell the producer what could not be read as intended.
     """
 
     title: str | None
@@ -55,6 +56,7 @@ class ParsedDocument(msgspec.Struct, frozen=True):
     figures: tuple[Figure, ...] = ()
     emphasised: tuple[str, ...] = ()
     fields: tuple[tuple[str, str], ...] = ()
+    names: tuple[str, ...] = ()
     page_starts: tuple[int, ...] = ()
     notes: tuple[str, ...] = ()
     verbatim: tuple[tuple[int, int], ...] = ()
@@ -147,6 +149,7 @@ class PreparedDocument(msgspec.Struct, frozen=True):
     """Everything about a document but its vectors; `embedding_texts[i]` is the text that chunk i is embedded as.
 
     `sentence_starts` are the offsets of its sentences, by their document-wide numbers; `verbatim` as in ParsedDocument.
+    `nodes` and `relations` are what it is itself, where people made it.
     """
 
     key: DocumentKey
@@ -164,6 +167,8 @@ class PreparedDocument(msgspec.Struct, frozen=True):
     notes: tuple[str, ...] = ()
     sentence_starts: tuple[int, ...] = ()
     verbatim: tuple[tuple[int, int], ...] = ()
+    nodes: tuple[HandMadeNode, ...] = ()
+    relations: tuple[Relation, ...] = ()
 
     def sentence_at(self, offset: int) -> int:
         """The number of the sentence that contains the offset or precedes it."""

@@ -63,6 +63,8 @@ def chunk_edges(
     is linear in the number of chunks. Raises ValueError unless there is one vector for each chunk.
     """
     count = len(chunks)
+    if not count:
+        return []
     if vectors.ndim != 2 or vectors.shape[0] != count:
         raise ValueError(f"{count} chunks need as many vectors; the array's shape is {vectors.shape}.")
     neighbours = np.einsum("ij,ij->i", vectors[:-1], vectors[1:], dtype=np.float64)
@@ -112,6 +114,8 @@ def contribution(
             (LinkEdge(link.chunk, *link.target, link.weight) for link in prepared.links),
             key=lambda edge: (edge.chunk, edge.target_collection, edge.target_id),
         ),
+        nodes=list(prepared.nodes),
+        relations=list(prepared.relations),
     )
 
 

@@ -20,8 +20,11 @@ from indexer.extraction.relations import extract_statements
 from indexer.extraction.titles import about_names, document_title
 from indexer.parsing import parse, parse_title
 from schemas.events import DocumentUpsert
+from schemas.graph_delta import HandMadeNode, Relation
+from schemas.graph_documents import read_made
+from schemas.graph_edits import NodeEdit
 from schemas.ids import sha256_hex
-from schemas.limits import PAGE_STARTS
+from schemas.limits import PAGE_STARTS, is_visible
 
 EXTRACTOR_VERSION = "rules-7"
 NO_EXTRACTOR = "none"  # the version of a collection's choice to have nothing extracted
@@ -73,11 +76,13 @@ def prepare(
     own fields become metadata as far as `max_metadata_bytes` allows. Without `extracts` there are no mentions and no
     statements. Pure: equal arguments give equal results, on every machine. Raises UnparsableDocument.
 
-    1. Parse the content into canonical text; without content the title is the text.
+    1. Parse the content into canonical text; without content the title is the text. A node that people made may have
+       no text, and an edge has none: they have no passages then.
     2. Chunk it.
     3. Extract names, mentions, statements and links.
     """
     # 1.
+    upsert, nodes, relations = _made(upsert)
     if upsert.title and upsert.is_title_only:
         parsed = parse_title(upsert.title)
     else:
@@ -91,6 +96,8 @@ def prepare(
     metadata = merged_metadata(upsert.metadata, parsed.fields, max_metadata_bytes)
     if parsed.page_starts:
         metadata[PAGE_STARTS] = list(parsed.page_starts)  # by which readers find a chunk's page
+    for node in nodes:
+        metadata = {"node": node.name, "node_type": node.type, **metadata}  # by which searches filter
     return PreparedDocument(
         key=upsert.key,
         revision=revision or upsert.revision,
@@ -100,14 +107,24 @@ def prepare(
         metadata=metadata,
         chunked=chunked,
         embedding_texts=tuple(_embedding_text(title, chunked.sections[one.section], one) for one in chunked.chunks),
-        about=about_names(upsert.title or parsed.title or title, parsed, upsert.key, upsert.metadata),
+        about=()
+        if relations
+        else about_names(upsert.title or parsed.title or title, parsed, upsert.key, upsert.metadata),
         mentions=extract_mentions(parsed, chunked, offsets) if extracts else (),
         statements=extract_statements(title, parsed, chunked, upsert.key, upsert.metadata, offsets) if extracts else (),
         links=resolve_links(upsert, parsed, chunked, offsets),
         notes=parsed.notes,
         sentence_starts=tuple(offsets.sentence_starts),
         verbatim=parsed.verbatim,
+        nodes=nodes,
+        relations=relations,
     )
+
+
+def has_no_text(upsert: DocumentUpsert) -> bool:
+    """Whether it is a node or an edge that people made, in which there is nothing to read."""
+    made = read_made(upsert.key, upsert.content_type, upsert.content)
+    return made is not None and not (isinstance(made.edit, NodeEdit) and is_visible(made.edit.text))
 
 
 def sentences_of(upsert: DocumentUpsert, chunking: ChunkingParameters) -> list[list[str]]:
@@ -163,6 +180,25 @@ _encoder = msgspec.msgpack.Encoder()
 _task_decoder = msgspec.msgpack.Decoder(PreparationTask)
 _sentences_decoder = msgspec.msgpack.Decoder(list[list[str]])
 _prepared_decoder = msgspec.msgpack.Decoder(PreparedDocument)
+
+
+def _made(upsert: DocumentUpsert) -> tuple[DocumentUpsert, tuple[HandMadeNode, ...], tuple[Relation, ...]]:
+    """A document whose label is its title, and the node or edge that it is, if people made it so."""
+    made = read_made(upsert.key, upsert.content_type, upsert.content)
+    if made is None:
+        return upsert, (), ()
+    name, edit = made
+    further: dict[str, object] = {"properties": edit.properties, "by": edit.by}
+    if isinstance(edit, NodeEdit):
+        node = HandMadeNode(name, edit.label, edit.type, list(edit.aliases), _json(further))
+        return msgspec.structs.replace(upsert, title=None), (node,), ()
+    attributes = _json(further | {"note": edit.note})
+    relation = Relation(name, edit.source, edit.target, edit.predicate, edit.weight, attributes)
+    return msgspec.structs.replace(upsert, title=None), (), (relation,)
+
+
+def _json(attributes: dict[str, object]) -> str:
+    return msgspec.json.encode(attributes, order="deterministic").decode()
 
 
 def _language(parsed: ParsedDocument, chunking: ChunkingParameters) -> str:

@@ -7,9 +7,9 @@ the like are edits of the graph (`schemas.graph_edits`). Keys of other kinds are
 """
 
 import re
-from typing import Literal, NamedTuple, TypeVar
+from typing import Literal, NamedTuple
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
 from schemas.choices import ChunkingMethod, ExtractorName
 from schemas.errors import MalformedEvent
@@ -24,6 +24,7 @@ from schemas.graph_edits import (
     GraphSettingsEvent,
     decision_id,
     is_id_of,
+    read_model,
 )
 from schemas.ids import DocumentKey
 from schemas.numbers import whole_numbers
@@ -312,24 +313,21 @@ def decode_curation(key: bytes | None, value: bytes | None) -> CurationEvent | N
     if kind in EDITS:
         return _edit(collection, kind, setting, value)
     if kind == RELINK:
-        return RelinkEvent(collection, setting, None if value is None else _read(Relinking, value, "order"))
+        return RelinkEvent(collection, setting, None if value is None else read_model(Relinking, value, "order"))
     return _setting(collection, setting, value)
-
-
-_Choice = TypeVar("_Choice", bound=BaseModel)
 
 
 def _setting(
     collection: str, setting: str, value: bytes | None
 ) -> ChunkingEvent | LinkingEvent | ExtractionEvent | GraphSettingsEvent:
     if setting == CHUNKING:
-        return ChunkingEvent(collection, None if value is None else _read(ChunkingChoice, value, CHUNKING))
+        return ChunkingEvent(collection, None if value is None else read_model(ChunkingChoice, value, CHUNKING))
     if setting == LINKING:
-        return LinkingEvent(collection, None if value is None else _read(LinkingChoice, value, LINKING))
+        return LinkingEvent(collection, None if value is None else read_model(LinkingChoice, value, LINKING))
     if setting == EXTRACTION:
-        return ExtractionEvent(collection, None if value is None else _read(ExtractionChoice, value, EXTRACTION))
+        return ExtractionEvent(collection, None if value is None else read_model(ExtractionChoice, value, EXTRACTION))
     if setting == GRAPH:
-        return GraphSettingsEvent(collection, None if value is None else _read(GraphChoice, value, GRAPH))
+        return GraphSettingsEvent(collection, None if value is None else read_model(GraphChoice, value, GRAPH))
     raise MalformedEvent(
         "unknown_setting",
         f"There is no setting {setting[:80]!r} of a collection; known: chunking, linking, extraction, graph.",
@@ -339,7 +337,7 @@ def _setting(
 def _edit(collection: str, kind: EditKind, identifier: str, value: bytes | None) -> GraphEdit:
     if not is_id_of(kind, identifier):
         raise MalformedEvent("bad_key", f"{identifier[:80]!r} is no id of a {kind}.")
-    edit = None if value is None else _read(EDITS[kind], value, kind)
+    edit = None if value is None else read_model(EDITS[kind], value, kind)
     if isinstance(edit, DecisionEdit) and decision_id(edit.entities) != identifier:
         raise MalformedEvent("key_mismatch", "The decision is not about the entities that its key is computed from.")
     return GraphEdit(collection, kind, identifier, edit)
@@ -349,31 +347,17 @@ def _order(kind: str, name: str, value: bytes | None) -> GenerationEvent | Repai
     """One that is about no collection."""
     if kind == GENERATION:
         _require(GENERATION_NAME, name, "name of a generation, such as g0002-5f3a9c")
-        return GenerationEvent(name, None if value is None else _read(GenerationOrder, value, "order"))
+        return GenerationEvent(name, None if value is None else read_model(GenerationOrder, value, "order"))
     if kind == REPAIR:
         _require(REPAIR_ID, name, "id of a repair: 12 hex digits")
-        return RepairEvent(name, None if value is None else _read(Repair, value, "order"))
+        return RepairEvent(name, None if value is None else read_model(Repair, value, "order"))
     _require(REPLAY_ID, name, "id of a replay: 12 hex digits")
-    return ReplayEvent(name, None if value is None else _read(Replay, value, "order"))
+    return ReplayEvent(name, None if value is None else read_model(Replay, value, "order"))
 
 
 def _require(pattern: re.Pattern[str], name: str, described: str) -> None:
     if pattern.fullmatch(name) is None:
         raise MalformedEvent("bad_key", f"{name[:80]!r} is no {described}.")
-
-
-def _read(form: type[_Choice], value: bytes, name: str) -> _Choice:
-    try:
-        return form.model_validate_json(value)
-    except ValidationError as error:
-        problems = error.errors(include_input=False, include_url=False)
-        if problems[0]["type"] == "json_invalid":
-            raise MalformedEvent("not_json", "The record is not JSON.") from error
-        problems_text = "; ".join(
-            f"{'.'.join(str(part) for part in problem['loc']) or 'the value'}: {problem['msg']}"
-            for problem in problems[:3]
-        )
-        raise MalformedEvent("wrong_type", f"The {name} does not fit: {problems_text}.") from error
 
 
 class CollectionChunking(BaseModel):

@@ -14,6 +14,7 @@ import msgspec
 
 from schemas.cloudevents import CLOUDEVENT_TYPE, CloudEvent, binary_cloudevent, structured_cloudevent
 from schemas.errors import MalformedEvent
+from schemas.graph_documents import read_made
 from schemas.ids import DEFAULT_COLLECTION, DocumentKey, sha256_hex
 from schemas.limits import check_bounds, check_metadata, check_metadata_text, is_blank, is_visible
 from schemas.settings import LimitSettings
@@ -250,7 +251,7 @@ def _version(version: int | str | None) -> int | None:
 
 def checked(event: DocumentUpsert, limits: LimitSettings) -> DocumentUpsert:
     """The same event, without a title of which nothing can be seen. Raises MalformedEvent for one that is empty or
-    over a limit."""
+    over a limit, and for a node or an edge that is not one."""
     check_content_size(len(event.content), limits)
     if is_blank(event.content) and not event.is_title_only:
         raise MalformedEvent(
@@ -259,6 +260,7 @@ def checked(event: DocumentUpsert, limits: LimitSettings) -> DocumentUpsert:
         )
     check_bounds(title=event.title, uri=event.uri, content_type=event.content_type, links=event.links)
     check_metadata(event.metadata, limits)
+    read_made(event.key, event.content_type, event.content)
     return msgspec.structs.replace(event, title=None) if event.title and not is_visible(event.title) else event
 
 

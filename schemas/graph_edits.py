@@ -11,10 +11,11 @@ counts, so applying the records in any order, or some of them twice, gives the s
 """
 
 import re
-from typing import Annotated, Literal, NamedTuple, Self
+from typing import Annotated, Literal, NamedTuple, Self, TypeVar
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from schemas.errors import MalformedEvent
 from schemas.ids import DocumentKey, digest
 
 EditKind = Literal["node", "edge", "merge", "decision", "entity"]
@@ -29,6 +30,8 @@ MAX_MERGED = 100
 NODE_DOCUMENT_PREFIX = "node:"
 EDIT_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:@-]{0,127}")
 COMPUTED_ID = re.compile(r"[0-9a-f]{32}")
+
+Model = TypeVar("Model", bound=BaseModel)
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 
@@ -170,8 +173,24 @@ def is_id_of(kind: EditKind, identifier: str) -> bool:
 
 
 def node_document(collection: str, identifier: str) -> DocumentKey:
-    """The document that carries a node's text."""
+    """The document that a node is."""
     return DocumentKey.checked(collection, f"{NODE_DOCUMENT_PREFIX}{identifier}")
+
+
+def read_model(form: type[Model], value: bytes, name: str) -> Model:
+    """A model from JSON. Raises MalformedEvent, `not_json` or `wrong_type`, which says what of the `name` does not
+    fit."""
+    try:
+        return form.model_validate_json(value)
+    except ValidationError as error:
+        problems = error.errors(include_input=False, include_url=False)
+        if problems[0]["type"] == "json_invalid":
+            raise MalformedEvent("not_json", "The record is not JSON.") from error
+        problems_text = "; ".join(
+            f"{'.'.join(str(part) for part in problem['loc']) or 'the value'}: {problem['msg']}"
+            for problem in problems[:3]
+        )
+        raise MalformedEvent("wrong_type", f"The {name} does not fit: {problems_text}.") from error
 
 
 class PredicateEnds(BaseModel):

@@ -58,7 +58,7 @@ def _surfaces(
             bare = title[:opening].rstrip()
             yield bare, WHOLE
     yield from _shorter(bare)
-    for alias in _stated_aliases(parsed, metadata):
+    for alias in (*parsed.names, *_stated_aliases(parsed, metadata)):
         yield alias, WHOLE
 
 

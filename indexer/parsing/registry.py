@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from indexer.errors import UnparsableDocument
+from schemas.graph_documents import EDGE_TYPE, NODE_TYPE
 
 MIB = 1024 * 1024
 
@@ -50,8 +51,8 @@ class Format:
     this package, imported with its library when the first document of the format arrives. `takes`: what the parser is
     given, `text` with normalised line ends and control characters, `characters` decoded but otherwise as sent, or
     `bytes`. `signature`: the first bytes of a binary format. `declares_charset`: whether the content itself may name
-    its character set. `limits`: inclusive upper bounds; a limit on the bytes of any document applies as well
-    (`LimitSettings`).
+    its character set. `may_lack_text`: whether there may be nothing to read in it. `limits`: inclusive upper bounds; a
+    limit on the bytes of any document applies as well (`LimitSettings`).
     """
 
     name: str
@@ -61,6 +62,7 @@ class Format:
     takes: Literal["text", "characters", "bytes"] = "text"
     signature: bytes | None = None
     declares_charset: bool = False
+    may_lack_text: bool = False
     limits: tuple[tuple[Limit, int], ...] = ()
 
     @property
@@ -154,6 +156,8 @@ _DOCUMENTS = (
             ("unpacked_xml_bytes", MAX_UNPACKED_XML_BYTES),
         ),
     ),
+    Format("node", (NODE_TYPE,), (), "hand_made:parse_node", takes="bytes", may_lack_text=True),
+    Format("edge", (EDGE_TYPE,), (), "hand_made:parse_edge", takes="bytes", may_lack_text=True),
 )  # fmt: skip
 
 

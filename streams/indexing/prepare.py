@@ -9,7 +9,14 @@ import numpy as np
 from indexer.chunking.semantic import topic_boundaries
 from indexer.chunking.splitter import ChunkingParameters
 from indexer.documents import PreparedDocument
-from indexer.pipeline import decode_prepared, decode_sentences, encode_sentences_task, encode_task
+from indexer.pipeline import (
+    decode_prepared,
+    decode_sentences,
+    encode_sentences_task,
+    encode_task,
+    has_no_text,
+    prepare,
+)
 from indexer.runtime.resources import usable_processors
 from indexer.sandbox.sandbox import Sandbox, SandboxFailure, SandboxLimits
 from schemas.events import DEFAULT_CONTENT_TYPE, DocumentUpsert
@@ -68,6 +75,12 @@ class Parsers:
         task = encode_task(upsert, chunking, revision, boundaries, self._max_metadata_bytes, extracts=extracts)
         return decode_prepared(await self._run(task))
 
+    def prepare_here(
+        self, upsert: DocumentUpsert, chunking: ChunkingParameters, revision: str | None
+    ) -> PreparedDocument:
+        """In this process: for what has no text."""
+        return prepare(upsert, chunking, revision, max_metadata_bytes=self._max_metadata_bytes)
+
     async def _run(self, task: bytes) -> bytes:
         try:
             return await self._sandbox.run(task)
@@ -87,11 +100,14 @@ class Preparer:
         self._defaults = defaults
 
     async def prepare(self, event: DecodedEvent) -> PreparedDocument:
-        """For semantic chunking the sentences are embedded first, and boundaries found by their vectors.
+        """For semantic chunking the sentences are embedded first, and boundaries found by their vectors. What has no
+        text needs no parser.
 
         Raises UnparsableDocument, or WithoutVector for a sentence that the encoder cannot take.
         """
         chunking = event.chunking or self._defaults
+        if has_no_text(event.upsert):
+            return self._parsers.prepare_here(event.upsert, chunking, event.revision)
         boundaries: list[int] = []
         if chunking.method == "semantic":
             sections = await self._parsers.sentences(event.upsert, chunking)

@@ -17,6 +17,7 @@ from indexer.pipeline import (
     revision_of,
 )
 from schemas.events import DocumentUpsert
+from schemas.graph_documents import EDGE_TYPE, NODE_TYPE
 from schemas.ids import DocumentKey
 
 GUIDE = b"""---
@@ -194,3 +195,36 @@ def test_the_language_is_told_from_the_text_unless_it_is_chosen() -> None:
     told, chosen = (ChunkingParameters(language=language) for language in ("auto", "en"))
     assert len(decode_sentences(prepare_bytes(encode_sentences_task(german, told)))[0]) == 2
     assert len(decode_sentences(prepare_bytes(encode_sentences_task(german, chosen)))[0]) > 2
+
+
+def made(document_id: str, content_type: str, **fields: object) -> DocumentUpsert:
+    key = DocumentKey("birds", document_id)
+    return DocumentUpsert(key=key, content=msgspec.json.encode(fields), content_type=content_type, title="not read")
+
+
+def test_node_is_prepared_as_a_document_of_its_text() -> None:
+    text = "Owner: Petrel\n\nIt owns the heron;\nAda Lovelace leads it."
+    node = made("node:petrel", NODE_TYPE, label="Team Petrel", type="team", text=text, aliases=["Petrels, the"])
+    prepared = prepare(node, ChunkingParameters())
+    assert prepared.title == "Team Petrel"
+    assert [passage.text for passage in prepared.chunked.passages] == [text]
+    assert {about.name for about in prepared.about} == {"team petrel", "petrels the"}
+    assert prepared.metadata == {"node": "petrel", "node_type": "team"}
+    assert [(each.name, each.label, each.type) for each in prepared.nodes] == [("petrel", "Team Petrel", "team")]
+    assert decode_prepared(prepare_bytes(encode_task(node, ChunkingParameters()))) == prepared
+
+
+def test_node_without_text_has_no_passages() -> None:
+    prepared = prepare(made("node:petrel", NODE_TYPE, label="Petrel", text=" \n"), ChunkingParameters())
+    assert prepared.chunked.sections == prepared.chunked.passages == prepared.chunked.chunks == ()
+    assert [about.name for about in prepared.about] == ["petrel"]
+
+
+def test_edge_is_prepared_as_a_relation_alone() -> None:
+    edge = made("edge:e1", EDGE_TYPE, source="petrel", target="heron", predicate="owns", weight=0.5, note="Since May.")
+    prepared = prepare(edge, ChunkingParameters())
+    assert (prepared.chunked.chunks, prepared.about, prepared.statements) == ((), (), ())
+    assert prepared.title == "petrel owns heron"
+    [relation] = prepared.relations
+    assert (relation.name, relation.source, relation.target, relation.weight) == ("e1", "petrel", "heron", 0.5)
+    assert msgspec.json.decode(relation.attributes) == {"by": None, "note": "Since May.", "properties": {}}
