@@ -14,14 +14,6 @@ class TransientStoreError(Exception):
     """A store could not be read or written (disk full, file locked, I/O error): retry the call."""
 
 
-class StoreInDoubt(Exception):
-    """A store failed half-way: end the process; the next start recovers it from its newest snapshot and the log."""
-
-
-class StoreInUse(Exception):
-    """Another process holds the store open for writing: stop it, or use another data directory."""
-
-
 class IncompatibleGeneration(Exception):
     """Model mismatch: the stores were made with another model or pipeline. Rebuild, or restore the settings."""
 

@@ -89,8 +89,9 @@ class Generation:
         return self.root / "lance"
 
     @property
-    def graph_path(self) -> Path:
-        return self.root / "graph" / "graph.kuzu"
+    def remake_graph_path(self) -> Path:
+        """There while the graph is to be made again from its topic."""
+        return self.root / "remake-graph"
 
     @property
     def snapshots_dir(self) -> Path:
@@ -239,7 +240,7 @@ def make_generation(data_dir: Path, manifest: Manifest) -> Generation:
     Raises IncompatibleGeneration where it was begun with another pipeline.
     """
     generation = Generation(data_dir, manifest.generation)
-    for folder in (generation.lance_dir, generation.graph_path.parent, generation.snapshots_dir):
+    for folder in (generation.lance_dir, generation.snapshots_dir):
         folder.mkdir(parents=True, exist_ok=True)
     if not generation.manifest_path.exists():
         write_manifest(generation, manifest)

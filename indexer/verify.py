@@ -22,7 +22,7 @@ from indexer.graph.snapshots import (
     read_graph,
 )
 from indexer.graph.tables import DESCRIBED, NODES, GraphTables
-from indexer.integrity.files import Damage, damage_advice, damaged_graph, damaged_tables
+from indexer.integrity.files import Damage, damage_advice, damaged_tables
 from indexer.read.lance import LanceReader, LanceSnapshot
 from schemas.ids import DocumentKey
 from schemas.repairs import MOST_DOCUMENTS
@@ -153,7 +153,6 @@ def damage_of(generation: Generation) -> Iterator[list[Damage]]:
     yield [Damage(*each) for each in damaged_manifests(generation)]
     yield from damaged_tables(generation)
     yield from ([each] for each in damaged_snapshots(generation.snapshots_dir))
-    yield damaged_graph(generation.graph_path)
 
 
 def all_damage(generation: Generation) -> list[Damage]:
@@ -174,7 +173,6 @@ def verify(
     found = list(_text_differences(rows.documents, chunks, passages))
     if is_complete and graph is not None and snapshot is not None:
         found += _graph_differences(graph, revisions, chunks)
-        found += _unreachable(snapshot)
     elif is_complete and revisions:
         found.append(_Difference(None, f"{len(revisions)} documents in the text and no graph snapshot"))
     differences = [each.what for each in found]
@@ -292,12 +290,6 @@ def _graph_differences(
         identifiers = graph.ids(name)
         if len(identifiers) != len(set(identifiers)):
             yield _Difference(None, f"{len(identifiers) - len(set(identifiers))} {name} are in the graph twice")
-
-
-def _unreachable(snapshot: GraphSnapshot) -> Iterator[_Difference]:
-    """A snapshot holds what is reachable from documents, and counts what is not."""
-    for name, count in snapshot.unreachable.items():
-        yield _Difference(None, f"{count} {name} in the graph belong to no document")
 
 
 def graph_digest(graph: GraphTables) -> str:

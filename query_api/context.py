@@ -32,6 +32,7 @@ from query_api.index.manager import NotYetIndexed, ServiceStopping, SnapshotMana
 from query_api.index.snapshot import Snapshot
 from query_api.index.stores import Stores
 from query_api.index.worker_state import WorkerMonitor
+from query_api.ingest.own_writes import OwnWrites
 from query_api.ingest.producer import LogWriter
 from query_api.metrics import ServiceMetrics
 from query_api.process_pool import SearchPool, search_process_count
@@ -99,6 +100,7 @@ class Service:
     _provenance_writer: LogWriter
     _search_threads: ThreadPoolExecutor
     _read_threads: ThreadPoolExecutor
+    own_writes: OwnWrites = field(default_factory=OwnWrites)
     _tasks: list["asyncio.Task[None]"] = field(default_factory=list)
     _started: float = field(default_factory=time.monotonic)
 

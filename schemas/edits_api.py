@@ -42,7 +42,7 @@ class EdgeCreation(EdgeEdit, InCollection):
 
 
 class HandMadeNode(NodeEdit):
-    """A node that people made. `position` is that of its record on the curation topic."""
+    """A node that people made. `position` is that of its record in the log."""
 
     id: str
     collection: str
@@ -81,8 +81,13 @@ class EditAccepted(BaseModel):
 
     id: str
     collection: str
-    position: str = Field(description="On the curation topic: give it as `after` to read.", examples=["0:3"])
-    token: str | None = Field(None, description="Where the text of a node changed: search with `after` set to it.")
+    position: str = Field(
+        description="Of its record: of a node or an edge on the documents topic, else on the curation topic.",
+        examples=["0:3"],
+    )
+    token: str | None = Field(
+        None, description="Of a node or an edge: read or search with `after` set to it.", examples=["3:1042@5f3a9c1e"]
+    )
 
 
 class CollectionGraph(BaseModel):

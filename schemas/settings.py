@@ -378,8 +378,8 @@ class StorageSettings(BaseModel):
     graph_buffer_bytes: int | None = Field(
         None,
         ge=64 * 1024**2,
-        description="The most memory the worker may hold pages of the graph in; a quarter of what it may use when left "
-        "out. A commit needs about as much as the graph's file has.",
+        description="The most memory that publishing the graph for `thalweg cypher` may take for pages, in a process of "
+        "its own; a quarter of what the worker may use when left out.",
     )
 
 

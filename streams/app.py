@@ -12,13 +12,13 @@ from typing import Any
 import structlog
 from threadpoolctl import threadpool_limits
 
-from indexer.errors import DamagedStore, EncoderFailure, IncompatibleGeneration, StoreInUse
+from indexer.errors import DamagedStore, EncoderFailure, IncompatibleGeneration
 from indexer.generations import Generation, current_generation, restore_current
 from indexer.integrity.noted_damage import Damaged, note_damage
 from indexer.runtime.logs import configure_logging
 from indexer.runtime.resources import limit_malloc_arenas, tune_gc
 from kafka_client.skipped_batches import SkippedBatches
-from schemas.errors import Exit, Failure, InUse, WrongSetting
+from schemas.errors import Exit, Failure, WrongSetting
 from schemas.runtime import announced
 from schemas.topics import TopicNames
 from streams.child_processes import Child
@@ -76,8 +76,6 @@ def run_worker(settings: WorkerSettings, build: str | None = None) -> int:
         os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])  # noqa: S606 - this very program
     except (IncompatibleGeneration, EncoderFailure) as error:
         raise WrongSetting(str(error)) from error
-    except StoreInUse as error:
-        raise InUse(str(error)) from error
 
 
 class _Replaced(Exception):
@@ -101,7 +99,7 @@ async def _live(settings: WorkerSettings, build: str | None = None) -> int:
     replaced = False
     try:
         replaced = await _until_over(context, life, stopping, hosting, settings, build)
-    except (Failure, IncompatibleGeneration, EncoderFailure, StoreInUse, PermissionError) as error:
+    except (Failure, IncompatibleGeneration, EncoderFailure, PermissionError) as error:
         heartbeat.failed(str(error))
         raise
     except Exception as error:  # the edge of the process: whatever it is, the supervisor starts it again

@@ -16,16 +16,17 @@ from indexer.errors import EncoderUnavailable
 from indexer.extraction.mention_tagger import tag_with
 from indexer.generations import Generation, read_origin, republish_advice
 from indexer.graph.snapshots import latest_snapshot
+from indexer.graph.store import order_remake
 from indexer.read.published_graph import is_due as is_publication_due
 from indexer.runtime.resources import trim_memory_periodically
-from indexer.write.kuzu import default_buffer_bytes, order_remake
+from indexer.write.kuzu_publication import default_buffer_bytes
 from kafka_client.partitioner import murmur2_partition
 from kafka_client.skipped_batches import SkippedBatches
 from kafka_client.sync_clients import answers_metadata
 from schemas.errors import InUse, Unreachable
 from schemas.topics import TopicNames
 from streams.agents import documents, graph, provenance
-from streams.agents.batching import CommitPace, attach_agent
+from streams.agents.batching import MOST_GATHER_SECONDS, CommitPace, attach_agent
 from streams.agents.documents import DocumentsAgent
 from streams.agents.graph import GraphAgent
 from streams.agents.provenance import ProvenanceAgent
@@ -65,6 +66,7 @@ from streams.supervisor.data_directory import WORKER_LOCK, locked, make_director
 _POLL_SECONDS = 0.25
 _LOCK_SECONDS = 30.0
 _FIRST_WAIT_SECONDS = 0.5
+_BUSY_WITHIN_SECONDS = MOST_GATHER_SECONDS + 1.0  # small updates are gathered for so long
 _GRAPH_RECORD_OVERHEAD_BYTES = 64 * 1024
 
 
@@ -115,7 +117,7 @@ class WorkerContext:
                 self._log.warning("a topic is not as it should be; it is used as it is", topic=report.sentence())
         stores = await self._open_stores(generation, encoder.dimension)
         if self._settings.language_model.base_url is not None:
-            stored = await stores.kuzu.run(stores.graph.extractors)
+            stored = await stores.graph_thread.run(stores.graph.extractors)
             if (note := outdated_note(stored, self._settings)) is not None:
                 self._health.note_for_good(note)
         communities, publisher = self._communities(generation), self._publisher(generation)
@@ -218,11 +220,13 @@ class WorkerContext:
         self._cleanup.enter_context(locked(generation.root, WORKER_LOCK, "worker"))
 
     async def _open_stores(self, generation: Generation, dimension: int) -> OpenStores:
-        lance, kuzu = self._store_thread("lance"), self._store_thread("kuzu")
-        buffer_bytes, kept = self._settings.storage.graph_buffer_bytes, self._settings.worker.kept_snapshots
-        stores = await OpenStores.open(generation, dimension, buffer_bytes, kept, lance, kuzu, self._cleanup)
+        lance, graph_thread = self._store_thread("lance"), self._store_thread("graph")
+        kept = self._settings.worker.kept_snapshots
+        stores = await OpenStores.open(generation, dimension, kept, lance, graph_thread, self._cleanup)
         if (origin := read_origin(generation)) is not None:
-            adoption = Adoption(self._settings.kafka, generation, origin, stores.vectors, lance, stores.graph, kuzu)
+            adoption = Adoption(
+                self._settings.kafka, generation, origin, stores.vectors, lance, stores.graph, graph_thread
+            )
             await self._retrier("kafka", *AWAY).retry_forever(adoption.run)
             stores = await stores.with_positions()
         self._health.up("stores")
@@ -257,7 +261,7 @@ class WorkerContext:
         return GraphPublisher(generation, start, schedule, self._metrics)
 
     def _is_indexing(self) -> bool:
-        return self._progress.is_busy(documents.STAGE, graph.BUSY_WITHIN_SECONDS)
+        return self._progress.is_busy(documents.STAGE, _BUSY_WITHIN_SECONDS)
 
     def _snapshots(self, generation: Generation, stores: OpenStores, *published: Callable[[], None]) -> Snapshots:
         newest = latest_snapshot(generation.snapshots_dir)
@@ -268,7 +272,7 @@ class WorkerContext:
         )
         return Snapshots(
             writer=stores.graph,
-            thread=stores.kuzu,
+            thread=stores.graph_thread,
             beside=self._store_thread("graph snapshots"),
             schedule=schedule,
             metrics=self._metrics,
@@ -340,7 +344,7 @@ class WorkerContext:
         documents_agent = DocumentsAgent(
             names.documents, indexer, self._progress, worker.commit_documents, worker.commit_bytes, pace
         )
-        graph_agent = self._graph_agent(graph_topic, stores, producer, snapshots.schedule)
+        graph_agent = self._graph_agent(graph_topic, stores, producer, snapshots)
         provenance_agent = ProvenanceAgent(
             topic=names.provenance,
             writer=stores.vectors,
@@ -405,18 +409,16 @@ class WorkerContext:
         )
 
     def _graph_agent(
-        self, topic: str, stores: OpenStores, producer: ConfirmedProducer, schedule: SnapshotSchedule
+        self, topic: str, stores: OpenStores, producer: ConfirmedProducer, snapshots: Snapshots
     ) -> GraphAgent:
         return GraphAgent(
             topic=topic,
             writer=stores.graph,
-            thread=stores.kuzu,
+            thread=stores.graph_thread,
             producer=producer,
-            schedule=schedule,
+            snapshots=snapshots,
             progress=self._progress,
             metrics=self._metrics,
-            feeding_stage=documents.STAGE,
-            pauses=self._role.build is None,
         )
 
     def _build_monitor(

@@ -101,7 +101,9 @@ class WorkerBlock(BaseModel):
     encode_texts: int = Field(
         512, ge=1, le=10_000, description="Texts encoded at a time. More sorts better by length, fewer stops sooner."
     )
-    graph_batch_records: int = Field(500, ge=1, le=10_000, description="Most contributions in one graph transaction.")
+    graph_batch_records: int = Field(
+        500, ge=1, le=10_000, description="Most contributions that the graph takes at a time."
+    )
     commit_interval_seconds: float = Field(
         1.0, gt=0, le=60, description="How often offsets are committed to Kafka. A restart repeats so much, harmlessly."
     )

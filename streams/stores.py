@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 from typing import Self
 
 from indexer.generations import Generation
+from indexer.graph.store import GraphStore
 from indexer.schema import StoredPosition
-from indexer.write.kuzu import GraphWriter
 from indexer.write.lance import LanceWriter
 from schemas.ids import DocumentKey
 from streams.runtime.store_thread import StoreThread
@@ -19,8 +19,8 @@ class OpenStores:
 
     vectors: LanceWriter
     lance: StoreThread
-    graph: GraphWriter
-    kuzu: StoreThread
+    graph: GraphStore
+    graph_thread: StoreThread
     reached: Mapping[int, StoredPosition]
     graph_position: int
 
@@ -29,37 +29,32 @@ class OpenStores:
         cls,
         generation: Generation,
         dimension: int,
-        graph_buffer_bytes: int | None,
         kept_snapshots: int,
         lance: StoreThread,
-        kuzu: StoreThread,
+        graph_thread: StoreThread,
         cleanup: AsyncExitStack,
     ) -> Self:
-        """What was opened is closed by `cleanup`, also where the rest cannot be opened."""
+        """The tables are closed by `cleanup`, also where the rest cannot be opened."""
         vectors = await lance.call(LanceWriter.open, generation, dimension)
         cleanup.push_async_callback(lance.close, vectors.close)
-        graph = await kuzu.call(GraphWriter.open, generation, graph_buffer_bytes, kept_snapshots)
-        cleanup.push_async_callback(kuzu.close, graph.close)
-        return cls(vectors, lance, graph, kuzu, await lance.call(vectors.positions), await kuzu.call(graph.position))
+        graph = await graph_thread.call(GraphStore.open, generation, kept_snapshots)
+        return cls(vectors, lance, graph, graph_thread, await lance.call(vectors.positions), graph.position())
 
     async def with_positions(self) -> Self:
         """The same, with how far the stores are now."""
-        reached, graph_position = (
-            await self.lance.call(self.vectors.positions),
-            await self.kuzu.call(self.graph.position),
-        )
-        return replace(self, reached=reached, graph_position=graph_position)
+        reached = await self.lance.call(self.vectors.positions)
+        return replace(self, reached=reached, graph_position=self.graph.position())
 
     async def graph_is_current(self) -> bool:
         """Whether the graph has what the tables have."""
         reached = await self.lance.run(self.vectors.positions)
         newest = max((stored.graph_offset for stored in reached.values()), default=-1)
-        return await self.kuzu.run(self.graph.position) >= newest
+        return await self.graph_thread.run(self.graph.position) >= newest
 
     async def differ(self, keys: Sequence[DocumentKey]) -> list[DocumentKey]:
         """The documents that the graph has in another revision than the tables, or with other numbers of chunks. To be
         asked when the graph is current."""
         rows = await self.lance.run(self.vectors.stored_documents, keys)
-        in_graph = await self.kuzu.run(self.graph.documents, keys)
+        in_graph = await self.graph_thread.run(self.graph.documents, keys)
         in_text = {key: (row.revision, row.chunks) for key, row in rows.items() if row.live}
         return [key for key in keys if in_graph.get(key) != in_text.get(key)]

@@ -22,7 +22,6 @@ from indexer.generations import (
     write_manifest,
 )
 from indexer.graph.snapshots import MANIFEST, published_snapshots
-from indexer.write.kuzu import UNCLOSED
 from indexer.write.lance import shift_graph_offsets
 from schemas.errors import Failure, WrongSetting
 from schemas.runtime import is_of_processes
@@ -72,9 +71,8 @@ def require_empty(data_dir: Path) -> None:
 
 
 def _make_its_own(restored: Generation, backup: Backup) -> None:
-    """Its graph topic begins after what its graph snapshot holds. Kùzu's file is not in a backup: the worker loads the
-    snapshot."""
-    for folder in (restored.lance_dir, restored.graph_path.parent, restored.snapshots_dir):
+    """Its graph topic begins after what its graph snapshot holds."""
+    for folder in (restored.lance_dir, restored.snapshots_dir):
         folder.mkdir(parents=True, exist_ok=True)
     manifest, log, position = read_manifest(restored), backup.manifest.log, backup.manifest.graph_position
     own_log = None if log is None else LogIdentity(log.documents, "")
@@ -83,6 +81,5 @@ def _make_its_own(restored: Generation, backup: Backup) -> None:
         own = msgspec.structs.replace(snapshot, graph_position=-1).seal()
         replace_file(restored.snapshots_dir / snapshot.name / MANIFEST, msgspec.json.encode(own))
     shift_graph_offsets(restored.lance_dir, position + 1)
-    restored.graph_path.with_name(UNCLOSED).touch()
     origin = Origin(backup.manifest.generation, "" if log is None else log.graph, position)
     replace_file(restored.origin_path, msgspec.json.encode(origin))

@@ -1,8 +1,6 @@
 """The graph's tables as Kùzu has them: the schema, and rows to COPY; derived from `indexer.graph.tables`.
 
-Evidence, whose edges lead to shared nodes, is stored forward only, so that replacing a document never rewrites the
-backward lists of hub entities; the query service's GraphView has the other direction. Sentence numbers are a string,
-`3,17`: with Kùzu's lists a commit slows down with each element already stored. Lists of names are lists.
+Sentence numbers are a string, `3,17`; lists of names are lists.
 """
 
 import pyarrow as pa
@@ -12,34 +10,27 @@ from indexer.graph.tables import DESCRIBED, EDGES, NODES, GraphTables
 
 SCHEMA_VERSION = 4
 MAX_DATABASE_BYTES = 1 << 36  # address space reserved by Kùzu; its default of 8 TiB exceeds common limits
-SHARED_LABELS = tuple(node.label for node in NODES.values() if node.is_shared)
-EVIDENCE = {name: edge for name, edge in EDGES.items() if NODES[edge.target].is_shared}
 
 _APPLIED = "Applied(id INT64 PRIMARY KEY, position INT64, schema INT64)"
 _TYPES = {pa.int32(): "INT32", pa.float64(): "DOUBLE", pa.list_(pa.string()): "STRING[]"}
 
 
-def statements_that_create(*, both_directions: bool = False) -> list[str]:
-    """Cypher that creates every table that does not exist.
-
-    With `both_directions`, evidence can be followed from both ends: for files to which nothing is ever added.
-    """
+def statements_that_create() -> list[str]:
+    """Cypher that creates every table."""
     nodes = [
-        f"CREATE NODE TABLE IF NOT EXISTS {node.label}(id STRING PRIMARY KEY{_columns(node.columns)})"
-        for node in NODES.values()
+        f"CREATE NODE TABLE {node.label}(id STRING PRIMARY KEY{_columns(node.columns)})" for node in NODES.values()
     ]
     owned = [
-        f"CREATE REL TABLE IF NOT EXISTS {node.owner.label}(FROM {NODES[node.owner.table].label} TO {node.label})"
+        f"CREATE REL TABLE {node.owner.label}(FROM {NODES[node.owner.table].label} TO {node.label})"
         for node in NODES.values()
         if node.owner is not None
     ]
     edges = [
-        f"CREATE REL TABLE IF NOT EXISTS {edge.label}"
+        f"CREATE REL TABLE {edge.label}"
         f"(FROM {NODES[edge.source].label} TO {NODES[edge.target].label}{_columns(edge.columns)})"
-        + (" WITH (storage_direction='fwd')" if name in EVIDENCE and not both_directions else "")
-        for name, edge in EDGES.items()
+        for edge in EDGES.values()
     ]
-    return [*nodes, f"CREATE NODE TABLE IF NOT EXISTS {_APPLIED}", *owned, *edges]
+    return [*nodes, f"CREATE NODE TABLE {_APPLIED}", *owned, *edges]
 
 
 def copied_tables() -> dict[str, str]:

@@ -1,12 +1,8 @@
-"""Publication of graph snapshots: made of tables or of a copy of Kùzu's file, checked in, kept for a while, removed."""
+"""Publication of graph snapshots: written, kept for a while, removed."""
 
-import hashlib
 import os
 import shutil
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -24,98 +20,44 @@ from indexer.graph.snapshots import (
 )
 from indexer.graph.tables import TABLES, GraphTables
 from indexer.integrity.files import Damage, file_checksum
-from indexer.write.kuzu_export import ExportedGraph, export_graph
 
 KEPT_SNAPSHOTS = 3  # a reader may just have chosen the one before, and the newest may be damaged
 KEPT_DAMAGED = 1
-COPY_BYTES = 1024**2
 DAMAGED = ".damaged"
 OF_EARLIER_VERSIONS = ("*.kuzu", "*.kuzu.part", ".*.kuzu.part", "*.json", "LATEST")
-
-
-@dataclass(frozen=True)
-class GraphCopy:
-    """A copy of the checkpointed graph file: of what position, when, and the checksum of both."""
-
-    path: Path
-    name: str
-    position: int
-    made_at_ms: int
-    checksum: str
-    bytes: int
-
-
-def copy_graph(graph: Path, snapshots_dir: Path, position: int) -> GraphCopy:
-    """Copy a checkpointed graph file for a snapshot of it; takes as long as reading and writing the file once."""
-    snapshots_dir.mkdir(parents=True, exist_ok=True)
-    made_at_ms = time.time_ns() // 1_000_000
-    name = _name(position, made_at_ms)
-    path = snapshots_dir / f".{name}.kuzu"
-    checksum = hashlib.sha256()
-    try:
-        with graph.open("rb") as source, path.open("wb") as target:
-            while content := source.read(COPY_BYTES):
-                checksum.update(content)
-                target.write(content)
-    except OSError:  # of a full disk: the call is repeated, with another name
-        path.unlink(missing_ok=True)
-        raise
-    return GraphCopy(path, name, position, made_at_ms, checksum.hexdigest(), path.stat().st_size)
-
-
-def publish_snapshot(copy: GraphCopy, kept: int = KEPT_SNAPSHOTS) -> GraphSnapshot:
-    """Make the content of a copy the newest snapshot; remove the copy, and all snapshots but the `kept` newest.
-
-    May be repeated with the same copy. A crash leaves the snapshots as they were.
-    """
-    snapshot = _publish(copy.path.parent, copy.name, copy.position, partial(export_graph, copy.path), kept)
-    copy.path.unlink(missing_ok=True)
-    return snapshot
 
 
 def publish_tables(
     tables: GraphTables, snapshots_dir: Path, position: int, made_at_ms: int | None = None, kept: int = KEPT_SNAPSHOTS
 ) -> GraphSnapshot:
-    """Make tables the newest snapshot, as `publish_snapshot` does. `made_at_ms` is now without one."""
+    """Make tables the newest snapshot, and remove all but the `kept` newest. `made_at_ms` is now without one.
+
+    1. write the tables into a hidden folder; 2. sync each; 3. write the manifest with their checksums; 4. give the
+    folder its name. A crash leaves the snapshots as they were.
+    """
     snapshots_dir.mkdir(parents=True, exist_ok=True)
-    name = _name(position, time.time_ns() // 1_000_000 if made_at_ms is None else made_at_ms)
-    return _publish(snapshots_dir, name, position, partial(_write, tables), kept)
-
-
-def _name(position: int, made_at_ms: int) -> str:
-    return f"{max(position, 0):012d}-{made_at_ms}"
-
-
-def _publish(
-    snapshots_dir: Path, name: str, position: int, write: Callable[[Path], ExportedGraph], kept: int
-) -> GraphSnapshot:
-    """1. write the tables into a hidden folder; 2. sync each; 3. write the manifest with their checksums; 4. give the
-    folder its name."""
+    made_at_ms = time.time_ns() // 1_000_000 if made_at_ms is None else made_at_ms
+    name = f"{max(position, 0):012d}-{made_at_ms}"
     published, part = snapshots_dir / name, snapshots_dir / f".{name}.part"
     if not published.exists():
         shutil.rmtree(part, ignore_errors=True)
         part.mkdir()
-        written = write(part)  # 1
+        for table, schema in TABLES.items():  # 1
+            with pa.ipc.new_file(part / f"{table}.arrow", schema) as file:
+                file.write_table(tables.table(table))
+        rows = tables.counts()
         snapshot = GraphSnapshot(
             format=FORMAT,
             name=name,
             graph_position=position,
-            made_at_ms=_made_at_ms(published),
-            tables={table: stored_table(part / f"{table}.arrow", written.rows[table]) for table in TABLES},  # 2
-            unreachable=written.unreachable,
+            made_at_ms=made_at_ms,
+            tables={table: stored_table(part / f"{table}.arrow", rows[table]) for table in TABLES},  # 2
         ).seal()
         replace_file(part / MANIFEST, msgspec.json.encode(snapshot))  # 3
         part.rename(published)  # 4
     made = msgspec.json.decode((published / MANIFEST).read_bytes(), type=GraphSnapshot)
     _prune(snapshots_dir, made, kept)
     return made
-
-
-def _write(tables: GraphTables, folder: Path) -> ExportedGraph:
-    for name, schema in TABLES.items():
-        with pa.ipc.new_file(folder / f"{name}.arrow", schema) as file:
-            file.write_table(tables.table(name))
-    return ExportedGraph(tables.counts(), {})
 
 
 def set_aside_damaged(snapshots_dir: Path) -> list[Damage]:

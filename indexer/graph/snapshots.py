@@ -1,4 +1,4 @@
-"""Snapshots of the graph: folders of Arrow IPC files, which any process opens without Kùzu.
+"""Snapshots of the graph: folders of Arrow IPC files, which any process opens.
 
 `snapshots/<name>/` holds a file for each table, and `manifest.json` with their checksums. A folder gets its name when
 all is on disk, and nothing in it changes afterwards. What its tables hold is in `indexer.graph.tables`.
@@ -37,8 +37,8 @@ class TableFile(msgspec.Struct, frozen=True):
 class GraphSnapshot(Sealed, frozen=True, kw_only=True):
     """The manifest of a snapshot: the offset on the graph topic that it includes, and its files by table.
 
-    `unreachable` counts the nodes and edges, by table, that Kùzu holds and that belong to no document; they are not in
-    the files. `sealed` is the checksum of the other fields.
+    `unreachable` is empty; earlier versions counted there what belonged to no document. `sealed` is the checksum of the
+    other fields.
     """
 
     format: int
@@ -46,7 +46,7 @@ class GraphSnapshot(Sealed, frozen=True, kw_only=True):
     graph_position: int
     made_at_ms: int
     tables: dict[str, TableFile]
-    unreachable: dict[str, int]
+    unreachable: dict[str, int] = msgspec.field(default_factory=dict)
     sealed: str = ""
 
     @property
@@ -118,15 +118,15 @@ def damaged_snapshots(snapshots_dir: Path) -> Iterator[Damage]:
             continue
 
 
-def read_graph(snapshots_dir: Path, snapshot: GraphSnapshot) -> GraphTables:
-    """The content of a snapshot, mapped into memory, not copied.
+def read_graph(snapshots_dir: Path, snapshot: GraphSnapshot, *, is_mapped: bool = True) -> GraphTables:
+    """The content of a snapshot; its files are mapped into memory, or read into it.
 
     Raises FileNotFoundError when newer snapshots have replaced it, DamagedStore when a file is not as it was written.
     """
-    return GraphTables(**{name: _read_table(snapshots_dir, snapshot, name) for name in TABLES})
+    return GraphTables(**{name: _read_table(snapshots_dir, snapshot, name, is_mapped=is_mapped) for name in TABLES})
 
 
-def _read_table(snapshots_dir: Path, snapshot: GraphSnapshot, name: str) -> pa.Table:
+def _read_table(snapshots_dir: Path, snapshot: GraphSnapshot, name: str, *, is_mapped: bool) -> pa.Table:
     if snapshot.format < 3 and name in SINCE_FORMAT_3:
         return TABLES[name].empty_table()
     stored = snapshot.tables[name]
@@ -134,8 +134,8 @@ def _read_table(snapshots_dir: Path, snapshot: GraphSnapshot, name: str) -> pa.T
     try:
         if path.stat().st_size != stored.bytes:
             raise _damaged(snapshot.name, stored.file, "has another length than was written")
-        with pa.memory_map(str(path)) as mapped:
-            content = mapped.read_buffer()
+        with pa.memory_map(str(path)) if is_mapped else pa.OSFile(str(path)) as file:
+            content = file.read_buffer()
     except FileNotFoundError:
         _require_published(snapshots_dir, snapshot)
         raise _damaged(snapshot.name, stored.file, "is gone") from None

@@ -1,6 +1,6 @@
 """The graph's tables, described once: nodes, and edges that name nodes by their row in the node's table.
 
-What Kùzu holds, what is merged, exported and compared is derived from DESCRIBED. Ids are 16 bytes; `with_ids` spells
+What is merged, published, compared and copied into Kùzu is derived from DESCRIBED. Ids are 16 bytes; `with_ids` spells
 them, and what edges name, as 32 hex digits. Strings that recur are dictionaries.
 """
 

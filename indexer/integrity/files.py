@@ -2,8 +2,8 @@
 
 Lance writes each file under a temporary name and renames it; it never changes one afterwards. So a checksum recorded
 once for each file reveals any later change: in rows, vectors, indexes, deletions and manifests. The checksums are lines
-of one file beside the tables: `<SHA-256> <path> <CRC-32 of the two>`. The graph has a checksum while it is closed;
-snapshots have theirs in their manifests (`indexer.graph.snapshots`).
+of one file beside the tables: `<SHA-256> <path> <CRC-32 of the two>`. Snapshots of the graph have theirs in their
+manifests (`indexer.graph.snapshots`).
 """
 
 import hashlib
@@ -22,7 +22,6 @@ from indexer.schema import CHUNKS, DOCUMENTS, FEEDBACK, PASSAGES, POSITIONS, RET
 CHECKSUMS = "checksums"
 SUFFIX = ".lance"
 VERSIONS = "_versions"
-CLOSED = "closed"  # beside the graph while no process has it open: its checksum
 FILES_PER_STEP = 32
 SHOWN = 5
 MIN_STALE_LINES = 500  # before the file of checksums is written again without them
@@ -31,7 +30,7 @@ INDEXES = "_indices"
 _VERSION_HINT = "latest_version_hint.json"  # rewritten; Lance ignores a wrong one
 _MANIFEST = ".manifest"
 _NEWEST_NAME = 2**64 - 1  # Lance counts the names of versions down from here
-_REPLACED_BY_WORKER = ("snapshots/", "graph/", "manifest.")
+_REPLACED_BY_WORKER = ("snapshots/", "manifest.")
 
 
 class Damage(NamedTuple):
@@ -192,20 +191,6 @@ def damaged_tables(generation: Generation) -> Iterator[list[Damage]]:
         yield damaged_files(generation.lance_dir, recorded, paths[start : start + FILES_PER_STEP])
 
 
-def damaged_graph(graph: Path) -> list[Damage]:
-    """Whether a closed graph still matches its checksum; no damage for one that is open or was never closed."""
-    try:
-        is_intact = file_checksum(graph) == graph.with_name(CLOSED).read_text()
-    except FileNotFoundError:
-        is_gone = graph.with_name(CLOSED).exists() and not graph.exists()
-        return [Damage(f"graph/{graph.name}", "is gone")] if is_gone else []
-    except ValueError:
-        is_intact = False
-    if is_intact or not graph.with_name(CLOSED).exists():  # opened meanwhile
-        return []
-    return [Damage(f"graph/{graph.name}", "does not match its checksum")]
-
-
 class ChecksumRecorder:
     """Maintains the file of checksums in the process that writes the tables. Not thread-safe."""
 
@@ -281,7 +266,7 @@ def is_in_tables(damage: Damage, tables: Iterable[str]) -> bool:
 def _required_tables(generation: Generation) -> Collection[str]:
     """The tables that must exist, as `documents` is created last, and rows and the graph come only then."""
     lance_dir = generation.lance_dir
-    if generation.graph_path.exists() or any(generation.snapshots_dir.glob("[!.]*/")):
+    if any(generation.snapshots_dir.glob("[!.]*/")):
         return (*CREATED_BEFORE_DOCUMENTS, DOCUMENTS)
     if (lance_dir / f"{DOCUMENTS}{SUFFIX}").exists():
         return CREATED_BEFORE_DOCUMENTS

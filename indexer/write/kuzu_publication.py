@@ -4,29 +4,42 @@
 beside itself, with less urgency.
 """
 
+import ctypes
+import importlib.util  # noqa: F401 -- Kùzu's first COPY from Arrow looks for it without importing it
 import os
 import shutil
 import sys
 from contextlib import suppress
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pyarrow as pa
 
 from indexer.errors import DamagedStore
 from indexer.generations import Generation, replace_file
-from indexer.graph.kuzu_schema import SCHEMA_VERSION
+from indexer.graph.kuzu_schema import (
+    MAX_DATABASE_BYTES,
+    SCHEMA_VERSION,
+    copied_tables,
+    rows_to_copy,
+    statements_that_create,
+)
 from indexer.graph.publication import remove_published, remove_unfinished
 from indexer.graph.snapshots import MANIFEST, latest_snapshot, read_graph
+from indexer.graph.tables import GraphTables
 from indexer.integrity.files import file_checksum
 from indexer.read.published_graph import FILE, PublishedGraph, is_due, require_intact
-from indexer.runtime.resources import limit_malloc_arenas
-from indexer.write.kuzu_compaction import load_graph, new_file_bytes
+from indexer.runtime.resources import limit_malloc_arenas, trim_memory, usable_memory_bytes
 from schemas.errors import Failure, plain_failures
 
 NICENESS = 10  # after everything else; beside one busy thread it still gets a tenth of a core
 OOM_SCORE = 1_000  # where memory runs out, the kernel ends this process and no other
+INDEX_BYTES = 24 * 1024**2  # of a new file, whatever it holds
+FILE_SHARE = 2.0  # what it has more, over the size of the snapshot's files
+MIN_BUFFER_BYTES = 1024**3
+BUFFER_DIVISOR = 4  # of the memory that the process may use; only as much is used as the graph needs
 
 
 def publish_graph(generation: Generation, buffer_bytes: int) -> PublishedGraph | None:
@@ -45,10 +58,10 @@ def publish_graph(generation: Generation, buffer_bytes: int) -> PublishedGraph |
     remove_unfinished(generation.kuzu_dir)
     part.mkdir(parents=True)
     try:
-        if shutil.disk_usage(part).free < 2 * new_file_bytes(snapshot.content_bytes):
+        if shutil.disk_usage(part).free < 2 * (INDEX_BYTES + FILE_SHARE * snapshot.content_bytes):
             raise Failure(f"The disk of {generation.data_dir} has no room for twice the graph: it is not published.")
         tables = read_graph(generation.snapshots_dir, snapshot)
-        load_graph(tables, snapshot.graph_position, part / FILE, buffer_bytes, both_directions=True)  # 1
+        load_graph(tables, snapshot.graph_position, part / FILE, buffer_bytes)  # 1
         published = PublishedGraph(
             name=snapshot.name,
             generation=generation.name,
@@ -68,6 +81,47 @@ def publish_graph(generation: Generation, buffer_bytes: int) -> PublishedGraph |
         if other != folder:
             remove_published(other)
     return published
+
+
+def load_graph(tables: GraphTables, position: int, path: Path, buffer_bytes: int) -> None:
+    """Write a graph into a new, closed and synced file of Kùzu's. Needs memory for the largest table."""
+    import kuzu  # in the child process only
+
+    database = kuzu.Database(str(path), buffer_pool_size=buffer_bytes, max_db_size=MAX_DATABASE_BYTES)
+    try:
+        for statement in statements_that_create():
+            _run(kuzu.Connection(database), statement)
+        for label in copied_tables():
+            rows = rows_to_copy(tables, label)
+            if rows.num_rows:
+                _run(kuzu.Connection(database), f"COPY {label} FROM $rows", rows=rows)
+                del rows
+                trim_memory()
+        applied = "CREATE (:Applied {id: 0, position: $position, schema: $schema})"
+        _run(kuzu.Connection(database), applied, position=position, schema=SCHEMA_VERSION)
+        _run(kuzu.Connection(database), "CHECKPOINT")
+    except RuntimeError:
+        # Where a COMMIT met a full disk, its destructors corrupt the heap or never return: one reference more, which
+        # nobody gives back, keeps Python from calling them.
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(database))
+        raise
+    database.close()
+    with path.open("rb") as file:
+        os.fsync(file.fileno())
+
+
+def _run(connection: Any, cypher: str, **parameters: object) -> None:
+    """Each in a connection of its own: one keeps every table that it ever copied in memory until it is closed."""
+    try:
+        connection.execute(cypher, parameters)
+    except RuntimeError:
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(connection))  # as `load_graph` does
+        raise
+    connection.close()
+
+
+def default_buffer_bytes() -> int:
+    return max(MIN_BUFFER_BYTES, usable_memory_bytes() // BUFFER_DIVISOR)
 
 
 def remove_damaged(kuzu_dir: Path) -> list[str]:

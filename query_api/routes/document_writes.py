@@ -218,12 +218,18 @@ async def _publish_one(service: Service, record: OutgoingRecord, unknown_fields:
 
 async def publish_document(service: Service, record: OutgoingRecord) -> str:
     """The token of a document's record, once the log has confirmed it. Raises ApiProblem."""
+    return token_of(service, await publish_everywhere(service, record))
+
+
+async def publish_everywhere(service: Service, record: OutgoingRecord) -> list[Position]:
+    """Where a document's record stands, and a tombstone in each partition that it has to reach besides. Raises
+    ApiProblem."""
     positions = [await _publish(service, record)]
     if record.value is None and record.key is not None:
         key = DocumentKey.parse(record.key.decode("utf-8", "surrogatepass"))
         others = await _other_partitions(service, key, positions[0].partition)
         positions += [await _publish(service, record._replace(partition=partition)) for partition in others]
-    return _token(service, positions)
+    return positions
 
 
 async def _other_partitions(service: Service, key: DocumentKey, reached: int) -> list[int]:
@@ -255,7 +261,7 @@ async def _publish_batch(service: Service, batch: Batch) -> Response:
         raise batch.problem()
     return _accepted(
         BatchAccepted(
-            token=_token(service, confirmed.values()),
+            token=token_of(service, confirmed.values()),
             documents=len(confirmed),
             accepted=[
                 AcceptedMember(
@@ -309,7 +315,7 @@ def _accepted(answer: WriteAccepted) -> Response:
     return JSONResponse(answer.model_dump(), 202)
 
 
-def _token(service: Service, positions: Iterable[Position]) -> str:
+def token_of(service: Service, positions: Iterable[Position]) -> str:
     reached: dict[int, int] = {}
     for position in positions:
         reached[position.partition] = max(reached.get(position.partition, -1), position.offset)

@@ -14,6 +14,7 @@ from indexer.errors import MalformedCursor
 from indexer.parsing import formats
 from query_api.context import Service
 from query_api.dead_letters.open_letters import KnownLetter
+from query_api.entities.hand_made import joined_text
 from query_api.errors import ApiProblem, explained, problem_responses
 from query_api.index.document_status import document_status
 from query_api.ingest import intake
@@ -38,7 +39,6 @@ from schemas.receipts import TOKEN_PATTERN, Receipt
 from schemas.refusals import explanation, explanation_fields
 
 if TYPE_CHECKING:
-    from indexer.read.rows import PassageRow
     from indexer.schema import DocumentRow
 
 router = APIRouter(tags=["documents"])
@@ -222,20 +222,6 @@ def _no_document(service: Service, keys: Sequence[DocumentKey], where_looked: st
         "has it.",
         members={"dead_letter": str(letter.position), **explained(letter.reason)},
     )
-
-
-def joined_text(passages: "list[PassageRow]") -> str:
-    """The passages' texts in order, without what one repeats of the one before; a blank line where text is left out."""
-    pieces: list[str] = []
-    reached = 0
-    for passage in passages:
-        repeated = max(0, reached - passage.start)
-        if repeated < len(passage.text):
-            if pieces and passage.start > reached:
-                pieces.append("\n\n")
-            pieces.append(passage.text[repeated:])
-        reached = max(reached, passage.end)
-    return "".join(pieces)
 
 
 async def _status(service: Service, key: DocumentKey, asked: dict[int, int]) -> DocumentStatus:

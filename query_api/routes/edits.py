@@ -4,20 +4,19 @@ import base64
 import binascii
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping
-from typing import Annotated, Any, NamedTuple, TypeVar
+from typing import Annotated, NamedTuple, TypeVar
 
 import msgspec
 from fastapi import Query
 
 from query_api.context import Service
+from query_api.entities.hand_made import MadeId
 from query_api.errors import ApiProblem, log_unavailable
-from query_api.index.curation import FIELDS, CollectionEdits, Curation, Placed
-from query_api.routes.collection_choice import only_collection, where
+from query_api.index.curation import CollectionEdits, Curation
 from query_api.routes.collections import checked_key, publish
 from schemas.curation import encode_choice
-from schemas.edits_api import HandMadeNode
 from schemas.errors import MalformedToken
-from schemas.graph_edits import AnyEdit, EditKind, NodeEdit, edit_key
+from schemas.graph_edits import AnyEdit, EditKind, edit_key
 from schemas.ids import Position, parse_positions
 
 OWN_WRITE_SECONDS = 5.0
@@ -73,18 +72,6 @@ async def write(service: Service, collection: str, kind: EditKind, identifier: s
     return await publish(service, key, None if edit is None else encode_choice(edit))
 
 
-def hand_made_node(collection: str, identifier: str, placed: Placed[NodeEdit]) -> HandMadeNode:
-    position = str(Position(0, placed.offset))
-    return HandMadeNode(id=identifier, collection=collection, position=position, **dict(placed.edit))
-
-
-class MadeId(NamedTuple):
-    """The id that people gave something, and the collection it is in."""
-
-    id: str
-    collection: str
-
-
 class Page(NamedTuple):
     """The ids of a page, the cursor of the next, and how many ids all pages have."""
 
@@ -128,28 +115,6 @@ def decode_cursor(cursor: str) -> str:
         return base64.b64decode(cursor + "=" * (-len(cursor) % 4), altchars=b"-_", validate=True).decode()
     except (binascii.Error, UnicodeDecodeError, ValueError) as error:
         raise ApiProblem(400, "Malformed cursor", NOT_A_CURSOR) from error
-
-
-def holding_edit(curation: Curation, collection: str | None, kind: EditKind, identifier: str) -> str | None:
-    """The collection of those to be looked in where people made a node or an edge of this id; None for none. Raises
-    ApiProblem 422 for several."""
-    found = [name for name, edits in edits_of(curation, collection).items() if identifier in made(edits, kind)]
-    return only_collection(found, f"A hand-made {kind} {identifier[:80]!r}")
-
-
-def require_edit(curation: Curation, collection: str | None, kind: EditKind, identifier: str) -> str:
-    """As `holding_edit`. Raises ApiProblem 404 for none."""
-    found = holding_edit(curation, collection, kind, identifier)
-    if found is None:
-        looked_in = sorted(edits_of(curation, collection))
-        raise ApiProblem(404, "Not found", f"There is no hand-made {kind} {identifier[:80]!r} {where(looked_in)}.")
-    return found
-
-
-def made(edits: CollectionEdits, kind: EditKind) -> Mapping[str, Placed[Any]]:
-    """What people made of this kind, by id."""
-    found: Mapping[str, Placed[Any]] = getattr(edits, FIELDS[kind])
-    return found
 
 
 def check_id(identifier: str, kind: EditKind, *, fits: bool) -> None:

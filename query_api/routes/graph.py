@@ -10,13 +10,15 @@ from pydantic import BeforeValidator
 from query_api.context import Service
 from query_api.entities.catalogue import EntityCatalogue
 from query_api.entities.description import EntityDescriber
+from query_api.entities.hand_made import HandMade, MadeId
 from query_api.errors import ApiProblem, problem_responses
 from query_api.graph_export import GraphExport, graphml, json_lines
 from query_api.index.graph.explorer import Explorer, NodeRef
 from query_api.index.graph.identifiers import MISSING
 from query_api.index.snapshot import Snapshot
 from query_api.routes.collection_choice import needed, only, searched, where
-from query_api.routes.edits import After, WaitSeconds, current_curation, hand_made_node
+from query_api.routes.edits import WaitSeconds
+from query_api.routes.nodes import After, snapshot_after
 from query_api.routes.parameters import OneCollection, ServiceOf
 from schemas.api import ChunkDetail, NodeDetail, Subgraph
 from schemas.choices import EdgeKind
@@ -89,8 +91,7 @@ async def get_node(
     wait_seconds: WaitSeconds = 10.0,
 ) -> NodeDetail:
     """The heaviest edges first. A hand-made node is found by its id in its collection, before all others there."""
-    if after is not None:
-        await current_curation(service, after, wait_seconds)
+    await snapshot_after(service, after, wait_seconds)
     return await service.read(lambda: _look(service, node_id, collection, kinds, limit))
 
 
@@ -107,8 +108,7 @@ async def get_subgraph(
     wait_seconds: WaitSeconds = 10.0,
 ) -> Subgraph:
     """Nodes breadth first, the heaviest edges of each first; every edge's ends are among the nodes."""
-    if after is not None:
-        await current_curation(service, after, wait_seconds)
+    await snapshot_after(service, after, wait_seconds)
     return await service.read(lambda: _draw(service, node, collection, kinds, depth, limit, outward=outward))
 
 
@@ -171,8 +171,7 @@ def _look(
     detail = explorer.around(place, frozenset(kinds) if kinds else None, limit)
     if place.kind == "hand_made":
         its_collection = explorer.collection_of(place)
-        made = service.snapshot().curation.of(its_collection).nodes.get(node_id)
-        detail.hand_made = None if made is None else hand_made_node(its_collection, node_id, made)
+        detail.hand_made = next(iter(HandMade(service.snapshot()).nodes([MadeId(node_id, its_collection)])), None)
     return detail
 
 

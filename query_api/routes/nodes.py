@@ -1,56 +1,69 @@
 """`/v1/nodes` and `/v1/edges`: what people add to the graph, made, read, changed, deleted, listed.
 
-A write is an event on the curation topic. The text of a node is a document beside it, `node:<id>`, so that searches
-find it; its version is the offset of the node's record, so that sending it twice changes nothing. `GET /v1/nodes/{id}`
-is in `graph`, for extracted nodes too.
+A write is a document of a media type of its own on the documents topic: what is answered is its token. It is checked
+against the newest snapshot, and what this service wrote itself is waited for. `GET /v1/nodes/{id}` is in `graph`, for
+extracted nodes too.
 """
 
-from typing import Annotated, Any, Literal
+from collections.abc import Sequence
+from typing import Annotated, Any, NamedTuple
 from uuid import uuid4
 
 from fastapi import APIRouter, Path, Query
 from pydantic import BeforeValidator
 
 from query_api.context import Service
+from query_api.entities.hand_made import HandMade, MadeId
 from query_api.entities.nodes import LISTED_KINDS, ListedKind, NamedNodes, Place
-from query_api.errors import ApiProblem, problem_responses
-from query_api.index.curation import Curation, Placed
-from query_api.index.graph.explorer import Explorer, NodeRef
-from query_api.ingest.intake import document_key, record_of
+from query_api.errors import ApiProblem, problem_responses, refused_event
+from query_api.index.curation import Curation
+from query_api.index.graph.explorer import Explorer
+from query_api.index.manager import covers
+from query_api.index.snapshot import Snapshot
+from query_api.ingest.intake import record_of
 from query_api.middleware import ModelRoute
-from query_api.routes.collection_choice import needed
-from query_api.routes.document_writes import publish_document
+from query_api.routes.collection_choice import needed, only_collection, searched, where
+from query_api.routes.document_writes import publish_everywhere, token_of
 from query_api.routes.edits import (
-    After,
+    OWN_WRITE_SECONDS,
     Cursor,
     Limit,
-    MadeId,
     WaitSeconds,
     check_id,
     current_curation,
     decode_place,
-    edits_of,
     encode_place,
-    hand_made_node,
-    holding_edit,
     page_of,
-    require_edit,
-    write,
 )
 from query_api.routes.parameters import AllCollections, OneCollection, ServiceOf
 from schemas.api import NamedNodePage
+from schemas.curation import encode_choice
 from schemas.edits_api import EdgeCreation, EdgePage, EditAccepted, HandMadeEdge, NodeCreation, NodePage
-from schemas.events import DocumentDelete, DocumentUpsert
-from schemas.graph_edits import EDGE, NODE, EdgeEdit, EditKind, GraphChoice, NodeEdit, is_id_of, node_document
-from schemas.ids import Position
-from schemas.limits import is_visible
+from schemas.errors import MalformedEvent
+from schemas.events import DocumentDelete, DocumentEvent, DocumentUpsert, checked
+from schemas.graph_documents import MEDIA_TYPES, made_id, made_key
+from schemas.graph_edits import EDGE, NODE, EdgeEdit, EditKind, GraphChoice, NodeEdit, is_id_of
+from schemas.receipts import TOKEN_PATTERN
 from schemas.search import split_list
 
 router = APIRouter(tags=["graph"], route_class=ModelRoute)
 
 Id = Annotated[str, Path(max_length=128, description="The id that people gave it.")]
-End = Literal["source", "target"]
-OF_ITS_KIND = {"document": "document", "chunk": "chunk"}
+After = Annotated[
+    str | None,
+    Query(
+        max_length=10_000,
+        description="The token of a write: show at least that.",
+        json_schema_extra={"pattern": TOKEN_PATTERN},
+    ),
+]
+
+
+async def snapshot_after(service: Service, after: str | None, wait_seconds: float) -> Snapshot:
+    """The newest snapshot, which shows at least what was written by this token. Raises ApiProblem."""
+    if after is None:
+        return service.snapshot()
+    return await service.reach(service.positions_of(after), wait_seconds, graph=True)
 
 
 @router.get("/v1/nodes", summary="List nodes by name", responses=problem_responses(400))
@@ -76,68 +89,53 @@ async def list_nodes(
     """With `prefix` or `kind`, what has a name: nodes that people made, entities, documents, in the order of kind and
     label; chunks and sections are found from their documents. Without them all of the nodes that people made, in the
     order of their ids."""
+    snapshot = await snapshot_after(service, after, wait_seconds)
     if prefix is not None or kind is not None:
-        curation = await current_curation(service, after, wait_seconds)
         place = None if cursor is None else decode_place(cursor, Place)
 
         def read() -> NamedNodePage:
-            named = named_nodes(service, curation, collection)
+            named = named_nodes(service, collection)
             nodes, last = named.page(kind or LISTED_KINDS, prefix or "", node_type, place, limit)
             following = None if last is None else encode_place(last)
             return NamedNodePage(nodes=nodes, next_cursor=following)
 
         return await service.read(read)
-    said = edits_of(await current_curation(service, after, wait_seconds), collection)
-    wanted = (
-        MadeId(identifier, name)
-        for name, edits in said.items()
-        for identifier, node in edits.nodes.items()
-        if node_type is None or node.edit.type == node_type
-    )
-    page = page_of(wanted, cursor, limit)
-    return NodePage(
-        nodes=[hand_made_node(each.collection, each.id, said[each.collection].nodes[each.id]) for each in page.ids],
-        next_cursor=page.next_cursor,
-        total=page.total,
-    )
+
+    def read_made() -> NodePage:
+        made = HandMade(snapshot)
+        page = page_of(made.node_ids(collection, node_type), cursor, limit)
+        return NodePage(nodes=made.nodes(page.ids), next_cursor=page.next_cursor, total=page.total)
+
+    return await service.read(read_made)
 
 
-def named_nodes(service: Service, curation: Curation, collection: str | None) -> NamedNodes:
-    graph = service.snapshot().graph
-    return NamedNodes(graph, service.catalogues.of(graph, curation), curation, collection)
+def named_nodes(service: Service, collection: str | None) -> NamedNodes:
+    snapshot = service.snapshot()
+    catalogue = service.catalogues.of(snapshot.graph, snapshot.curation)
+    return NamedNodes(snapshot.graph, catalogue, snapshot.curation, collection)
 
 
 @router.post("/v1/nodes", status_code=202, summary="Make a node", responses=problem_responses(409))
 async def post_node(node: NodeCreation, service: ServiceOf) -> EditAccepted:
     """409 where a node has the id. Give one, so that sending it again makes no second."""
-    identifier = _new_id(NODE, node.id)
-    curation = await current_curation(service)
-    collection = _for_new(service, curation, node.collection)
-    _refuse_existing(curation.of(collection).nodes, identifier, collection, NODE)
-    return await _put_node(service, curation, collection, identifier, _without_names(NodeEdit, node))
+    collection, identifier = await _place_for_new(service, NODE, node.collection, node.id)
+    return await _put_node(service, collection, identifier, _without_names(NodeEdit, node))
 
 
 @router.put("/v1/nodes/{node_id}", status_code=202, summary="Change a node, or make it under this id")
 async def put_node(node_id: Id, node: NodeEdit, service: ServiceOf, collection: OneCollection = None) -> EditAccepted:
     """Replaces all of it; what is left out is empty."""
-    check_id(node_id, NODE, fits=is_id_of(NODE, node_id))
-    curation = await current_curation(service)
-    chosen = holding_edit(curation, collection, NODE, node_id) or _for_new(service, curation, collection)
-    return await _put_node(service, curation, chosen, node_id, node)
+    chosen = await _place_for_change(service, NODE, collection, node_id)
+    return await _put_node(service, chosen, node_id, node)
 
 
 @router.delete(
     "/v1/nodes/{node_id}", status_code=202, summary="Delete a node that people made", responses=problem_responses(404)
 )
 async def delete_node(node_id: Id, service: ServiceOf, collection: OneCollection = None) -> EditAccepted:
-    """Its text is deleted too. Its edges stay, are not drawn, and come back with a node of this id. What was found in
-    documents is deleted with them only."""
-    curation = await current_curation(service)
-    chosen = require_edit(curation, collection, NODE, node_id)
-    before = curation.of(chosen).nodes[node_id]
-    token = await _delete_text(service, chosen, node_id) if is_visible(before.edit.text) else None
-    position = await write(service, chosen, NODE, node_id, None)
-    return EditAccepted(id=node_id, collection=chosen, position=position, token=token)
+    """Its text is deleted with it. Its edges stay, are not drawn, and come back with a node of this id. What was found
+    in documents is deleted with them only."""
+    return await _write(service, await _place_of(service, NODE, collection, node_id), NODE, node_id, None)
 
 
 @router.get("/v1/edges", summary="List the edges that people made", responses=problem_responses(400))
@@ -152,29 +150,21 @@ async def list_edges(
     wait_seconds: WaitSeconds = 10.0,
 ) -> EdgePage:
     """In the order of their ids."""
-    curation = await current_curation(service, after, wait_seconds)
-    page = page_of(
-        (
-            MadeId(each, name)
-            for name, edits in edits_of(curation, collection).items()
-            for each in (edits.edges if node is None else edits.edges_at.get(node, ()))
-            if predicate is None or edits.edges[each].edit.predicate == predicate
-        ),
-        cursor,
-        limit,
-    )
-    found = await service.read(lambda: _edges(service, curation, page.ids))
-    return EdgePage(edges=found, next_cursor=page.next_cursor, total=page.total)
+    snapshot = await snapshot_after(service, after, wait_seconds)
+
+    def read() -> EdgePage:
+        made = HandMade(snapshot)
+        page = page_of(made.edge_ids(collection, node, predicate), cursor, limit)
+        return EdgePage(edges=made.edges(page.ids), next_cursor=page.next_cursor, total=page.total)
+
+    return await service.read(read)
 
 
 @router.post("/v1/edges", status_code=202, summary="Make an edge", responses=problem_responses(409))
 async def post_edge(edge: EdgeCreation, service: ServiceOf) -> EditAccepted:
     """409 where an edge has the id; 422 where an end is not there."""
-    identifier = _new_id(EDGE, edge.id)
-    curation = await current_curation(service)
-    collection = _for_new(service, curation, edge.collection)
-    _refuse_existing(curation.of(collection).edges, identifier, collection, EDGE)
-    return await _put_edge(service, curation, collection, identifier, _without_names(EdgeEdit, edge))
+    collection, identifier = await _place_for_new(service, EDGE, edge.collection, edge.id)
+    return await _put_edge(service, collection, identifier, _without_names(EdgeEdit, edge))
 
 
 @router.get("/v1/edges/{edge_id}", summary="An edge that people made", responses=problem_responses(404))
@@ -185,95 +175,170 @@ async def get_edge(
     after: After = None,
     wait_seconds: WaitSeconds = 10.0,
 ) -> HandMadeEdge:
-    curation = await current_curation(service, after, wait_seconds)
-    chosen = require_edit(curation, collection, EDGE, edge_id)
-    (edge,) = await service.read(lambda: _edges(service, curation, [MadeId(edge_id, chosen)]))
-    return edge
+    snapshot = await snapshot_after(service, after, wait_seconds)
+    chosen = await _require(service, snapshot, EDGE, collection, edge_id)
+    found = await service.read(lambda: HandMade(snapshot).edges([MadeId(edge_id, chosen)]))
+    if not found:
+        raise _not_found(EDGE, edge_id, [chosen])
+    return found[0]
 
 
 @router.put("/v1/edges/{edge_id}", status_code=202, summary="Change an edge, or make it under this id")
 async def put_edge(edge_id: Id, edge: EdgeEdit, service: ServiceOf, collection: OneCollection = None) -> EditAccepted:
     """Replaces all of it; 422 where an end is not there."""
-    check_id(edge_id, EDGE, fits=is_id_of(EDGE, edge_id))
-    curation = await current_curation(service)
-    chosen = holding_edit(curation, collection, EDGE, edge_id) or _for_new(service, curation, collection)
-    return await _put_edge(service, curation, chosen, edge_id, edge)
+    chosen = await _place_for_change(service, EDGE, collection, edge_id)
+    return await _put_edge(service, chosen, edge_id, edge)
 
 
 @router.delete(
     "/v1/edges/{edge_id}", status_code=202, summary="Delete an edge that people made", responses=problem_responses(404)
 )
 async def delete_edge(edge_id: Id, service: ServiceOf, collection: OneCollection = None) -> EditAccepted:
-    chosen = require_edit(await current_curation(service), collection, EDGE, edge_id)
-    position = await write(service, chosen, EDGE, edge_id, None)
-    return EditAccepted(id=edge_id, collection=chosen, position=position)
+    return await _write(service, await _place_of(service, EDGE, collection, edge_id), EDGE, edge_id, None)
 
 
-def _for_new(service: Service, curation: Curation, collection: str | None) -> str:
+async def _place_for_new(
+    service: Service, kind: EditKind, collection: str | None, identifier: str | None
+) -> tuple[str, str]:
+    """The collection and id of what is made. Raises ApiProblem: 409 where it is there, 422 with the collections to
+    choose from, 503 while they are not known."""
+    if identifier is None:
+        return _for_new(service, collection), f"{kind}-{uuid4().hex[:16]}"
+    check_id(identifier, kind, fits=is_id_of(kind, identifier))
+    snapshot = await _settled(service, kind, identifier)
+    chosen = _for_new(service, collection)
+    if await service.read(lambda: HandMade(snapshot).holding([chosen], kind, identifier)):
+        raise ApiProblem(
+            409,
+            "Already there",
+            f"The collection {chosen[:128]!r} has a hand-made {kind} {identifier!r}: change it with PUT.",
+            members={"reason": "duplicate_id"},
+        )
+    return chosen, identifier
+
+
+async def _place_for_change(service: Service, kind: EditKind, collection: str | None, identifier: str) -> str:
+    """The collection that holds it, else that of a new one. Raises ApiProblem 422 for several."""
+    check_id(identifier, kind, fits=is_id_of(kind, identifier))
+    if collection is not None:  # which needs no store
+        return collection
+    snapshot = await _settled(service, kind, identifier)
+    return await _holding(service, snapshot, kind, None, identifier) or _for_new(service, None)
+
+
+async def _place_of(service: Service, kind: EditKind, collection: str | None, identifier: str) -> str:
+    """The collection that holds it. Raises ApiProblem 404 for none, 422 for several."""
+    return await _require(service, await _settled(service, kind, identifier), kind, collection, identifier)
+
+
+async def _require(
+    service: Service, snapshot: Snapshot, kind: EditKind, collection: str | None, identifier: str
+) -> str:
+    found = await _holding(service, snapshot, kind, collection, identifier)
+    if found is None:
+        raise _not_found(kind, identifier, searched(collection, snapshot))
+    return found
+
+
+async def _holding(
+    service: Service, snapshot: Snapshot, kind: EditKind, collection: str | None, identifier: str
+) -> str | None:
+    if not is_id_of(kind, identifier):
+        return None
+    looked_in = searched(collection, snapshot)
+    found = await service.read(lambda: HandMade(snapshot).holding(looked_in, kind, identifier))
+    return only_collection(found, f"A hand-made {kind} {identifier[:80]!r}")
+
+
+def _not_found(kind: EditKind, identifier: str, looked_in: Sequence[str]) -> ApiProblem:
+    return ApiProblem(404, "Not found", f"There is no hand-made {kind} {identifier[:80]!r} {where(looked_in)}.")
+
+
+async def _settled(service: Service, kind: EditKind, identifier: str | None = None) -> Snapshot:
+    """A snapshot that shows what this service wrote under this id, or with None all that it wrote. Raises ApiProblem
+    503 where that is not indexed in time."""
+    snapshot = service.snapshot()
+    document_id = None if identifier is None else f"{kind}:{identifier}"
+    unseen = service.own_writes.unseen(lambda positions: covers(snapshot, positions, graph=True), document_id)
+    return await service.reach(unseen, OWN_WRITE_SECONDS, graph=True) if unseen else snapshot
+
+
+def _for_new(service: Service, collection: str | None) -> str:
     """The collection of a new node or edge. Raises ApiProblem: 422 with those to choose from, 503 while they are not
     known."""
     if collection is not None:  # which needs no store
         return collection
-    return needed(None, service.snapshot(), curation, "what is made belongs to one of them")
+    return needed(None, service.snapshot(), service.snapshots.curation.state, "what is made belongs to one of them")
 
 
-async def _put_node(
-    service: Service, curation: Curation, collection: str, identifier: str, node: NodeEdit
-) -> EditAccepted:
-    allowed = curation.allowed.get(collection, GraphChoice())
+async def _put_node(service: Service, collection: str, identifier: str, node: NodeEdit) -> EditAccepted:
+    allowed = (await current_curation(service)).allowed.get(collection, GraphChoice())
     if allowed.node_types is not None and node.type not in allowed.node_types:
         raise _not_allowed("type", node.type, allowed.node_types, collection)
-    before = curation.of(collection).nodes.get(identifier)
-    token = None
-    if before is not None and is_visible(before.edit.text) and not is_visible(node.text):
-        token = await _delete_text(service, collection, identifier)
-    position = await write(service, collection, NODE, identifier, node)
-    if is_visible(node.text):
-        document = DocumentUpsert(
-            key=node_document(collection, identifier),
-            content=node.text.encode("utf-8", "surrogatepass"),
-            content_type="text/plain",
-            title=node.label,
-            metadata={"node": identifier, "node_type": node.type},
-            version=int(position.partition(":")[2]),
-        )
-        token = await publish_document(service, record_of(document, service.settings.kafka))
-    return EditAccepted(id=identifier, collection=collection, position=position, token=token)
+    return await _write(service, collection, NODE, identifier, node)
 
 
-async def _delete_text(service: Service, collection: str, identifier: str) -> str:
-    """Before the node's own record: were that written and this not, nobody would delete the text any more."""
-    key = document_key(*node_document(collection, identifier))
-    return await publish_document(service, record_of(DocumentDelete(key=key), service.settings.kafka))
+async def _put_edge(service: Service, collection: str, identifier: str, edge: EdgeEdit) -> EditAccepted:
+    """What is missing may be what was written just now: it is looked for again where all of that is shown."""
+    curation = await current_curation(service)
+    snapshot = service.snapshot()
+    try:
+        checked = await service.read(lambda: _checked_edge(snapshot, curation, collection, edge))
+    except ApiProblem:
+        settled = await _settled(service, EDGE)
+        if settled is snapshot:
+            raise
+        checked = await service.read(lambda: _checked_edge(settled, curation, collection, edge))
+    return await _write(service, collection, EDGE, identifier, checked)
 
 
-async def _put_edge(
-    service: Service, curation: Curation, collection: str, identifier: str, edge: EdgeEdit
+async def _write(
+    service: Service, collection: str, kind: EditKind, identifier: str, edit: NodeEdit | EdgeEdit | None
 ) -> EditAccepted:
-    checked = await service.read(lambda: _checked_edge(service, curation, collection, edge))
-    position = await write(service, collection, EDGE, identifier, checked)
-    return EditAccepted(id=identifier, collection=collection, position=position)
+    """One record of the documents topic. Raises ApiProblem."""
+    try:
+        key = made_key(collection, kind, identifier)
+        event: DocumentEvent = DocumentDelete(key=key)
+        if edit is not None:
+            content = encode_choice(edit)
+            upsert = DocumentUpsert(key=key, content=content, content_type=MEDIA_TYPES[kind])
+            event = checked(upsert, service.settings.limits)
+    except MalformedEvent as error:
+        raise refused_event(error) from error
+    positions = await publish_everywhere(service, record_of(event, service.settings.kafka))
+    service.own_writes.add(key, dict(positions))
+    token = token_of(service, positions)
+    return EditAccepted(id=identifier, collection=collection, position=str(positions[0]), token=token)
 
 
-def _checked_edge(service: Service, curation: Curation, collection: str, edge: EdgeEdit) -> EdgeEdit:
+def _checked_edge(snapshot: Snapshot, curation: Curation, collection: str, edge: EdgeEdit) -> EdgeEdit:
     """The edge between the ids of its ends. Raises ApiProblem 422."""
-    explorer = _explorer(service, curation)
-    source, target = (_end(explorer, collection, each) for each in (edge.source, edge.target))
-    if source == target:
+    source, target = (_end(snapshot, curation, collection, each) for each in (edge.source, edge.target))
+    if source.id == target.id:
         raise ApiProblem(422, "Invalid request", "An edge joins two different nodes.", members={"reason": "one_end"})
     predicates = curation.allowed.get(collection, GraphChoice()).predicates
     if predicates is not None:
         if edge.predicate not in predicates:
             raise _not_allowed("predicate", edge.predicate, sorted(predicates), collection)
         ends = predicates[edge.predicate]
-        for name, ref, types in (("source", source, ends.source), ("target", target, ends.target)):
-            found = _type_of(explorer, curation, collection, ref)
+        for name, found, types in (("source", source.type, ends.source), ("target", target.type, ends.target)):
             if types is not None and found is not None and found not in types:
                 raise _not_allowed(f"type of the {name} of {edge.predicate}", found, types, collection)
-    return edge.model_copy(update={"source": explorer.node_id(source), "target": explorer.node_id(target)})
+    return edge.model_copy(update={"source": source.id, "target": target.id})
 
 
-def _end(explorer: Explorer, collection: str, identifier: str) -> NodeRef:
+class _Joined(NamedTuple):
+    """An end that is there. `type` is None for an entity of a type that nobody gave it: what documents say of it may
+    change."""
+
+    id: str
+    type: str | None
+
+
+def _end(snapshot: Snapshot, curation: Curation, collection: str, identifier: str) -> _Joined:
+    made, explorer = HandMade(snapshot), Explorer(snapshot.graph, lambda _: {})
+    if made.holding([collection], NODE, identifier):
+        return _Joined(identifier, made.type_of(collection, identifier))
     found = explorer.find(identifier, collection)
     if found is None or explorer.collection_of(found) != collection:
         raise ApiProblem(
@@ -284,59 +349,15 @@ def _end(explorer: Explorer, collection: str, identifier: str) -> NodeRef:
             "written may still be on its way.",
             members={"reason": "missing_end"},
         )
-    return found
-
-
-def _type_of(explorer: Explorer, curation: Curation, collection: str, ref: NodeRef) -> str | None:
-    """None for an entity of a type that nobody gave it: what documents say of it may change."""
-    edits = curation.of(collection)
-    if ref.kind == "hand_made":
-        return edits.nodes[explorer.node_id(ref)].edit.type
-    if ref.kind == "entity":
-        return edits.type_of([explorer.node_id(ref)])
-    return OF_ITS_KIND[ref.kind]
-
-
-def _edges(service: Service, curation: Curation, ids: list[MadeId]) -> list[HandMadeEdge]:
-    explorer = _explorer(service, curation)
-    return [
-        _hand_made_edge(explorer, each.collection, each.id, curation.of(each.collection).edges[each.id]) for each in ids
-    ]
-
-
-def _hand_made_edge(explorer: Explorer, collection: str, identifier: str, placed: Placed[EdgeEdit]) -> HandMadeEdge:
-    edge = placed.edit
-    fields: dict[str, Any] = dict(edge)
-    ends: tuple[End, ...] = ("source", "target")
-    missing = [end for end in ends if explorer.find(fields[end], collection) is None]
-    position = str(Position(0, placed.offset))
-    return HandMadeEdge(id=identifier, collection=collection, position=position, missing=missing, **fields)
-
-
-def _explorer(service: Service, curation: Curation) -> Explorer:
-    """By what people say now, which may be newer than what the snapshot holds."""
-    return Explorer(service.snapshot().graph, lambda _: {}, curation)
+    name = explorer.node_id(found)
+    node = made_id(NODE, name.removeprefix(f"{collection}/")) if found.kind == "document" else None
+    if node is not None and made.holding([collection], NODE, node):  # named by its document
+        return _Joined(node, made.type_of(collection, node))
+    return _Joined(name, curation.of(collection).type_of([name]) if found.kind == "entity" else found.kind)
 
 
 def _without_names(form: type[Any], creation: NodeCreation | EdgeCreation) -> Any:
     return form(**{name: value for name, value in creation if name in form.model_fields})
-
-
-def _new_id(kind: EditKind, identifier: str | None) -> str:
-    if identifier is None:
-        return f"{kind}-{uuid4().hex[:16]}"
-    check_id(identifier, kind, fits=is_id_of(kind, identifier))
-    return identifier
-
-
-def _refuse_existing(found: Any, identifier: str, collection: str, kind: EditKind) -> None:
-    if identifier in found:
-        raise ApiProblem(
-            409,
-            "Already there",
-            f"The collection {collection[:128]!r} has a hand-made {kind} {identifier!r}: change it with PUT.",
-            members={"reason": "duplicate_id"},
-        )
 
 
 def _not_allowed(what: str, given: str, allowed: list[str], collection: str) -> ApiProblem:

@@ -1,38 +1,33 @@
-"""The graph agent: contributions into the graph store, each batch in one transaction with the position reached."""
+"""The graph agent: contributions into the graph store, each batch with the position reached."""
 
-import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 import structlog
 
-from indexer.runtime.resources import trim_memory
+from indexer.graph.store import Change
 from schemas.errors import MalformedEvent
-from schemas.graph_delta import Contribution, decode_contribution
+from schemas.graph_delta import decode_contribution
 from schemas.ids import DocumentKey
-from streams.agents.batching import MOST_GATHER_SECONDS, Batches, no_pause, process
+from streams.agents.batching import Batches, process
 from streams.kafka.producer import ConfirmedProducer
 from streams.kafka.records import DeadLetter, SourceRecord
 from streams.metrics import Stopwatch, WorkerMetrics
 from streams.runtime.progress import Progress
 from streams.runtime.retry import bisect
-from streams.runtime.snapshots import SnapshotSchedule
+from streams.runtime.snapshots import Snapshots
 from streams.runtime.store_thread import DATA_ERRORS, StoreThread
 
 STAGE = "graph"
-PAUSE_FACTOR = 2.0  # most of a transaction's cost is its commit: a third of the time at most goes into them
-MOST_PAUSE_SECONDS = 5.0
-BUSY_PAUSE_SECONDS = 30.0  # while documents are being indexed: a commit costs .3 s whether it holds 3 of them or 50
-BUSY_WITHIN_SECONDS = MOST_GATHER_SECONDS + 1.0  # small updates are gathered for so long
-_POLL_SECONDS = 0.25
-
-Change = tuple[DocumentKey, Contribution | None]
+MAX_PENDING_BYTES = 64 * 1024**2  # a snapshot is made before more than this waits for one
 
 
 class ContributionWriter(Protocol):
     """The graph store. `apply` may be repeated with the same changes and then changes nothing."""
 
+    @property
+    def pending_bytes(self) -> int: ...
     def position(self) -> int: ...
     def apply(self, changes: Sequence[Change], position: int) -> None: ...
 
@@ -55,43 +50,22 @@ class GraphAgent:
         writer: ContributionWriter,
         thread: StoreThread,
         producer: ConfirmedProducer,
-        schedule: SnapshotSchedule,
+        snapshots: Snapshots,
         progress: Progress,
         metrics: WorkerMetrics,
-        feeding_stage: str,
-        pauses: bool = True,
-        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
-        """`feeding_stage` is the stage whose output this topic is: while it is busy, more is about to come. `pauses`
-        leaves the processor to it; not where somebody waits for the stored graph."""
         self._topic = topic
-        self._feeding_stage = feeding_stage
-        self._pauses = pauses
-        self._sleep = sleep
         self._writer = writer
         self._thread = thread
         self._producer = producer
-        self._schedule = schedule
+        self._snapshots = snapshots
         self._progress = progress
         self._metrics = metrics
         self._log = structlog.get_logger("thalweg.worker")
-        self._applied_seconds = 0.0
 
     async def run(self, batches: Batches) -> None:
         """Decode, drop what the store holds already, keep the last of each document, apply, acknowledge."""
-        pause = self.pause if self._pauses else no_pause
-        await process(batches, self.apply, self._progress, STAGE, self._topic, pause)
-
-    async def pause(self) -> None:
-        """In proportion to the last transaction, and longer while documents are being indexed, up to a bound.
-
-        Searches see graph changes before they are stored, so nobody waits for this, and the encoder gets the processor.
-        """
-        paused = min(PAUSE_FACTOR * self._applied_seconds, MOST_PAUSE_SECONDS)
-        await self._sleep(paused)
-        while paused < BUSY_PAUSE_SECONDS and self._progress.is_busy(self._feeding_stage, BUSY_WITHIN_SECONDS):
-            await self._sleep(_POLL_SECONDS)
-            paused += _POLL_SECONDS
+        await process(batches, self.apply, self._progress, STAGE, self._topic)
 
     async def apply(self, records: Sequence[SourceRecord]) -> None:
         """Bring the store to the state after these records. May be called again with the same records.
@@ -100,7 +74,7 @@ class GraphAgent:
         Raises StoreFailure.
         """
         watch = Stopwatch()
-        position = await self._thread.run(self._writer.position)
+        position = self._writer.position()
         fresh = [record for record in records if record.offset > position]
         if not fresh:
             return
@@ -116,8 +90,6 @@ class GraphAgent:
         await self._producer.send_to_dlq(letters)
         await bisect(contributed, self._apply, self._reject, errors=DATA_ERRORS, name="graph")
         watch.lap("graph")
-        await self._thread.run(trim_memory)  # a transaction takes Kùzu hundreds of megabytes
-        self._applied_seconds = watch.seconds["graph"]
         self._metrics.stage_seconds.labels("graph").observe(watch.seconds["graph"])
         self._log.info(
             "applied to graph",
@@ -126,9 +98,11 @@ class GraphAgent:
             position=fresh[-1].offset,
             seconds=round(watch.seconds["graph"], 4),
         )
+        if self._writer.pending_bytes > MAX_PENDING_BYTES:
+            await self._snapshots.make()
 
     async def _apply(self, contributed: Sequence[_Contributed]) -> list[None]:
-        """One transaction: the last contribution of each document, and the position of the last record."""
+        """The last contribution of each document, and the position of the last record."""
         latest = {each.change[0]: each.change for each in contributed if each.change is not None}
         await self._store(list(latest.values()), contributed[-1].record.offset)
         return []
@@ -142,7 +116,7 @@ class GraphAgent:
     async def _store(self, changes: Sequence[Change], position: int) -> None:
         """A snapshot is due at once: whoever sees the position and asks for a snapshot gets one that includes it."""
         await self._thread.run(self._writer.apply, changes, position)
-        self._schedule.changed()
+        self._snapshots.schedule.changed()
 
 
 def decode_change(record: SourceRecord) -> Change:

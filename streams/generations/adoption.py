@@ -15,13 +15,13 @@ from aiokafka.structs import RecordMetadata
 
 from indexer.errors import IncompatibleGeneration
 from indexer.generations import Generation, Origin, incompatible_advice
-from indexer.graph.snapshots import newest_intact_snapshot, read_graph
+from indexer.graph.snapshots import GraphSnapshot, newest_intact_snapshot, read_graph
+from indexer.graph.store import Change
 from indexer.schema import StoredPosition
 from kafka_client.async_clients import open_producer, open_reader
 from schemas.ids import DocumentKey
 from schemas.settings import KafkaSettings
 from schemas.topics import TopicNames
-from streams.agents.graph import ContributionWriter
 from streams.faust_app import group_name
 from streams.kafka.partition_reader import PartitionReader
 from streams.kafka.topics import topic_id
@@ -38,6 +38,13 @@ class Positions(Protocol):
     def store_positions(self, reached: Mapping[int, StoredPosition]) -> None: ...
 
 
+class Graph(Protocol):
+    """The part of the graph store that is needed."""
+
+    def apply(self, changes: Sequence[Change], position: int) -> None: ...
+    def snapshot(self) -> GraphSnapshot: ...
+
+
 class Adoption:
     """Of the origin's graph topic by a restored generation. It may be interrupted anywhere, and is then done again:
     the later copy of a contribution counts."""
@@ -49,8 +56,8 @@ class Adoption:
         origin: Origin,
         vectors: Positions,
         lance: StoreThread,
-        graph: ContributionWriter,
-        kuzu: StoreThread,
+        graph: Graph,
+        graph_thread: StoreThread,
     ) -> None:
         self._kafka = kafka
         self._names = TopicNames(kafka.topic_prefix)
@@ -59,7 +66,7 @@ class Adoption:
         self._vectors = vectors
         self._lance = lance
         self._graph = graph
-        self._kuzu = kuzu
+        self._graph_thread = graph_thread
 
     async def run(self) -> None:
         """1. copy the topic; 2. store where tables and graph stand on the copy; 3. let the consumer group begin there;
@@ -72,7 +79,8 @@ class Adoption:
         in_graph, in_text = await self._copy(self._origin.graph_position + 1 + needed)  # 1
         moved = {partition: position._replace(graph_offset=in_text) for partition, position in stored.items()}
         await self._lance.run(self._vectors.store_positions, moved)  # 2
-        await self._kuzu.run(self._graph.apply, [], in_graph)
+        await self._graph_thread.run(self._graph.apply, [], in_graph)
+        await self._graph_thread.run(self._graph.snapshot)
         begin = {
             TopicPartition(self._names.documents, partition): each.offset + 1 for partition, each in stored.items()
         }

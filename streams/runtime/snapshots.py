@@ -8,12 +8,10 @@ from typing import ClassVar, Protocol, Self
 
 import structlog
 
-from indexer.errors import DamagedStore
-from indexer.graph.publication import GraphCopy
 from indexer.graph.snapshots import GraphSnapshot
+from indexer.graph.store import GraphChanges
 from indexer.integrity.files import Damage
 from indexer.runtime.resources import trim_memory
-from indexer.write.kuzu_compaction import Compaction, CompactionAbandoned
 from streams.metrics import WorkerMetrics
 from streams.runtime.store_thread import StoreThread
 from streams.settings import WorkerBlock
@@ -87,10 +85,6 @@ class SnapshotSchedule:
         """A snapshot is being made; the token is for `made`."""
         self._began = self._clock()
         return self._changes
-
-    def elapsed(self) -> float:
-        """Seconds since the snapshot was begun."""
-        return self._clock() - self._began
 
     def made(self, token: int) -> float:
         """The snapshot begun is made; returns the seconds it took."""
@@ -171,21 +165,15 @@ class MadeOfSnapshots(ABC):
 
 
 class SnapshotWriter(Protocol):
-    """The part of the graph store that makes snapshots, and compacts. `publish` and `set_aside_damaged` may run beside
-    all others."""
+    """The part of the graph store that makes snapshots. `publish` and `set_aside_damaged` may run beside all others."""
 
-    def copy(self) -> GraphCopy: ...
-    def publish(self, copy: GraphCopy) -> GraphSnapshot: ...
+    def changes(self) -> GraphChanges: ...
+    def publish(self, changes: GraphChanges) -> GraphSnapshot: ...
     def set_aside_damaged(self) -> list[Damage]: ...
-    def compaction(self, copy: GraphCopy, snapshot: GraphSnapshot) -> Compaction | None: ...
-    def put_in_place(self, compaction: Compaction) -> bool: ...
-    def abandon(self, compaction: Compaction) -> None: ...
-    def cancel_compaction(self) -> None: ...
 
 
 class Snapshots:
-    """Makes snapshots of the graph when they are due. Commits wait for a copy of the file only: its export, and the
-    compaction of the file, run in a thread beside the store's."""
+    """Makes snapshots of the graph when they are due, in a thread beside the store's."""
 
     def __init__(
         self,
@@ -206,20 +194,16 @@ class Snapshots:
         self.schedule = schedule
         self._newest = newest
         self._published = published
+        self._making = asyncio.Lock()  # an order may ask for one while another is being made
         self._log = structlog.get_logger("thalweg.worker")
         self._now_seconds = now_seconds
         metrics.snapshot_age.set_function(self._age_seconds)
 
     async def run(self) -> None:
-        """Make snapshots until cancelled, and compact the graph where one shows that it has swollen."""
-        try:
-            while True:
-                await self.schedule.until_due()
-                made = await self._make()
-                if made is not None:
-                    await self._compact(*made)
-        finally:
-            self._writer.cancel_compaction()
+        """Make snapshots until cancelled."""
+        while True:
+            await self.schedule.until_due()
+            await self.make()
 
     async def check(self) -> None:
         """At once, and every 15 s until cancelled: set damaged snapshots aside, and have another made."""
@@ -234,55 +218,26 @@ class Snapshots:
 
     async def make(self) -> None:
         """Make one now, if anything changed since the last."""
-        await self._make()
-
-    async def _make(self) -> tuple[GraphCopy, GraphSnapshot] | None:
-        if not self.schedule.pending:
-            return None
-        token = self.schedule.begin()
-        copy = await self._thread.run(self._writer.copy)
-        copied_seconds = self.schedule.elapsed()
-        snapshot = await self._beside.run(self._writer.publish, copy)
-        await self._beside.run(trim_memory)
-        took = self.schedule.made(token)
+        async with self._making:
+            if not self.schedule.pending:
+                return
+            token = self.schedule.begin()
+            changes = await self._thread.run(self._writer.changes)
+            snapshot = await self._beside.run(self._writer.publish, changes)
+            await self._beside.run(trim_memory)
+            took = self.schedule.made(token)
         self._newest = snapshot
         self._log.info(
             "snapshot made",
             name=snapshot.name,
             graph_position=snapshot.graph_position,
             documents=snapshot.rows("documents"),
+            changed=len(changes.newest),
             bytes=snapshot.content_bytes,
             seconds=round(took, 4),
-            copied_seconds=round(copied_seconds, 4),
         )
-        for tell in self._published:
-            tell()
-        return copy, snapshot
-
-    async def _compact(self, copy: GraphCopy, snapshot: GraphSnapshot) -> None:
-        """Build a new file beside the commits, and put it in place between two of them."""
-        compaction = await self._thread.run(self._writer.compaction, copy, snapshot)
-        if compaction is None:
-            return
-        began = time.monotonic()
-        try:
-            await self._beside.call(compaction.build)
-        except (CompactionAbandoned, DamagedStore, OSError, RuntimeError) as error:
-            await self._thread.run(self._writer.abandon, compaction)
-            self._log.warning(
-                "the graph is not compacted; it is tried again after the next snapshot", reason=str(error)
-            )
-            return
-        built_seconds = time.monotonic() - began
-        if await self._thread.run(self._writer.put_in_place, compaction):
-            await self._beside.run(trim_memory)
-            self._log.info(
-                "graph compacted",
-                bytes_before=copy.bytes,
-                content_bytes=snapshot.content_bytes,
-                seconds=round(built_seconds, 2),
-                commits_waited_seconds=round(time.monotonic() - began - built_seconds, 3),
-            )
+        for inform in self._published:
+            inform()
 
     def _age_seconds(self) -> float:
         if self._newest is None or not self.schedule.pending:

@@ -19,7 +19,7 @@ from streams.metrics import WorkerMetrics
 from streams.runtime.health import Health
 from streams.runtime.progress import PartitionProgress, Progress, TopicPartition
 
-STORES = {"text": "lance", "graph": "kuzu", "provenance": "lance"}
+STORES = {"text": "lance", "graph": "graph", "provenance": "lance"}
 UNKNOWN = math.nan  # a lag while the broker does not answer: nobody knows what was written meanwhile
 _ANSWER_SECONDS = 5.0
 _FETCH_BYTES = 16 * 1024

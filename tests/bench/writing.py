@@ -12,9 +12,9 @@ from indexer.chunking.splitter import ChunkingParameters
 from indexer.documents import PreparedDocument
 from indexer.embedding.encoder import Encoder
 from indexer.generations import Generation, Manifest, current_generation, open_generation
+from indexer.graph.store import GraphStore
 from indexer.linking import contribution
 from indexer.schema import DocumentRow, StoredPosition
-from indexer.write.kuzu import GraphWriter
 from indexer.write.lance import LanceWriter
 from indexer.write.lance_maintenance import MaintenanceParameters
 from indexer.write.lance_rows import IndexedRows
@@ -49,7 +49,7 @@ def open_stores(data_dir: Path, documents: Grown, encoder: Encoder) -> Generatio
         ),
     )
     maintenance = MaintenanceParameters(busy_share=1.0, idle_seconds=0.0, load_seconds=0.0)
-    tables, graph = LanceWriter.open(generation, encoder.dimension, maintenance), GraphWriter.open(generation)
+    tables, graph = LanceWriter.open(generation, encoder.dimension, maintenance), GraphStore.open(generation)
     try:
         models: dict[int, NDArray[np.float32]] = {}
         position = -1
@@ -71,7 +71,6 @@ def open_stores(data_dir: Path, documents: Grown, encoder: Encoder) -> Generatio
             pass
     finally:
         tables.close()
-        graph.close()
     (data_dir / "complete").touch()
     return generation
 

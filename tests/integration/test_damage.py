@@ -11,16 +11,16 @@ import pytest
 
 from indexer.comparison import compare_generations
 from indexer.embedding.encoder import HashingEncoder
-from indexer.errors import DamagedStore, StoreInDoubt, TransientStoreError
+from indexer.errors import DamagedStore, TransientStoreError
 from indexer.generations import CURRENT, CURRENT_COPY, Generation
 from indexer.graph.snapshots import MANIFEST, newest_intact_snapshot, published_snapshots, read_graph
+from indexer.graph.store import GraphStore
 from indexer.integrity.files import CHECKSUMS, ChecksumRecorder, read_checksums
 from indexer.integrity.noted_damage import note_damage, read_damage
 from indexer.read.known_vectors import EarlierVectors
 from indexer.read.lance import LanceReader
 from indexer.schema import CHUNKS, DOCUMENTS, PASSAGES, POSITIONS, RETRIEVALS
 from indexer.verify import graph_digest, verify_when_complete
-from indexer.write.kuzu import GraphWriter
 from indexer.write.lance import LanceWriter
 from query_api.app import create_app
 from query_api.index import stores as integrity_check
@@ -32,7 +32,6 @@ from streams.runtime import maintenance
 from tests.support.oracles.corruption import (
     Experiment,
     Tally,
-    changed,
     is_live,
     kinds_of,
     make_stores,
@@ -312,52 +311,14 @@ def test_a_damaged_vector_is_not_used_again(generation: Generation) -> None:
     writer.close()
 
 
-def test_a_graph_that_changed_while_closed_is_taken_from_its_newest_intact_snapshot(generation: Generation) -> None:
+def test_damaged_newest_snapshot_is_gone_on_from_the_one_before(generation: Generation) -> None:
     digests = snapshot_digests(generation)
-    newest = published_snapshots(generation.snapshots_dir)[0]
-    for damaged in (generation.graph_path, generation.snapshots_dir / newest.name / "entities.arrow"):
-        damaged.write_bytes(_flipped(damaged.read_bytes(), 900))
-    writer = GraphWriter.open(generation)
-    position = writer.position()
-    assert position == published_snapshots(generation.snapshots_dir)[1].graph_position
-    again = writer.snapshot()
-    writer.close()
-    assert graph_digest(read_graph(generation.snapshots_dir, again)) == digests[position]
-
-
-def test_a_graph_that_changes_while_open_comes_into_no_snapshot(generation: Generation) -> None:
-    writer = GraphWriter.open(generation)
-    rows, contributed = written_document(1, 5_000, edition=9)
-    writer.apply([(rows.row.key, contributed)], 5_000)
-    writer.snapshot()
-    with changed(generation.graph_path, 5_000, 1), pytest.raises(StoreInDoubt, match="was changed on disk"):
-        writer.apply([(rows.row.key, contributed)], 5_001)
-    writer.close()
-    after = GraphWriter.open(generation)
-    assert after.position() == 5_000
-    after.close()
-
-
-@pytest.mark.parametrize(
-    ("how", "has_snapshot"), [("gone", True), ("cut", True), ("changed", True), ("changed", False)]
-)
-def test_an_open_graph_that_nobody_changes_is_looked_at_too(
-    generation: Generation, how: str, has_snapshot: bool
-) -> None:
-    writer = GraphWriter.open(generation)
-    position = writer.snapshot().graph_position if has_snapshot else writer.position()
-    assert writer.set_aside_damaged() == []
-    content = generation.graph_path.read_bytes()
-    if how == "gone":
-        generation.graph_path.unlink()
-    else:
-        generation.graph_path.write_bytes(content[: len(content) // 2] if how == "cut" else _flipped(content, 5_000))
-    with pytest.raises(StoreInDoubt, match=r"graph\.kuzu is gone, cut off, or was changed on disk"):
-        writer.set_aside_damaged()
-    writer.close()
-    after = GraphWriter.open(generation)
-    assert after.position() == position
-    after.close()
+    newest, before, *_ = published_snapshots(generation.snapshots_dir)
+    damaged = generation.snapshots_dir / newest.name / "entities.arrow"
+    damaged.write_bytes(_flipped(damaged.read_bytes(), 900))
+    store = GraphStore.open(generation)
+    assert store.position() == before.graph_position
+    assert graph_digest(read_graph(generation.snapshots_dir, store.snapshot())) == digests[before.graph_position]
 
 
 def test_a_damaged_newest_snapshot_is_passed_over_for_the_one_before(generation: Generation) -> None:

@@ -6,7 +6,7 @@ from hypothesis import HealthCheck, given, settings
 
 from indexer.generations import Generation
 from indexer.graph.snapshots import read_graph
-from indexer.write.kuzu import GraphWriter
+from indexer.graph.store import GraphStore
 from query_api.index.graph.view import GraphView
 from schemas.graph_delta import Contribution
 from schemas.ids import DocumentKey
@@ -19,16 +19,12 @@ def test_a_snapshot_with_its_tail_is_the_graph(tmp_path: Path, history: tuple[li
     base, batches = history
     made = [(DocumentKey(one.collection, one.document_id), one) for one in base]
     generation = Generation(tmp_path / f"{len(list(tmp_path.iterdir()))}", "g0001")
-    generation.graph_path.parent.mkdir(parents=True)
     generation.snapshots_dir.mkdir(parents=True)
-    writer = GraphWriter.open(generation)
-    try:
-        writer.apply(made, 0)
-        for position, batch in enumerate(batches[:2], 1):
-            writer.apply(list(dict(batch).items()), position)
-        snapshot = writer.snapshot()
-    finally:
-        writer.close()
+    store = GraphStore.open(generation)
+    store.apply(made, 0)
+    for position, batch in enumerate(batches[:2], 1):
+        store.apply(list(dict(batch).items()), position)
+    snapshot = store.snapshot()
     view = GraphView.build(read_graph(generation.snapshots_dir, snapshot), snapshot.graph_position)
     assert view.position == len(batches[:2])
     for position, batch in enumerate(batches, 1):  # the tail begins before the snapshot's position: no harm

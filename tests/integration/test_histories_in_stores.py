@@ -14,13 +14,13 @@ from structlog.testing import capture_logs
 
 from indexer.embedding.encoder import HashingEncoder
 from indexer.generations import Generation
+from indexer.graph.store import GraphStore
 from indexer.read.lance import LanceReader
 from indexer.schema import POSITIONS
 from indexer.verify import VerifyReport, verify
 from indexer.write.lance import LanceWriter
 from streams.agents.graph import decode_change
 from streams.kafka.records import SourceRecord
-from tests.support.compared_graph import ComparedGraphWriter
 from tests.support.effort import examples
 from tests.support.fakes.worker import GENERATION, NAMES, Bench, InMemoryBroker, PowerCut, delete, upsert
 from tests.support.oracles.document_log import Crash, History, countdown, deliver, good, histories
@@ -84,7 +84,7 @@ class Worker:
 
     def _start(self) -> None:
         self.writer = LanceWriter.open(self.generation, HashingEncoder().dimension)
-        self.graph = ComparedGraphWriter.open(self.generation)
+        self.graph = GraphStore.open(self.generation)
         self.bench = Bench(self.writer, self.broker)
 
     async def index(self, records: Sequence[SourceRecord], crash: Crash | None) -> None:
@@ -109,7 +109,6 @@ class Worker:
     def close(self) -> None:
         self.bench.close()
         self.writer.close()
-        self.graph.close()
 
     def _apply(self) -> None:
         """What the graph topic holds and the graph does not."""

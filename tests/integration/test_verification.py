@@ -13,9 +13,9 @@ import pyarrow as pa
 import pytest
 
 from indexer.generations import Generation, current_generation
+from indexer.graph.store import GraphStore
 from indexer.integrity.files import CHECKSUMS
 from indexer.integrity.rows import with_checksums
-from indexer.write.kuzu import GraphWriter
 from schemas.errors import Exit
 from schemas.graph_delta import Contribution, decode_contribution
 from schemas.ids import DocumentKey
@@ -105,13 +105,12 @@ def test_what_is_stored_otherwise_than_it_is_derived_is_named(worker: WorkerProc
     changed = pa.Table.from_pylist(rows, schema=chunks.schema)
     chunks.merge_insert("row").when_matched_update_all().execute(with_checksums("chunks", changed))
     (generation.lance_dir / CHECKSUMS).unlink()
-    graph = GraphWriter.open(generation)
+    graph = GraphStore.open(generation)
     [contributed] = [change for change in contributions(worker) if change.document_id == "4"]
     about = [msgspec.structs.replace(each, surface="Elsewhere") for each in contributed.about]
     key = DocumentKey("towns", "4")
     graph.apply([(key, msgspec.structs.replace(contributed, about=about))], graph.position())
     graph.snapshot()
-    graph.close()
     code, report, _ = verified(worker, "--deep", "--sample", "100")
     assert (code, report["ledger"]["balanced"]) == (Exit.FAILED, True)
     assert report["sample"]["differing"] == [

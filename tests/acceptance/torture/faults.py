@@ -170,33 +170,15 @@ def _name_lance_calls(faults: Faults) -> None:
 
 def _name_graph_calls(faults: Faults) -> None:
     from indexer.graph import publication, store
-    from indexer.write import kuzu, kuzu_compaction
-    from indexer.write.kuzu_database import GraphDatabase
 
-    run = GraphDatabase.run
-
-    def named_run(database: GraphDatabase, cypher: str, **parameters: object) -> Any:
-        with faults.during(f"graph: {_kind(cypher)}", RuntimeError):
-            return run(database, cypher, **parameters)
-
-    GraphDatabase.run = named_run  # type: ignore[method-assign]
     for module, function, name in (
-        (kuzu, "copy_graph", "snapshot: copy"),
-        (publication, "export_graph", "snapshot: export"),
+        (store.GraphStore, "apply", "graph: apply"),
         (store, "merge", "snapshot: merge"),
+        (publication, "stored_table", "snapshot: table"),
         (publication, "replace_file", "snapshot: manifest"),
         (publication, "_prune", "snapshot: prune"),
-        (kuzu_compaction, "load_graph", "compaction: build"),
-        (kuzu, "replace_database", "compaction: put in place"),
     ):
         setattr(module, function, faults.around(name, getattr(module, function), OSError))
-
-
-def _kind(cypher: str) -> str:
-    words = cypher.split()
-    if words[0] == "COPY":
-        return f"COPY {words[1]}"
-    return "DELETE" if "DELETE" in words else words[0]
 
 
 def _name_broker_calls(faults: Faults) -> None:

@@ -75,15 +75,14 @@ def nothing_kept() -> None:
 
 
 def position_outside() -> None:
-    """The graph's position is stored before the changes, in a transaction of its own."""
+    """The graph's position is set before its changes are applied."""
     from streams.agents.graph import GraphAgent
 
     apply = GraphAgent._apply
 
     async def store_and_apply(self: GraphAgent, contributed: Sequence[Any]) -> list[None]:
-        database = self._writer._database  # type: ignore[attr-defined]
-        await self._thread.run(database.set_position, contributed[-1].record.offset)
-        self._schedule.changed()
+        self._writer._position = contributed[-1].record.offset  # type: ignore[attr-defined]
+        self._snapshots.schedule.changed()
         await asyncio.sleep(BETWEEN_SECONDS)
         return await apply(self, contributed)
 

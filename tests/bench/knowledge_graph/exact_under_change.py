@@ -24,9 +24,9 @@ from indexer.extraction.entity_mentions import entity_mentions
 from indexer.extraction.mention_tagger import tagger_for
 from indexer.generations import Generation
 from indexer.graph.snapshots import read_graph
+from indexer.graph.store import GraphStore
 from indexer.linking import contribution
 from indexer.verify import graph_digest
-from indexer.write.kuzu import GraphWriter
 from query_api.entities.catalogue import EntityCatalogue, EntityCatalogues
 from query_api.entities.facts import FactFinder
 from query_api.evaluation.graph_runner import prepared_from
@@ -74,17 +74,14 @@ def shuffled(kept: list[Change], deleted: list[Change], chance: random.Random) -
 def written(changes: Sequence[Change], folder: Path, chance: random.Random) -> tuple[str, GraphView]:
     """The digest of the published graph, and the view of it."""
     generation = Generation(folder, "g0001")
-    generation.graph_path.parent.mkdir(parents=True, exist_ok=True)
-    writer = GraphWriter.open(generation)
-    try:
-        start = position = 0
-        while start < len(changes):
-            size = chance.randint(1, 2 * BATCH)
-            writer.apply(list(dict(changes[start : start + size]).items()), position)
-            start, position = start + size, position + 1
-        tables = read_graph(generation.snapshots_dir, writer.snapshot())
-    finally:
-        writer.close()
+    generation.root.mkdir(parents=True, exist_ok=True)
+    writer = GraphStore.open(generation)
+    start = position = 0
+    while start < len(changes):
+        size = chance.randint(1, 2 * BATCH)
+        writer.apply(list(dict(changes[start : start + size]).items()), position)
+        start, position = start + size, position + 1
+    tables = read_graph(generation.snapshots_dir, writer.snapshot())
     return graph_digest(tables), GraphView.build(tables, position)
 
 

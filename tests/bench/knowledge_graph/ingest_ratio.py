@@ -29,11 +29,11 @@ from indexer.embedding.encoder import PromptedEncoder, load_encoder, text_hash
 from indexer.extraction.entity_mentions import decode_spans, encode_spans, entity_mentions
 from indexer.extraction.mention_tagger import tag_with
 from indexer.generations import open_generation
+from indexer.graph.store import GraphStore
 from indexer.linking import contribution
 from indexer.pipeline import decode_prepared, encode_task, prepare_bytes
 from indexer.runtime.resources import tune_gc
 from indexer.schema import DocumentRow
-from indexer.write.kuzu import GraphWriter
 from indexer.write.lance import LanceWriter
 from indexer.write.lance_rows import IndexedRows
 from schemas.events import DocumentUpsert
@@ -57,7 +57,7 @@ class Ingest:
     """One installation's share of the work, and the seconds that its stages took."""
 
     tables: LanceWriter
-    graph: GraphWriter
+    graph: GraphStore
     encoder: PromptedEncoder
     extracts: bool
     processor: dict[str, float] = field(default_factory=lambda: defaultdict(float))
@@ -70,7 +70,7 @@ class Ingest:
     def open(cls, data_dir: Path, encoder: PromptedEncoder, extracts: bool) -> "Ingest":
         manifest = msgspec.structs.replace(MANIFEST, embedding_digest=encoder.digest, dimension=encoder.dimension)
         generation = open_generation(data_dir, manifest)
-        return cls(LanceWriter.open(generation, encoder.dimension), GraphWriter.open(generation), encoder, extracts)
+        return cls(LanceWriter.open(generation, encoder.dimension), GraphStore.open(generation), encoder, extracts)
 
     def take(self, batch: Sequence[DocumentUpsert]) -> None:
         prepared = self._timed("prepare", lambda: [self._prepared(each) for each in batch])
@@ -93,7 +93,6 @@ class Ingest:
 
     def close(self) -> None:
         self.tables.close()
-        self.graph.close()
 
     def _timed(self, stage: str, work: Callable[[], Result]) -> Result:
         began = time.process_time(), time.perf_counter()

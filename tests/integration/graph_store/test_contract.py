@@ -3,7 +3,7 @@
 import importlib.util
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +15,9 @@ from indexer.generations import Generation
 from indexer.graph.kuzu_schema import MAX_DATABASE_BYTES
 from indexer.graph.publication import set_aside_damaged
 from indexer.graph.snapshots import MANIFEST, latest_snapshot, read_graph, with_damaged_manifests
+from indexer.graph.store import GraphStore
 from indexer.graph.tables import TABLES
 from indexer.read.published_graph import FILE, newest_folder, require_intact
-from indexer.write.kuzu import GraphWriter
 from indexer.write.kuzu_publication import publish_graph, remove_damaged
 from tests.integration.graph_store.contract import GraphStoreContract, Rows, rows_of
 from tests.support.fixtures.graph import Batch
@@ -58,14 +58,14 @@ class ArrowSnapshots:
 
     def __init__(self, generation: Generation) -> None:
         self.generation = generation
-        self.writer = GraphWriter.open(generation)
+        self.store = GraphStore.open(generation)
 
     def publish(self, changes: Batch, position: int) -> None:
         if changes:
-            self.writer.apply(changes, position)
+            self.store.apply(changes, position)
         newest = latest_snapshot(self.generation.snapshots_dir)
         if newest is None or newest.graph_position != position:
-            self.writer.snapshot()
+            self.store.snapshot()
 
     def open(self) -> "OpenSnapshot | None":
         for name in with_damaged_manifests(self.generation.snapshots_dir):
@@ -83,9 +83,6 @@ class ArrowSnapshots:
 
     def repair(self) -> None:
         set_aside_damaged(self.generation.snapshots_dir)
-
-    def close(self) -> None:
-        self.writer.close()
 
 
 class OpenSnapshot:
@@ -122,9 +119,6 @@ class KuzuFile:
     def repair(self) -> None:
         assert remove_damaged(self.generation.kuzu_dir)
 
-    def close(self) -> None:
-        self.snapshots.close()
-
 
 class OpenFile:
     def __init__(self, path: Path, position: int) -> None:
@@ -157,10 +151,8 @@ class OpenFile:
 
 
 @pytest.fixture(params=[ArrowSnapshots, KuzuFile], ids=["arrow", "kuzu"])
-def store(request: pytest.FixtureRequest, generation: Generation) -> Iterator[ArrowSnapshots | KuzuFile]:
-    made = request.param(generation)
-    yield made
-    made.close()
+def store(request: pytest.FixtureRequest, generation: Generation) -> Any:
+    return request.param(generation)
 
 
 class TestGraphStore(GraphStoreContract):

@@ -18,7 +18,7 @@ from thalweg import app
 PAGE = (Path(__file__).parents[3] / "docs" / "graph.md").read_text()
 EXAMPLES = re.findall(r"```cypher\n(.*?)```\n\n```text\n(.*?)```", PAGE, re.DOTALL)
 CODE = re.compile(r"`([^`]+)`")
-CREATED = re.compile(r"CREATE (NODE|REL) TABLE IF NOT EXISTS (\w+)\((?:FROM (\w+) TO (\w+)(?:, )?)?(.*?)\)")
+CREATED = re.compile(r"CREATE (NODE|REL) TABLE (\w+)\((?:FROM (\w+) TO (\w+)(?:, )?)?(.*?)\)")
 BUFFER_BYTES = 256 * 1024**2
 
 
@@ -54,7 +54,7 @@ def rows_of(heading: str) -> list[list[list[str]]]:
 
 def tables(kind: str) -> dict[str, tuple[tuple[str, str], list[str]]]:
     """{table: its ends, of a relationship, and its columns}, as they are created."""
-    created = [match for each in statements_that_create(both_directions=True) if (match := CREATED.match(each))]
+    created = [match for each in statements_that_create() if (match := CREATED.match(each))]
     return {
         match[2]: ((match[3], match[4]), sorted(column.split()[0] for column in match[5].split(", ") if column))
         for match in created

@@ -1,13 +1,40 @@
-"""The log of a service in memory: what is published on the curation topic is followed at once."""
+"""The log of a service in memory: what is published on the curation topic is followed at once, what is published on the
+documents topic is indexed."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
+import msgspec
 import pytest
 
+from indexer.chunking.splitter import ChunkingParameters
+from indexer.documents import PreparedDocument
+from indexer.pipeline import prepare
 from query_api.index.follower import FollowedRecord, Span
+from query_api.index.stores import GraphFile
 from query_api.ingest.producer import OutgoingRecord
+from schemas.events import DocumentUpsert, decode_document_event
+from schemas.graph_delta import AboutEdge, Contribution
 from schemas.ids import Position
+from schemas.settings import LimitSettings
 from tests.support.fakes.service import Running
+from tests.support.fakes.text_stores import Page
+
+
+@dataclass(frozen=True)
+class PreparedPage(Page):
+    """A page of a record: what people made is in its contribution."""
+
+    prepared: PreparedDocument | None = None
+
+    def contribution(self) -> Contribution:
+        assert self.prepared is not None
+        return msgspec.structs.replace(
+            super().contribution(),
+            about=[AboutEdge(each.name, each.surface, each.weight) for each in self.prepared.about],
+            nodes=list(self.prepared.nodes),
+            relations=list(self.prepared.relations),
+        )
 
 
 class CurationLog:
@@ -15,16 +42,20 @@ class CurationLog:
 
     def __init__(self, running: Running) -> None:
         self._service = running.service
+        self._engine = running.engine
+        self._first = running.engine.reader.positions[0].offset + 1
         self.records: list[OutgoingRecord] = []
         self.documents: list[OutgoingRecord] = []
         self.follows = True
-        """Whether the service's follower reads what is published."""
+        """Whether what is published is read, and indexed."""
         self._service.snapshots.curation._begin({0: Span(0, 0)})
 
     async def publish(self, topic: str, records: Sequence[OutgoingRecord]) -> list[Position]:
         if topic == self._service.topics.documents:
             self.documents.extend(records)
-            return [Position(0, len(self.documents) - 1) for _ in records]
+            if self.follows:
+                self.index()
+            return [Position(0, self._first + len(self.documents) - 1)]
         assert topic == self._service.topics.curation
         first = len(self.records)
         self.records.extend(records)
@@ -38,6 +69,24 @@ class CurationLog:
             FollowedRecord(0, first + at, record.key, record.value) for at, record in enumerate(self.records[first:])
         ]
         await self._service.snapshots.curation._take(followed)
+
+    def index(self) -> None:
+        """Index all documents that were published."""
+        reader, engine = self._engine.reader, self._engine
+        pages = dict(reader.pages)
+        for record in self.documents:
+            event = decode_document_event(record.key, record.value, record.headers, LimitSettings())
+            pages.pop(event.key, None)
+            if isinstance(event, DocumentUpsert):
+                made = prepare(event, ChunkingParameters())
+                texts = [[passage.text] for passage in made.chunked.passages]
+                collection, identifier = event.key
+                pages[event.key] = PreparedPage(identifier, made.title, texts, collection=collection, prepared=made)
+        count = len(self.documents)
+        reader.pages.clear()
+        engine.graphs[f"made {count}"] = [page.contribution() for page in pages.values()]
+        engine.graph_file = GraphFile(f"made {count}", 100 + count)
+        reader.put(*pages.values(), p0=(self._first + count - 1, 100 + count))
 
 
 def curation_log(running: Running, monkeypatch: pytest.MonkeyPatch) -> CurationLog:

@@ -15,12 +15,12 @@ from indexer.errors import DamagedStore, IncompatibleGeneration, TransientStoreE
 from indexer.generations import Generation, open_generation
 from indexer.graph.snapshots import MANIFEST as SNAPSHOT_MANIFEST
 from indexer.graph.snapshots import newest_intact_snapshot, published_snapshots, read_graph
+from indexer.graph.store import GraphStore
 from indexer.linking import contribution
 from indexer.pipeline import EXTRACTOR_VERSION, prepare
 from indexer.read.rows import ChunkSpan
 from indexer.schema import DocumentRow, StoredPosition
 from indexer.verify import all_damage, graph_digest, verify_when_complete
-from indexer.write.kuzu import GraphWriter
 from indexer.write.lance import LanceWriter
 from indexer.write.lance_maintenance import MaintenanceParameters
 from indexer.write.lance_rows import IndexedRows
@@ -65,7 +65,7 @@ def make_stores(data_dir: Path, documents: int = 24) -> Generation:
     """Stores with everything in them: replaced documents, several versions, indexes, two snapshots, retrievals."""
     generation = open_generation(data_dir, MANIFEST)
     writer = LanceWriter.open(generation, HashingEncoder.dimension, BUSY)
-    graph = GraphWriter.open(generation)
+    graph = GraphStore.open(generation)
     offset = 0
     for edition in range(3):
         for start in range(0, documents, 8):
@@ -82,7 +82,6 @@ def make_stores(data_dir: Path, documents: int = 24) -> Generation:
         graph.snapshot()
     writer.add_retrievals([(f"r_{number}", _retrieval(number)) for number in range(5)])
     writer.close()
-    graph.close()
     return generation
 
 

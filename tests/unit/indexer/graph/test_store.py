@@ -6,7 +6,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from indexer.errors import StoreInDoubt
+from indexer.generations import Generation
 from indexer.graph import publication
 from indexer.graph.contributions import tables_of
 from indexer.graph.snapshots import (
@@ -17,19 +17,21 @@ from indexer.graph.snapshots import (
     published_snapshots,
     read_graph,
 )
-from indexer.graph.store import GraphStore
+from indexer.graph.store import GraphStore, order_remake
+from indexer.graph.tables import TABLES
 from indexer.verify import graph_digest
 from schemas.graph_delta import Contribution
 from schemas.ids import DocumentKey
-from tests.support.fixtures.graph import document, hand_made_edge, story, withdrawn
+from tests.support.fixtures.graph import document, generation_in, hand_made_edge, story, withdrawn
 
 
-def snapshot(store: GraphStore) -> GraphSnapshot:
-    return store.publish(store.changes())
+@pytest.fixture
+def generation(tmp_path: Path) -> Generation:
+    return generation_in(tmp_path)
 
 
-def digest_of(folder: Path, made: GraphSnapshot) -> str:
-    return graph_digest(read_graph(folder, made))
+def digest_of(generation: Generation, made: GraphSnapshot) -> str:
+    return graph_digest(read_graph(generation.snapshots_dir, made))
 
 
 def expected_after(batches: int) -> str:
@@ -40,44 +42,44 @@ def expected_after(batches: int) -> str:
     return graph_digest(tables_of(each for each in held.values() if each is not None))
 
 
-def carry_on(folder: Path) -> str:
+def carry_on(generation: Generation) -> str:
     """The digest after another process has read the story from where the store is."""
-    store = GraphStore.open(folder)
+    store = GraphStore.open(generation)
     for position, batch in enumerate(story()):
         if position > store.position():
             store.apply(batch, position)
-    return digest_of(folder, snapshot(store))
+    return digest_of(generation, store.snapshot())
 
 
-def test_each_snapshot_holds_all_that_was_applied(tmp_path: Path) -> None:
-    store = GraphStore.open(tmp_path)
+def test_each_snapshot_holds_all_that_was_applied(generation: Generation) -> None:
+    store = GraphStore.open(generation)
     for position, batch in enumerate(story()):
         store.apply(batch, position)
-        made = snapshot(store)
-        assert (made.graph_position, digest_of(tmp_path, made)) == (position, expected_after(position + 1))
-    assert len(published_snapshots(tmp_path)) == publication.KEPT_SNAPSHOTS
+        made = store.snapshot()
+        assert (made.graph_position, digest_of(generation, made)) == (position, expected_after(position + 1))
+    assert len(published_snapshots(generation.snapshots_dir)) == publication.KEPT_SNAPSHOTS
 
 
-def test_killed_process_reads_again_from_its_snapshot(tmp_path: Path) -> None:
-    store = GraphStore.open(tmp_path)
+def test_killed_process_reads_again_from_its_snapshot(generation: Generation) -> None:
+    store = GraphStore.open(generation)
     for position, batch in enumerate(story()[:4]):
         store.apply(batch, position)
         if position == 1:
-            snapshot(store)
+            store.snapshot()
 
-    again = GraphStore.open(tmp_path)
+    again = GraphStore.open(generation)
 
     assert again.position() == 1
-    assert carry_on(tmp_path) == expected_after(len(story()))
+    assert carry_on(generation) == expected_after(len(story()))
 
 
 @pytest.mark.parametrize("damage", ["flipped", "cut", "gone"])
-def test_damaged_snapshot_is_passed_over_by_next_start(damage: str, tmp_path: Path) -> None:
-    store = GraphStore.open(tmp_path)
+def test_damaged_snapshot_is_passed_over_by_next_start(damage: str, generation: Generation) -> None:
+    store = GraphStore.open(generation)
     for position, batch in enumerate(story()[:3]):
         store.apply(batch, position)
-        newest = snapshot(store)
-    path = tmp_path / newest.name / "mentions.arrow"
+        newest = store.snapshot()
+    path = generation.snapshots_dir / newest.name / "mentions.arrow"
     content = path.read_bytes()
     path.unlink()
     if damage != "gone":
@@ -86,45 +88,112 @@ def test_damaged_snapshot_is_passed_over_by_next_start(damage: str, tmp_path: Pa
             content[:half] + (b"" if damage == "cut" else bytes([content[half] ^ 1]) + content[half + 1 :])
         )
 
-    assert GraphStore.open(tmp_path).position() == 1
-    assert carry_on(tmp_path) == expected_after(len(story()))
+    assert GraphStore.open(generation).position() == 1
+    assert carry_on(generation) == expected_after(len(story()))
 
 
-def test_snapshot_damaged_while_open_is_never_merged(tmp_path: Path) -> None:
-    store = GraphStore.open(tmp_path)
-    for position, batch in enumerate(story()[:2]):
-        store.apply(batch, position)
-        newest = snapshot(store)
-    path = tmp_path / newest.name / "chunks.arrow"
-    content = bytearray(path.read_bytes())
-    content[len(content) // 2] ^= 1
-    path.write_bytes(content)
+def test_damage_of_open_snapshot_is_in_no_further_one(generation: Generation) -> None:
+    store = GraphStore.open(generation)
+    store.apply(story()[0], 0)
+    store.snapshot()
+    store = GraphStore.open(generation)
+    damage_all_tables(generation)
+    store.apply(story()[1], 1)
+    store.snapshot()
+    damage_all_tables(generation)
     store.apply(story()[2], 2)
 
-    with pytest.raises(StoreInDoubt, match=r"cannot be merged: .*chunks\.arrow"):
-        snapshot(store)
+    third = store.snapshot()
 
-    assert published_snapshots(tmp_path)[0] == newest
-    assert carry_on(tmp_path) == expected_after(len(story()))
+    assert digest_of(generation, third) == expected_after(3)
+    assert len(store.set_aside_damaged()) == 2 * len(TABLES)
+    assert published_snapshots(generation.snapshots_dir) == [third]
 
 
-def test_changes_during_publication_are_in_next_snapshot(tmp_path: Path) -> None:
-    store = GraphStore.open(tmp_path)
+def damage_all_tables(generation: Generation) -> None:
+    for path in (generation.snapshots_dir / published_snapshots(generation.snapshots_dir)[0].name).glob("*.arrow"):
+        path.write_bytes(bytes(path.stat().st_size))
+
+
+def test_ordered_graph_begins_empty_and_only_once(generation: Generation) -> None:
+    store = GraphStore.open(generation)
+    store.apply(story()[0], 4)
+    store.snapshot()
+    order_remake(generation)
+
+    store = GraphStore.open(generation)
+
+    assert (store.position(), published_snapshots(generation.snapshots_dir)) == (-1, [])
+    assert carry_on(generation) == expected_after(len(story()))
+    assert GraphStore.open(generation).position() == len(story()) - 1
+
+
+def test_documents_are_found_in_snapshot_and_in_what_came_since(generation: Generation) -> None:
+    store = GraphStore.open(generation)
+    assert store.documents([document(1)[0]]) == {}
+    store.apply([document(number) for number in range(40)], 1)
+    store.snapshot()
+    store.apply([document(3, revision=2), withdrawn(4), document(50)], 2)
+
+    found = store.documents([document(number)[0] for number in (1, 3, 4, 50, 99)])
+
+    assert {key.document_id: stored for key, stored in found.items()} == {
+        "document 1": ("1-0", 4),
+        "document 3": ("3-2", 4),
+        "document 50": ("50-0", 4),
+    }
+    assert store.documents([]) == {}
+
+
+def test_extractors_are_those_of_newest_snapshots_statements(generation: Generation) -> None:
+    store = GraphStore.open(generation)
+    assert store.extractors() == set()
+    store.apply([document(7)], 1)
+    store.snapshot()
+    assert store.extractors() == {"pattern"}
+    store.apply([withdrawn(7)], 2)
+    store.snapshot()
+    assert store.extractors() == set()
+
+
+def test_pending_bytes_are_given_back_by_a_snapshot(generation: Generation) -> None:
+    store = GraphStore.open(generation)
+    store.apply([document(1), withdrawn(2)], 1)
+    once = store.pending_bytes
+    store.apply([document(1)], 2)
+    assert store.pending_bytes == once > 0
+    changes = store.changes()
+    store.apply([document(2)], 3)
+    store.publish(changes)
+    assert 0 < store.pending_bytes < 2 * once
+    store.snapshot()
+    assert store.pending_bytes == 0
+
+
+def test_earlier_versions_graph_is_removed(generation: Generation) -> None:
+    (generation.root / "graph").mkdir()
+    (generation.root / "graph" / "graph.kuzu").write_bytes(b"a file of an earlier version")
+    GraphStore.open(generation)
+    assert not (generation.root / "graph").exists()
+
+
+def test_changes_during_publication_are_in_next_snapshot(generation: Generation) -> None:
+    store = GraphStore.open(generation)
     store.apply([document(1), document(2), document(3)], 0)
     changes = store.changes()
     store.apply([document(1, revision=1), withdrawn(2)], 1)
 
-    first, second = store.publish(changes), snapshot(store)
+    first, second = store.publish(changes), store.snapshot()
 
     assert (first.graph_position, first.rows("documents")) == (0, 3)
     expected = [each for _, each in (document(1, revision=1), document(3)) if each is not None]
-    assert digest_of(tmp_path, second) == graph_digest(tables_of(expected))
+    assert digest_of(generation, second) == graph_digest(tables_of(expected))
 
 
-def test_full_disk_leaves_the_changes_for_another_try(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    store = GraphStore.open(tmp_path)
+def test_full_disk_leaves_the_changes_for_another_try(generation: Generation, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = GraphStore.open(generation)
     store.apply([document(1)], 0)
-    before = snapshot(store)
+    before = store.snapshot()
     store.apply([document(2)], 1)
 
     def full(*_: object) -> None:
@@ -133,24 +202,24 @@ def test_full_disk_leaves_the_changes_for_another_try(tmp_path: Path, monkeypatc
     with monkeypatch.context() as patched:
         patched.setattr(publication, "replace_file", full)
         with pytest.raises(OSError, match="No space left"):
-            snapshot(store)
-    assert published_snapshots(tmp_path) == [before]
+            store.snapshot()
+    assert published_snapshots(generation.snapshots_dir) == [before]
 
-    assert snapshot(store).rows("documents") == 2
+    assert store.snapshot().rows("documents") == 2
 
 
-def test_repeated_publication_changes_nothing(tmp_path: Path) -> None:
-    store = GraphStore.open(tmp_path)
+def test_repeated_publication_changes_nothing(generation: Generation) -> None:
+    store = GraphStore.open(generation)
     store.apply([document(1), document(2)], 0)
     changes = store.changes()
 
     once, again = store.publish(changes), store.publish(changes)
 
-    assert digest_of(tmp_path, again) == digest_of(tmp_path, once)
+    assert digest_of(generation, again) == digest_of(generation, once)
 
 
-def test_contribution_that_tables_cannot_hold_changes_nothing(tmp_path: Path) -> None:
-    store = GraphStore.open(tmp_path)
+def test_contribution_that_tables_cannot_hold_changes_nothing(generation: Generation) -> None:
+    store = GraphStore.open(generation)
     store.apply([document(1)], 0)
     name, good = document(2)
     assert good is not None
@@ -158,23 +227,23 @@ def test_contribution_that_tables_cannot_hold_changes_nothing(tmp_path: Path) ->
     with pytest.raises(ValueError, match="surrogates"):
         store.apply([document(3), (name, msgspec.structs.replace(good, title="\ud800"))], 1)
 
-    assert (store.position(), snapshot(store).rows("documents")) == (0, 1)
+    assert (store.position(), store.snapshot().rows("documents")) == (0, 1)
 
 
 @pytest.mark.parametrize("format_before", [1, 2])
-def test_snapshot_of_an_earlier_format_has_nothing_made_by_hand(format_before: int, tmp_path: Path) -> None:
-    store = GraphStore.open(tmp_path)
+def test_snapshot_of_an_earlier_format_has_nothing_made_by_hand(format_before: int, generation: Generation) -> None:
+    store = GraphStore.open(generation)
     store.apply(story()[0], 7)
-    made = snapshot(store)
-    folder = tmp_path / made.name
+    made = store.snapshot()
+    folder = generation.snapshots_dir / made.name
     tables = {name: stored for name, stored in made.tables.items() if name not in SINCE_FORMAT_3}
     for name in made.tables.keys() - tables.keys():
         (folder / made.tables[name].file).unlink()
     earlier = msgspec.structs.replace(made, format=format_before, tables=tables).seal()
     (folder / MANIFEST).write_bytes(msgspec.json.encode(earlier))
 
-    assert latest_snapshot(tmp_path) == earlier
-    assert digest_of(tmp_path, earlier) == expected_after(1)
-    carried_on = GraphStore.open(tmp_path)
+    assert latest_snapshot(generation.snapshots_dir) == earlier
+    assert digest_of(generation, earlier) == expected_after(1)
+    carried_on = GraphStore.open(generation)
     carried_on.apply([hand_made_edge("e", "a", "b")], 8)
-    assert read_graph(tmp_path, snapshot(carried_on)).relations.num_rows == 1
+    assert read_graph(generation.snapshots_dir, carried_on.snapshot()).relations.num_rows == 1

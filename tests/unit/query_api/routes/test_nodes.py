@@ -1,18 +1,14 @@
-"""Nodes and edges that people make: written as events, checked before, shown with what documents say."""
+"""Nodes and edges that people make: written as documents, checked before, shown with what documents say."""
 
 from typing import Any
 
 import msgspec
 import pytest
 
-from query_api.index.curation import PlacedEvent, fold
-from query_api.index.graph.explorer import Explorer
-from query_api.index.graph.view import GraphView
-from schemas.graph_edits import GraphEdit, NodeEdit
+from schemas.graph_edits import NodeEdit
 from schemas.ids import entity_id
 from tests.support.fakes.curation import CurationLog, curation_log
 from tests.support.fakes.service import Running, problem
-from tests.support.fakes.text_stores import Page
 
 ADA = entity_id("a", "ada")
 PETREL = {"collection": "a", "id": "petrel", "label": "Team Petrel", "type": "team", "text": "Petrel owns the boats."}
@@ -30,32 +26,39 @@ async def post(running: Running, path: str, body: dict[str, Any]) -> dict[str, A
     return accepted
 
 
+async def wait_for(running: Running, accepted: dict[str, Any]) -> None:
+    answer = await running.get("/v1/nodes", after=accepted["token"])
+    assert answer.status_code == 200, answer.text
+
+
 async def test_a_node_is_made_read_changed_and_deleted(running: Running, log: CurationLog) -> None:
     made = await post(running, "/v1/nodes", PETREL | {"properties": {"size": 4}, "by": "ada"})
-    assert (made["id"], made["position"], made["token"].split("@")[0]) == ("petrel", "0:0", "0:0")
+    assert (made["id"], made["position"], made["token"].split("@")[0]) == ("petrel", "0:8", "0:8")
     (document,) = log.documents
     assert document.key == b"a/node:petrel"
     envelope = msgspec.json.decode(document.value or b"")
-    assert (envelope["title"], envelope["content"]) == ("Team Petrel", "Petrel owns the boats.")
-    assert (envelope["version"], envelope["metadata"]) == (0, {"node": "petrel", "node_type": "team"})
+    assert envelope["content_type"] == "application/vnd.thalweg.node+json"
+    assert msgspec.json.decode(envelope["content"])["label"] == "Team Petrel"
 
-    found = (await running.get("/v1/nodes/petrel", collection="a", after=made["position"])).json()
+    found = (await running.get("/v1/nodes/petrel", collection="a", after=made["token"])).json()
     assert (found["node"]["kind"], found["node"]["label"], found["node"]["type"]) == (
         "hand_made",
         "Team Petrel",
         "team",
     )
     assert found["hand_made"]["properties"] == {"size": 4}
+    assert (found["hand_made"]["by"], found["hand_made"]["text"]) == ("ada", "Petrel owns the boats.")
 
     changed = NodeEdit(label="Petrels", type="team").model_dump(mode="json")
     answer = await running.http.put("/v1/nodes/petrel?collection=a", json=changed)
     assert answer.status_code == 202
-    assert [(each.key, each.value) for each in log.documents[1:]] == [(b"a/node:petrel", None)]
-    (listed,) = (await running.get("/v1/nodes", collection="a")).json()["nodes"]
-    assert (listed["label"], listed["properties"], listed["position"]) == ("Petrels", {}, "0:1")
+    (listed,) = (await running.get("/v1/nodes", collection="a", after=answer.json()["token"])).json()["nodes"]
+    assert (listed["label"], listed["properties"], listed["text"]) == ("Petrels", {}, "")
 
-    assert (await running.http.delete("/v1/nodes/petrel?collection=a")).status_code == 202
-    assert log.records[-1].value is None
+    deleted = await running.http.delete("/v1/nodes/petrel?collection=a")
+    assert deleted.status_code == 202
+    assert (log.documents[-1].key, log.documents[-1].value) == (b"a/node:petrel", None)
+    await wait_for(running, deleted.json())
     assert problem(await running.get("/v1/nodes/petrel", collection="a"))["status"] == 404
     assert problem(await running.http.delete("/v1/nodes/petrel?collection=a"))["status"] == 404
 
@@ -67,11 +70,12 @@ async def test_an_edge_joins_what_people_made_to_what_documents_say(running: Run
         "/v1/edges",
         {"collection": "a", "id": "e1", "source": "petrel", "target": "Ada", "predicate": "led_by", "weight": 0.5},
     )
-    await post(
+    last = await post(
         running,
         "/v1/edges",
         {"collection": "a", "id": "e2", "source": "notes/river.md", "target": "petrel", "predicate": "names"},
     )
+    await wait_for(running, last)
     petrel = (await running.get("/v1/nodes/petrel", collection="a")).json()
     around = {(each["node"]["kind"], each["edge"]["label"], each["edge"]["weight"]) for each in petrel["neighbours"]}
     assert around == {("entity", "led_by", 0.5), ("document", "names", 1.0)}
@@ -82,31 +86,18 @@ async def test_an_edge_joins_what_people_made_to_what_documents_say(running: Run
     edges = (await running.get("/v1/edges", collection="a", node=ADA)).json()["edges"]
     assert [(each["id"], each["target"], each["missing"]) for each in edges] == [("e1", ADA, [])]
 
-    await running.http.delete("/v1/nodes/petrel?collection=a")
+    await wait_for(running, (await running.http.delete("/v1/nodes/petrel?collection=a")).json())
     (edge,) = (await running.get("/v1/edges", collection="a", predicate="led_by")).json()["edges"]
     assert edge["missing"] == ["source"]
     assert (await running.get(f"/v1/nodes/{ADA}", kinds="hand_made")).json()["neighbours"] == []
-    assert (await running.http.delete("/v1/edges/e1?collection=a")).status_code == 202
+    await wait_for(running, (await running.http.delete("/v1/edges/e1?collection=a")).json())
     assert problem(await running.get("/v1/edges/e1", collection="a"))["status"] == 404
-
-
-def test_the_text_of_a_node_is_joined_to_it() -> None:
-    page = Page("node:petrel", "Team Petrel", [["Petrel owns the boats."]], collection="a")
-    view = GraphView.from_contributions([page.contribution()], 0)
-    node = PlacedEvent(
-        0, GraphEdit("a", "node", "petrel", NodeEdit(label="Team Petrel", text="Petrel owns the boats."))
-    )
-    explorer = Explorer(view, lambda _: {}, fold([node]))
-    for name, other in (("petrel", "a/node:petrel"), ("a/node:petrel", "petrel")):
-        ref = explorer.find(name, "a")
-        assert ref is not None
-        around = explorer.around(ref, frozenset({"hand_made"}), 10)
-        assert [(each.node.id, each.edge.label) for each in around.neighbours] == [(other, "text")]
 
 
 async def test_lists_come_in_pages(running: Running, log: CurationLog) -> None:
     for name in "cabed":
-        await post(running, "/v1/nodes", {"id": name, "label": name, "type": "x" if name in "ab" else "y"})
+        node = {"collection": "a", "id": name, "label": name, "type": "x" if name in "ab" else "y"}
+        await wait_for(running, await post(running, "/v1/nodes", node))
     seen: list[str] = []
     cursor: dict[str, str] = {}
     while True:
@@ -141,7 +132,7 @@ async def test_what_cannot_stand_is_refused(
     body = problem(await running.http.post(path, json={"collection": "a", **body}))
     assert body["status"] == 422
     assert says in body["detail"]
-    assert log.records == []
+    assert log.records == log.documents == []
 
 
 async def test_a_second_node_of_an_id_is_refused(running: Running, log: CurationLog) -> None:
@@ -175,19 +166,20 @@ async def test_what_a_collection_does_not_allow_is_refused(running: Running, log
 async def test_a_read_waits_for_what_was_written(running: Running, log: CurationLog) -> None:
     log.follows = False
     made = await post(running, "/v1/nodes", PETREL)
-    late = problem(await running.get("/v1/nodes", collection="a", after=made["position"], wait_seconds=0))
+    late = problem(await running.get("/v1/nodes", collection="a", after=made["token"], wait_seconds=0))
     assert (late["status"], late["title"]) == (503, "Not yet indexed")
-    await log.follow()
+    log.index()
     assert (await running.get("/v1/nodes", collection="a", after=made["position"])).json()["nodes"]
     for path in ("/v1/graph?node=petrel", "/v1/nodes/petrel?limit=1", "/v1/nodes?limit=1"):
-        late = problem(await running.http.get(f"{path}&collection=a&after=0:1&wait_seconds=0"))
+        late = problem(await running.http.get(f"{path}&collection=a&after=0:9&wait_seconds=0"))
         assert late["title"] == "Not yet indexed"
     assert problem(await running.get("/v1/nodes", after="soon"))["title"] == "Malformed token"
 
 
-async def test_without_a_log_extracted_nodes_are_still_shown(running: Running) -> None:
+async def test_without_a_log_nodes_are_still_shown(running: Running) -> None:
     assert (await running.get(f"/v1/nodes/{ADA}")).status_code == 200
-    away = problem(await running.get("/v1/nodes"))
+    assert (await running.get("/v1/nodes")).json()["nodes"] == []
+    away = problem(await running.http.post("/v1/nodes", json=PETREL))
     assert (away["status"], away["title"]) == (503, "Kafka unavailable")
 
 
@@ -198,7 +190,7 @@ async def listed(running: Running, **params: Any) -> list[tuple[str, str]]:
 
 
 async def test_nodes_are_listed_by_prefix_and_kind(running: Running, log: CurationLog) -> None:
-    await post(running, "/v1/nodes", PETREL)
+    await wait_for(running, await post(running, "/v1/nodes", PETREL))
     everything = [
         ("hand_made", "Team Petrel"),
         ("entity", "Ada"),
@@ -227,7 +219,7 @@ async def test_a_listed_node_is_found_by_its_id(running: Running, log: CurationL
 
 
 async def test_pages_of_named_nodes_hold_each_once(running: Running, log: CurationLog) -> None:
-    await post(running, "/v1/nodes", PETREL)
+    await wait_for(running, await post(running, "/v1/nodes", PETREL))
     found, cursor = [], None
     for _ in range(5):
         params = {"collection": "a", "prefix": "", "limit": 1} | ({} if cursor is None else {"cursor": cursor})

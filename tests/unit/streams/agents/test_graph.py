@@ -2,17 +2,15 @@
 
 import asyncio
 from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
 
 import pytest
 
-from indexer.graph.publication import GraphCopy
 from indexer.graph.snapshots import FORMAT, GraphSnapshot, TableFile
+from indexer.graph.store import GraphChanges
 from indexer.integrity.files import Damage
-from indexer.write.kuzu_compaction import Compaction
 from schemas.graph_delta import Contribution, encode_contribution
 from schemas.ids import DocumentKey
-from streams.agents.graph import BUSY_PAUSE_SECONDS, BUSY_WITHIN_SECONDS, GraphAgent
+from streams.agents.graph import MAX_PENDING_BYTES, GraphAgent
 from streams.errors import StoreFailure
 from streams.kafka.records import SourceRecord
 from streams.runtime.snapshots import Snapshots, SnapshotSchedule
@@ -27,6 +25,7 @@ class InMemoryGraph:
     def __init__(self) -> None:
         self.held: dict[str, Contribution] = {}
         self.reached = -1
+        self.pending_bytes = 0
         self.transactions = 0
         self.snapshots: list[int] = []
         self.damage: list[Damage] = []
@@ -45,56 +44,30 @@ class InMemoryGraph:
                 self.held[str(key)] = contribution
         self.reached = position
 
-    def copy(self) -> GraphCopy:
-        return GraphCopy(Path("nowhere"), str(self.reached), self.reached, 1_000, "", 0)
+    def changes(self) -> GraphChanges:
+        return GraphChanges(self.reached, {})
 
-    def publish(self, copy: GraphCopy) -> GraphSnapshot:
-        self.snapshots.append(copy.position)
+    def publish(self, changes: GraphChanges) -> GraphSnapshot:
+        self.snapshots.append(changes.position)
+        self.pending_bytes = 0
         return GraphSnapshot(
             format=FORMAT,
-            name=copy.name,
-            graph_position=copy.position,
-            made_at_ms=copy.made_at_ms,
+            name=str(changes.position),
+            graph_position=changes.position,
+            made_at_ms=1_000,
             tables={"documents": TableFile("documents.arrow", len(self.held), 0, "")},
-            unreachable={},
         )
 
     def set_aside_damaged(self) -> list[Damage]:
         damage, self.damage = self.damage, []
         return damage
 
-    def compaction(self, copy: GraphCopy, snapshot: GraphSnapshot) -> Compaction | None:
-        return None
-
-    def put_in_place(self, compaction: Compaction) -> bool:
-        raise NotImplementedError
-
-    def abandon(self, compaction: Compaction) -> None:
-        raise NotImplementedError
-
-    def cancel_compaction(self) -> None:
-        return None
-
 
 class Scene:
     def __init__(self) -> None:
         self.bench = Bench()
-        self.slept: list[float] = []
-        self.now_seconds = 100.0
-        self.bench.progress.clock = lambda: self.now_seconds
         self.graph = InMemoryGraph()
         self.schedule = SnapshotSchedule(idle_seconds=1, min_seconds=5, max_seconds=300, share=0.05, pending=False)
-        self.agent = GraphAgent(
-            topic=TOPIC,
-            writer=self.graph,
-            thread=self.bench.thread,
-            producer=self.bench.producer,
-            schedule=self.schedule,
-            progress=self.bench.progress,
-            metrics=self.bench.metrics,
-            feeding_stage="text",
-            sleep=self.sleep,
-        )
         self.snapshots = Snapshots(
             writer=self.graph,
             thread=self.bench.thread,
@@ -104,10 +77,15 @@ class Scene:
             newest=None,
             now_seconds=lambda: 11.0,
         )
-
-    async def sleep(self, seconds: float) -> None:
-        self.slept.append(seconds)
-        self.now_seconds += seconds
+        self.agent = GraphAgent(
+            topic=TOPIC,
+            writer=self.graph,
+            thread=self.bench.thread,
+            producer=self.bench.producer,
+            snapshots=self.snapshots,
+            progress=self.bench.progress,
+            metrics=self.bench.metrics,
+        )
 
 
 @pytest.fixture
@@ -227,20 +205,10 @@ async def test_the_snapshots_age_counts_only_while_it_lacks_something(scene: Sce
     assert age() == 10
 
 
-async def test_it_rests_on_while_documents_are_being_indexed_but_not_for_ever(scene: Scene) -> None:
-    scene.bench.progress.taken("text", "documents", 0, 0, 5)
-    await scene.agent.pause()
-    assert BUSY_PAUSE_SECONDS <= sum(scene.slept) < BUSY_PAUSE_SECONDS + 1
-
-
-async def test_it_goes_on_soon_after_the_last_document_is_indexed(scene: Scene) -> None:
-    scene.bench.progress.taken("text", "documents", 0, 0, 5)
-    scene.bench.progress.done("text", "documents", 0, 0)
-    await scene.agent.pause()
-    assert BUSY_WITHIN_SECONDS <= sum(scene.slept) < BUSY_WITHIN_SECONDS + 1
-
-
-async def test_work_of_another_stage_does_not_hold_it_up(scene: Scene) -> None:
-    scene.bench.progress.taken("provenance", "retrievals", 0, 0, 5)
-    await scene.agent.pause()
-    assert sum(scene.slept) == 0
+async def test_snapshot_is_made_before_too_much_waits_for_one(scene: Scene) -> None:
+    scene.graph.pending_bytes = MAX_PENDING_BYTES
+    await scene.agent.apply([contributed(0, "c/a")])
+    assert scene.graph.snapshots == []
+    scene.graph.pending_bytes += 1
+    await scene.agent.apply([contributed(1, "c/a")])
+    assert scene.graph.snapshots == [1]
