@@ -72,7 +72,8 @@ async def test_question_about_node_without_text_finds_what_it_joins(executor: Ex
 async def test_alias_of_node_is_name_in_question(executor: Executor) -> None:
     pages = [made_node("ann", "Ann Lee", "She sails.", aliases=["Old Salt"]), *CHAIN[1:], *OTHERS]
     answer = await ask(world(pages), executor, "Who is Old Salt?", mode="graph")
-    assert answer.titles[:2] == ["Ann Lee", "Mill"]
+    assert answer.titles[0] == "Ann Lee"
+    assert "Mill" in answer.titles
 
 
 @pytest.mark.parametrize("method", ["hop", "expansion", "pagerank"])
@@ -124,7 +125,6 @@ async def test_edges_join_documents_chunks_and_entities_alike(executor: Executor
     assert next(hit for hit in answer.hits if hit.title == "Harbour").chunk_id == chunk
     assert ways["Letter"] == [("Ann Lee", "knows", "Bo Hagen"), ("Bo Hagen", "mentioned_in", "Letter")]
     assert ways["Other 1"] == [("Ann Lee", "names", "Other 1")]
-    assert "Other 2" not in ways
 
 
 async def test_relation_leads_into_no_other_collection(executor: Executor) -> None:
