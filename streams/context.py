@@ -35,6 +35,7 @@ from streams.generations.adoption import Adoption
 from streams.generations.build import BuildMonitor
 from streams.generations.healing import require_undamaged
 from streams.generations.role import WorkerRole
+from streams.indexing.carry_over import CarryOver
 from streams.indexing.collection_settings import CollectionSettings
 from streams.indexing.commit import DocumentIndexer
 from streams.indexing.embed import PROBE, DocumentBuilder, EncoderThread, VectorLookup
@@ -339,6 +340,7 @@ class WorkerContext:
             shared = (generation.name, collection_settings, reapplier, producer, self._retrier("kafka", *AWAY))
             self._run(Repairer(*shared, partial(order_remake, generation)).run())
             self._run(Replayer(*shared).run())
+            self._run(CarryOver(collection_settings, producer, partition_of).run())
 
         pace = CommitPace(worker.gather_seconds)
         documents_agent = DocumentsAgent(

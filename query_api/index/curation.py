@@ -18,6 +18,7 @@ from kafka_client.unreadable_batches import Skip
 from query_api.index.follower import FollowedRecord, LocateBroker, Span, TopicFollower
 from schemas.curation import CurationEvent, LinkingChoice, LinkingEvent, decode_curation
 from schemas.errors import MalformedEvent
+from schemas.graph_documents import MEDIA_TYPES
 from schemas.graph_edits import (
     EDGE,
     AnyEdit,
@@ -255,6 +256,8 @@ class CurationFollower:
         """The offset of the last record that was read."""
         self.written = -1
         """The offset of the last record that this service wrote itself."""
+        self.not_carried_over: set[tuple[str, EditKind, str]] = set()
+        """Nodes and edges of earlier versions, which the worker has still to make documents."""
         self._offsets: dict[Key, int] = {}
         self._state = Curation()
         self._unapplied: dict[Key, PlacedEvent] = {}
@@ -314,6 +317,7 @@ class CurationFollower:
         if spans[0].end <= self.reached:
             self.linking, self._state, self._first_end = {}, Curation(), None
             self._offsets, self._unapplied, self.reached, self.written = {}, {}, -1, -1
+            self.not_carried_over.clear()
             self._changed()
         if self._first_end is None:
             self._first_end = spans[0].end
@@ -334,6 +338,8 @@ class CurationFollower:
                 choices.pop(event.collection, None)
                 if event.choice is not None:
                     choices[event.collection] = event.choice
+            elif isinstance(event, GraphEdit) and event.kind in MEDIA_TYPES:
+                (self.not_carried_over.discard if event.edit is None else self.not_carried_over.add)(event[:3])
             elif isinstance(event, GraphEdit | GraphSettingsEvent):
                 edited |= self._add(PlacedEvent(record.offset, event))
         self.reached = max(self.reached, records[-1].offset)

@@ -295,7 +295,16 @@ async def _put_edge(service: Service, collection: str, identifier: str, edge: Ed
 async def _write(
     service: Service, collection: str, kind: EditKind, identifier: str, edit: NodeEdit | EdgeEdit | None
 ) -> EditAccepted:
-    """One record of the documents topic. Raises ApiProblem."""
+    """One record of the documents topic. Raises ApiProblem: 503 while the worker has still to make a document of what
+    an earlier version wrote, which would come after this."""
+    if (collection, kind, identifier) in service.snapshots.curation.not_carried_over:
+        raise ApiProblem(
+            503,
+            "Not yet carried over",
+            f"The {kind} {identifier!r} was made by an earlier version, and the worker has still to make it a document. "
+            "Send it again in a moment, while a worker runs.",
+            retry_after_seconds=1,
+        )
     try:
         key = made_key(collection, kind, identifier)
         event: DocumentEvent = DocumentDelete(key=key)

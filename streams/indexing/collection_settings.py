@@ -17,8 +17,11 @@ from schemas.curation import (
     decode_curation,
 )
 from schemas.errors import MalformedEvent, install_extra
+from schemas.graph_documents import MEDIA_TYPES
+from schemas.graph_edits import GraphEdit
 from schemas.repairs import Repair, RepairEvent
 from schemas.replays import Replay, ReplayEvent
+from streams.indexing.carry_over import EarlierEdit
 from streams.kafka.producer import ConfirmedProducer
 from streams.kafka.records import DeadLetter, SourceRecord
 from streams.runtime.retry import Retrier
@@ -114,6 +117,7 @@ class CollectionSettings:
         self._orders: dict[tuple[str, str], RelinkEvent] = {}
         self._repairs: dict[str, Repair] = {}
         self._replays: dict[str, Replay] = {}
+        self._earlier_edits: dict[bytes, EarlierEdit] = {}
         self._log = structlog.get_logger("thalweg.worker")
 
     @property
@@ -140,6 +144,11 @@ class CollectionSettings:
     def replays(self) -> Mapping[str, Replay]:
         """Those that are not done, by id, as of the last call of `current`."""
         return dict(self._replays)
+
+    @property
+    def earlier_edits(self) -> Mapping[bytes, EarlierEdit]:
+        """Nodes and edges that stand on the topic, by the keys of their records, as of the last call of `current`."""
+        return dict(self._earlier_edits)
 
     def linking_of(self, collection: str) -> LinkingRules:
         """As of the last call of `current`."""
@@ -171,6 +180,11 @@ class CollectionSettings:
             self._replays.pop(event.id, None)
             if event.replay is not None and event.replay.state != "done":
                 self._replays[event.id] = event.replay
+        elif isinstance(event, GraphEdit) and event.kind in MEDIA_TYPES:
+            key = record.key or b""
+            self._earlier_edits.pop(key, None)
+            if event.edit is not None:
+                self._earlier_edits[key] = EarlierEdit(*event[:3], event.edit, record.offset)
         elif isinstance(event, ChunkingEvent | LinkingEvent | ExtractionEvent):
             self._choices.take(event)
             what = {ChunkingEvent: "chunking", LinkingEvent: "linking", ExtractionEvent: "extractor"}[type(event)]

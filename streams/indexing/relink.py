@@ -180,4 +180,4 @@ class Relinker:
         return changed, skipped
 
     async def _publish(self, order: RelinkEvent, progress: Relinking) -> None:
-        await self._producer.send_curation(relink_key(order.collection, order.id), encode_choice(progress))
+        await self._producer.send_curation([(relink_key(order.collection, order.id), encode_choice(progress))])

@@ -88,7 +88,7 @@ class Repairer:
         self._log.warning("repaired", order=name, **repair.model_dump(include={"repaired", "kept", "failed", "graph"}))
 
     async def _publish(self, name: str, repair: Repair) -> None:
-        await self._producer.send_curation(repair_key(name), encode_choice(repair))
+        await self._producer.send_curation([(repair_key(name), encode_choice(repair))])
 
 
 def _key(name: str) -> DocumentKey | None:

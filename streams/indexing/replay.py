@@ -113,7 +113,7 @@ class Replayer:
         return records, list(keys)
 
     async def _publish(self, name: str, replay: Replay) -> None:
-        await self._producer.send_curation(replay_key(name), encode_choice(replay))
+        await self._producer.send_curation([(replay_key(name), encode_choice(replay))])
 
 
 def _add(replay: Replay, done: Reapplied) -> Replay:

@@ -87,9 +87,13 @@ class ConfirmedProducer:
         """Send (key, contribution) to the graph topic; the offset of each there. Raises BrokerRefused."""
         return await self._send([Outgoing(self._graph_topic, key, value, 0) for key, value in contributions])
 
-    async def send_curation(self, key: bytes, value: bytes) -> None:
-        """Send a record to the curation topic. Raises BrokerRefused."""
-        await self._send([Outgoing(self._names.curation, key, value, 0)])
+    async def send_curation(self, records: Sequence[tuple[bytes, bytes | None]]) -> None:
+        """Send (key, value) to the curation topic. Raises BrokerRefused."""
+        await self._send([Outgoing(self._names.curation, key, value, 0) for key, value in records])
+
+    async def send_documents(self, records: Sequence[tuple[bytes, bytes, int]]) -> None:
+        """Send (key, envelope, partition) to the documents topic. Raises BrokerRefused."""
+        await self._send([Outgoing(self._names.documents, *record) for record in records])
 
     async def send_receipts(self, receipts: Sequence[Receipt]) -> None:
         """Send receipts, each to the partition of its source. Raises BrokerRefused."""

@@ -125,7 +125,7 @@ async def test_edits_are_told_of_once_and_waited_for() -> None:
     follower = CurationFollower("curation", lambda: None, lambda: changes.append(follower.reached), never, skip_none)
     follower._begin({0: Span(0, 1)})
     assert not follower.was_reached
-    record = FollowedRecord(0, 0, edit_key("notes", "node", "petrel"), encode_choice(NodeEdit(label="Petrel")))
+    record = FollowedRecord(0, 0, edit_key("notes", "entity", A), encode_choice(EntityEdit(name="Petrel")))
     waiting = asyncio.create_task(follower.wait_for(0, 5))
     await asyncio.sleep(0)
     await follower._take([record])
@@ -134,7 +134,7 @@ async def test_edits_are_told_of_once_and_waited_for() -> None:
     await follower._take([FollowedRecord(0, 1, b"notes/node/!", b"{}")])
     assert await follower.wait_until_reached()
     assert (changes, follower.reached) == ([0], 1)
-    assert list(follower.state.of("notes").nodes) == ["petrel"]
+    assert list(follower.state.of("notes").entities) == [A]
     assert not await follower.wait_for(7, 0)
 
 
@@ -142,13 +142,26 @@ async def test_a_topic_that_was_made_again_begins_anew() -> None:
     changes: list[int] = []
     follower = CurationFollower("curation", lambda: None, lambda: changes.append(follower.reached), never, skip_none)
     follower._begin({0: Span(0, 0)})
-    old = FollowedRecord(0, 7, edit_key("notes", "node", "petrel"), encode_choice(NodeEdit(label="Petrel")))
+    old = FollowedRecord(0, 7, edit_key("notes", "entity", A), encode_choice(EntityEdit(name="Petrel")))
     await follower._take([old, FollowedRecord(0, 8, b"notes/settings/linking", b'{"max_across":2}')])
     follower._begin({0: Span(3, 9)})  # only a reconnection
-    assert (list(follower.state.of("notes").nodes), follower.reached) == (["petrel"], 8)
+    assert (list(follower.state.of("notes").entities), follower.reached) == ([A], 8)
     follower._begin({0: Span(0, 2)})
     assert (follower.state, follower.linking, follower.reached) == (Curation(), {}, -1)
-    new = FollowedRecord(0, 1, edit_key("notes", "node", "heron"), encode_choice(NodeEdit(label="Heron")))
+    new = FollowedRecord(0, 1, edit_key("notes", "entity", B), encode_choice(EntityEdit(name="Heron")))
     await follower._take([new])
-    assert list(follower.state.of("notes").nodes) == ["heron"]
+    assert list(follower.state.of("notes").entities) == [B]
     assert changes == [8, -1, 1]
+
+
+async def test_nodes_of_earlier_versions_are_known_until_carried_over() -> None:
+    follower = CurationFollower("curation", lambda: None, lambda: None, never, skip_none)
+    follower._begin({0: Span(0, 2)})
+    keys = [edit_key("notes", kind, "petrel") for kind in ("node", "edge")]
+    owns = encode_choice(EdgeEdit(source="petrel", target="heron", predicate="owns"))
+    node = encode_choice(NodeEdit(label="Petrel"))
+    await follower._take([FollowedRecord(0, 0, keys[0], node), FollowedRecord(0, 1, keys[1], owns)])
+    assert follower.not_carried_over == {("notes", "node", "petrel"), ("notes", "edge", "petrel")}
+    assert follower.state == Curation()
+    await follower._take([FollowedRecord(0, 2, keys[0], None)])
+    assert follower.not_carried_over == {("notes", "edge", "petrel")}

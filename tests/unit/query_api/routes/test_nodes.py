@@ -5,7 +5,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from schemas.graph_edits import NodeEdit
+from query_api.ingest.producer import OutgoingRecord
+from schemas.curation import encode_choice
+from schemas.graph_edits import NodeEdit, edit_key
 from schemas.ids import entity_id
 from tests.support.fakes.curation import CurationLog, curation_log
 from tests.support.fakes.service import Running, problem
@@ -235,3 +237,12 @@ async def test_what_names_no_kind_or_page_is_refused(running: Running, log: Cura
     assert (kind["status"], "'hand_made', 'entity' or 'document'" in kind["detail"]) == (422, True)
     cursor = problem(await running.get("/v1/nodes", prefix="", cursor="abc"))
     assert (cursor["status"], cursor["title"]) == (400, "Malformed cursor")
+
+
+async def test_node_is_not_changed_before_it_is_carried_over(running: Running, log: CurationLog) -> None:
+    earlier = OutgoingRecord(edit_key("a", "node", "petrel"), encode_choice(NodeEdit(label="Petrel")))
+    await log.publish(running.service.topics.curation, [earlier])
+    refused = problem(await running.http.post("/v1/nodes", json=PETREL))
+    assert (refused["status"], refused["title"]) == (503, "Not yet carried over")
+    await log.publish(running.service.topics.curation, [OutgoingRecord(earlier.key, None)])
+    await post(running, "/v1/nodes", PETREL)

@@ -1,0 +1,84 @@
+"""Nodes and edges that people made with earlier versions: records of the curation topic, sent again as documents."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from itertools import islice
+from typing import NamedTuple, Protocol
+
+import msgspec
+import structlog
+
+from schemas.curation import encode_choice
+from schemas.events import Envelope
+from schemas.graph_documents import MEDIA_TYPES, made_key
+from schemas.graph_edits import AnyEdit, EditKind
+from streams.kafka.producer import ConfirmedProducer
+
+POLL_SECONDS = 1.0
+BATCH_RECORDS = 100
+
+
+class EarlierEdit(NamedTuple):
+    """A node or an edge, and the offset of its record on the curation topic."""
+
+    collection: str
+    kind: EditKind
+    id: str
+    edit: AnyEdit
+    offset: int
+
+
+class EarlierEdits(Protocol):
+    """Those that stand on the curation topic, by the keys of their records."""
+
+    @property
+    def earlier_edits(self) -> Mapping[bytes, EarlierEdit]: ...
+
+
+class CarryOver:
+    """Sends each as a document, confirmed, then takes it back on the curation topic, confirmed. What is cut off between
+    the two is sent again: its version is the offset of its record, so that this changes nothing."""
+
+    def __init__(
+        self,
+        edits: EarlierEdits,
+        producer: ConfirmedProducer,
+        partition_of: Callable[[bytes], int],
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> None:
+        self._edits = edits
+        self._producer = producer
+        self._partition_of = partition_of
+        self._sleep = sleep
+        self._done: dict[bytes, int] = {}  # that they were taken back is read later
+        self._log = structlog.get_logger("thalweg.worker")
+
+    async def run(self) -> None:
+        """Until cancelled: a service of an earlier version may still write some."""
+        while True:
+            await self.process()
+            await self._sleep(POLL_SECONDS)
+
+    async def process(self) -> None:
+        """All that are known now."""
+        waiting = iter(
+            [(key, each) for key, each in self._edits.earlier_edits.items() if self._done.get(key, -1) < each.offset]
+        )
+        while batch := dict(islice(waiting, BATCH_RECORDS)):
+            await self._producer.send_documents([self._record(each) for each in batch.values()])
+            await self._producer.send_curation([(key, None) for key in batch])
+            self._done |= {key: each.offset for key, each in batch.items()}
+            self._log.info("nodes and edges were made documents", records=len(batch))
+
+    def _record(self, made: EarlierEdit) -> tuple[bytes, bytes, int]:
+        """The key, value and partition of its document."""
+        document = made_key(made.collection, made.kind, made.id)
+        key = str(document).encode("utf-8", "surrogatepass")
+        envelope = Envelope(
+            id=document.document_id,
+            collection=document.collection,
+            content=encode_choice(made.edit).decode(),
+            content_type=MEDIA_TYPES[made.kind],
+            version=made.offset,
+        )
+        return key, msgspec.json.encode(envelope), self._partition_of(key)
