@@ -8,7 +8,7 @@ import io
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,13 +16,14 @@ from lxml import etree
 
 from query_api.entities.catalogue import EntityCatalogue
 from query_api.entities.facts import STRENGTH_STEP
-from query_api.index.curation import Curation
 from query_api.index.graph.explorer import Explorer, NodeRef
+from query_api.index.graph.relations import End, MadeRelation, made_nodes, made_relations
 from query_api.index.graph.typed_mentions import typed_mentions_in_passages
 from query_api.index.graph.view import GraphView
 from schemas.predicates import predicate_strength
 
 PART_BYTES = 64 * 1024
+TEXTS_AT_ONCE = 100
 NAMESPACE = "http://graphml.graphdrawing.org/xmlns"
 NODE_FIELDS = {"kind": "string", "label": "string", "type": "string", "mentions": "long", "text": "string"}
 EDGE_FIELDS = {"kind": "string", "label": "string", "weight": "double", "count": "long", "note": "string"}
@@ -48,41 +49,64 @@ class ExportedEdge(NamedTuple):
 
 
 class GraphExport:
-    """One collection of a view, with its catalogue and what people made."""
+    """One collection of a view, with its catalogue. `texts` reads those of hand-made nodes by the numbers of their
+    documents; it may block."""
 
-    def __init__(self, view: GraphView, catalogue: EntityCatalogue, curation: Curation, collection: str) -> None:
+    def __init__(
+        self,
+        view: GraphView,
+        catalogue: EntityCatalogue,
+        collection: str,
+        texts: Callable[[Iterable[int]], Mapping[int, str]],
+    ) -> None:
         self._view = view
         self._catalogue = catalogue
-        self._edits = curation.of(collection)
-        self._explorer = Explorer(view, lambda _: {}, curation)
+        self._texts = texts
+        self._explorer = Explorer(view, lambda _: {})
         self._collection = collection
         self._row_of = dict(zip(catalogue.keys.tolist(), catalogue.groups.tolist(), strict=True))
-        self._documents = [
+        of_collection = [
             number for number in view.live_documents().tolist() if view.document_key(number).collection == collection
         ]
+        numbers = np.array(of_collection, dtype=np.int64)
+        self._nodes = {node.document: node for node in made_nodes(view.segments, numbers)}
+        self._relations = sorted(made_relations(view.segments, numbers), key=lambda each: each.name)
+        said = {each.document for each in self._relations}
+        self._documents = [number for number in of_collection if number not in said]
 
     @property
     def is_empty(self) -> bool:
-        return not self._documents and not self._edits.nodes
+        return not self._documents
 
     def nodes(self) -> Iterator[ExportedNode]:
         for number in self._documents:
-            title = self._view.title(number)
-            yield ExportedNode(str(self._view.document_key(number)), {"kind": "document", "label": title}, {})
+            if number not in self._nodes:
+                title = self._view.title(number)
+                yield ExportedNode(self._document_id(number), {"kind": "document", "label": title}, {})
         for row in self._catalogue.rows_in(self._collection).tolist():
             entity = self._catalogue[row]
             fields = {"kind": "entity", "label": entity.label, "type": entity.type, "mentions": entity.mentions}
             yield ExportedNode(entity.id, fields, {})
-        for identifier, (node, _) in sorted(self._edits.nodes.items()):
-            fields = {"kind": "hand_made", "label": node.label, "type": node.type, "text": node.text}
-            yield ExportedNode(identifier, fields, dict(node.properties))
-        for chunk in dict.fromkeys(end for *_, ends in self._made() for end in ends if self._is_chunk(end)):
+        nodes = sorted(self._nodes.values(), key=lambda node: node.name)
+        for first in range(0, len(nodes), TEXTS_AT_ONCE):
+            part = nodes[first : first + TEXTS_AT_ONCE]
+            texts = self._texts(node.document for node in part)
+            for node in part:
+                fields = {
+                    "kind": "hand_made",
+                    "label": node.label,
+                    "type": node.type,
+                    "text": texts.get(node.document, ""),
+                }
+                yield ExportedNode(node.name, fields, _properties(node.attributes))
+        ends = (end for _, joined in self._made() for end in joined if end.kind == "chunk")
+        for chunk in dict.fromkeys(map(self._explorer.node_id, ends)):
             yield ExportedNode(chunk, {"kind": "chunk", "label": chunk}, {})
 
     def edges(self) -> Iterator[ExportedEdge]:
         facts: Counter[tuple[int, str, int]] = Counter()
         for number in self._documents:
-            here = str(self._view.document_key(number))
+            here = self._document_id(number)
             passages = np.array(self._view.passages_of_document(number), dtype=np.int64)
             mentioned: Counter[int] = Counter()
             for mention in typed_mentions_in_passages(self._view.segments, passages):
@@ -91,18 +115,26 @@ class GraphExport:
                 yield ExportedEdge(here, self._catalogue[row].id, {"kind": "mentions", "count": times}, {})
             links = self._view.links_from(passages)
             for target in np.unique(links.document).tolist():
-                key = self._view.document_key(target)
-                if key.collection == self._collection:
-                    yield ExportedEdge(here, str(key), {"kind": "links_to"}, {})
+                if self._view.document_key(target).collection == self._collection:
+                    yield ExportedEdge(here, self._document_id(target), {"kind": "links_to"}, {})
             facts.update(self._stated(passages))
         for (source, predicate, target), stated in sorted(facts.items()):
             strength = round(min(1.0, predicate_strength(predicate) + STRENGTH_STEP * (stated - 1)), 3)
             fields = {"kind": "states", "label": predicate, "weight": strength, "count": stated}
             yield ExportedEdge(self._catalogue[source].id, self._catalogue[target].id, fields, {})
-        for identifier, (source_id, target_id) in self._made():
-            edge = self._edits.edges[identifier].edit
-            fields = {"kind": "hand_made", "label": edge.predicate, "weight": edge.weight, "note": edge.note}
-            yield ExportedEdge(source_id, target_id, fields, dict(edge.properties))
+        for relation, joined in self._made():
+            attributes = json.loads(relation.attributes)
+            fields = {
+                "kind": "hand_made",
+                "label": relation.predicate,
+                "weight": relation.weight,
+                "note": attributes.get("note"),
+            }
+            source_id, target_id = map(self._exported_as, joined)
+            yield ExportedEdge(str(source_id), str(target_id), fields, _properties(relation.attributes))
+
+    def _document_id(self, document: int) -> str:
+        return self._explorer.node_id(self._explorer.ref_of(End("document", document)))
 
     def _stated(self, passages: Any) -> Iterator[tuple[int, str, int]]:
         """(row, predicate, row) of the statements whose subject and object are entities."""
@@ -112,13 +144,13 @@ class GraphExport:
             if subject is not None and target is not None and subject != target:
                 yield subject, statement.predicate, target
 
-    def _made(self) -> Iterator[tuple[str, tuple[str, str]]]:
-        """The hand-made edges whose ends are there, with the ids of the nodes that these are exported as."""
-        for identifier, (edge, _) in sorted(self._edits.edges.items()):
-            ends = [self._explorer.find(each, self._collection) for each in (edge.source, edge.target)]
-            names = [self._exported_as(each) for each in ends if each is not None]
-            if len(names) == 2 and None not in names:
-                yield identifier, (str(names[0]), str(names[1]))
+    def _made(self) -> Iterator[tuple[MadeRelation, tuple[NodeRef, NodeRef]]]:
+        """The hand-made edges whose ends are there, and exported as nodes."""
+        for relation in self._relations:
+            if relation.source is not None and relation.target is not None:
+                joined = self._explorer.ref_of(relation.source), self._explorer.ref_of(relation.target)
+                if None not in map(self._exported_as, joined):
+                    yield relation, joined
 
     def _exported_as(self, ref: NodeRef) -> str | None:
         """None for a name that is no entity."""
@@ -127,9 +159,10 @@ class GraphExport:
         row = self._row_of.get(ref.at)
         return None if row is None else self._catalogue[row].id
 
-    def _is_chunk(self, identifier: str) -> bool:
-        found = self._explorer.find(identifier, self._collection)
-        return found is not None and found.kind == "chunk"
+
+def _properties(attributes: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(attributes).get("properties") or {}
+    return found
 
 
 def json_lines(export: GraphExport) -> Iterator[bytes]:

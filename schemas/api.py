@@ -219,8 +219,7 @@ class GraphNode(BaseModel):
 
 class GraphEdge(BaseModel):
     """Directed, from node id to node id. A `states` edge stands for a statement: `label` is its predicate and the role
-    of the far end, `weight` its confidence. Of a `hand_made` edge `label` is the predicate; one labelled `text` leads
-    from a hand-made node to the document that carries its text."""
+    of the far end, `weight` its confidence. Of a `hand_made` edge `label` is the predicate."""
 
     model_config = ConfigDict(populate_by_name=True)
 

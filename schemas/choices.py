@@ -10,7 +10,7 @@ GraphMethod = Literal["hop", "expansion", "pagerank"]
 Duplicates = Literal["keep", "exact", "semantic"]
 Context = Literal["parent", "window", "section"]
 Edge = Literal[
-    "named", "title_mention", "mentioned_by", "shared_entity", "link", "statement", "residual",
+    "named", "title_mention", "mentioned_by", "shared_entity", "link", "statement", "relation", "residual",
     "next_chunk", "similar_to", "related_to",
 ]  # fmt: skip
 """What the graph channel of a search follows."""

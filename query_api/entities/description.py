@@ -10,7 +10,6 @@ from indexer.schema import DocumentRow
 from query_api.entities.catalogue import LITERAL_TYPES, Entity, EntityCatalogue
 from query_api.entities.consolidation import Consolidated, consolidated
 from query_api.entities.facts import End, Fact, FactFinder
-from query_api.index.curation import Curation
 from query_api.index.graph.edges import Numbers, Statement
 from query_api.index.graph.identifiers import Keys
 from query_api.index.graph.typed_mentions import TypedMention, labels_of, typed_mentions_in, typed_mentions_of
@@ -42,8 +41,7 @@ DocumentReader = Callable[[Iterable[DocumentKey]], Mapping[DocumentKey, Document
 
 
 class EntityDescriber:
-    """Describes entities of one view and its catalogue, with the edges that people made. `chunks` reads texts,
-    `documents` rows; they may block."""
+    """Describes entities of one view and its catalogue. `chunks` reads texts, `documents` rows; they may block."""
 
     def __init__(
         self,
@@ -51,13 +49,12 @@ class EntityDescriber:
         catalogue: EntityCatalogue,
         chunks: ChunkReader,
         documents: DocumentReader,
-        curation: Curation | None = None,
     ) -> None:
         self._view = view
         self._catalogue = catalogue
         self._chunks = chunks
         self._document_rows = documents
-        self._facts = FactFinder(view, catalogue, curation or Curation())
+        self._facts = FactFinder(view, catalogue)
 
     def describe(
         self, entity: Entity, limit: int, since_ms: int | None = None, earlier: "EntityDescriber | None" = None

@@ -3,15 +3,16 @@
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from query_api.entities.catalogue import EntityCatalogue
-from query_api.index.curation import CollectionEdits, Curation
 from query_api.index.graph.edges import Role, Statement
 from query_api.index.graph.identifiers import Keys, key_of
+from query_api.index.graph.relations import End as GraphEnd
+from query_api.index.graph.relations import MadeRelation, made_nodes, relations_of
 from query_api.index.graph.view import GraphView
-from schemas.graph_edits import COMPUTED_ID
 from schemas.ids import digest
 from schemas.predicates import predicate_strength
 
@@ -68,39 +69,34 @@ class Fact:
 
 
 class FactFinder:
-    """Finds the facts of one view, its catalogue and what people say."""
+    """Finds the facts of one view and its catalogue."""
 
-    def __init__(self, view: GraphView, catalogue: EntityCatalogue, curation: Curation) -> None:
+    def __init__(self, view: GraphView, catalogue: EntityCatalogue) -> None:
         self._view = view
         self._catalogue = catalogue
-        self._curation = curation
 
     def of_entities(self, keys: Keys) -> list[Fact]:
         """What is stated, or joined by people, with these entities as subject or object, the strongest first."""
-        edges = dict.fromkeys(edge for key in keys.tolist() for edge in self._edges_by_entity.get(key, ()))
-        return self._sorted(self._view.statements_with(keys), list(edges))
+        ends = [GraphEnd("entity", key) for key in keys.tolist()]
+        relations = {each.document: each for each in relations_of(self._view.segments, ends)}
+        edges = (self._between(each) for each in sorted(relations.values(), key=lambda each: each.name))
+        return self._sorted(self._view.statements_with(keys), [each for each in edges if each is not None])
 
-    @cached_property
-    def _edges_by_entity(self) -> dict[int, list[EdgeBetween]]:
-        """Edges that people made, by the keys of the entities that they join."""
-        found: dict[int, list[EdgeBetween]] = defaultdict(list)
-        for edits in self._curation.by_collection.values():
-            for identifier, (edge, _) in sorted(edits.edges.items()):
-                source, target = self._end_of_edge(edge.source, edits), self._end_of_edge(edge.target, edits)
-                if source is not None and target is not None:
-                    between = EdgeBetween(identifier, edge.predicate, source, target, edge.weight)
-                    for end in {source, target}:
-                        found[end.key].append(between)
-        return found
+    def _between(self, relation: MadeRelation) -> EdgeBetween | None:
+        source, target = self._end_of_relation(relation.source), self._end_of_relation(relation.target)
+        if source is None or target is None:
+            return None
+        return EdgeBetween(relation.name, relation.predicate, source, target, relation.weight)
 
-    def _end_of_edge(self, identifier: str, edits: CollectionEdits) -> End | None:
+    def _end_of_relation(self, end: GraphEnd | None) -> End | None:
         """None for a chunk, a document, and what is not there."""
-        node = edits.nodes.get(identifier)
-        if node is not None:
-            return End(None, key_of(digest("node", identifier)[:32]), node.edit.label)
-        key = key_of(identifier) if COMPUTED_ID.fullmatch(identifier) else None
-        row = None if key is None else self._catalogue.row_of(key)
-        return None if key is None or row is None else End(row, key, self._catalogue[row].label)
+        if end is None or end.kind == "chunk":
+            return None
+        if end.kind == "entity":
+            row = self._catalogue.row_of(end.at)
+            return None if row is None else End(row, end.at, self._catalogue[row].label)
+        node = next(made_nodes(self._view.segments, np.array([end.at])), None)
+        return None if node is None else End(None, key_of(digest("node", node.name)[:32]), node.label)
 
     def of_statements(self, statements: Iterable[Statement]) -> list[Fact]:
         """What these say, the strongest first."""

@@ -53,7 +53,7 @@ class HandMade:
     def nodes(self, ids: Iterable[MadeId]) -> list[HandMadeNode]:
         """Those of them that are there, in their order."""
         found, sources = self._found(NODE, ids), self._sources(NODE, ids)
-        texts = self._texts(node.document for node in found.values())
+        texts = self.texts(node.document for node in found.values())
         return [
             HandMadeNode(
                 id=node.name,
@@ -106,7 +106,7 @@ class HandMade:
         rows = self._snapshot.text.documents(list(keys))
         return {keys[key]: str(Position(row.partition, row.offset)) for key, row in rows.items() if row.live}
 
-    def _texts(self, documents: Iterable[int]) -> dict[int, str]:
+    def texts(self, documents: Iterable[int]) -> dict[int, str]:
         """What each document says, as far as both stores hold it."""
         wanted = {
             number: [self._view.passage_id(each) for each in self._view.passages_of_document(number)]

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from query_api.entities.catalogue import EntityCatalogue
-from query_api.index.curation import Curation
+from query_api.index.graph.relations import made_documents, made_nodes
 from query_api.index.graph.segments import ViewSegment
 from query_api.index.graph.view import GraphView
 from schemas.api import GraphNode
@@ -37,12 +37,11 @@ class _Named(NamedTuple):
 
 
 class NamedNodes:
-    """Those of one view, its catalogue, and what people added; of one collection, or with None of all."""
+    """Those of one view and its catalogue; of one collection, or with None of all."""
 
-    def __init__(self, view: GraphView, catalogue: EntityCatalogue, curation: Curation, collection: str | None) -> None:
+    def __init__(self, view: GraphView, catalogue: EntityCatalogue, collection: str | None) -> None:
         self._view = view
         self._catalogue = catalogue
-        self._edits = dict(curation.by_collection) if collection is None else {collection: curation.of(collection)}
         self._collection = collection
 
     def page(
@@ -71,17 +70,17 @@ class NamedNodes:
         if "entity" in kinds:
             yield from self._entities(prefix, node_type)
         if "document" in kinds and node_type is None:
+            made = made_documents(self._view.segments)
             for part in self._view.segments:
-                yield from self._documents(part, prefix)
+                yield from self._documents(part, prefix, made[part.documents :][: part.segment.n_documents])
 
     def _hand_made(self, prefix: str, node_type: str | None) -> Iterator[_Named]:
         wanted = prefix.casefold()
-        for collection, edits in self._edits.items():
-            for identifier, placed in edits.nodes.items():
-                label, of_type = placed.edit.label, placed.edit.type
-                begins = identifier.casefold().startswith(wanted) or f" {label.casefold()}".find(f" {wanted}") >= 0
-                if begins and node_type in (None, of_type):
-                    yield _named(collection, "hand_made", identifier, label, identifier, of_type)
+        for node in made_nodes(self._view.segments):
+            begins = node.name.casefold().startswith(wanted) or f" {node.label.casefold()}".find(f" {wanted}") >= 0
+            collection = self._view.document_key(node.document).collection
+            if begins and node_type in (None, node.type) and self._collection in (None, collection):
+                yield _named(collection, "hand_made", node.name, node.label, node.name, node.type)
 
     def _entities(self, prefix: str, node_type: str | None) -> Iterator[_Named]:
         rows = self._catalogue.rows(collection=self._collection, prefix=prefix, entity_type=node_type)
@@ -89,9 +88,9 @@ class NamedNodes:
             entity = self._catalogue[row]
             yield _named(entity.collection, "entity", entity.id, entity.label, entity.name, entity.type)
 
-    def _documents(self, part: ViewSegment, prefix: str) -> Iterator[_Named]:
+    def _documents(self, part: ViewSegment, prefix: str, made: NDArray[np.bool_]) -> Iterator[_Named]:
         segment = part.segment
-        keep = ~part.deleted
+        keep = ~part.deleted & ~made
         if prefix:
             keep = keep & (
                 _begins(segment.titles.array, prefix, words=True) | _begins(segment.document_ids.array, prefix)

@@ -4,7 +4,7 @@
 2. Take the best passages as seeds, by their text and by these names; compute the gate.
 3. Weigh each sentence of a seed by what it covers of the question.
 4. Search by keywords for what the question still asks about the names in a seed's best sentences.
-5. Follow title mentions, shared entities, links and statements from the seeds.
+5. Follow title mentions, shared entities, links, statements and relations from the seeds.
 6. Score what was reached exactly, and sum up.
 """
 
@@ -49,7 +49,7 @@ def search_graph(
     view, text, numbers = snapshot.graph, snapshot.text, PassageNumbers(snapshot.graph)
     scorer, found = candidates
     text_scores = dict(zip(found.row_of, found.text.tolist(), strict=True))
-    chosen = choose_seeds(view, numbers, names.links, text_scores)  # 2
+    chosen = choose_seeds(view, numbers, names.links, text_scores, edges)  # 2
     use = name_use(view, text)
     gate = open_gate(names, use, lambda: connected_share(view, chosen.prior, use))
     if not gate and not alone:
@@ -58,24 +58,24 @@ def search_graph(
     seeds = read_seeds(question, view, context.passages, word_weights, chosen)  # 3
     seed_set = SeedSet(names.links, chosen.prior, seeds)
     if request.graph_method != "hop":
-        start = WalkStart(
-            question, view, seed_set, scorer, found, scope, gate, edges, alone, hops_of(request) or MAX_HOPS
-        )
+        hops = hops_of(request) or MAX_HOPS
+        relation_hops = request.hops or graph_edges.RELATION_HOPS
+        start = WalkStart(question, view, seed_set, scorer, found, scope, gate, edges, alone, hops, relation_hops)
         if request.graph_method == "pagerank":
             return personalised_pagerank(start)
         return expansion(replace(start, across=partial(similar_across, view, text, snapshot.linking)))
-    hops = []
+    residual_hops = []
     if with_residuals and edge_kind_enabled("residual", edges):  # 4
         residuals = (residual_hop(at, seed, question, view, text, scope) for at, seed in enumerate(seeds))
-        hops = [hop for hop in residuals if hop is not None]
+        residual_hops = [hop for hop in residuals if hop is not None]
     activations = _follow_edges(context, seed_set, alone=alone)  # 5
     most = MAX_REACHED if alone else MAX_REACHED_HYBRID
-    reached = reached_passages(view, numbers, scope, found, activations, hops, most)  # 6
+    reached = reached_passages(view, numbers, scope, found, activations, residual_hops, most)  # 6
     exact = found.concat(scorer.score([name for name in reached if name not in found.row_of]))
     scores = GraphScores(reached, exact)
     scores.add_edges(activations, uncovered_idf_shares(view, scorer, exact, seeds))
-    of_hops = text.bm25_of([hop.query for hop in hops], list(reached), scope.collection)
-    for hop, bm25 in zip(hops, of_hops, strict=True):
+    of_hops = text.bm25_of([hop.query for hop in residual_hops], list(reached), scope.collection)
+    for hop, bm25 in zip(residual_hops, of_hops, strict=True):
         scores.add_hop(hop, seeds[hop.seed], bm25)
     scores.add_hop_scores(weights.residual)
     if alone:
@@ -95,7 +95,7 @@ def _follow_edges(context: SearchContext, seed_set: SeedSet, *, alone: bool) -> 
         return graph_edges.sentence_weight(1.0 if question.stems_in(predicate.replace("_", " ")) else 0.0)
 
     terms: list[tuple[str, float, Iterable[Activation]]] = [
-        ("named", weights.named, graph_edges.named(seed_set.links, entries)),
+        ("named", weights.named, graph_edges.named(view, seed_set.links, entries, edges)),
         ("title_mention", weights.title_mention, plain),
         ("title_mention", weights.specific_title_mention, specific),
         # by default gains nothing
@@ -103,6 +103,7 @@ def _follow_edges(context: SearchContext, seed_set: SeedSet, *, alone: bool) -> 
         ("shared_entity", weights.shared, graph_edges.shared(seeds, entities)),
         ("link", weights.linked, graph_edges.linked(view, seeds, entries)),
         ("statement", weights.stated, graph_edges.stated(view, seeds, entries, strength)),
+        ("relation", weights.related, graph_edges.related(view, seeds, entries, edges, graph_edges.RELATION_HOPS)),
     ]
     followed = [
         (weight, [each for each in activations if edge_enabled(kind, each.reason.predicate, edges)])

@@ -235,7 +235,7 @@ def _node_paths(
 ) -> NodePaths:
     """Raises ApiProblem: 404 for an end that is not there, 422 for ends that are in several collections."""
     explorer, looked_in = explorer_of(snapshot, catalogue), searched(collection, snapshot)
-    named = NamedNodes(snapshot.graph, catalogue, snapshot.curation, collection)
+    named = NamedNodes(snapshot.graph, catalogue, collection)
     sources, targets = (_ends(explorer, catalogue, named, each, looked_in) for each in ends)
     pairs = {
         (sources[each], targets[each]): explorer.collection_of(sources[each])
@@ -302,7 +302,7 @@ async def _catalogue(
 
 
 def _describer(snapshot: Snapshot, catalogue: EntityCatalogue) -> EntityDescriber:
-    return EntityDescriber(snapshot.graph, catalogue, snapshot.text.chunks, snapshot.text.documents, snapshot.curation)
+    return EntityDescriber(snapshot.graph, catalogue, snapshot.text.chunks, snapshot.text.documents)
 
 
 def _moment(as_of: str | None, after: str | None) -> Moment | None:
@@ -335,7 +335,7 @@ def _at_or_none(service: Service, snapshot: Snapshot, moment: Moment) -> Earlier
 def _earlier_describer(snapshot: Snapshot, graph: EarlierGraph, catalogue: EntityCatalogue) -> EntityDescriber:
     """Sentences are those of chunks that are still there, whose texts are what they were."""
     records = graph.records(snapshot.text.documents)
-    return EntityDescriber(graph.view, catalogue, snapshot.text.chunks, records, snapshot.curation)
+    return EntityDescriber(graph.view, catalogue, snapshot.text.chunks, records)
 
 
 def _require(catalogue: EntityCatalogue, identifier: str, looked_in: Sequence[str]) -> Entity:

@@ -136,7 +136,7 @@ async def export_graph(
 
     def prepare() -> GraphExport:
         catalogue = service.catalogues.of(snapshot.graph, snapshot.curation)
-        return GraphExport(snapshot.graph, catalogue, snapshot.curation, exported)
+        return GraphExport(snapshot.graph, catalogue, exported, HandMade(snapshot).texts)
 
     export = await service.read(prepare)
     if export.is_empty and collection is not None:
@@ -170,8 +170,8 @@ def _look(
     explorer, place = _found(service, node_id, collection)
     detail = explorer.around(place, frozenset(kinds) if kinds else None, limit)
     if place.kind == "hand_made":
-        its_collection = explorer.collection_of(place)
-        detail.hand_made = next(iter(HandMade(service.snapshot()).nodes([MadeId(node_id, its_collection)])), None)
+        made = MadeId(explorer.node_id(place), explorer.collection_of(place))
+        detail.hand_made = next(iter(HandMade(service.snapshot()).nodes([made])), None)
     return detail
 
 
@@ -211,7 +211,7 @@ def _beginning(text: str) -> str:
 
 
 def explorer_of(snapshot: Snapshot, catalogue: EntityCatalogue) -> Explorer:
-    """Of the graph and what people added to it; it labels chunks by how they begin, entities as the catalogue does."""
+    """Of the graph; it labels chunks by how they begin, entities as the catalogue does."""
     tables = snapshot.text
 
     def labels(chunk_ids: Sequence[str]) -> dict[str, str]:
@@ -221,4 +221,4 @@ def explorer_of(snapshot: Snapshot, catalogue: EntityCatalogue) -> Explorer:
         row = catalogue.row_of(key)
         return None if row is None else (catalogue[row].label, catalogue[row].type)
 
-    return Explorer(snapshot.graph, labels, snapshot.curation, entity_names)
+    return Explorer(snapshot.graph, labels, entity_names)

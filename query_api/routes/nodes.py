@@ -112,7 +112,7 @@ async def list_nodes(
 def named_nodes(service: Service, collection: str | None) -> NamedNodes:
     snapshot = service.snapshot()
     catalogue = service.catalogues.of(snapshot.graph, snapshot.curation)
-    return NamedNodes(snapshot.graph, catalogue, snapshot.curation, collection)
+    return NamedNodes(snapshot.graph, catalogue, collection)
 
 
 @router.post("/v1/nodes", status_code=202, summary="Make a node", responses=problem_responses(409))

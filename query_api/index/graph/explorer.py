@@ -1,7 +1,8 @@
 """Exploring the graph: the neighbours of a node, and a subgraph small enough to draw.
 
 A document goes by its record key, a chunk and an entity by their computed ids of 32 hex digits, a hand-made node by the
-id that people gave it. Statements are shown as edges between the entities that have a part in them.
+id that people gave it: it stands for the document that says it. Statements are shown as edges between the entities that
+have a part in them, hand-made edges as what they are.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -11,26 +12,26 @@ from itertools import islice
 
 import numpy as np
 
-from query_api.index.curation import Curation
 from query_api.index.graph.builder import CHUNK_EDGE_KINDS
 from query_api.index.graph.edges import Statement
 from query_api.index.graph.identifiers import MISSING, key_of
+from query_api.index.graph.relations import End, MadeNode, made_nodes, made_relations, node_named, relations_of
 from query_api.index.graph.view import GraphView
 from schemas.api import GraphEdge, GraphNode, Neighbour, NodeDetail, NodeKind, Subgraph
 from schemas.choices import EdgeKind
 from schemas.errors import MalformedEvent
-from schemas.graph_edits import NODE_DOCUMENT_PREFIX, node_document
+from schemas.graph_edits import COMPUTED_ID
 from schemas.ids import DocumentKey, entity_id, normalise_name
 
-ID_DIGITS = 32
 BOTH_WAYS = ("related_to",)
+DOCUMENTS = ("document", "hand_made")
 MAX_MENTIONS = 2_000
 
 
 @dataclass(frozen=True)
 class NodeRef:
-    """A node of a view: its kind, and the number (document, chunk) or key (entity) it has there; of a hand-made one the
-    number under which an explorer knows it."""
+    """A node of a view: its kind, and the number (document, chunk) or key (entity) it has there; of a hand-made one
+    that of its document."""
 
     kind: NodeKind
     at: int
@@ -43,31 +44,29 @@ EntityNames = Callable[[int], tuple[str, str] | None]
 
 
 class Explorer:
-    """Explores one graph view, and what people added to it. `chunk_labels` reads the beginnings of chunks; it may
-    block. An entity that `entity_names` does not know goes by its normalised name."""
+    """Explores one graph view. `chunk_labels` reads the beginnings of chunks; it may block. An entity that
+    `entity_names` does not know goes by its normalised name."""
 
     def __init__(
         self,
         view: GraphView,
         chunk_labels: Labels,
-        curation: Curation | None = None,
         entity_names: EntityNames = lambda _: None,
     ) -> None:
         self._view = view
         self._chunk_labels = chunk_labels
         self._entity_names = entity_names
-        self._curation = curation or Curation()
         self._entity_ids: dict[int, str] = {}
-        self._hand_made: dict[tuple[str, str], NodeRef] = {}
-        self._hand_made_names: list[tuple[str, str]] = []
+        self._made: dict[int, MadeNode | None] = {}
 
     def find(self, identifier: str, collection: str) -> NodeRef | None:
         """The hand-made node of this id in `collection`, the node of a chunk's or entity's id, of a document's key, of
         a document's id in `collection`, or the entity of that name there; tried in this order."""
         view = self._view
-        if identifier in self._curation.of(collection).nodes:
-            return self._hand_made_ref(collection, identifier)
-        if len(identifier) == ID_DIGITS and all(digit in "0123456789abcdef" for digit in identifier):
+        made = node_named(view.segments, collection, identifier)
+        if made is not None:
+            return NodeRef("hand_made", made)
+        if COMPUTED_ID.fullmatch(identifier):
             chunk = int(view.chunks([identifier])[0])
             if chunk != MISSING:
                 return NodeRef("chunk", chunk)
@@ -76,8 +75,8 @@ class Explorer:
                 return NodeRef("entity", entity)
         for key in _possible_keys(identifier, collection):
             document = view.document(key)
-            if document is not None:
-                return NodeRef("document", document)
+            if document is not None and next(made_relations(view.segments, np.array([document])), None) is None:
+                return self._document_ref(document)
         named = view.entity(collection, normalise_name(identifier))
         return None if named is None else NodeRef("entity", named)
 
@@ -131,8 +130,8 @@ class Explorer:
         return dict(islice(best.items(), limit)), len(best) > limit
 
     def document_of(self, ref: NodeRef) -> int | None:
-        """The number of the document that a node is or is a chunk of; None for an entity or a hand-made node."""
-        if ref.kind == "document":
+        """The number of the document that a node is or is a chunk of; None for an entity."""
+        if ref.kind in DOCUMENTS:
             return ref.at
         return self._document_of_chunk(ref.at) if ref.kind == "chunk" else None
 
@@ -148,7 +147,7 @@ class Explorer:
 
     def _edges(self, ref: NodeRef) -> Iterator[tuple[NodeRef, GraphEdge]]:
         match ref.kind:
-            case "document":
+            case "document" | "hand_made":
                 yield from self._of_document(ref)
             case "chunk":
                 yield from self._of_chunk(ref)
@@ -174,7 +173,7 @@ class Explorer:
     def _of_chunk(self, ref: NodeRef) -> Iterator[tuple[NodeRef, GraphEdge]]:
         view, here = self._view, self.node_id(ref)
         passage = np.array([view.passage_of_chunk(ref.at)])
-        document = NodeRef("document", view.document_of_passage(int(passage[0])))
+        document = self._document_ref(view.document_of_passage(int(passage[0])))
         yield document, _edge(self.node_id(document), here, "has_chunk")
         around = view.chunk_edges(np.array([ref.at]))
         rows = zip(around.other.tolist(), around.kind.tolist(), around.weight.tolist(), strict=True)
@@ -195,7 +194,7 @@ class Explorer:
             links.chunk.tolist(), links.document.tolist(), links.weight.tolist(), strict=True
         ):
             if chunk == ref.at:
-                other = NodeRef("document", target)
+                other = self._document_ref(target)
                 yield other, _edge(here, self.node_id(other), "links_to", weight=weight)
         yield from self._stated(here, (each for each in view.statements_in(passage) if each.chunk == ref.at))
 
@@ -204,7 +203,7 @@ class Explorer:
         entity = np.array([ref.at], dtype=np.uint64)
         about = view.about(entity)
         for document, weight in zip(about.document.tolist(), about.weight.tolist(), strict=True):
-            other = NodeRef("document", document)
+            other = self._document_ref(document)
             yield other, _edge(self.node_id(other), here, "about", weight=weight)
         mentions = view.mentions_of(entity)
         for chunk, count in islice(zip(mentions.chunk.tolist(), mentions.times.tolist(), strict=True), MAX_MENTIONS):
@@ -230,50 +229,43 @@ class Explorer:
                     )
 
     def _by_hand(self, ref: NodeRef) -> Iterator[tuple[NodeRef, GraphEdge]]:
-        """Edges that people made, as far as their other ends are there; and between a node and its text."""
-        collection, here = self.collection_of(ref), self.node_id(ref)
-        edits = self._curation.of(collection)
-        for identifier in sorted(edits.edges_at.get(here, ())):
-            edge = edits.edges[identifier].edit
-            other = self.find(edge.target if edge.source == here else edge.source, collection)
-            if other is not None:
-                yield other, _edge(edge.source, edge.target, "hand_made", edge.weight, edge.predicate)
-        text = None
-        if ref.kind == "hand_made":
-            key = node_document(collection, here)
-            document = self._view.document(key)
-            text = None if document is None else (NodeRef("document", document), here, str(key))
-        elif ref.kind == "document" and (node := self._node_of_text(ref)) is not None:
-            text = node, self.node_id(node), here
-        if text is not None:
-            yield text[0], _edge(*text[1:], "hand_made", label="text")
+        """Edges that people made, as far as their other ends are there, in the order of their ids."""
+        here = End("document" if ref.kind == "hand_made" else ref.kind, ref.at)
+        for relation in sorted(relations_of(self._view.segments, [here]), key=lambda each: each.name):
+            for end, inverse in relation.others(here):
+                other = self.ref_of(end)
+                source, target = (other, ref) if inverse else (ref, other)
+                edge = _edge(
+                    self.node_id(source), self.node_id(target), "hand_made", relation.weight, relation.predicate
+                )
+                yield other, edge
 
-    def _node_of_text(self, ref: NodeRef) -> NodeRef | None:
-        key = self._view.document_key(ref.at)
-        if not key.document_id.startswith(NODE_DOCUMENT_PREFIX):
-            return None
-        found = self.find(key.document_id.removeprefix(NODE_DOCUMENT_PREFIX), key.collection)
-        return found if found is not None and found.kind == "hand_made" else None
+    def ref_of(self, end: End) -> NodeRef:
+        """The node that an end of a relation is."""
+        return self._document_ref(end.at) if end.kind == "document" else NodeRef(end.kind, end.at)
+
+    def _document_ref(self, document: int) -> NodeRef:
+        if document not in self._made:
+            self._made[document] = next(made_nodes(self._view.segments, np.array([document])), None)
+        return NodeRef("document" if self._made[document] is None else "hand_made", document)
+
+    def _node(self, document: int) -> MadeNode:
+        self._document_ref(document)
+        made = self._made[document]
+        if made is None:
+            raise LookupError(f"The document {document} is no hand-made node.")
+        return made
 
     def collection_of(self, ref: NodeRef) -> str:
         """ "" for an entity that no live document names."""
-        if ref.kind == "hand_made":
-            return self._hand_made_names[ref.at][0]
         if ref.kind == "entity":
             return self._view.entity_names([ref.at]).get(ref.at, ("", ""))[0]
-        document = ref.at if ref.kind == "document" else self._document_of_chunk(ref.at)
+        document = ref.at if ref.kind in DOCUMENTS else self._document_of_chunk(ref.at)
         return self._view.document_key(document).collection
-
-    def _hand_made_ref(self, collection: str, identifier: str) -> NodeRef:
-        name = (collection, identifier)
-        if name not in self._hand_made:
-            self._hand_made[name] = NodeRef("hand_made", len(self._hand_made_names))
-            self._hand_made_names.append(name)
-        return self._hand_made[name]
 
     def node_id(self, ref: NodeRef) -> str:
         if ref.kind == "hand_made":
-            return self._hand_made_names[ref.at][1]
+            return self._node(ref.at).name
         if ref.kind == "document":
             return str(self._view.document_key(ref.at))
         if ref.kind == "chunk":
@@ -294,9 +286,8 @@ class Explorer:
         nodes = {}
         for ref in wanted:
             if ref.kind == "hand_made":
-                where, identifier = self._hand_made_names[ref.at]
-                made = self._curation.of(where).nodes[identifier].edit
-                node = GraphNode(id=identifier, kind="hand_made", label=made.label, collection=where, type=made.type)
+                made, where = self._node(ref.at), self._view.document_key(ref.at).collection
+                node = GraphNode(id=made.name, kind="hand_made", label=made.label, collection=where, type=made.type)
             elif ref.kind == "entity":
                 collection, name = names.get(ref.at, (None, ""))
                 label, kind = self._entity_names(ref.at) or (labels.get(ref.at, name), None)

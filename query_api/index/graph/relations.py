@@ -226,7 +226,8 @@ def _relations(
         segment.relation_predicates.of(relations),
         segment.relation_weights[relations].tolist(),
         segment.relation_attributes.of(relations),
+        ends,
     )
-    for joined, (*said, attributes) in zip(ends, zip(*columns, strict=True), strict=True):
+    for at, document, name, predicate, weight, attributes, joined in zip(*columns, strict=True):
         (source_name, source), (target_name, target) = joined["source"], joined["target"]
-        yield MadeRelation(*said, source_name, target_name, source, target, attributes)
+        yield MadeRelation(at, document, name, predicate, weight, source_name, target_name, source, target, attributes)

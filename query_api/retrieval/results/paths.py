@@ -4,9 +4,11 @@ It ends at the hit's document, comes by no document or entity twice but for step
 goes by another document only where the question names that one, or it fits the question better than the hit does.
 """
 
+import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
+from query_api.index.graph.relations import End
 from query_api.index.graph.view import GraphView
 from query_api.query.analysis import Question, analysed_question, normalise_text
 from query_api.query.entity_linking import QueryLink
@@ -14,6 +16,7 @@ from query_api.query.sentences import sentence_naming, sentence_of_fact, sentenc
 from query_api.retrieval.retrievers.graph_edges import Reason, Seed
 from query_api.retrieval.retrievers.graph_scoring import GraphResults
 from query_api.retrieval.retrievers.graph_seeds import residual_query
+from query_api.retrieval.retrievers.relation_walks import RelationStep
 from schemas.hits import PathEdge, StepBy
 from schemas.ids import entity_id
 
@@ -58,6 +61,7 @@ class PathBuilder:
         for reason in (step for last in reasons if last is not None for step in self._steps_to(last)):
             if reason.entity:
                 named.add(reason.entity)
+            named.update(step.end.at for step in reason.over if step.end.kind == "entity")
             if reason.chunk >= 0:
                 needed.add(self._view.passage_of_chunk(reason.chunk))
             if reason.term != "names":
@@ -116,13 +120,15 @@ class PathBuilder:
         self, passage_id: str, reason: Reason, end: PathEnd, text: ChunkTexts, best_chunk: str
     ) -> list[PathEdge]:
         if reason.term == "names":
-            return [_named(self._links[reason.origin], end)]
+            return self._from_named(self._links[reason.origin], reason.over, end)
         seed = self._seeds[reason.origin]
         return [*self._way_to(seed, text), *self._from_seed(seed, end, passage_id, reason, text, best_chunk)]
 
     def _way_to(self, seed: Seed, text: ChunkTexts) -> list[PathEdge]:
         """From the question to a seed, by way of the seeds before it."""
         end = self._document(seed.document)
+        if seed.reached is None and seed.link is not None:
+            return self._from_named(seed.link, seed.over, end)
         if seed.reached is None:
             return [self._to_seed(seed, end, text)]
         before = self._seeds[seed.reached.origin]
@@ -130,9 +136,7 @@ class PathBuilder:
         return [*self._way_to(before, text), *self._from_seed(before, end, here, seed.reached, text, "")]
 
     def _to_seed(self, seed: Seed, end: PathEnd, text: ChunkTexts) -> PathEdge:
-        """The question names the seed's title, or a sentence of it, else its title, holds words of the question."""
-        if seed.link is not None:
-            return _named(seed.link, end)
+        """A sentence of the seed, else its title, holds words of the question."""
         chunks = [self._view.chunk_id(chunk) for chunk in self._view.chunks_of_passage(seed.passage)]
         for sentence in seed.best_sentences(len(seed.sentences)):
             for chunk in chunks if sentence.share > 0 else ():
@@ -169,6 +173,8 @@ class PathBuilder:
                 ]
             case "states":
                 return self._stated(start, end, passage_id, reason, text)
+            case "relation":
+                return self._related(start, reason.over, end, reason, text)
         edge = SHOWN_AS.get(reason.term, reason.term)
         return [self._step(start, edge, end, reason.chunk, reason.entity, text)]
 
@@ -188,6 +194,44 @@ class PathBuilder:
         if stating == passage_id:
             return [fact, _edge(other, "mentioned_in", end, evidence, chunk)]
         return [fact, _edge(other, "title_of", end)]
+
+    def _from_named(self, link: QueryLink, over: Sequence[RelationStep], end: PathEnd) -> list[PathEdge]:
+        """From the question to a document that it names, or over relations from there."""
+        if not over:
+            return [_named(link, end)]
+        start = self._document(link.document)
+        return [_named(link, start), *self._related(start, over, end)]
+
+    def _related(
+        self,
+        start: PathEnd,
+        over: Sequence[RelationStep],
+        end: PathEnd,
+        reason: Reason | None = None,
+        text: ChunkTexts = lambda _: None,
+    ) -> list[PathEdge]:
+        """A step for each relation, with its note; and from an entity to a document about it, or that mentions it."""
+        edges: list[PathEdge] = []
+        for step in over:
+            target = self._end(step.end)
+            if step.end.kind == "entity" and step is over[-1] and reason is not None and reason.chunk >= 0:
+                target = self._entity(step.end.at, reason.chunk, text)
+            note = json.loads(step.attributes).get("note") or None
+            edges.append(_edge(start, step.predicate, target, note, inverse=step.inverse))
+            start = target
+        if over[-1].end.kind == "entity" and reason is not None and reason.chunk >= 0:
+            edges.append(self._step(start, "mentioned_in", end, reason.chunk, reason.entity, text))
+        elif over[-1].end.kind == "entity":
+            edges.append(_edge(start, "title_of", end))
+        return edges
+
+    def _end(self, end: End) -> PathEnd:
+        if end.kind == "entity":
+            self._look_up([end.at])
+            return PathEnd(self._labels.get(end.at, self._names[end.at]), self._entity_ids.get(end.at))
+        if end.kind == "chunk":
+            return self._document(self._view.document_of_passage(self._view.passage_of_chunk(end.at)))
+        return self._document(end.at)
 
     def _entity(self, entity: int, chunk: int, text: ChunkTexts) -> PathEnd:
         """The entity as the document about it writes it, else as the chunk does."""

@@ -15,13 +15,23 @@ from numpy.typing import NDArray
 
 from query_api.index.graph.builder import CHUNK_EDGE_KINDS
 from query_api.index.graph.edges import Neighbourhood, Statement, rows_of
+from query_api.index.graph.relations import End, has_relations
 from query_api.index.graph.view import GraphView
 from query_api.query.entity_linking import MAX_TARGETS, QueryLink
+from query_api.retrieval.retrievers.relation_walks import (
+    EntryPassages,
+    RelationStep,
+    chunks_of,
+    entities_at,
+    passages_at,
+    walk_relations,
+)
 from schemas.choices import Edge
 from schemas.errors import MalformedFilter
 from schemas.search import SearchRequest
 
 KINDS: frozenset[str] = frozenset(get_args(Edge))
+WITH_PREDICATE = ("statement", "relation")
 MAX_NAMED = 40
 
 
@@ -41,25 +51,26 @@ def check_edges(request: SearchRequest, view: GraphView) -> None:
         more = f" and {len(predicates) - MAX_NAMED} more" if len(predicates) > MAX_NAMED else ""
         raise MalformedFilter(
             f"{unknown[:80]!r} is no kind of edge and no predicate: `edges` takes {', '.join(get_args(Edge))}; and of "
-            f"statements {', '.join(predicates[:MAX_NAMED]) or 'none yet'}{more}."
+            f"relations and of statements {', '.join(predicates[:MAX_NAMED]) or 'none yet'}{more}."
         )
 
 
 def edge_kind_enabled(kind: str, edges: Collection[str]) -> bool:
-    """Whether edges of a kind are looked up, all kinds where `edges` is empty. Statements always: one of `edges` may be
-    a predicate, `related_to` both."""
-    return not edges or kind in edges or kind == "statement"
+    """Whether edges of a kind are looked up, all kinds where `edges` is empty. Statements and relations always: one of
+    `edges` may be a predicate, `related_to` both."""
+    return not edges or kind in edges or kind in WITH_PREDICATE
 
 
 def edge_enabled(kind: str, predicate: str, edges: Collection[str]) -> bool:
-    """Whether one edge is followed; `predicate` is that of a statement."""
-    return not edges or kind in edges or (kind == "statement" and predicate in edges)
+    """Whether one edge is followed; `predicate` is that of a statement or relation."""
+    return not edges or kind in edges or (kind in WITH_PREDICATE and predicate in edges)
 
 
 MIN_VALUE = 0.3
 MIN_SHARED, MAX_SHARED = 2, 40  # passages an entity must be in to join two of them, and not to join everything
 SPECIFIC_MENTIONS = 10  # passages; a title that more of them mention is the less specific
 LEAD_SHARE, OTHER_SHARE = 0.7, 0.5
+RELATION_HOPS = 2  # of the method `hop`; walks make steps of one
 NO_NEIGHBOURS = Neighbourhood("", 0, ())
 
 
@@ -86,7 +97,8 @@ class Seed:
     """A passage that the question leads to. `link` is the name that leads there; None where its text does.
 
     A passage that an earlier seed leads to is a seed of further steps: `reached` says how. `near` are the
-    neighbourhoods of its entities that are known already.
+    neighbourhoods of its entities that are known already. `over` are the relations that lead to it from what the
+    question names, where that has no passage.
     """
 
     passage: int
@@ -97,6 +109,7 @@ class Seed:
     entities: Mapping[int, MentionedEntity]
     reached: "Reason | None" = None
     near: Mapping[int, Neighbourhood] = field(default_factory=dict)
+    over: tuple[RelationStep, ...] = ()
 
     def best_sentences(self, count: int) -> list[Sentence]:
         return sorted(self.sentences, key=lambda sentence: -sentence.share)[:count]
@@ -107,7 +120,8 @@ class Reason(NamedTuple):
 
     `origin` is the index of the seed, or of the query link or entity for terms that need no seed. `chunk` carries
     the evidence: in the seed for `mentions` and `links_to`, in the passage itself for the ways back; -1 for none.
-    `inverse` when the statement says something about the seed's entity rather than of it.
+    `inverse` when the statement says something about the seed's entity rather than of it. `over` are the relations that
+    lead here, one after the other.
     """
 
     term: str
@@ -116,6 +130,7 @@ class Reason(NamedTuple):
     chunk: int = -1
     predicate: str = ""
     inverse: bool = False
+    over: tuple[RelationStep, ...] = ()
 
 
 class Activation(NamedTuple):
@@ -124,10 +139,6 @@ class Activation(NamedTuple):
     passage: int
     score: float
     reason: Reason
-
-
-EntryPassages = Callable[[int], Sequence[tuple[int, float]]]
-"""Where a path enters a document: (passage, share in (0, 1]) of each."""
 
 
 def sentence_weight(share: float) -> float:
@@ -180,11 +191,53 @@ def first_mentions(view: GraphView, passages: Sequence[int]) -> dict[int, dict[i
     return first_chunks
 
 
-def named(links: Sequence[QueryLink], entries: EntryPassages) -> Iterator[Activation]:
-    """Passages of the documents whose titles the question names: strength x entry share."""
+def named(
+    view: GraphView, links: Sequence[QueryLink], entries: EntryPassages, edges: Collection[str] = ()
+) -> Iterator[Activation]:
+    """Passages of the documents whose titles the question names: strength x entry share; of a document without any,
+    those that relations lead to from there."""
+    without: list[tuple[int, QueryLink]] = []
     for at, link in enumerate(links):
-        for passage, share in entries(link.document):
+        entered = entries(link.document)
+        if not entered:
+            without.append((at, link))
+        for passage, share in entered:
             yield Activation(passage, link.strength * share, Reason("names", at, link.entity))
+    if without:
+        starts = [{End("document", link.document): link.strength} for _, link in without]
+        reached = walk_relations(view, starts, _relations_in(edges), RELATION_HOPS)
+        for each in passages_at(view, reached, entries):
+            at, link = without[each.reached.origin]
+            yield Activation(each.passage, each.strength, Reason("names", at, link.entity, over=each.reached.steps))
+
+
+def related(
+    view: GraphView, seeds: Sequence[Seed], entries: EntryPassages, edges: Collection[str], hops: int
+) -> Iterator[Activation]:
+    """What relations join with a seed's document, its chunks, or an entity that it is about or mentions, so many hops
+    away: see `relation_walks`."""
+    if not seeds or not has_relations(view.segments):
+        return
+    starts = [
+        {
+            **entities_at(view, seed.document, {key: each.value for key, each in seed.entities.items()}),
+            **chunks_of(view, seed.passage),
+            End("document", seed.document): 1.0,
+        }
+        for seed in seeds
+    ]
+    reached = walk_relations(view, starts, _relations_in(edges), hops)
+    for each in passages_at(view, reached, entries):
+        walked, last = each.reached, each.reached.steps[-1]
+        if each.passage != seeds[walked.origin].passage:
+            reason = Reason(
+                "relation", walked.origin, each.entity, each.chunk, last.predicate, last.inverse, walked.steps
+            )
+            yield Activation(each.passage, seeds[walked.origin].weight * each.strength, reason)
+
+
+def _relations_in(edges: Collection[str]) -> Callable[[str], bool]:
+    return lambda predicate: edge_enabled("relation", predicate, edges)
 
 
 def seed_activations(seeds: Sequence[Seed]) -> Iterator[Activation]:

@@ -18,6 +18,7 @@ from query_api.retrieval.comparison import CandidateScores, ExactScorer
 from query_api.retrieval.retrievers import graph_edges
 from query_api.retrieval.retrievers.graph_edges import Activation, Reason, Seed
 from query_api.retrieval.retrievers.graph_seeds import PassageNumbers, ResidualHits, SeedSet, hop_strength
+from query_api.retrieval.retrievers.relation_walks import joins
 
 WITHOUT_NAMES = 0.5
 WEB = 2.0
@@ -95,8 +96,8 @@ def smoothstep(share: float) -> float:
 
 def connected_share(view: GraphView, fitting: Mapping[int, float], use: NameUse) -> float:
     """The share of the best passages, {number: how well it fits}, that mention another document by its whole title, as
-    far as that is surely a name, or link to one: whether this part of the collection is a web of documents, or
-    documents side by side."""
+    far as that is surely a name, or link to one, or that a relation joins with something: whether this part of the
+    collection is a web of documents, or documents side by side."""
     best = sorted(fitting, key=lambda passage: (-fitting[passage], passage))[:WEB_SAMPLE]
     if not best:
         return 0.0
@@ -116,6 +117,7 @@ def connected_share(view: GraphView, fitting: Mapping[int, float], use: NameUse)
     outward_mention = (target[entity_at] != MISSING) & (target[entity_at] != documents[mentions.query_index])
     surely = use(entities[target != MISSING].tolist())
     of_each = np.array([surely.get(entity, 0.0) for entity in entities.tolist()])
+    leading[joins(view, best)] = 1.0
     np.maximum.at(leading, mentions.query_index[outward_mention], of_each[entity_at[outward_mention]])
     return float(leading.mean())
 
@@ -144,6 +146,7 @@ class TermWeights:
     residual: float = 0.5
     linked: float = 0.4
     stated: float = 0.4
+    related: float = 1.0
     seed: float = 0.2
     seed_alone: float = 0.5
     prior: float = 0.5

@@ -1,7 +1,7 @@
 """Seeds: the few passages a question leads to directly, weighed sentence by sentence; and the residual hop, a keyword
 search for what the question still asks once a seed is read."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -18,6 +18,7 @@ from query_api.query.analysis import Question, WordWeights, normalise_text
 from query_api.query.entity_linking import QueryLink
 from query_api.retrieval.retrievers import graph_edges
 from query_api.retrieval.retrievers.graph_edges import Seed, Sentence
+from query_api.retrieval.retrievers.relation_walks import RelationStep
 from query_api.retrieval.scoring import ranked, relative_to_best
 
 BEST_SENTENCES = 2
@@ -92,11 +93,11 @@ class SeedSet(NamedTuple):
 
 class ChosenSeeds(NamedTuple):
     """Passages by their numbers: `prior`, how well each fits by its text; `weights` of the chosen ones, relative to the
-    best, best first; `via` the names of the question that lead to passages."""
+    best, best first; `via` the names of the question that lead to passages, with the relations from there."""
 
     prior: dict[int, float]
     weights: dict[int, float]
-    via: dict[int, QueryLink]
+    via: dict[int, tuple[QueryLink, tuple[RelationStep, ...]]]
 
 
 class PassageNumbers:
@@ -116,17 +117,21 @@ class PassageNumbers:
 
 
 def choose_seeds(
-    view: GraphView, numbers: PassageNumbers, links: Sequence[QueryLink], fitting: Mapping[str, float]
+    view: GraphView,
+    numbers: PassageNumbers,
+    links: Sequence[QueryLink],
+    fitting: Mapping[str, float],
+    edges: Collection[str] = (),
 ) -> ChosenSeeds:
     """The best three passages by text score / best + .3 x query link, and up to three more that the question surely
     names; a seed counts for as much as the name that leads to it, if that is more.
 
-    `fitting` is {passage id: text score} of what the text channels found. Passages that the graph does not hold yet are
-    left out; so are those of score 0.
+    `fitting` is {passage id: text score} of what the text channels found; `edges` are the kinds to follow. Passages
+    that the graph does not hold yet are left out; so are those of score 0.
     """
     relative = relative_to_best(fitting)
     prior = {number: relative[name] for name, number in numbers.look_up(relative).items()}
-    named = graph_edges.strongest(graph_edges.named(links, graph_edges.entry_passages(view, prior)))
+    named = graph_edges.strongest(graph_edges.named(view, links, graph_edges.entry_passages(view, prior), edges))
     scores = dict(prior)
     for passage, activation in named.items():
         scores[passage] = scores.get(passage, 0.0) + NAMED_COUNTS * activation.score
@@ -137,9 +142,8 @@ def choose_seeds(
         passage: max(scores[passage] / scores[chosen[0]], named[passage].score if passage in named else 0.0)
         for passage in chosen
     }
-    return ChosenSeeds(
-        prior, weights, {passage: links[activation.reason.origin] for passage, activation in named.items()}
-    )
+    via = {passage: (links[reason.origin], reason.over) for passage, (_, _, reason) in named.items()}
+    return ChosenSeeds(prior, weights, via)
 
 
 def read_seeds(
@@ -163,6 +167,7 @@ def read_seeds(
         content = f"{row.title}.\n{row.text}"[:MAX_SEED_CHARACTERS]
         first_chunks = {entity: chunk for entity, chunk in mentioned[passage].items() if entity in names}
         own_names = [names[entity] for entity in by_specificity if entity in first_chunks]
+        link, over = chosen.via.get(passage, (None, ()))
         sentences = tuple(_sentences(question, content, titles[passage], own_names, word_weights))
         entities = _weighted_entities(first_chunks, names, sentences)
         seeds.append(
@@ -170,10 +175,11 @@ def read_seeds(
                 passage,
                 view.document_of_passage(passage),
                 weight,
-                chosen.via.get(passage),
+                link,
                 sentences,
                 entities,
                 near={entity: near[entity] for entity in entities},
+                over=over,
             )
         )
     return seeds

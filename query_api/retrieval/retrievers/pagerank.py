@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from query_api.index.graph.edges import Statement
 from query_api.index.graph.identifiers import Keys
+from query_api.index.graph.relations import End, has_relations, relations_of
 from query_api.index.graph.view import GraphView
 from query_api.query.entity_linking import MAX_TARGETS
 from query_api.retrieval.retrievers.graph_edges import MAX_SHARED, MIN_SHARED, edge_enabled, edge_kind_enabled
@@ -146,6 +147,7 @@ class PassagesAndEntities:
       sqrt(documents of that name).
     - A passage that links to a document likewise: weight / sqrt(links to it).
     - A passage that states a fact about a document likewise: confidence / sqrt(facts about it).
+    - A relation joins what its ends are, with its weight: a document is its first passage, or itself where it has none.
 
     `edges` are the kinds that are walked, all when empty. A walk goes both ways, so `title_mention` and `mentioned_by`
     are one.
@@ -153,8 +155,8 @@ class PassagesAndEntities:
 
     def __init__(self, view: GraphView, edges: Collection[str]) -> None:
         self._view = view
-        self._number: dict[int, int] = {}
-        self._keys: list[int] = []
+        self._number: dict[End, int] = {}
+        self._ends: list[End] = []
         kinds: list[tuple[set[str], Callable[[Numbers], _Edges]]] = [
             ({"shared_entity"}, self._mentioned),
             ({"title_mention", "mentioned_by"}, self._titles_mentioned),
@@ -163,6 +165,7 @@ class PassagesAndEntities:
             ({"link"}, self._linking),
             ({"statement"}, self._stated_about),
             ({"statement"}, self._stating),
+            *([({"relation"}, self._related)] if has_relations(view.segments) else []),
         ]
         self._ways = [way for names, way in kinds if any(edge_kind_enabled(name, edges) for name in names)]
         self._edges = edges
@@ -172,7 +175,7 @@ class PassagesAndEntities:
         passages, entities = np.flatnonzero(nodes >= 0), np.flatnonzero(nodes < 0)
         found = [(passages, way(nodes[passages])) for way in self._ways] if len(passages) else []
         if len(entities):
-            found.append((entities, self._mentions_of(nodes[entities])))
+            found += [(entities, way(nodes[entities])) for way in (self._mentions_of, self._related)]
         query_index = np.concatenate([of[edges[0]] for of, edges in found])
         node = np.concatenate([edges[1] for _, edges in found])
         weight = np.concatenate([edges[2] for _, edges in found])
@@ -188,19 +191,53 @@ class PassagesAndEntities:
         return mentions.query_index[joins], nodes, 1 / np.sqrt(frequencies[joins])
 
     def _mentions_of(self, entities: Numbers) -> _Edges:
-        keys = np.array([self._keys[-1 - entity] for entity in entities.tolist()], dtype=np.uint64)
-        mentions = self._view.mention_edges_of(keys)
-        return (
-            mentions.query_index,
-            mentions.passage,
-            1 / np.sqrt(self._view.passage_frequencies(keys))[mentions.query_index],
-        )
+        ends = [self._ends[-1 - entity] for entity in entities.tolist()]
+        rows = np.array([at for at, end in enumerate(ends) if end.kind == "entity"], dtype=np.int64)
+        keys = np.array([ends[row].at for row in rows.tolist()], dtype=np.uint64)
+        crowd = self._view.passage_frequencies(keys)
+        joins = (crowd >= MIN_SHARED) & (crowd <= MAX_SHARED)
+        mentions = self._view.mention_edges_of(keys[joins])
+        return rows[joins][mentions.query_index], mentions.passage, 1 / np.sqrt(crowd[joins])[mentions.query_index]
 
     def _entity(self, key: int) -> int:
-        number = self._number.setdefault(key, -1 - len(self._number))
-        if -number > len(self._keys):
-            self._keys.append(key)
+        return self._numbered(End("entity", key))
+
+    def _numbered(self, end: End) -> int:
+        number = self._number.setdefault(end, -1 - len(self._number))
+        if -number > len(self._ends):
+            self._ends.append(end)
         return number
+
+    def _related(self, nodes: Numbers) -> _Edges:
+        """Of passages, and of entities and documents without any."""
+        owners: list[int] = []
+        ends: list[End] = []
+        for at, node in enumerate(nodes.tolist()):
+            here = self._ends_at(node)
+            ends += here
+            owners += [at] * len(here)
+        found = [
+            (owners[relation.query_index], self._node_at(other), relation.weight)
+            for relation in relations_of(self._view.segments, ends)
+            if edge_enabled("relation", relation.predicate, self._edges)
+            for other, _ in relation.others(ends[relation.query_index])
+        ]
+        query_index, node_at, weight = zip(*found, strict=True) if found else ((), (), ())
+        return np.array(query_index, np.int64), np.array(node_at, np.int64), np.array(weight, np.float64)
+
+    def _ends_at(self, node: int) -> list[End]:
+        """What a node of the walk is as the end of a relation."""
+        if node < 0:
+            return [self._ends[-1 - node]]
+        document = self._view.document_of_passage(node)
+        chunks = [End("chunk", chunk) for chunk in self._view.chunks_of_passage(node)]
+        return [End("document", document), *chunks] if node == self._view.passages_of_document(document)[0] else chunks
+
+    def _node_at(self, end: End) -> int:
+        if end.kind == "chunk":
+            return self._view.passage_of_chunk(end.at)
+        passages = self._view.passages_of_document(end.at) if end.kind == "document" else range(0)
+        return passages[0] if passages else self._numbered(end)
 
     def _titles_mentioned(self, passages: Numbers) -> _Edges:
         mentions = self._view.mention_edges_in(passages)

@@ -20,7 +20,6 @@ from query_api.retrieval.comparison import CandidateScores, ExactScorer
 from query_api.retrieval.retrievers import graph_edges
 from query_api.retrieval.retrievers.graph_edges import (
     Activation,
-    EntryPassages,
     MentionedEntity,
     Reason,
     Seed,
@@ -31,15 +30,22 @@ from query_api.retrieval.retrievers.graph_edges import (
 from query_api.retrieval.retrievers.graph_scoring import MAX_REACHED, GraphResults
 from query_api.retrieval.retrievers.graph_seeds import SeedSet
 from query_api.retrieval.retrievers.pagerank import LEAST_WEIGHT, PassagesAndEntities, centrality, push
+from query_api.retrieval.retrievers.relation_walks import EntryPassages
 from schemas.curation import LinkingChoice
 from schemas.predicates import predicate_strength
 
 
 def steps_from(
-    view: GraphView, seeds: Iterable[Seed], entries: EntryPassages, edges: Collection[str], *, between_chunks: bool
+    view: GraphView,
+    seeds: Iterable[Seed],
+    entries: EntryPassages,
+    edges: Collection[str],
+    *,
+    between_chunks: bool,
+    relation_hops: int = 1,
 ) -> list[Activation]:
     """Every passage one step away from each of these, both directions, over the kinds in `edges`, all when empty; over
-    edges between chunks only if `between_chunks`.
+    edges between chunks only if `between_chunks`; over relations `relation_hops` steps.
 
     An activation's score is the weight of the edge, in (0, 1], whatever its seed weighs; its `origin` the index of the
     seed.
@@ -54,6 +60,7 @@ def steps_from(
         "shared_entity": lambda: graph_edges.shared(whole, entities),
         "link": lambda: graph_edges.linked(view, whole, entries),
         "statement": lambda: graph_edges.stated(view, whole, entries, predicate_strength),
+        "relation": lambda: graph_edges.related(view, whole, entries, edges, relation_hops),
     }
     stepped = [
         activation
@@ -125,13 +132,14 @@ class WalkStart:
     edges: Collection[str]
     alone: bool
     hops: int = 2
+    relation_hops: int = 1  # of the first step
     across: Callable[[Sequence[Seed]], Iterable[Activation]] | None = None
 
     def first_steps(self) -> list[Activation]:
         """The steps from the seeds."""
         seeds = self.seed_set.seeds
         similar = self.across(seeds) if self.across is not None and edge_kind_enabled("similar_to", self.edges) else ()
-        return [*self._steps(seeds), *similar]
+        return [*self._steps(seeds, self.relation_hops), *similar]
 
     def second_steps(self, ring: Sequence[int], first: Iterable[Activation]) -> tuple[list[Seed], list[Activation]]:
         """The passages of the ring that were expanded, and the steps from them: batch after batch, the first ones
@@ -178,9 +186,16 @@ class WalkStart:
             exact,
         )
 
-    def _steps(self, seeds: Sequence[Seed]) -> list[Activation]:
+    def _steps(self, seeds: Sequence[Seed], relation_hops: int = 1) -> list[Activation]:
         entries = graph_edges.entry_passages(self.view, self.seed_set.prior)
-        return steps_from(self.view, seeds, entries, self.edges, between_chunks=self.across is not None)
+        return steps_from(
+            self.view,
+            seeds,
+            entries,
+            self.edges,
+            between_chunks=self.across is not None,
+            relation_hops=relation_hops,
+        )
 
     def _values(self, passages: Sequence[int]) -> dict[int, float]:
         """The v of each passage, by the share of the question's idf that it holds."""

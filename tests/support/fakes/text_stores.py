@@ -1,5 +1,6 @@
 """Doubles of the text stores and the encoder: everything in dictionaries, and small worlds made of plain documents."""
 
+import json
 import re
 import threading
 from collections import Counter
@@ -29,8 +30,10 @@ from schemas.graph_delta import (
     ChunkEdge,
     ChunkNode,
     Contribution,
+    HandMadeNode,
     LinkEdge,
     MentionEdge,
+    Relation,
     SectionNode,
 )
 from schemas.ids import DocumentKey, chunk_id, normalise_name, passage_id, section_id
@@ -42,7 +45,8 @@ PATIENT = SearchBudgets(60, 60, 60, 60, 60, 60)  # for what is judged by its ans
 @dataclass(frozen=True)
 class Page:
     """A document in plain words. `passages` are lists of chunk texts, `names` are looked for in them, `links`
-    are document keys, `edges` go by the numbers of chunks; `types` make names those of entities."""
+    are document keys, `edges` go by the numbers of chunks; `types` make names those of entities. `nodes` and
+    `relations` are what people made."""
 
     id: str
     title: str
@@ -55,6 +59,8 @@ class Page:
     metadata: Mapping[str, Any] = field(default_factory=lambda: {"lang": "en"})
     edges: Sequence[ChunkEdge] = ()
     types: Mapping[str, str] = field(default_factory=dict)
+    nodes: Sequence[HandMadeNode] = ()
+    relations: Sequence[Relation] = ()
 
     @property
     def key(self) -> DocumentKey:
@@ -100,12 +106,39 @@ class Page:
             title=self.title,
             sections=[SectionNode(section_id(DocumentKey(self.collection, self.id), [], 0), "", 0, -1)],
             chunks=nodes,
-            about=[AboutEdge(normalise_name(self.title), self.title, 1.0)],
+            about=[] if self.relations else [AboutEdge(normalise_name(each), each, 1.0) for each in self._titles()],
             mentions=mentions,
             statements=statements,
             edges=list(self.edges),
             links=[LinkEdge(0, *DocumentKey.parse(target), 1.0) for target in self.links],
+            nodes=list(self.nodes),
+            relations=list(self.relations),
         )
+
+    def _titles(self) -> list[str]:
+        return [self.title, *(alias for node in self.nodes for alias in node.aliases)]
+
+
+def made_node(name: str, label: str, text: str = "", aliases: Sequence[str] = (), collection: str = "wiki") -> Page:
+    """A node that people made, with its text in one passage, or without."""
+    node = HandMadeNode(name, label, "thing", list(aliases), '{"by":null,"properties":{}}')
+    return Page(f"node:{name}", label, [[text]] if text else [], collection=collection, nodes=[node])
+
+
+def made_edge(
+    source: str,
+    predicate: str,
+    target: str,
+    *,
+    weight: float = 1.0,
+    note: str = "",
+    name: str = "",
+    collection: str = "wiki",
+) -> Page:
+    """An edge that people made; its id is made of its ends where no `name` is given."""
+    attributes = json.dumps({"by": None, "note": note, "properties": {}})
+    relation = Relation(name or f"{source}-{target}", source, target, predicate, weight, attributes)
+    return Page(f"edge:{relation.name}", "", [], collection=collection, relations=[relation])
 
 
 @dataclass
