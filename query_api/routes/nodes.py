@@ -301,7 +301,7 @@ async def _write(
         raise ApiProblem(
             503,
             "Not yet carried over",
-            f"The {kind} {identifier!r} was made by an earlier version, and the worker has still to make it a document. "
+            f"The {kind} {identifier!r} is of an earlier version, and the worker has still to make it a document. "
             "Send it again in a moment, while a worker runs.",
             retry_after_seconds=1,
         )

@@ -1,0 +1,105 @@
+"""Nodes and edges that people make are documents: by HTTP, by Kafka, from a file; late, twice, malformed, deleted."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from tests.support.kafka import Sent, read_all, send
+from tests.support.processes.installation import Installation
+from tests.support.waiting import wait_until
+
+NODE = "application/vnd.thalweg.node+json"
+EDGE = "application/vnd.thalweg.edge+json"
+DOCUMENTS = "thalweg.documents.v1"
+
+
+def call(thalweg: Installation, method: str, path: str, status: int = 200, **options: Any) -> dict[str, Any]:
+    answer = httpx.request(method, f"{thalweg.url}{path}", timeout=70, **options)
+    assert answer.status_code == status, answer.text
+    return dict(answer.json())
+
+
+def document(kind: str, name: str, collection: str, version: int | None = None, **content: Any) -> dict[str, Any]:
+    media_type = {"node": NODE, "edge": EDGE}[kind]
+    envelope = {"id": f"{kind}:{name}", "collection": collection, "content_type": media_type, "version": version}
+    return envelope | {"content": json.dumps(content)}
+
+
+def receipts(thalweg: Installation, key: str) -> list[dict[str, Any]]:
+    found = [json.loads(each.value) for each in read_all(thalweg.kafka, "thalweg.indexed.v1")]
+    return [each for each in found if each["key"] == key]
+
+
+def test_what_is_made_over_http_is_indexed_and_deleted(hashing: Installation) -> None:
+    team = {"id": "petrel", "collection": "made", "label": "Team Petrel", "type": "team", "by": "ada"}
+    boat = {"id": "beacon", "collection": "made", "label": "Beacon", "text": "Beacon is\na boat.", "aliases": ["B-1"]}
+    owns = {"id": "owns", "collection": "made", "source": "petrel", "target": "beacon", "predicate": "owns"}
+    call(hashing, "POST", "/v1/nodes", 202, json=team)
+    call(hashing, "POST", "/v1/nodes", 202, json=boat)
+    made = call(hashing, "POST", "/v1/edges", 202, json=owns | {"weight": 0.5, "note": "Since May."})
+    asked = {"collection": "made", "after": made["token"], "wait_seconds": 30}
+    (edge,) = call(hashing, "GET", "/v1/edges", params=asked)["edges"]
+    assert (edge["source"], edge["target"], edge["weight"], edge["note"]) == ("petrel", "beacon", 0.5, "Since May.")
+    assert (edge["missing"], edge["position"]) == ([], made["position"])
+    nodes = call(hashing, "GET", "/v1/nodes", params=asked)["nodes"]
+    assert [(each["id"], each["type"], each["text"]) for each in nodes] == [
+        ("beacon", "thing", "Beacon is\na boat."),
+        ("petrel", "team", ""),
+    ]
+    assert nodes[0]["aliases"] == ["B-1"]
+    assert [each["outcome"] for each in receipts(hashing, "made/edge:owns")] == ["indexed"]
+    assert hashing.search(q="which boat is there", collection="made")["hits"][0]["document_id"] == "node:beacon"
+
+    refused = call(hashing, "POST", "/v1/nodes", 409, json=team)
+    assert refused["reason"] == "duplicate_id"
+    gone = call(hashing, "DELETE", "/v1/nodes/beacon", 202, params={"collection": "made"})
+    (edge,) = call(hashing, "GET", "/v1/edges", params=asked | {"after": gone["token"]})["edges"]
+    assert edge["missing"] == ["target"]
+    assert hashing.search(q="which boat is there", collection="made")["hits"] == []
+
+
+def test_edge_of_a_file_comes_before_its_node(hashing: Installation, tmp_path: Path) -> None:
+    edge = document("edge", "e", "late", source="otter", target="river", predicate="lives_in")
+    first, second = tmp_path / "edges.jsonl", tmp_path / "nodes.jsonl"
+    first.write_text(json.dumps(edge) + "\n")
+    second.write_text(
+        "".join(json.dumps(document("node", each, "late", label=each)) + "\n" for each in ("otter", "river"))
+    )
+    hashing.run("load", str(first))
+    (found,) = call(hashing, "GET", "/v1/edges", params={"collection": "late"})["edges"]
+    assert found["missing"] == ["source", "target"]
+    hashing.run("load", str(second))
+    (found,) = call(hashing, "GET", "/v1/edges", params={"collection": "late"})["edges"]
+    assert found["missing"] == []
+
+
+def test_of_two_edits_of_a_node_the_greater_version_stays(hashing: Installation) -> None:
+    tokens = [
+        call(hashing, "POST", "/v1/documents", 202, json=document("node", "heron", "twice", version, label=label))[
+            "token"
+        ]
+        for version, label in ((8, "Ada's"), (7, "Bob's"))
+    ]
+    asked = {"collection": "twice", "after": ",".join(tokens), "wait_seconds": 30}
+    assert [each["label"] for each in call(hashing, "GET", "/v1/nodes", params=asked)["nodes"]] == ["Ada's"]
+    wait_until(lambda: len(receipts(hashing, "twice/node:heron")) == 2, "both receipts", 20)
+    assert [each["outcome"] for each in receipts(hashing, "twice/node:heron")] == ["indexed", "superseded"]
+
+
+def test_malformed_edge_is_a_dead_letter_that_says_why(hashing: Installation) -> None:
+    value = json.dumps({"source": "otter", "target": "river", "predicate": "lives in?"}).encode()
+    send(hashing.kafka, DOCUMENTS, Sent(b"bad/edge:e", value, [("content-type", EDGE.encode())]))
+    wait_until(lambda: receipts(hashing, "bad/edge:e"), "the receipt", 20)
+    (receipt,) = receipts(hashing, "bad/edge:e")
+    assert (receipt["outcome"], receipt["reason"]) == ("dead_lettered", "wrong_type")
+    assert receipt["message"].startswith("The edge does not fit: predicate: ")
+    refused = call(hashing, "POST", "/v1/documents", 422, json=document("node", "Heron/1", "bad", label="x"))
+    assert "'node:<id of the node>'" in refused["detail"]
+
+
+def test_stores_with_nodes_and_edges_verify(hashing: Installation) -> None:
+    report = hashing.verify()
+    assert (report["ok"], report["differences"]) == (True, [])
+    assert report["graph"]["relations"] > 0
