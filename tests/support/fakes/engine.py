@@ -67,8 +67,9 @@ class Tables(InMemoryText):
         return {row.id: row for row in rows if row.id in ids}
 
     def list_documents(
-        self, collection: str | None, cursor: str | None, limit: int
+        self, collection: str | None, cursor: str | None, limit: int, content_type: str | None = None
     ) -> tuple[list[DocumentRow], str | None]:
+        del content_type
         rows = [row for key, row in sorted(self.documents(self.pages).items()) if collection in (None, key.collection)]
         first = int(cursor or 0)
         following = first + limit
