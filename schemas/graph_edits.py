@@ -16,7 +16,7 @@ from typing import Annotated, Literal, NamedTuple, Self, TypeVar
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from schemas.errors import MalformedEvent
-from schemas.ids import DocumentKey, digest
+from schemas.ids import COMPUTED_ID, DocumentKey, digest
 
 EditKind = Literal["node", "edge", "merge", "decision", "entity"]
 NODE: EditKind = "node"
@@ -29,7 +29,6 @@ MAX_NODE_TEXT = 200_000
 MAX_MERGED = 100
 NODE_DOCUMENT_PREFIX = "node:"
 EDIT_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:@-]{0,127}")
-COMPUTED_ID = re.compile(r"[0-9a-f]{32}")
 
 Model = TypeVar("Model", bound=BaseModel)
 

@@ -15,6 +15,8 @@ MAX_DOCUMENT_ID_BYTES = 2048
 DEFAULT_COLLECTION = "default"  # of documents that are sent without one
 CANARY_COLLECTION = "thalweg.canary"  # of deletes of documents that do not exist, by which freshness is measured
 
+COMPUTED_ID = re.compile(r"[0-9a-f]{32}")
+
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _REFERENCE = re.compile(r"&(#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[a-zA-Z]{2,31});")
 _BRACKETED = re.compile(r"\s*[(\[][^()\[\]]*[)\]]")
@@ -175,6 +177,18 @@ def relation_id(collection: str, name: str) -> str:
 def reference_id(collection: str, name: str) -> str:
     """`name` is what the end of an edge that people made says."""
     return digest("reference", collection, name)
+
+
+def referenced_ids(collection: str, name: str) -> tuple[str, str, str, str]:
+    """The ids of what the end of an edge in this collection may name, the first that is there is meant: a node, a chunk
+    or an entity, a document by its key, and one by its id; "" for none."""
+    within = name.removeprefix(f"{collection}/")
+    return (
+        hand_made_node_id(collection, name),
+        name if COMPUTED_ID.fullmatch(name) else "",
+        document_node_id(DocumentKey(collection, within)) if within != name else "",
+        document_node_id(DocumentKey(collection, name)),
+    )
 
 
 def statement_id(chunk: str, predicate: str, roles: Sequence[tuple[str, str]], extractor: str) -> str:

@@ -1,8 +1,9 @@
 """The graph that communities are found in: entities, joined where documents relate them.
 
-It is a pure function of a graph snapshot. Three things join two entities of a collection, and their weights add up:
-statements about both, chunks that mention both, and links between the documents that are about them. Each weighs the
-strength of its kind, .1 more for each further one, 1 at most.
+It is a pure function of a graph snapshot. Four things join two entities of a collection, and their weights add up:
+statements about both, chunks that mention both, links between the documents that are about them, and edges that people
+made between these or the entities themselves. Each weighs the strength of its kind, or what people say, .1 more for
+each further one, 1 at most.
 """
 
 from collections.abc import Iterator
@@ -14,8 +15,8 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 from scipy.sparse import coo_array, csr_array
 
-from indexer.graph.tables import GraphTables, id_keys
-from schemas.ids import CANARY_COLLECTION, link_key
+from indexer.graph.tables import GraphTables, id_keys, one_array, packed
+from schemas.ids import CANARY_COLLECTION, link_key, referenced_ids
 from schemas.predicates import predicate_strength
 
 FURTHER = 0.1
@@ -93,7 +94,9 @@ def _all_pairs(tables: GraphTables, collections: NDArray[np.int32]) -> Pairs:
     """Between rows of the entities' table."""
     count = len(collections)
     is_node = _nodes(tables, collections)
-    found = [_statement_pairs(tables, count), _mention_pairs(tables, is_node), _link_pairs(tables, count)]
+    related = _related_pairs(tables, collections)
+    is_node[related.sources] = is_node[related.targets] = True
+    found = [_statement_pairs(tables, count), _mention_pairs(tables, is_node), _link_pairs(tables, count), related]
     sources, targets, weights = (
         np.concatenate([getattr(each, name) for each in found]) for name in ("sources", "targets", "weights")
     )
@@ -164,10 +167,7 @@ def _mention_pairs(tables: GraphTables, is_node: NDArray[np.bool_]) -> Pairs:
 
 def _link_pairs(tables: GraphTables, count: int) -> Pairs:
     """What a document is about, by its title, with what the documents are about that it links to."""
-    about = np.full(tables.documents.num_rows, -1, np.int64)
-    weights = tables.about["weight"].to_numpy()
-    order = np.argsort(weights, kind="stable")  # so that the heaviest is written last
-    about[tables.rows_named("about", "source")[order]] = tables.rows_named("about", "target")[order]
+    about = _about(tables)
     documents = _documents_named(tables)
     target = documents[tables.rows_named("links", "target")]
     source = tables.documents_of("chunks")[tables.rows_named("links", "source")]
@@ -176,6 +176,60 @@ def _link_pairs(tables: GraphTables, count: int) -> Pairs:
     keep = (sources >= 0) & (targets >= 0) & (sources != targets)
     strength = LINKED * tables.links["weight"].to_numpy()[arrived][keep]
     return _repeated(sources[keep], targets[keep], strength, count)
+
+
+def _about(tables: GraphTables) -> Rows:
+    """(n_documents,) the row of the entity that each is about by its title, -1 for none."""
+    about = np.full(tables.documents.num_rows, -1, np.int64)
+    weights = tables.about["weight"].to_numpy()
+    order = np.argsort(weights, kind="stable")  # so that the heaviest is written last
+    about[tables.rows_named("about", "source")[order]] = tables.rows_named("about", "target")[order]
+    return about
+
+
+def _related_pairs(tables: GraphTables, collections: NDArray[np.int32]) -> Pairs:
+    """What the ends of each edge that people made are about, or are."""
+    if not tables.relations.num_rows:
+        return Pairs.empty()
+    entities = _entities_referenced(tables, collections)
+    relations, ends = tables.rows_named("ends", "source"), entities[tables.rows_named("ends", "target")]
+    is_source = pc.equal(tables.ends["role"].cast(pa.string()), "source").to_numpy(zero_copy_only=False)
+    sources, targets = (np.full(tables.relations.num_rows, -1, np.int64) for _ in range(2))
+    sources[relations[is_source]], targets[relations[~is_source]] = ends[is_source], ends[~is_source]
+    keep = (sources >= 0) & (targets >= 0) & (sources != targets)
+    weights = tables.relations["weight"].to_numpy()[keep]
+    return _repeated(sources[keep], targets[keep], weights, len(collections))
+
+
+def _entities_referenced(tables: GraphTables, collections: NDArray[np.int32]) -> Rows:
+    """(n_references,) the row of the entity that each leads to, as a node, a chunk or a document does by its title; -1
+    for none, and in another collection."""
+    references = tables.references
+    names = list(
+        zip(references["collection"].cast(pa.string()).to_pylist(), references["name"].to_pylist(), strict=True)
+    )
+    by_title = _about(tables)
+    candidates = [referenced_ids(*name) for name in names]
+    titles = {
+        "nodes": by_title[tables.documents_of("nodes")],
+        "chunks": by_title[tables.documents_of("chunks")],
+        "entities": np.arange(len(collections)),
+        "documents": by_title,
+    }
+    found = np.full(len(names), -1, np.int64)
+    is_there = np.zeros(len(names), np.bool_)
+    own = _dictionary(tables.entities["collection"])
+    for table, place in (("nodes", 0), ("chunks", 1), ("entities", 1), ("documents", 2), ("documents", 3)):
+        wanted = pa.array([each[place] or None for each in candidates], pa.string())
+        known = np.flatnonzero(wanted.is_valid().to_numpy(zero_copy_only=False) & ~is_there)
+        rows = pc.index_in(packed(wanted.take(pa.array(known))), value_set=one_array(tables.table(table)["id"]))
+        arrived = rows.is_valid().to_numpy(zero_copy_only=False)
+        is_there[known[arrived]] = True
+        found[known[arrived]] = titles[table][rows.drop_null().to_numpy()]
+    for row in np.flatnonzero(found >= 0).tolist():
+        if own.dictionary[int(collections[found[row]])].as_py() != names[row][0]:
+            found[row] = -1
+    return found
 
 
 def _documents_named(tables: GraphTables) -> Rows:

@@ -1,4 +1,4 @@
-"""What people say about the graph and chose for collections: the curation topic, folded and followed.
+"""What people decide about the graph and chose for collections: the curation topic, folded and followed.
 
 The state is a function of the newest record of each key, and of nothing else. The fold takes records in any order,
 some of them twice, and what compaction removed changes nothing.
@@ -20,17 +20,14 @@ from schemas.curation import CurationEvent, LinkingChoice, LinkingEvent, decode_
 from schemas.errors import MalformedEvent
 from schemas.graph_documents import MEDIA_TYPES
 from schemas.graph_edits import (
-    EDGE,
     AnyEdit,
     DecisionEdit,
-    EdgeEdit,
     EditKind,
     EntityEdit,
     GraphChoice,
     GraphEdit,
     GraphSettingsEvent,
     MergeEdit,
-    NodeEdit,
 )
 from schemas.ids import digest, id_key, normalise_name
 from schemas.repairs import RepairEvent
@@ -51,14 +48,11 @@ class Placed(NamedTuple, Generic[Said_co]):
 
 @dataclass(frozen=True)
 class CollectionEdits:
-    """What stands in one collection, by id. `edges_at` has the ids of the edges that leave or enter each end."""
+    """What stands in one collection, by id."""
 
-    nodes: Mapping[str, Placed[NodeEdit]] = field(default_factory=dict)
-    edges: Mapping[str, Placed[EdgeEdit]] = field(default_factory=dict)
     merges: Mapping[str, Placed[MergeEdit]] = field(default_factory=dict)
     decisions: Mapping[str, Placed[DecisionEdit]] = field(default_factory=dict)
     entities: Mapping[str, Placed[EntityEdit]] = field(default_factory=dict)
-    edges_at: Mapping[str, frozenset[str]] = field(default_factory=dict)
 
     def groups(self, equal: Iterable[Sequence[str]] = ()) -> Groups:
         """Which entities are one: by equal keys, and as people decided (`indexer.resolution.groups`)."""
@@ -179,8 +173,6 @@ def applied(state: Curation, newest: Iterable[PlacedEvent]) -> Curation:
     for (collection, kind), changes in edits.items():
         before = by_collection.get(collection, NOTHING_SAID)
         after: dict[str, Any] = {FIELDS[kind]: _changed(getattr(before, FIELDS[kind]), changes)}
-        if kind == EDGE:
-            after["edges_at"] = _edges_at(before, changes)
         by_collection[collection] = replace(before, **after)
     standing = {name: said for name, said in by_collection.items() if said != NOTHING_SAID}
     return Curation(standing, allowed)
@@ -197,34 +189,8 @@ def _changed(
     return after
 
 
-def _edges_at(
-    before: CollectionEdits, changes: Iterable[tuple[str, Placed[AnyEdit] | None]]
-) -> Mapping[str, frozenset[str]]:
-    gone: dict[str, set[str]] = defaultdict(set)
-    come: dict[str, set[str]] = defaultdict(set)
-    for identifier, placed in changes:
-        if identifier in before.edges:
-            for end in _ends(before.edges[identifier].edit):
-                gone[end].add(identifier)
-        if placed is not None and isinstance(placed.edit, EdgeEdit):
-            for end in _ends(placed.edit):
-                come[end].add(identifier)
-    after = dict(before.edges_at)
-    for end in gone.keys() | come.keys():
-        here = (after.pop(end, frozenset()) - gone[end]) | come[end]
-        if here:
-            after[end] = here
-    return after
-
-
-def _ends(edge: EdgeEdit) -> set[str]:
-    return {edge.source, edge.target}
-
-
 Key = tuple[str, ...]
 FIELDS: dict[EditKind, str] = {
-    "node": "nodes",
-    "edge": "edges",
     "merge": "merges",
     "decision": "decisions",
     "entity": "entities",

@@ -50,7 +50,6 @@ from schemas.edits_api import (
     ReviewPage,
 )
 from schemas.graph_edits import (
-    COMPUTED_ID,
     DECISION,
     ENTITY,
     MERGE,
@@ -60,7 +59,7 @@ from schemas.graph_edits import (
     decision_id,
     merge_id,
 )
-from schemas.ids import entity_id, normalise_name
+from schemas.ids import COMPUTED_ID, entity_id, normalise_name
 
 router = APIRouter(tags=["entities"], route_class=ModelRoute)
 

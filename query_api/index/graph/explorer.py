@@ -20,8 +20,7 @@ from query_api.index.graph.view import GraphView
 from schemas.api import GraphEdge, GraphNode, Neighbour, NodeDetail, NodeKind, Subgraph
 from schemas.choices import EdgeKind
 from schemas.errors import MalformedEvent
-from schemas.graph_edits import COMPUTED_ID
-from schemas.ids import DocumentKey, entity_id, normalise_name
+from schemas.ids import COMPUTED_ID, DocumentKey, entity_id, normalise_name
 
 BOTH_WAYS = ("related_to",)
 DOCUMENTS = ("document", "hand_made")

@@ -12,16 +12,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from schemas.graph_edits import COMPUTED_ID
 from schemas.ids import (
     DocumentKey,
     digest,
     document_node_id,
     entity_id,
     entity_ids,
-    hand_made_node_id,
     id_key,
     link_key,
+    referenced_ids,
 )
 
 Keys = NDArray[np.uint64]
@@ -47,17 +46,9 @@ def link_name_of(key: DocumentKey) -> int:
     return key_of(digest("link name", key.collection, link_key(key.document_id)))
 
 
-def candidate_keys(collection: str, name: str) -> tuple[int, int, int, int]:
-    """The keys of what the end of a relation in this collection may name: a node, a chunk or entity, a document by its
-    key, and one by its id; 0 for none."""
-    is_id = COMPUTED_ID.fullmatch(name) is not None
-    within = name.removeprefix(f"{collection}/")
-    return (
-        key_of(hand_made_node_id(collection, name)),
-        key_of(name) if is_id else 0,
-        document_key_of(DocumentKey(collection, within)) if within != name else 0,
-        document_key_of(DocumentKey(collection, name)),
-    )
+def candidate_keys(collection: str, name: str) -> list[int]:
+    """The keys of `referenced_ids`; 0 for none."""
+    return [key_of(identifier) if identifier else 0 for identifier in referenced_ids(collection, name)]
 
 
 def entity_key_of(collection: str, name: str) -> int:

@@ -9,40 +9,51 @@ from query_api.entities.catalogue import EntityCatalogues
 from query_api.graph_export import NAMESPACE, GraphExport, graphml, json_lines
 from query_api.index.curation import Curation, PlacedEvent, fold
 from query_api.index.graph.view import GraphView
-from schemas.graph_edits import EdgeEdit, GraphEdit, MergeEdit, NodeEdit
+from schemas.graph_delta import HandMadeNode
+from schemas.graph_edits import GraphEdit, MergeEdit
 from schemas.ids import entity_id
-from tests.support.fakes.text_stores import Page
+from tests.support.fakes.text_stores import Page, made_edge, made_node
 from tests.unit.query_api.entities.organisation import COLLECTION, pages, view_of
 
 BEACON, KAFKA, PETREL = (entity_id(COLLECTION, name) for name in ("beacon", "kafka", "team petrel"))
-NODE = NodeEdit(label="Runbook \x85 & <more>", type="guide", text="How to.", properties={"pages": 3, "ok": True})
-EDITS = fold(
-    PlacedEvent(at, GraphEdit(COLLECTION, kind, identifier, edit))
-    for at, (kind, identifier, edit) in enumerate(
-        [
-            ("node", "runbook", NODE),
-            (
-                "edge",
-                "e1",
-                EdgeEdit(source="runbook", target=BEACON, predicate="describes", weight=0.5, note="Ada said."),
-            ),
-            ("edge", "gone", EdgeEdit(source="runbook", target="nobody", predicate="describes")),
-            ("edge", "e2", EdgeEdit(source="company/teams", target="runbook", predicate="names")),
-        ]
-    )
+NODE = Page(
+    "node:runbook",
+    "Runbook",
+    [["How to."]],
+    collection=COLLECTION,
+    nodes=[
+        HandMadeNode("runbook", "Runbook \x85 & <more>", "guide", [], '{"by":null,"properties":{"ok":true,"pages":3}}')
+    ],
 )
 
 
-def export_of(view: GraphView, curation: Curation, collection: str = COLLECTION) -> GraphExport:
-    return GraphExport(view, EntityCatalogues().of(view, curation), curation, collection)
+def edge(source: str, predicate: str, target: str, name: str, weight: float = 1.0, note: str = "") -> Page:
+    return made_edge(source, predicate, target, weight=weight, note=note, name=name, collection=COLLECTION)
 
 
-def lines_of(view: GraphView, curation: Curation) -> list[dict[str, Any]]:
+MADE = [
+    NODE,
+    edge("runbook", "describes", BEACON, "e1", 0.5, "Ada said."),
+    edge("runbook", "describes", "nobody", "gone"),
+    edge("company/teams", "names", "runbook", "e2"),
+]
+
+
+def export_of(view: GraphView, curation: Curation | None = None, collection: str = COLLECTION) -> GraphExport:
+    return GraphExport(
+        view,
+        EntityCatalogues().of(view, curation or Curation()),
+        collection,
+        lambda documents: dict.fromkeys(documents, "How to."),
+    )
+
+
+def lines_of(view: GraphView, curation: Curation | None = None) -> list[dict[str, Any]]:
     return [json.loads(line) for line in b"".join(json_lines(export_of(view, curation))).splitlines()]
 
 
 def test_nodes_come_first_and_every_end_is_among_them() -> None:
-    lines = lines_of(view_of(), EDITS)
+    lines = lines_of(view_of(made=MADE))
     kinds = ["edge" in each for each in lines]
     assert kinds == sorted(kinds)
     nodes = {each["node"]: each for each in lines if "node" in each}
@@ -61,17 +72,17 @@ def test_nodes_come_first_and_every_end_is_among_them() -> None:
 
 
 def test_graphml_says_the_same() -> None:
-    view = view_of()
-    document = etree.fromstring(b"".join(graphml(export_of(view, EDITS))))
+    view = view_of(made=MADE)
+    document = etree.fromstring(b"".join(graphml(export_of(view))))
     keys = {each.get("id"): each.get("attr.name") for each in document.iter(f"{{{NAMESPACE}}}key")}
     nodes = [each.get("id") for each in document.iter(f"{{{NAMESPACE}}}node")]
     edges = [[each.get("source"), each.get("target")] for each in document.iter(f"{{{NAMESPACE}}}edge")]
-    lines = lines_of(view, EDITS)
+    lines = lines_of(view)
     assert nodes == [each["node"] for each in lines if "node" in each]
     assert edges == [each["edge"] for each in lines if "edge" in each]
     (runbook,) = (each for each in document.iter(f"{{{NAMESPACE}}}node") if each.get("id") == "runbook")
     data = {keys[each.get("key")]: each.text for each in runbook}
-    assert (data["label"], data["type"], json.loads(data["properties"])["pages"]) == (NODE.label, "guide", 3)
+    assert (data["label"], data["type"], json.loads(data["properties"])["pages"]) == (NODE.nodes[0].label, "guide", 3)
 
 
 def test_what_people_merged_is_one_node() -> None:
@@ -85,30 +96,21 @@ def test_what_people_merged_is_one_node() -> None:
 def test_control_characters_links_and_chunks_pass() -> None:
     first, second = pages(["teams", "beacon"])
     page = Page("odd\x7fid", "T\x00itle", [["A chunk."]], links=["company/teams"], collection=COLLECTION)
-    view = GraphView.from_contributions([each.contribution() for each in (first, second)], 0)
     chunk = first.chunks()[0][0]
-    noted = EdgeEdit(source=chunk, target="runbook", predicate="noted_in")
-    curation = fold(
-        [
-            PlacedEvent(0, GraphEdit(COLLECTION, "node", "runbook", NODE)),
-            PlacedEvent(1, GraphEdit(COLLECTION, "edge", "e", noted)),
-        ]
-    )
-    lines = lines_of(view, curation)
+    made = [NODE, edge(chunk, "noted_in", "runbook", "e")]
+    lines = lines_of(GraphView.from_contributions([each.contribution() for each in (first, second, *made)], 0))
     assert {"node": chunk, "kind": "chunk", "label": chunk} in lines
     odd = GraphView.from_contributions([page.contribution(), first.contribution()], 0)
-    assert {"edge": ["company/odd\x7fid", "company/teams"], "kind": "links_to"} in lines_of(odd, Curation())
-    etree.fromstring(b"".join(graphml(export_of(odd, Curation()))))
-    assert export_of(odd, Curation(), "other").is_empty
+    assert {"edge": ["company/odd\x7fid", "company/teams"], "kind": "links_to"} in lines_of(odd)
+    etree.fromstring(b"".join(graphml(export_of(odd))))
+    assert export_of(odd, collection="other").is_empty
 
 
 def test_a_large_graph_comes_in_parts() -> None:
-    many = fold(
-        PlacedEvent(at, GraphEdit(COLLECTION, "node", f"n{at:05}", NodeEdit(label=f"N {at}", text="x" * 100)))
-        for at in range(2_000)
-    )
-    parts = list(graphml(export_of(view_of(["teams"]), many)))
+    many = [made_node(f"n{at:05}", f"N {at}", collection=COLLECTION) for at in range(2_000)]
+    view = view_of(["teams"], made=many)
+    parts = list(graphml(export_of(view)))
     assert len(parts) > 3
     assert max(map(len, parts)) < 100_000
     assert len(list(etree.fromstring(b"".join(parts)).iter(f"{{{NAMESPACE}}}node"))) > 2_000
-    assert len(list(json_lines(export_of(view_of(["teams"]), many)))) > 3
+    assert len(list(json_lines(export_of(view)))) > 3

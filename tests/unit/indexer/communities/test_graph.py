@@ -8,8 +8,8 @@ from indexer.communities.graph import EntityGraph, entity_graphs
 from indexer.graph.contributions import tables_of
 from indexer.graph.tables import GraphTables
 from schemas.graph_delta import MentionEdge
-from schemas.ids import CANARY_COLLECTION
-from tests.support.fakes.text_stores import Page
+from schemas.ids import CANARY_COLLECTION, entity_id
+from tests.support.fakes.text_stores import Page, made_edge, made_node
 
 
 def weights(*pages: Page) -> dict[tuple[str, str], float]:
@@ -44,6 +44,28 @@ def test_links_join_what_documents_are_about_arrived_or_not() -> None:
     source = Page("1", "River", [["x"]], links=["wiki/2.md", "wiki/gone"])
     target = Page("2", "Lake", [["y"]])
     assert weights(source, target) == {("lake", "river"): 0.5}, "2.md finds the document 2"
+
+
+def test_edges_that_people_made_join_what_their_ends_are_about() -> None:
+    ann, mill = made_node("ann", "Ann Lee"), made_node("mill", "Mill", "Flour.")
+    guide = Page("guide", "Guide", [["Ada met nobody."]], ["Ada"], types={"Ada": "person"})
+    ada = entity_id("wiki", "ada")
+    made = [
+        made_edge("ann", "runs", "mill", weight=0.4),
+        made_edge("mill", "run_by", "ann", weight=0.3),
+        made_edge("ann", "knows", ada, weight=0.5),
+        made_edge("wiki/guide", "names", guide.chunks()[0][0], name="itself"),
+        made_edge("guide", "names", "mill", weight=0.7),
+        made_edge("ann", "knows", "nobody"),
+    ]
+    assert weights(ann, mill, guide, *made) == {
+        ("ann lee", "mill"): 0.5,
+        ("ada", "ann lee"): 0.5,
+        ("guide", "mill"): 0.7,
+    }
+    stranger = Page("x", "Stranger", [["y"]], collection="other")
+    elsewhere = made_edge("mill", "knows", stranger.chunks()[0][0])
+    assert weights(ann, mill, stranger, made[0], elsewhere) == {("ann lee", "mill"): 0.4}
 
 
 def test_collections_are_graphs_of_their_own_and_canaries_none() -> None:

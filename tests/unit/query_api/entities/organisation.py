@@ -53,8 +53,9 @@ def pages(names: Sequence[str] = tuple(TEXTS)) -> list[Page]:
     ]
 
 
-def view_of(names: Sequence[str] = tuple(TEXTS)) -> GraphView:
-    return GraphView.from_contributions([page.contribution() for page in pages(names)], 0)
+def view_of(names: Sequence[str] = tuple(TEXTS), made: Sequence[Page] = ()) -> GraphView:
+    """The graph of these documents, and of what people `made`."""
+    return GraphView.from_contributions([page.contribution() for page in [*pages(names), *made]], 0)
 
 
 def catalogue_of(view: GraphView, curation: Curation | None = None) -> EntityCatalogue:
@@ -91,4 +92,4 @@ def read_documents(keys: Iterable[DocumentKey]) -> dict[DocumentKey, DocumentRow
 
 
 def describer_of(view: GraphView, curation: Curation | None = None) -> EntityDescriber:
-    return EntityDescriber(view, catalogue_of(view, curation), read_chunks, read_documents, curation)
+    return EntityDescriber(view, catalogue_of(view, curation), read_chunks, read_documents)

@@ -1,9 +1,8 @@
 """Facts: statements of documents, and edges that people made."""
 
 from query_api.entities.paths import PathFinder
-from query_api.index.curation import CollectionEdits, Curation, Placed
-from schemas.graph_edits import EdgeEdit, NodeEdit
 from schemas.ids import entity_id, normalise_name
+from tests.support.fakes.text_stores import Page, made_edge, made_node
 from tests.unit.query_api.entities.organisation import COLLECTION, catalogue_of, describer_of, view_of
 
 
@@ -11,52 +10,49 @@ def id_of(name: str) -> str:
     return entity_id(COLLECTION, normalise_name(name))
 
 
-def edited(**edges: EdgeEdit) -> Curation:
-    placed = {identifier: Placed(edge, at) for at, (identifier, edge) in enumerate(edges.items())}
-    nodes = {"team-x": Placed(NodeEdit(label="Team X", type="team"), 9)}
-    return Curation({COLLECTION: CollectionEdits(nodes=nodes, edges=placed)})
+TEAM = made_node("team-x", "Team X", collection=COLLECTION)
 
 
-def facts(curation: Curation, name: str) -> dict[tuple[str, str, str], tuple[float, int, list[str]]]:
-    view = view_of()
-    entity = catalogue_of(view, curation).find(name, COLLECTION)
+def edge(source: str, predicate: str, target: str, weight: float = 1.0, name: str = "e1") -> Page:
+    return made_edge(source, predicate, target, weight=weight, name=name, collection=COLLECTION)
+
+
+def facts(name: str, *made: Page) -> dict[tuple[str, str, str], tuple[float, int, list[str]]]:
+    view = view_of(made=made)
+    entity = catalogue_of(view).find(name, COLLECTION)
     assert entity is not None
     return {
         (each.subject.label, each.predicate, each.object.label): (each.strength, each.stated, each.by_people)
-        for each in describer_of(view, curation).describe(entity, 20).statements
+        for each in describer_of(view).describe(entity, 20).statements
     }
 
 
 def test_an_edge_that_people_made_is_a_fact_of_both_ends() -> None:
-    curation = edited(e1=EdgeEdit(source=id_of("Lisbon"), target=id_of("Beacon"), predicate="hosts", weight=0.4))
+    hosts = edge(id_of("Lisbon"), "hosts", id_of("Beacon"), 0.4)
     expected = ("Lisbon", "hosts", "Beacon"), (0.4, 0, ["e1"])
-    assert expected in facts(curation, "Beacon").items()
-    assert expected in facts(curation, "Lisbon").items()
+    assert expected in facts("Beacon", hosts).items()
+    assert expected in facts("Lisbon", hosts).items()
 
 
 def test_an_edge_adds_to_what_documents_state() -> None:
-    edge = EdgeEdit(source=id_of("Harbor"), target=id_of("Kafka"), predicate="depends_on", weight=0.2)
-    stated = facts(edited(), "Harbor")["Harbor", "depends_on", "Kafka"]
-    assert stated == (0.9, 1, [])
-    assert facts(edited(e1=edge), "Harbor")["Harbor", "depends_on", "Kafka"] == (1.0, 1, ["e1"])
+    assert facts("Harbor")["Harbor", "depends_on", "Kafka"] == (0.9, 1, [])
+    depends = edge(id_of("Harbor"), "depends_on", id_of("Kafka"), 0.2)
+    assert facts("Harbor", depends)["Harbor", "depends_on", "Kafka"] == (1.0, 1, ["e1"])
 
 
 def test_an_end_may_be_a_hand_made_node_and_nothing_that_is_missing() -> None:
-    curation = edited(
-        e1=EdgeEdit(source="team-x", target=id_of("Kafka"), predicate="runs"),
-        e2=EdgeEdit(source=id_of("Nobody"), target=id_of("Kafka"), predicate="runs"),
-    )
-    found = facts(curation, "Kafka")
+    runs = [edge("team-x", "runs", id_of("Kafka")), edge(id_of("Nobody"), "runs", id_of("Kafka"), name="e2")]
+    found = facts("Kafka", TEAM, *runs)
     assert found["Team X", "runs", "Kafka"] == (1.0, 0, ["e1"])
     assert [each for each in found if each[1] == "runs"] == [("Team X", "runs", "Kafka")]
 
 
 def test_paths_go_by_edges_that_people_made() -> None:
-    curation = edited(e1=EdgeEdit(source=id_of("Lisbon"), target=id_of("Team Petrel"), predicate="hosts"))
-    view, catalogue = view_of(), catalogue_of(view_of(), curation)
+    view = view_of(made=[edge(id_of("Lisbon"), "hosts", id_of("Team Petrel"))])
+    catalogue = catalogue_of(view)
     ends = [catalogue.find(name, COLLECTION) for name in ("Team Petrel", "Lisbon")]
     assert ends[0] is not None
     assert ends[1] is not None
-    found = PathFinder(view, catalogue, describer_of(view, curation)).paths(ends[0], ends[1], 2, 1).paths
+    found = PathFinder(view, catalogue, describer_of(view)).paths(ends[0], ends[1], 2, 1).paths
     (step,) = found[0].steps
     assert (step.predicate, step.inverse, step.strength, step.evidence) == ("hosts", True, 1.0, None)

@@ -3,11 +3,9 @@
 import pytest
 
 from query_api.entities.node_paths import NodePath, node_paths
-from query_api.index.curation import Curation, PlacedEvent, fold
 from query_api.index.graph.explorer import Explorer
 from query_api.index.graph.view import GraphView
-from schemas.graph_edits import EdgeEdit, GraphEdit, NodeEdit
-from tests.support.fakes.text_stores import Page
+from tests.support.fakes.text_stores import Page, made_edge, made_node
 
 PAGES = [
     Page("one", "One", [["Ada measures."], ["Ada writes to Bo.", "The end."]], ["Ada", "Bo"]),
@@ -15,17 +13,13 @@ PAGES = [
     Page("three", "Three", [["Cleo waits."]], ["Cleo"]),
     Page("alone", "Alone", [["Nothing here."]]),
 ]
-EDITS = [
-    GraphEdit("wiki", "node", "team", NodeEdit(label="Team Petrel", type="team")),
-    GraphEdit("wiki", "edge", "e1", EdgeEdit(source="team", target="wiki/three", predicate="owns")),
-]
+MADE = [made_node("team", "Team Petrel"), made_edge("team", "owns", "wiki/three")]
 
 
 @pytest.fixture(scope="module")
 def explorer() -> Explorer:
-    view = GraphView.from_contributions([page.contribution() for page in PAGES], 0)
-    curation: Curation = fold([PlacedEvent(offset, edit) for offset, edit in enumerate(EDITS)])
-    return Explorer(view, lambda ids: dict.fromkeys(ids, "text"), curation)
+    view = GraphView.from_contributions([page.contribution() for page in [*PAGES, *MADE]], 0)
+    return Explorer(view, lambda ids: dict.fromkeys(ids, "text"))
 
 
 def between(explorer: Explorer, source: str, target: str, max_steps: int = 4, limit: int = 20) -> list[NodePath]:
@@ -50,7 +44,7 @@ def test_documents_are_joined_by_what_their_chunks_mention_the_shortest_first(ex
 def test_a_hand_made_node_is_joined_over_its_edges_and_links(explorer: Explorer) -> None:
     (path,) = between(explorer, "team", "wiki/three", max_steps=1)
     assert walked(path) == ["Team Petrel", "Three"]
-    assert (path.steps[0].predicate, path.steps[0].kind, path.steps[0].source.type) == ("owns", "hand_made", "team")
+    assert (path.steps[0].predicate, path.steps[0].kind, path.steps[0].source.type) == ("owns", "hand_made", "thing")
     first = between(explorer, "team", "Bo")[0]
     assert walked(first) == ["Team Petrel", "Three", "text", "bo"]
     assert [step.kind for step in first.steps] == ["hand_made", "links_to", "mentions"]

@@ -80,7 +80,12 @@ async def test_an_edge_joins_what_people_made_to_what_documents_say(running: Run
     await wait_for(running, last)
     petrel = (await running.get("/v1/nodes/petrel", collection="a")).json()
     around = {(each["node"]["kind"], each["edge"]["label"], each["edge"]["weight"]) for each in petrel["neighbours"]}
-    assert around == {("entity", "led_by", 0.5), ("document", "names", 1.0)}
+    assert around == {
+        ("entity", "led_by", 0.5),
+        ("document", "names", 1.0),
+        ("chunk", None, 1.0),
+        ("entity", None, 1.0),  # of its name
+    }
     ada = (await running.get(f"/v1/nodes/{ADA}", kinds="hand_made")).json()
     assert [each["node"]["id"] for each in ada["neighbours"]] == ["petrel"]
     graph = (await running.get("/v1/graph", node="petrel", collection="a", depth=2)).json()
