@@ -162,7 +162,10 @@ class DateField(NamedTuple):
 
 
 class CollectionCounts(NamedTuple):
+    """`hand_made` are nodes and edges that people made, which are not counted as documents."""
+
     documents: int
+    hand_made: int
     passages: int
     chunks: int
 
@@ -288,16 +291,17 @@ class DocumentIndex:
         return sum(int(np.count_nonzero(segment.columns.made[segment.live])) for segment in self.segments)
 
     def collections(self) -> dict[str, CollectionCounts]:
-        """Those that hold a live document, by name; nodes and edges that people made are not counted as documents."""
+        """Those that hold a live document, by name."""
         found: dict[str, CollectionCounts] = {}
         for segment in self.segments:
             numbers, of_rows = segment.keys.collections
             stored, live = segment.columns.stored, segment.live
-            weights = (None, ~segment.columns.made[live], stored["passages"][live], stored["chunks"][live])
+            made = segment.columns.made[live]
+            weights = (~made, made, stored["passages"][live], stored["chunks"][live])
             counts = [np.bincount(of_rows[live], weight, len(numbers)).astype(int).tolist() for weight in weights]
-            for name, rows, *more in zip(numbers, *counts, strict=True):
-                if rows:
-                    before = found.get(name, CollectionCounts(0, 0, 0))
+            for name, *more in zip(numbers, *counts, strict=True):
+                if any(more):
+                    before = found.get(name, CollectionCounts(0, 0, 0, 0))
                     found[name] = CollectionCounts(*map(sum, zip(before, more, strict=True)))
         return dict(sorted(found.items()))
 
