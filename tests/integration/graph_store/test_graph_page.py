@@ -18,7 +18,7 @@ from thalweg import app
 PAGE = (Path(__file__).parents[3] / "docs" / "graph.md").read_text()
 EXAMPLES = re.findall(r"```cypher\n(.*?)```\n\n```text\n(.*?)```", PAGE, re.DOTALL)
 CODE = re.compile(r"`([^`]+)`")
-CREATED = re.compile(r"CREATE (NODE|REL) TABLE IF NOT EXISTS (\w+)\((?:FROM (\w+) TO (\w+)(?:, )?)?(.*?)\)")
+CREATED = re.compile(r"CREATE (NODE|REL) TABLE (\w+)\((?:FROM (\w+) TO (\w+)(?:, )?)?(.*?)\)")
 BUFFER_BYTES = 256 * 1024**2
 
 
