@@ -188,6 +188,7 @@ class CollectionSummary(BaseModel):
 
     name: str
     documents: int = Field(0, description="Live documents; 0 where only a setting is there yet.")
+    hand_made: int = Field(0, description="Nodes and edges that people made.")
     passages: int = 0
     chunks: int = 0
     chunking: ChunkingChoice | None = Field(None, description="What was chosen; null where nothing was.")

@@ -35,6 +35,11 @@ def made_id(kind: EditKind, document_id: str) -> str | None:
     return identifier if prefix == kind and is_id_of(kind, identifier) else None
 
 
+def may_be_made(document_id: str) -> bool:
+    """Whether a document of this id may be a node or an edge: its media type tells."""
+    return document_id.startswith(tuple(f"{kind}:" for kind in MEDIA_TYPES))
+
+
 def read_made(key: DocumentKey, content_type: str, content: bytes) -> Made | None:
     """The node or edge that a document is; None for another document.
 

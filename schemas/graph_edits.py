@@ -27,7 +27,6 @@ ENTITY: EditKind = "entity"
 
 MAX_NODE_TEXT = 200_000
 MAX_MERGED = 100
-NODE_DOCUMENT_PREFIX = "node:"
 EDIT_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:@-]{0,127}")
 
 Model = TypeVar("Model", bound=BaseModel)
@@ -169,11 +168,6 @@ def is_id_of(kind: EditKind, identifier: str) -> bool:
     if kind in {DECISION, ENTITY}:
         return computed
     return EDIT_ID.fullmatch(identifier) is not None and (kind == MERGE or not computed)
-
-
-def node_document(collection: str, identifier: str) -> DocumentKey:
-    """The document that a node is."""
-    return DocumentKey.checked(collection, f"{NODE_DOCUMENT_PREFIX}{identifier}")
 
 
 def read_model(form: type[Model], value: bytes, name: str) -> Model:

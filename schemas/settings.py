@@ -378,8 +378,8 @@ class StorageSettings(BaseModel):
     graph_buffer_bytes: int | None = Field(
         None,
         ge=64 * 1024**2,
-        description="The most memory that publishing the graph for `thalweg cypher` may take for pages, in a process of "
-        "its own; a quarter of what the worker may use when left out.",
+        description="The most memory that publishing the graph for `thalweg cypher` may take for pages, in a process "
+        "of its own; a quarter of what the worker may use when left out.",
     )
 
 

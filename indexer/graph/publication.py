@@ -52,6 +52,7 @@ def publish_tables(
             graph_position=position,
             made_at_ms=made_at_ms,
             tables={table: stored_table(part / f"{table}.arrow", rows[table]) for table in TABLES},  # 2
+            unreachable={},
         ).seal()
         replace_file(part / MANIFEST, msgspec.json.encode(snapshot))  # 3
         part.rename(published)  # 4

@@ -46,7 +46,7 @@ class GraphSnapshot(Sealed, frozen=True, kw_only=True):
     graph_position: int
     made_at_ms: int
     tables: dict[str, TableFile]
-    unreachable: dict[str, int] = msgspec.field(default_factory=dict)
+    unreachable: dict[str, int]
     sealed: str = ""
 
     @property

@@ -71,7 +71,7 @@ def documents_in(service: Service, collection: str) -> int | None:
     if service.snapshots.current is None:
         return None
     counts = service.snapshots.current.text.fields.collections()
-    return counts[collection].documents if collection in counts else 0
+    return counts[collection].documents + counts[collection].hand_made if collection in counts else 0
 
 
 def require_documents(service: Service, collection: str) -> None:

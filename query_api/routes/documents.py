@@ -32,9 +32,16 @@ from schemas.api import (
     PassageText,
 )
 from schemas.clock import rfc3339
+from schemas.events import media_type_in
 from schemas.frames import EVENT_STREAM
 from schemas.ids import DEFAULT_COLLECTION, DocumentKey
-from schemas.limits import MAX_LINK_CHARACTERS, MAX_LINKS, MAX_TITLE_CHARACTERS, MAX_URI_CHARACTERS
+from schemas.limits import (
+    MAX_CONTENT_TYPE_CHARACTERS,
+    MAX_LINK_CHARACTERS,
+    MAX_LINKS,
+    MAX_TITLE_CHARACTERS,
+    MAX_URI_CHARACTERS,
+)
 from schemas.receipts import TOKEN_PATTERN, Receipt
 from schemas.refusals import explanation, explanation_fields
 
@@ -69,10 +76,20 @@ async def list_documents(
     document_id: Annotated[
         str | None, Query(alias="id", max_length=2_048, description="Only documents of this id.")
     ] = None,
+    content_type: Annotated[
+        str | None,
+        Query(
+            max_length=MAX_CONTENT_TYPE_CHARACTERS,
+            description="Only documents of this media type. Without it, the nodes and edges that people made are left "
+            "out: see `GET /v1/nodes` and `GET /v1/edges`.",
+            examples=["text/markdown"],
+        ),
+    ] = None,
     cursor: Annotated[str | None, Query(max_length=8192, description="The `next_cursor` of the page before.")] = None,
     limit: Annotated[int, Query(ge=1, le=1_000)] = 100,
 ) -> DocumentPage:
     """Live documents in the order of collection and id."""
+    media_type = None if content_type is None else media_type_in(content_type)
     snapshot = service.snapshot()
     tables = snapshot.text
     if document_id is not None:
@@ -80,7 +97,7 @@ async def list_documents(
         found = await service.read(lambda: tables.documents(keys))
         return DocumentPage(documents=[DocumentSummary(**_summary(service, row)) for row in found.values()])
     try:
-        rows, following = await service.read(lambda: tables.list_documents(collection, cursor, limit))
+        rows, following = await service.read(lambda: tables.list_documents(collection, cursor, limit, media_type))
     except MalformedCursor as error:
         raise ApiProblem(400, "Malformed cursor", str(error)) from error
     return DocumentPage(documents=[DocumentSummary(**_summary(service, row)) for row in rows], next_cursor=following)

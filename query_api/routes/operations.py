@@ -69,6 +69,8 @@ async def status(service: ServiceOf) -> ServiceStatus:
         memory = snapshot.graph.memory()
         with suppress(DamagedStore, TransientStoreError):  # the rest is told all the same
             counts = await service.read(tables.counts)
+            made = tables.fields.n_made
+            counts |= {"documents": counts["documents"] - made, "hand_made": made}
         bytes_per_edge = round(memory.bytes_per_edge, 2) if memory.edges else None
         counts |= {"graph_documents": snapshot.graph.n_documents, "nodes": memory.nodes, "edges": memory.edges}
         searchable = service.log_watch.lag(documents, reached)

@@ -46,7 +46,7 @@ HARMLESS = "lance hint"  # Lance takes a wrong one for none
 REWRITTEN = "lance checksums"  # of files that are no longer listed, rows are checked; the worker lists them again
 KINDS = (
     *("lance data", "lance deletions", "lance indices", "lance versions", "lance transactions", "lance checksums"),
-    *("lance hint", "graph", "graph checksum", "snapshots", "snapshot manifests", "manifest"),
+    *("lance hint", "snapshots", "snapshot manifests", "manifest"),
 )
 
 

@@ -202,7 +202,7 @@ def test_lag_goes_to_zero_and_the_metrics_tell_it(worker: WorkerProcess) -> None
                 == 0
                 for number in (0, 1)
             )
-            and worker.metric("thalweg_store_position", store="kuzu", topic=worker.graph_topic) > 0
+            and worker.metric("thalweg_store_position", store="graph", topic=worker.graph_topic) > 0
         )
 
     wait_until(told, "the lag is told to be zero")

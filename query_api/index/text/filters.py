@@ -28,6 +28,7 @@ from query_api.index.text.fields import (
 from query_api.index.text.segments import MAX_CACHED_SCOPES, Columns, Scope, ScopeCache, Segment, Segments
 from schemas.errors import MalformedFilter
 from schemas.filters import Condition
+from schemas.graph_documents import kind_of
 from schemas.ids import DocumentKey
 from schemas.limits import RESERVED_METADATA
 
@@ -102,6 +103,11 @@ class DocumentColumns(Columns):
         )
 
     @cached_property
+    def made(self) -> NDArray[np.bool_]:
+        """(n_rows,) whether it is a node or an edge that people made."""
+        return np.array([kind_of(each) is not None for each in self.stored["content_type"].tolist()], dtype=np.bool_)
+
+    @cached_property
     def metadata_columns(self) -> Mapping[str, Column]:
         """{dotted path: the values under it}."""
         decoder = msgspec.json.Decoder(dict)
@@ -156,7 +162,10 @@ class DateField(NamedTuple):
 
 
 class CollectionCounts(NamedTuple):
+    """`hand_made` are nodes and edges that people made, which are not counted as documents."""
+
     documents: int
+    hand_made: int
     passages: int
     chunks: int
 
@@ -271,18 +280,30 @@ class DocumentIndex:
         rows = np.flatnonzero(inside & live)
         return Scope(scope.collection, frozenset(self.keys(rows))), tuple(field.field for field in used)
 
+    def content_type(self, key: DocumentKey) -> str | None:
+        """That of a live document; None where there is none."""
+        found = self.segments.find(key)
+        return None if found is None else str(found[0].columns.stored["content_type"][found[1]])
+
+    @property
+    def n_made(self) -> int:
+        """How many live documents are nodes and edges that people made."""
+        return sum(int(np.count_nonzero(segment.columns.made[segment.live])) for segment in self.segments)
+
     def collections(self) -> dict[str, CollectionCounts]:
         """Those that hold a live document, by name."""
         found: dict[str, CollectionCounts] = {}
         for segment in self.segments:
             numbers, of_rows = segment.keys.collections
             stored, live = segment.columns.stored, segment.live
-            weights = (None, stored["passages"][live], stored["chunks"][live])
+            made = segment.columns.made[live]
+            weights = (~made, made, stored["passages"][live], stored["chunks"][live])
             counts = [np.bincount(of_rows[live], weight, len(numbers)).astype(int).tolist() for weight in weights]
             for name, *more in zip(numbers, *counts, strict=True):
-                before = found.get(name, CollectionCounts(0, 0, 0))
-                found[name] = CollectionCounts(*map(sum, zip(before, more, strict=True)))
-        return {name: found[name] for name in sorted(found) if found[name].documents}
+                if any(more):
+                    before = found.get(name, CollectionCounts(0, 0, 0, 0))
+                    found[name] = CollectionCounts(*map(sum, zip(before, more, strict=True)))
+        return dict(sorted(found.items()))
 
     def fields(self, collection: str | None) -> list[str]:
         """The metadata fields that documents of a collection have."""

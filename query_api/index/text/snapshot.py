@@ -27,6 +27,8 @@ from query_api.index.text.in_memory import MAX_TEXT_BYTES, MAX_VECTORS, InMemory
 from query_api.index.text.inverted import TermScores
 from query_api.index.text.segments import EVERYTHING, Candidate, Scope, Segments
 from query_api.index.text.vectors import CosineSpread
+from schemas.events import media_type_in
+from schemas.graph_documents import kind_of, may_be_made
 from schemas.ids import DocumentKey
 from schemas.provenance import Retrieval
 
@@ -240,9 +242,10 @@ class TextSnapshot:
         return found
 
     def list_documents(
-        self, collection: str | None, cursor: str | None, limit: int
+        self, collection: str | None, cursor: str | None, limit: int, content_type: str | None = None
     ) -> tuple[list[DocumentRow], str | None]:
-        """A page of live documents, ordered by collection and id, and the cursor of the next page if there is one.
+        """A page of live documents, ordered by collection and id, and the cursor of the next page if there is one: of a
+        media type, else all but the nodes and edges that people made.
 
         Raises MalformedCursor.
         """
@@ -250,11 +253,20 @@ class TextSnapshot:
         live = (
             key
             for key, revision in self.index.revisions.items()
-            if revision and (collection is None or key.collection == collection) and (after is None or key > after)
+            if revision
+            and (collection is None or key.collection == collection)
+            and (after is None or key > after)
+            and self._is_listed(key, content_type)
         )
         keys = heapq.nsmallest(limit + 1, live)
         found = self.documents(keys[:limit])
         return [found[key] for key in keys[:limit]], write_cursor(keys[limit - 1]) if len(keys) > limit else None
+
+    def _is_listed(self, key: DocumentKey, content_type: str | None) -> bool:
+        if content_type is None and not may_be_made(key.document_id):
+            return True
+        found = self.fields.content_type(key) or ""
+        return kind_of(found) is None if content_type is None else media_type_in(found) == content_type
 
     def _cached(
         self,

@@ -10,13 +10,16 @@ from indexer.generations import make_generation, switch_to
 from indexer.graph.kuzu_schema import statements_that_create
 from indexer.write.kuzu_publication import publish_graph
 from schemas.errors import Exit
-from tests.support.fixtures.folder_graph import contributions_of
+from schemas.graph_delta import Contribution
+from tests.support.fixtures.folder_graph import contributions_in, contributions_of
 from tests.support.fixtures.graph_snapshots import write_snapshot
 from tests.support.fixtures.manifest import MANIFEST
 from thalweg import app
 
 PAGE = (Path(__file__).parents[3] / "docs" / "graph.md").read_text()
-EXAMPLES = re.findall(r"```cypher\n(.*?)```\n\n```text\n(.*?)```", PAGE, re.DOTALL)
+OF_WIKI, OF_ISLANDS = PAGE.split("## A graph made by hand")
+EXAMPLE = re.compile(r"```cypher\n(.*?)```\n\n```text\n(.*?)```", re.DOTALL)
+EXAMPLES, BY_HAND = EXAMPLE.findall(OF_WIKI), EXAMPLE.findall(OF_ISLANDS)
 CODE = re.compile(r"`([^`]+)`")
 CREATED = re.compile(r"CREATE (NODE|REL) TABLE (\w+)\((?:FROM (\w+) TO (\w+)(?:, )?)?(.*?)\)")
 BUFFER_BYTES = 256 * 1024**2
@@ -26,16 +29,26 @@ BUFFER_BYTES = 256 * 1024**2
 def wiki(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A data directory with the published graph of the folder that the page names."""
     [folder] = re.findall(r"tests/bench/folders/(\w+)/", PAGE)
-    data_dir = tmp_path_factory.mktemp("graph-page") / "data"
+    return published(tmp_path_factory.mktemp("graph-page") / "data", contributions_of(folder))
+
+
+def published(data_dir: Path, contributions: list[Contribution]) -> Path:
     generation = make_generation(data_dir, MANIFEST)
     switch_to(generation)
-    write_snapshot(generation.snapshots_dir, contributions_of(folder), 0, made_at_ms=1_000)
+    write_snapshot(generation.snapshots_dir, contributions, 0, made_at_ms=1_000)
     publish_graph(generation, BUFFER_BYTES)
     return data_dir
 
 
 def test_page_has_ten_examples() -> None:
-    assert len(EXAMPLES) == PAGE.count("```cypher") == 10
+    assert (len(EXAMPLES), len(BY_HAND)) == (10, 1)
+    assert PAGE.count("```cypher") == 11
+
+
+def test_example_of_the_graph_made_by_hand_answers_as_shown(tmp_path: Path) -> None:
+    [file] = re.findall(r"deploy/samples/\S+\.jsonl", OF_ISLANDS)
+    islands = published(tmp_path / "data", contributions_in(Path(__file__).parents[3] / file, "islands"))
+    test_example_answers_as_the_page_shows(*BY_HAND[0], islands)
 
 
 @pytest.mark.parametrize(("query", "shown"), EXAMPLES)

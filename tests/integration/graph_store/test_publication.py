@@ -103,7 +103,7 @@ def test_full_disk_fails_and_gives_its_room_back(generation: Generation, bytes_l
 
 
 def test_disk_without_room_is_not_filled(generation: Generation, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kuzu_publication, "new_file_bytes", lambda _bytes: 1e18)
+    monkeypatch.setattr(kuzu_publication, "INDEX_BYTES", 1e18)
     with pytest.raises(Failure, match="no room"):
         publish_graph(generation, BUFFER_BYTES)
     assert list(generation.kuzu_dir.iterdir()) == []

@@ -27,7 +27,7 @@ async def test_a_node_is_searched_until_it_is_deleted(live: LiveService) -> None
     made = await accepted(live, "POST", "/v1/nodes", node)
     (hit,) = (await live.search("who looks after the drawbridge", after=made["token"], wait_seconds=10))["hits"]
     assert (hit["document_id"], hit["title"], hit["metadata"]["node"]) == ("node:petrel", "Team Petrel", "petrel")
-    assert hit["source"]["version"] == int(made["position"].partition(":")[2])
+    assert "{partition}:{offset}".format(**hit["source"]) == made["position"]
 
     changed = await accepted(live, "PUT", "/v1/nodes/petrel", {"label": "Petrels", "text": "They mend the sluice."})
     hits = (await live.search("who mends the sluice", after=changed["token"], wait_seconds=10))["hits"]
@@ -35,7 +35,7 @@ async def test_a_node_is_searched_until_it_is_deleted(live: LiveService) -> None
 
     gone = await accepted(live, "DELETE", "/v1/nodes/petrel")
     assert (await live.search("sluice", after=gone["token"], wait_seconds=10))["hits"] == []
-    assert await listed(live, "/v1/nodes", "nodes", after=gone["position"]) == []
+    assert await listed(live, "/v1/nodes", "nodes", after=gone["token"]) == []
 
 
 async def test_edits_are_there_for_a_service_that_starts_later(live: LiveService) -> None:
@@ -49,7 +49,7 @@ async def test_edits_are_there_for_a_service_that_starts_later(live: LiveService
         await eventually(lambda: app.state.service.snapshots.current is not None)
         later = LiveService(http, app, live.names, live.kafka, live.data_dir)
         await later.search("river", after=token, wait_seconds=10)
-        (found,) = await listed(later, "/v1/edges", "edges", after=last["position"])
+        (found,) = await listed(later, "/v1/edges", "edges", after=last["token"])
         assert (found["target"], found["missing"]) == ("default/river.md", [])
         graph = (await http.get("/v1/graph", params={"node": "petrel"})).json()
         assert [each["kind"] for each in graph["edges"]] == ["hand_made"]

@@ -28,6 +28,7 @@ from query_api.retrieval.search_context import SearchSettings
 from query_api.settings import ServiceSettings
 from schemas.frames import Done, Meta, SearchFrame, Stage
 from schemas.graph_delta import Contribution
+from schemas.graph_documents import may_be_made
 from schemas.hits import Hit
 from schemas.ids import DocumentKey
 from schemas.provenance import Retrieval
@@ -67,9 +68,13 @@ class Tables(InMemoryText):
         return {row.id: row for row in rows if row.id in ids}
 
     def list_documents(
-        self, collection: str | None, cursor: str | None, limit: int
+        self, collection: str | None, cursor: str | None, limit: int, content_type: str | None = None
     ) -> tuple[list[DocumentRow], str | None]:
-        rows = [row for key, row in sorted(self.documents(self.pages).items()) if collection in (None, key.collection)]
+        rows = [
+            row
+            for key, row in sorted(self.documents(self.pages).items())
+            if collection in (None, key.collection) and (content_type or not may_be_made(key.document_id))
+        ]
         first = int(cursor or 0)
         following = first + limit
         return rows[first:following], str(following) if following < len(rows) else None

@@ -132,8 +132,6 @@ def kinds_of(generation: Generation) -> dict[str, list[Path]]:
             kind = "lance " + ("hint" if file.suffix == ".json" else parts[2].strip("_"))
         elif parts[0] == "lance":
             kind = "lance checksums"
-        elif parts[0] == "graph":
-            kind = "graph checksum" if file.suffix == "" else "graph"
         elif parts[0] == "snapshots":
             kind = "snapshot manifests" if file.name == SNAPSHOT_MANIFEST else "snapshots"
         else:

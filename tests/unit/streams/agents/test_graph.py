@@ -56,6 +56,7 @@ class InMemoryGraph:
             graph_position=changes.position,
             made_at_ms=1_000,
             tables={"documents": TableFile("documents.arrow", len(self.held), 0, "")},
+            unreachable={},
         )
 
     def set_aside_damaged(self) -> list[Damage]:

@@ -12,6 +12,7 @@ from query_api.index.text.filters import DocumentColumns, DocumentIndex
 from query_api.index.text.segments import Scope, Segment, Segments
 from schemas.errors import MalformedFilter
 from schemas.filters import parse_condition
+from schemas.graph_documents import EDGE_TYPE, NODE_TYPE
 from schemas.ids import DocumentKey
 
 DAY_MS = 86_400_000
@@ -49,8 +50,15 @@ def test_collections_hold_what_is_live_in_any_segment_and_are_gone_with_their_la
     more = segment_of(row("pep-9", {}, chunks=4, passages=2), row("late", {}, "new", chunks=3, passages=1))
     segments = Segments[DocumentColumns]().with_segment(segment_of(*PROPOSALS)).with_segment(more)
     known = DocumentIndex(segments.without([DocumentKey("other", "pep-1")])).collections()
-    assert known == {"c": (5, 2, 4), "new": (1, 1, 3)}
+    assert known == {"c": (5, 0, 2, 4), "new": (1, 0, 1, 3)}
     assert DocumentIndex(Segments()).collections() == {}
+
+
+def test_nodes_and_edges_are_not_counted_as_documents() -> None:
+    made = [row("node:ann", {}, content_type=f"{NODE_TYPE}; charset=utf-8"), row("edge:e", {}, content_type=EDGE_TYPE)]
+    index = DocumentIndex(Segments[DocumentColumns]().with_segment(segment_of(PROPOSALS[0], *made)))
+    assert (index.collections()["c"][:2], index.n_made) == ((1, 2), 2)
+    assert index.content_type(DocumentKey("c", "edge:e")) == EDGE_TYPE
 
 
 def through(*filters: str, collection: str | None = "c", rows: list[DocumentRow] | None = None) -> set[str]:
