@@ -13,6 +13,7 @@ from tests.support.waiting import wait_until
 NODE = "application/vnd.thalweg.node+json"
 EDGE = "application/vnd.thalweg.edge+json"
 DOCUMENTS = "thalweg.documents.v1"
+SAMPLES = Path(__file__).parents[2] / "deploy" / "samples"
 
 
 def call(thalweg: Installation, method: str, path: str, status: int = 200, **options: Any) -> dict[str, Any]:
@@ -103,3 +104,29 @@ def test_stores_with_nodes_and_edges_verify(hashing: Installation) -> None:
     report = hashing.verify()
     assert (report["ok"], report["differences"]) == (True, [])
     assert report["graph"]["relations"] > 0
+
+
+QUESTION = "who decides about the Quern House?"
+WAYS: list[dict[str, str]] = [{"mode": "hybrid"}, {"mode": "graph"}, {"mode": "graph", "graph_method": "expansion"}]
+
+
+def test_sample_answers_its_questions_and_leads_two_edges_on(thalweg: Installation) -> None:
+    thalweg.run("load", str(SAMPLES / "islands.jsonl"))
+    for line in (SAMPLES / "islands.tsv").read_text().splitlines()[1:]:
+        question, _, node = line.partition("\t")
+        hits = thalweg.search(q=question, collection="islands", k=3)["hits"]
+        assert node in [each["document_id"] for each in hits], question
+    for way in WAYS:
+        hits = {
+            each["document_id"]: each for each in thalweg.search(q=QUESTION, collection="islands", k=10, **way)["hits"]
+        }
+        steps = [(step["from"], step["edge"], step["to"]) for step in hits["node:thirza-munn"]["path"]]
+        assert steps[-2:] == [
+            ("Quern House", "owned_by", "Beacon Trust"),
+            ("Beacon Trust", "depends_on", "Thirza Munn"),
+        ], way
+    edge = "/v1/edges/beacon-trust.depends_on.thirza-munn"
+    gone = call(thalweg, "DELETE", edge, 202, params={"collection": "islands"})
+    for way in WAYS:
+        hits = thalweg.search(q=QUESTION, collection="islands", k=10, after=gone["token"], **way)["hits"]
+        assert "node:thirza-munn" not in [each["document_id"] for each in hits], way

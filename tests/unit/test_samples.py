@@ -9,7 +9,7 @@ from schemas.graph_edits import EdgeEdit, NodeEdit
 from schemas.settings import LimitSettings
 
 SAMPLES = Path(__file__).parents[2] / "deploy" / "samples"
-ANSWER, BETWEEN, ASKED_ABOUT = "thirza-munn", "beacon-trust", "tide-mill"
+ANSWER, BETWEEN, ASKED_ABOUT = "thirza-munn", "beacon-trust", "quern-house"
 
 
 def islands() -> list[Made]:
