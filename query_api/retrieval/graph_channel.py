@@ -16,7 +16,12 @@ from query_api.query.analysis import WordWeights, hops_of
 from query_api.query.entity_linking import LinkedNames
 from query_api.retrieval.comparison import ScoredCandidates
 from query_api.retrieval.retrievers import graph_edges
-from query_api.retrieval.retrievers.graph_edges import Activation, edge_enabled, edge_kind_enabled
+from query_api.retrieval.retrievers.graph_edges import (
+    RELATION_HOPS,
+    Activation,
+    edge_enabled,
+    edge_kind_enabled,
+)
 from query_api.retrieval.retrievers.graph_scoring import (
     MAX_REACHED,
     MAX_REACHED_HYBRID,
@@ -31,6 +36,7 @@ from query_api.retrieval.retrievers.graph_scoring import (
 )
 from query_api.retrieval.retrievers.graph_seeds import PassageNumbers, SeedSet, choose_seeds, read_seeds, residual_hop
 from query_api.retrieval.retrievers.walks import WalkStart, expansion, personalised_pagerank, similar_across
+from query_api.retrieval.scoring import sentence_weight
 from query_api.retrieval.search_context import SearchContext
 from schemas.search import MAX_HOPS
 
@@ -59,7 +65,7 @@ def search_graph(
     seed_set = SeedSet(names.links, chosen.prior, seeds)
     if request.graph_method != "hop":
         hops = hops_of(request) or MAX_HOPS
-        relation_hops = request.hops or graph_edges.RELATION_HOPS
+        relation_hops = request.hops or RELATION_HOPS
         start = WalkStart(question, view, seed_set, scorer, found, scope, gate, edges, alone, hops, relation_hops)
         if request.graph_method == "pagerank":
             return personalised_pagerank(start)
@@ -86,13 +92,13 @@ def search_graph(
 def _follow_edges(context: SearchContext, seed_set: SeedSet, *, alone: bool) -> list[tuple[float, list[Activation]]]:
     """Step 5: what each term reaches, with the term's weight."""
     question, view, edges = context.question, context.snapshot.graph, context.request.edges
-    weights, seeds = context.settings.terms, seed_set.seeds
-    entries = graph_edges.entry_passages(view, seed_set.prior)
+    weights, seeds, prior = context.settings.terms, seed_set.seeds, seed_set.prior
+    entries = graph_edges.entry_passages(view, prior)
     entities = graph_edges.seed_entities(view, seeds)
     plain, specific = graph_edges.title_mentions(seeds, entities, entries)
 
     def strength(predicate: str) -> float:
-        return graph_edges.sentence_weight(1.0 if question.stems_in(predicate.replace("_", " ")) else 0.0)
+        return sentence_weight(1.0 if question.stems_in(predicate.replace("_", " ")) else 0.0)
 
     terms: list[tuple[str, float, Iterable[Activation]]] = [
         ("named", weights.named, graph_edges.named(view, seed_set.links, entries, edges)),
@@ -103,7 +109,7 @@ def _follow_edges(context: SearchContext, seed_set: SeedSet, *, alone: bool) -> 
         ("shared_entity", weights.shared, graph_edges.shared(seeds, entities)),
         ("link", weights.linked, graph_edges.linked(view, seeds, entries)),
         ("statement", weights.stated, graph_edges.stated(view, seeds, entries, strength)),
-        ("relation", weights.related, graph_edges.related(view, seeds, entries, edges, graph_edges.RELATION_HOPS)),
+        ("relation", weights.related, graph_edges.related(view, seeds, entries, edges, RELATION_HOPS, question, prior)),
     ]
     followed = [
         (weight, [each for each in activations if edge_enabled(kind, each.reason.predicate, edges)])

@@ -12,6 +12,7 @@ WORDS_WEIGHT = 0.16
 ALL_WORDS = 1.25  # rare words, that holding all of a question's words is worth beside them
 COVERAGE_WEIGHT = 0.5
 COVERAGE_POOL = 20
+MIN_VALUE = 0.3  # of a sentence that holds no word of the question
 RRF_K = 60  # Cormack, Clarke, Büttcher 2009, section 2: found once, on pilot data, and not critical
 
 
@@ -157,3 +158,8 @@ def by_coverage(
         order.append(chosen)
         open_idf = np.where(term_matches[chosen], 0.0, open_idf)
     return [*order, *left, *range(min(pool, len(scores)), len(scores))]
+
+
+def sentence_weight(share: float) -> float:
+    """.3 + .7 x share, for a sentence that covers this share of the question's weight."""
+    return MIN_VALUE + (1 - MIN_VALUE) * share

@@ -4,7 +4,6 @@ It ends at the hit's document, comes by no document or entity twice but for step
 goes by another document only where the question names that one, or it fits the question better than the hit does.
 """
 
-import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
@@ -16,7 +15,7 @@ from query_api.query.sentences import sentence_naming, sentence_of_fact, sentenc
 from query_api.retrieval.retrievers.graph_edges import Reason, Seed
 from query_api.retrieval.retrievers.graph_scoring import GraphResults
 from query_api.retrieval.retrievers.graph_seeds import residual_query
-from query_api.retrieval.retrievers.relation_walks import RelationStep
+from query_api.retrieval.retrievers.relation_walks import RelationStep, note_of
 from schemas.hits import PathEdge, StepBy
 from schemas.ids import entity_id
 
@@ -216,8 +215,7 @@ class PathBuilder:
             target = self._end(step.end)
             if step.end.kind == "entity" and step is over[-1] and reason is not None and reason.chunk >= 0:
                 target = self._entity(step.end.at, reason.chunk, text)
-            note = json.loads(step.attributes).get("note") or None
-            edges.append(_edge(start, step.predicate, target, note, inverse=step.inverse))
+            edges.append(_edge(start, step.predicate, target, note_of(step), inverse=step.inverse))
             start = target
         if over[-1].end.kind == "entity" and reason is not None and reason.chunk >= 0:
             edges.append(self._step(start, "mentioned_in", end, reason.chunk, reason.entity, text))

@@ -17,10 +17,12 @@ from query_api.index.graph.builder import CHUNK_EDGE_KINDS
 from query_api.index.graph.edges import Neighbourhood, Statement, rows_of
 from query_api.index.graph.relations import End, has_relations
 from query_api.index.graph.view import GraphView
+from query_api.query.analysis import Question
 from query_api.query.entity_linking import MAX_TARGETS, QueryLink
 from query_api.retrieval.retrievers.relation_walks import (
     EntryPassages,
     RelationStep,
+    Relevance,
     chunks_of,
     entities_at,
     passages_at,
@@ -66,7 +68,6 @@ def edge_enabled(kind: str, predicate: str, edges: Collection[str]) -> bool:
     return not edges or kind in edges or (kind in WITH_PREDICATE and predicate in edges)
 
 
-MIN_VALUE = 0.3
 MIN_SHARED, MAX_SHARED = 2, 40  # passages an entity must be in to join two of them, and not to join everything
 SPECIFIC_MENTIONS = 10  # passages; a title that more of them mention is the less specific
 LEAD_SHARE, OTHER_SHARE = 0.7, 0.5
@@ -141,11 +142,6 @@ class Activation(NamedTuple):
     reason: Reason
 
 
-def sentence_weight(share: float) -> float:
-    """.3 + .7 x share, for a sentence that covers this share of the question's weight."""
-    return MIN_VALUE + (1 - MIN_VALUE) * share
-
-
 def strongest(activations: Iterable[Activation]) -> dict[int, Activation]:
     """{passage: its strongest activation}; of equal ones the one that was reached first."""
     best: dict[int, Activation] = {}
@@ -212,10 +208,16 @@ def named(
 
 
 def related(
-    view: GraphView, seeds: Sequence[Seed], entries: EntryPassages, edges: Collection[str], hops: int
+    view: GraphView,
+    seeds: Sequence[Seed],
+    entries: EntryPassages,
+    edges: Collection[str],
+    hops: int,
+    question: Question | None = None,
+    prior: Mapping[int, float] | None = None,
 ) -> Iterator[Activation]:
     """What relations join with a seed's document, its chunks, or an entity that it is about or mentions, so many hops
-    away: see `relation_walks`."""
+    away: see `relation_walks`. `prior` is how well passages fit the question by their text."""
     if not seeds or not has_relations(view.segments):
         return
     starts = [
@@ -226,7 +228,9 @@ def related(
         }
         for seed in seeds
     ]
-    reached = walk_relations(view, starts, _relations_in(edges), hops)
+    documents = [seed.document for seed in seeds]
+    relevance = None if question is None else Relevance.of(view, question, documents, prior or {})
+    reached = walk_relations(view, starts, _relations_in(edges), hops, relevance)
     for each in passages_at(view, reached, entries):
         walked, last = each.reached, each.reached.steps[-1]
         if each.passage != seeds[walked.origin].passage:

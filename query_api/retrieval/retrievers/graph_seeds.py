@@ -19,7 +19,7 @@ from query_api.query.entity_linking import QueryLink
 from query_api.retrieval.retrievers import graph_edges
 from query_api.retrieval.retrievers.graph_edges import Seed, Sentence
 from query_api.retrieval.retrievers.relation_walks import RelationStep
-from query_api.retrieval.scoring import ranked, relative_to_best
+from query_api.retrieval.scoring import ranked, relative_to_best, sentence_weight
 
 BEST_SENTENCES = 2
 MAX_NAMES = 12
@@ -206,9 +206,7 @@ def _weighted_entities(
             shares[name] = max(shares.get(name, 0.0), sentence.share)
     written = " ".join(sentence.normalised for sentence in sentences)
     return {
-        entity: graph_edges.MentionedEntity(
-            names[entity], chunk, graph_edges.sentence_weight(shares.get(names[entity], 0.0))
-        )
+        entity: graph_edges.MentionedEntity(names[entity], chunk, sentence_weight(shares.get(names[entity], 0.0)))
         for entity, chunk in first_chunks.items()
         if names[entity] in shares or f" {names[entity]} " not in written  # one made of parts is in no text as such
     }

@@ -1,17 +1,24 @@
 """Walks over relations, the edges that people made: from what a seed is to what they join it with.
 
-A relation of weight w leads on with w / fan^.25, fan the number of relations at the end it is left from. What has no
-passage of its own, a node without text or a document that holds nothing, is a stone to step on: it costs no hop.
+A relation of weight w leads on with w x min(1, (10 / fan)^.25), fan the number of relations at the end that it leaves.
+A way counts with v = .3 + .7 x the larger of two: the share of the question's words, but for those in the name of where
+it starts, that its predicates, its notes and the names on it hold; and how well the best document that it goes by fits.
+What has no passage of its own, a node without text or a document that holds nothing, is a stone to step on: it costs no
+hop.
 """
 
+import json
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple
+from functools import lru_cache
+from typing import NamedTuple, Self
 
 import numpy as np
 
 from query_api.index.graph.relations import End, MadeRelation, has_relations, relations_of
 from query_api.index.graph.view import GraphView
+from query_api.query.analysis import Question
+from query_api.retrieval.scoring import sentence_weight
 
 Follows = Callable[[str], bool]
 """Whether relations of this predicate are followed."""
@@ -20,6 +27,7 @@ EntryPassages = Callable[[int], Sequence[tuple[int, float]]]
 
 MAX_STONES = 2  # beside the hops
 MAX_FRONTIER = 200  # ends that are walked on from, the strongest
+SPECIFIC_FAN = 10  # relations of one end; one that more leave leads on the less surely
 MAX_CROWD = 40  # passages that mention an entity
 
 
@@ -33,12 +41,35 @@ class RelationStep(NamedTuple):
 
 
 class Reached(NamedTuple):
-    """Where a walk is: from which of the starts, how strongly, over which steps."""
+    """Where a walk is: from which of the starts, how strongly, over which steps; `weight` is the product of their
+    weights, `stems` are those of the question that the steps hold, `fit` is that of what they go by."""
 
     origin: int
     end: End
+    weight: float
     strength: float
     steps: tuple[RelationStep, ...] = ()
+    stems: frozenset[str] = frozenset()
+    fit: float = 0.0
+
+
+class Relevance(NamedTuple):
+    """What is asked: the stems of the question that a text holds, for each start how many of them are open there, and
+    how well documents fit by their text, in [0, 1]."""
+
+    stems_in: Callable[[str], frozenset[str]]
+    open_stems: Sequence[frozenset[str]]
+    fitting: Mapping[int, float]
+
+    @classmethod
+    def of(cls, view: GraphView, question: Question, documents: Sequence[int], prior: Mapping[int, float]) -> Self:
+        """Of a question, for starts at these documents; `prior` is how well passages fit."""
+        fitting: dict[int, float] = {}
+        for passage, fit in prior.items():
+            document = view.document_of_passage(passage)
+            fitting[document] = max(fit, fitting.get(document, 0.0))
+        stems = frozenset(question.stems)
+        return cls(question.stems_in, [stems - question.stems_in(view.title(each)) for each in documents], fitting)
 
 
 class Entered(NamedTuple):
@@ -53,25 +84,56 @@ class Entered(NamedTuple):
 
 
 def walk_relations(
-    view: GraphView, starts: Sequence[Mapping[End, float]], follows: Follows, hops: int
+    view: GraphView,
+    starts: Sequence[Mapping[End, float]],
+    follows: Follows,
+    hops: int,
+    relevance: Relevance | None = None,
 ) -> Iterator[Reached]:
-    """The ends that at most so many hops lead to, each once from each start, the strongest way; `starts` are how
-    strongly each begins at several ends."""
-    frontier = [Reached(at, end, strength) for at, ends in enumerate(starts) for end, strength in ends.items()]
+    """The ends that at most so many hops lead to, from each start by the strongest way, or by several, each longer and
+    stronger; `starts` are how strongly each begins at several ends. Without `relevance` v is 1."""
+    frontier = [Reached(at, end, weight, weight) for at, ends in enumerate(starts) for end, weight in ends.items()]
     best = {(each.origin, each.end): math.inf for each in frontier}
     for length in range(1, hops + MAX_STONES + 1):
         found: dict[tuple[int, End], Reached] = {}
         for here, relation, other, inverse, share in _leading_on(view, frontier, follows):
-            strength = here.strength * share
-            if strength > best.get((here.origin, other), 0.0):
-                best[here.origin, other] = strength
+            weight = here.weight * share
+            if weight > best.get((here.origin, other), 0.0):
                 step = RelationStep(relation.predicate, inverse, other, relation.attributes)
-                found[here.origin, other] = Reached(here.origin, other, strength, (*here.steps, step))
+                reached = Reached(here.origin, other, weight, weight, (*here.steps, step), here.stems, here.fit)
+                if relevance is not None:
+                    reached = _weighed(view, reached, here.end, relevance)
+                if reached.strength > best.get((here.origin, other), 0.0):
+                    best[here.origin, other] = reached.strength
+                    found[here.origin, other] = reached
         yield from found.values()
         goes_on = (each for each in found.values() if _hops(view, each) < hops or is_stone(view, each.end))
         frontier = sorted(goes_on, key=lambda each: (-each.strength, each.origin, each.end))[:MAX_FRONTIER]
         if not frontier or length - hops >= MAX_STONES:
             return
+
+
+def _weighed(view: GraphView, reached: Reached, before: End, relevance: Relevance) -> Reached:
+    """`before` is the end that its last step leaves."""
+    step, fit = reached.steps[-1], reached.fit
+    said = f"{step.predicate.replace('_', ' ')} {_note(step.attributes)}"
+    if len(reached.steps) > 1 and before.kind == "document":
+        said += f" {view.title(before.at)}"
+        fit = max(fit, relevance.fitting.get(before.at, 0.0))
+    wanted = relevance.open_stems[reached.origin]
+    stems = reached.stems | (relevance.stems_in(said) & wanted)
+    value = sentence_weight(max(fit, len(stems) / max(1, len(wanted))))
+    return reached._replace(strength=reached.weight * value, stems=stems, fit=fit)
+
+
+@lru_cache(10_000)
+def _note(attributes: str) -> str:
+    return str(json.loads(attributes).get("note") or "")
+
+
+def note_of(step: RelationStep) -> str | None:
+    """Why people say that it holds; None where they do not."""
+    return _note(step.attributes) or None
 
 
 def _leading_on(
@@ -87,7 +149,7 @@ def _leading_on(
     for each in frontier:
         fan = len(of_end[each.end])
         for relation, other, inverse in of_end[each.end]:
-            yield each, relation, other, inverse, relation.weight / math.sqrt(math.sqrt(fan))
+            yield each, relation, other, inverse, relation.weight * min(1.0, (SPECIFIC_FAN / fan) ** 0.25)
 
 
 def _hops(view: GraphView, reached: Reached) -> int:

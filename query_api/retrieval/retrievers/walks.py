@@ -31,6 +31,7 @@ from query_api.retrieval.retrievers.graph_scoring import MAX_REACHED, GraphResul
 from query_api.retrieval.retrievers.graph_seeds import SeedSet
 from query_api.retrieval.retrievers.pagerank import LEAST_WEIGHT, PassagesAndEntities, centrality, push
 from query_api.retrieval.retrievers.relation_walks import EntryPassages
+from query_api.retrieval.scoring import sentence_weight
 from schemas.curation import LinkingChoice
 from schemas.predicates import predicate_strength
 
@@ -43,6 +44,8 @@ def steps_from(
     *,
     between_chunks: bool,
     relation_hops: int = 1,
+    question: Question | None = None,
+    prior: Mapping[int, float] | None = None,
 ) -> list[Activation]:
     """Every passage one step away from each of these, both directions, over the kinds in `edges`, all when empty; over
     edges between chunks only if `between_chunks`; over relations `relation_hops` steps.
@@ -60,7 +63,7 @@ def steps_from(
         "shared_entity": lambda: graph_edges.shared(whole, entities),
         "link": lambda: graph_edges.linked(view, whole, entries),
         "statement": lambda: graph_edges.stated(view, whole, entries, predicate_strength),
-        "relation": lambda: graph_edges.related(view, whole, entries, edges, relation_hops),
+        "relation": lambda: graph_edges.related(view, whole, entries, edges, relation_hops, question, prior),
     }
     stepped = [
         activation
@@ -195,13 +198,15 @@ class WalkStart:
             self.edges,
             between_chunks=self.across is not None,
             relation_hops=relation_hops,
+            question=self.question,
+            prior=self.seed_set.prior,
         )
 
     def _values(self, passages: Sequence[int]) -> dict[int, float]:
         """The v of each passage, by the share of the question's idf that it holds."""
         scores = self.scorer.score([self.view.passage_id(passage) for passage in passages])
         shares = self.scorer.idf_shares(scores.term_matches).tolist()
-        return {passage: graph_edges.sentence_weight(share) for passage, share in zip(passages, shares, strict=True)}
+        return {passage: sentence_weight(share) for passage, share in zip(passages, shares, strict=True)}
 
 
 def _rebase_origin(activation: Activation, first: int) -> Activation:
