@@ -13,6 +13,7 @@ from tests.support.waiting import wait_until
 NODE = "application/vnd.thalweg.node+json"
 EDGE = "application/vnd.thalweg.edge+json"
 DOCUMENTS = "thalweg.documents.v1"
+SAMPLES = Path(__file__).parents[2] / "deploy" / "samples"
 
 
 def call(thalweg: Installation, method: str, path: str, status: int = 200, **options: Any) -> dict[str, Any]:
@@ -97,6 +98,32 @@ def test_malformed_edge_is_a_dead_letter_that_says_why(hashing: Installation) ->
     assert receipt["message"].startswith("The edge does not fit: predicate: ")
     refused = call(hashing, "POST", "/v1/documents", 422, json=document("node", "Heron/1", "bad", label="x"))
     assert "'node:<id of the node>'" in refused["detail"]
+
+
+def test_sample_answers_its_questions(thalweg: Installation) -> None:
+    thalweg.run("load", str(SAMPLES / "islands.jsonl"))
+    for line in (SAMPLES / "islands.tsv").read_text().splitlines()[1:]:
+        question, _, node = line.partition("\t")
+        hits = thalweg.search(q=question, collection="islands", k=3)["hits"]
+        assert node in [each["document_id"] for each in hits], question
+
+
+def test_node_of_an_earlier_version_becomes_a_document(hashing: Installation) -> None:
+    earlier = json.dumps({"label": "Avocet", "text": "An avocet sweeps its bill."}).encode()
+    send(hashing.kafka, "thalweg.curation.v1", Sent(b"earlier/node/avocet", earlier))
+
+    def nodes() -> list[dict[str, Any]]:
+        return list(call(hashing, "GET", "/v1/nodes", params={"collection": "earlier"})["nodes"])
+
+    wait_until(nodes, "the node is listed", 30)
+    assert [(each["label"], each["text"]) for each in nodes()] == [("Avocet", "An avocet sweeps its bill.")]
+    (*_, last) = [each for each in read_all(hashing.kafka, "thalweg.curation.v1") if each.key == b"earlier/node/avocet"]
+    assert last.value is None
+    changed = call(
+        hashing, "PUT", "/v1/nodes/avocet", 202, json={"label": "Pied avocet"}, params={"collection": "earlier"}
+    )
+    asked = {"collection": "earlier", "after": changed["token"], "wait_seconds": 30}
+    assert [each["label"] for each in call(hashing, "GET", "/v1/nodes", params=asked)["nodes"]] == ["Pied avocet"]
 
 
 def test_stores_with_nodes_and_edges_verify(hashing: Installation) -> None:

@@ -9,7 +9,7 @@ from schemas.graph_edits import EdgeEdit, NodeEdit
 from schemas.settings import LimitSettings
 
 SAMPLES = Path(__file__).parents[2] / "deploy" / "samples"
-ANSWER, BETWEEN, ASKED_ABOUT = "thirza-munn", "beacon-trust", "tide-mill"
+ANSWER, BETWEEN, ASKED_ABOUT = "thirza-munn", "engine-d6", "fulmar"
 
 
 def islands() -> list[Made]:

@@ -52,7 +52,7 @@ async def test_edits_are_there_for_a_service_that_starts_later(live: LiveService
         (found,) = await listed(later, "/v1/edges", "edges", after=last["token"])
         assert (found["target"], found["missing"]) == ("default/river.md", [])
         graph = (await http.get("/v1/graph", params={"node": "petrel"})).json()
-        assert [each["kind"] for each in graph["edges"]] == ["hand_made"]
+        assert [each["label"] for each in graph["edges"] if each["kind"] == "hand_made"] == ["measures"]
 
 
 async def test_two_names_become_one_entity_and_two_again(live: LiveService) -> None:
