@@ -12,15 +12,15 @@ SAMPLE = Path(__file__).parents[2] / "deploy" / "samples" / "islands.jsonl"
 EDGE = "engine-d6.depends_on.thirza-munn"
 QUESTIONS = (
     "who can repair the gearbox of the Fulmar?",
-    "who repairs the Fulmar when she breaks down?",
     "what is needed to keep the Fulmar running?",
-    "who knows the engine of the Fulmar?",
     "what does the Fulmar depend on?",
-    "tell me about the Fulmar",
-    "what is the Fulmar?",
-    "how is the Fulmar driven",
-    "spare parts for the Fulmar",
+    "on whom does the Fulmar depend?",
     "gearbox trouble on the Fulmar",
+    "who has drawings of the gearbox of the Fulmar?",
+    "how is the Fulmar driven?",
+    "who knows the engine of the Fulmar?",
+    "what powers the Fulmar?",
+    "does the Fulmar depend on one person alone?",
 )
 METHODS: tuple[dict[str, Any], ...] = (
     {"mode": "hybrid"},
