@@ -11,10 +11,11 @@ from indexer.chunking.splitter import ChunkingParameters
 from indexer.documents import PreparedDocument
 from indexer.pipeline import NO_EXTRACTOR, prepare, sentences_of
 from schemas.events import DocumentUpsert
+from schemas.graph_documents import EDGE_TYPE, NODE_TYPE
 from schemas.ids import DocumentKey
 from streams.indexing.documents import DecodedEvent
 from streams.indexing.embed import WithoutVector
-from streams.indexing.prepare import Preparer
+from streams.indexing.prepare import Parsers, Preparer
 from tests.support.fakes.worker import Bench, upsert
 
 SEMANTIC = ChunkingParameters(method="semantic")
@@ -52,6 +53,31 @@ async def bench() -> Iterator[Bench]:
 def event(text: str, chunking: ChunkingParameters | None, extractor: str | None = None) -> DecodedEvent:
     document = DocumentUpsert(key=DocumentKey("default", "a"), content=text.encode(), content_type="text/plain")
     return DecodedEvent.from_record(upsert(0), document, chunking, extractor)
+
+
+class NoSandbox:
+    async def run(self, _task: bytes) -> bytes:
+        raise AssertionError("there is nothing to parse")
+
+
+@pytest.mark.parametrize(
+    ("document_id", "content_type", "content"),
+    [
+        ("edge:e", EDGE_TYPE, {"source": "ann", "target": "guild", "predicate": "member_of"}),
+        ("node:ann", NODE_TYPE, {"label": "Ann Lee"}),
+    ],
+)
+async def test_what_has_no_text_needs_no_parser(
+    bench: Bench, document_id: str, content_type: str, content: dict[str, str]
+) -> None:
+    parsers = Parsers(NoSandbox(), 1, max_metadata_bytes=1_000)  # type: ignore[arg-type]
+    document = DocumentUpsert(
+        key=DocumentKey("default", document_id), content=msgspec.json.encode(content), content_type=content_type
+    )
+    decoded = DecodedEvent.from_record(upsert(0), document, SEMANTIC)
+    prepared = await Preparer(parsers, bench.encoding, ChunkingParameters()).prepare(decoded)
+    assert (prepared.revision, prepared.chunked.passages) == (decoded.revision, ())
+    assert len(prepared.nodes) + len(prepared.relations) == 1
 
 
 async def test_by_meaning_a_chunk_ends_where_the_vectors_of_sentences_part(
