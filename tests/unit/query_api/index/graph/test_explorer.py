@@ -7,6 +7,7 @@ from query_api.index.graph.view import GraphView
 from schemas.api import GraphEdge
 from schemas.graph_delta import ChunkEdge, ChunkNode, Contribution, SectionNode
 from schemas.ids import DocumentKey, chunk_id, passage_id, section_id
+from tests.support.fakes.text_stores import Page, made_edge, made_node
 
 KEY = DocumentKey("a", "long.md")
 CHUNKS = [chunk_id(KEY, [], f"text {number}", 0) for number in range(12)]
@@ -70,3 +71,54 @@ def test_what_is_related_leads_both_ways(explorer: Explorer) -> None:
         assert place is not None
         around = explorer.around(place, frozenset({"related_to"}), 100)
         assert ends([each.edge for each in around.neighbours]) == [(here, there)]
+
+
+ANN, MILL = made_node("ann", "Ann", "Ann sails.", collection="a"), made_node("mill", "Mill", collection="a")
+HARBOUR = Page("harbour", "Harbour", [["Quays."]], links=["a/node:ann"], collection="a")
+OWNS = made_edge("ann", "owns", "mill", weight=0.4, name="e1", collection="a")
+NAMES = made_edge("harbour", "names", "ann", name="e2", collection="a")
+
+
+def made_explorer(*pages: Page) -> Explorer:
+    view = GraphView.from_contributions([page.contribution() for page in pages], 0)
+    return Explorer(view, lambda ids: dict.fromkeys(ids, "text"))
+
+
+def test_node_is_found_by_its_id_and_as_document() -> None:
+    explorer = made_explorer(ANN, MILL, HARBOUR, OWNS, NAMES)
+    places = [explorer.find(name, "a") for name in ("ann", "a/node:ann", "node:ann")]
+    assert places[0] is not None
+    assert places == [places[0]] * 3
+    assert (places[0].kind, explorer.node_id(places[0]), explorer.collection_of(places[0])) == ("hand_made", "ann", "a")
+    assert explorer.find("edge:e1", "a") is None, "an edge is no node"
+    assert explorer.find("ann", "b") is None
+
+
+def test_node_has_its_edges_chunks_and_links_around_it() -> None:
+    explorer = made_explorer(ANN, MILL, HARBOUR, OWNS, NAMES)
+    place = explorer.find("ann", "a")
+    assert place is not None
+    around = explorer.around(place, None, 100)
+    assert {(each.node.kind, each.edge.kind, each.edge.label, each.edge.weight) for each in around.neighbours} == {
+        ("hand_made", "hand_made", "owns", 0.4),
+        ("document", "hand_made", "names", 1.0),
+        ("chunk", "has_chunk", None, 1.0),
+        ("chunk", "links_to", None, 1.0),
+        ("entity", "about", None, 1.0),
+    }
+    chunk = explorer.find(ANN.chunks()[0][0], "a")
+    assert chunk is not None
+    assert [each.node.id for each in explorer.around(chunk, frozenset({"has_chunk"}), 9).neighbours] == ["ann"]
+
+
+def test_subgraph_follows_edges_of_people_in_their_direction() -> None:
+    explorer = made_explorer(ANN, MILL, HARBOUR, OWNS, NAMES)
+    place = explorer.find("harbour", "a")
+    assert place is not None
+    graph = explorer.subgraph(place, frozenset({"hand_made"}), 2, 100, outward=True)
+    assert [(edge.source, edge.target, edge.label) for edge in graph.edges] == [
+        ("a/harbour", "ann", "names"), ("ann", "mill", "owns"),
+    ]  # fmt: skip
+    assert [node.label for node in graph.nodes] == ["Harbour", "Ann", "Mill"]
+    gone = made_explorer(MILL, HARBOUR, OWNS, NAMES)
+    assert gone.subgraph(place, frozenset({"hand_made"}), 2, 100).edges == []

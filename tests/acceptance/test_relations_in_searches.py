@@ -1,0 +1,66 @@
+"""The sample of a graph that people made, with the real model: what two of its edges lead to is found, and goes."""
+
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.support.processes.installation import Installation
+
+SAMPLE = Path(__file__).parents[2] / "deploy" / "samples" / "islands.jsonl"
+EDGE = "engine-d6.depends_on.thirza-munn"
+QUESTIONS = (
+    "who can repair the gearbox of the Fulmar?",
+    "what is needed to keep the Fulmar running?",
+    "what does the Fulmar depend on?",
+    "on whom does the Fulmar depend?",
+    "gearbox trouble on the Fulmar",
+    "who has drawings of the gearbox of the Fulmar?",
+    "how is the Fulmar driven?",
+    "who knows the engine of the Fulmar?",
+    "what powers the Fulmar?",
+    "does the Fulmar depend on one person alone?",
+)
+METHODS: tuple[dict[str, Any], ...] = (
+    {"mode": "hybrid"},
+    {"mode": "graph"},
+    {"mode": "graph", "graph_method": "expansion"},
+)
+WAY = [("question", "Fulmar"), ("Fulmar", "D6 engine"), ("D6 engine", "Thirza Munn")]
+
+
+def found(thalweg: Installation, question: str, **request: Any) -> dict[str, Any] | None:
+    hits = thalweg.search(q=question, collection="islands", **request)["hits"]
+    return next((hit for hit in hits if hit["document_id"] == "node:thirza-munn"), None)
+
+
+def test_node_two_edges_away_is_found_until_its_edge_is_deleted(thalweg: Installation) -> None:
+    thalweg.run("load", str(SAMPLE))
+    for question in QUESTIONS:
+        for method in METHODS:
+            hit = found(thalweg, question, **method)
+            assert hit is not None, (question, method)
+            assert [(step["from"], step["to"]) for step in hit["path"]] == WAY, (question, method)
+            assert [step["edge"] for step in hit["path"][1:]] == ["powered_by", "depends_on"]
+    note = found(thalweg, QUESTIONS[0], edges="relation")
+    assert note is not None
+    assert note["path"][-1]["evidence"] == "Nobody else has the drawings of the gearbox."
+    assert found(thalweg, QUESTIONS[0], mode="graph", edges="link") is None
+
+    gone = httpx.delete(f"{thalweg.url}/v1/edges/{EDGE}", params={"collection": "islands"}, timeout=70).json()
+    asked = {"after": gone["token"], "wait_seconds": 30}
+    for question in QUESTIONS:
+        for method in METHODS:
+            hit = found(thalweg, question, **method, **asked)
+            assert hit is None or WAY[1:] != [(step["from"], step["to"]) for step in hit["path"]][1:]
+            assert hit is None, (question, method)
+
+
+@pytest.mark.parametrize("kind", ["graphml", "jsonl"])
+def test_exported_graph_has_what_people_made(thalweg: Installation, kind: str, tmp_path: Path) -> None:
+    thalweg.run("load", str(SAMPLE))
+    answer = httpx.get(f"{thalweg.url}/v1/graph/export", params={"collection": "islands", "format": kind}, timeout=70)
+    assert answer.status_code == 200
+    assert "Keeps eleven hives behind the chapel" in answer.text
+    assert "looks_after" in answer.text
