@@ -215,3 +215,17 @@ class DocumentLookup:
         checkout_latest(self._documents)
         rows = rows_with(self._documents, "collection", [collection], None)
         return [row for table in rows for row in document_rows(table) if row.live]
+
+
+def joined_text(passages: Iterable[PassageRow]) -> str:
+    """The passages' texts in order, without what one repeats of the one before; a blank line where text is left out."""
+    pieces: list[str] = []
+    reached = 0
+    for passage in passages:
+        repeated = max(0, reached - passage.start)
+        if repeated < len(passage.text):
+            if pieces and passage.start > reached:
+                pieces.append("\n\n")
+            pieces.append(passage.text[repeated:])
+        reached = max(reached, passage.end)
+    return "".join(pieces)

@@ -6,11 +6,10 @@ from typing import Any, NamedTuple
 import msgspec
 import numpy as np
 
-from indexer.read.rows import PassageRow
+from indexer.read.rows import joined_text
 from query_api.index.graph.relations import made_nodes, made_relations
 from query_api.index.snapshot import Snapshot
 from schemas.edits_api import HandMadeEdge, HandMadeNode
-from schemas.graph_documents import made_key
 from schemas.graph_edits import EDGE, NODE, EditKind
 from schemas.ids import DocumentKey, Position
 
@@ -119,22 +118,8 @@ class HandMade:
         }
 
 
-def joined_text(passages: Iterable[PassageRow]) -> str:
-    """The passages' texts in order, without what one repeats of the one before; a blank line where text is left out."""
-    pieces: list[str] = []
-    reached = 0
-    for passage in passages:
-        repeated = max(0, reached - passage.start)
-        if repeated < len(passage.text):
-            if pieces and passage.start > reached:
-                pieces.append("\n\n")
-            pieces.append(passage.text[repeated:])
-        reached = max(reached, passage.end)
-    return "".join(pieces)
-
-
 def _key(kind: EditKind, made: MadeId) -> DocumentKey:
-    return made_key(made.collection, kind, made.id)
+    return DocumentKey(made.collection, f"{kind}:{made.id}")  # of any collection that a request may name
 
 
 def _attributes(attributes: str) -> dict[str, Any]:

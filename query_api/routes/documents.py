@@ -12,9 +12,9 @@ from fastapi import APIRouter, Header, Query, Request, Response
 
 from indexer.errors import MalformedCursor
 from indexer.parsing import formats
+from indexer.read.rows import joined_text
 from query_api.context import Service
 from query_api.dead_letters.open_letters import KnownLetter
-from query_api.entities.hand_made import joined_text
 from query_api.errors import ApiProblem, explained, problem_responses
 from query_api.index.document_status import document_status
 from query_api.ingest import intake

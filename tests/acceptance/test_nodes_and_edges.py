@@ -126,7 +126,23 @@ def test_node_of_an_earlier_version_becomes_a_document(hashing: Installation) ->
     assert [each["label"] for each in call(hashing, "GET", "/v1/nodes", params=asked)["nodes"]] == ["Pied avocet"]
 
 
-def test_stores_with_nodes_and_edges_verify(hashing: Installation) -> None:
+def test_stores_verify_and_are_exported_as_they_were_made(hashing: Installation, tmp_path: Path) -> None:
+    edge = {"source": "a", "target": "b", "predicate": "knows", "weight": 0.5, "note": "Why.", "properties": {"n": 1}}
+    node = {"label": "A", "type": "letter", "text": "The first.", "aliases": ["Alpha, the"]}
+    made = {f"{kind}:{kind}": document(kind, kind, "out", **said) for kind, said in (("edge", edge), ("node", node))}
+    call(hashing, "POST", "/v1/documents", 202, json=list(made.values()))
+    wait_until(lambda: receipts(hashing, "out/node:node"), "the receipt", 20)
     report = hashing.verify()
     assert (report["ok"], report["differences"]) == (True, [])
     assert report["graph"]["relations"] > 0
+    file = tmp_path / "all.jsonl"
+    hashing.run("export", str(file))
+    exported = {
+        each["id"]: each for each in map(json.loads, file.read_text().splitlines()) if each["collection"] == "out"
+    }
+    assert exported.keys() == made.keys()
+    for name, expected in (("edge:edge", edge), ("node:node", node)):
+        assert exported[name]["content_type"] == made[name]["content_type"]
+        assert expected.items() <= json.loads(exported[name]["content"]).items()
+    again = hashing.run_json("load", str(file))
+    assert not again["refused"]

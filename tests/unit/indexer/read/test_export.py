@@ -3,6 +3,8 @@ from collections.abc import Sequence
 from indexer.read.export import envelope_of, html_of
 from indexer.read.rows import PassageRow
 from indexer.schema import DocumentRow
+from schemas.graph_documents import NODE_TYPE, read_made
+from schemas.graph_edits import NodeEdit
 from schemas.ids import DocumentKey
 
 KEY = DocumentKey("docs", "guide")
@@ -40,3 +42,17 @@ def test_an_envelope_has_what_the_producer_sent_and_no_more() -> None:
     assert (envelope.id, envelope.collection, envelope.title, envelope.version) == ("guide", "docs", "Guide", 7)
     assert (envelope.uri, envelope.metadata) == ("http://x/", {"author": "Ada"})
     assert envelope.content == "<pre>a</pre>\n<pre>b</pre>"
+
+
+def test_node_is_exported_as_it_was_made() -> None:
+    key = DocumentKey("docs", "node:ann")
+    row = DocumentRow(
+        key, None, 0, 3, 1_000, revision="r1", content_type=NODE_TYPE, title="Ann Lee",
+        metadata={"node": "ann", "node_type": "person", "lang": "en"},
+    )  # fmt: skip
+    graph = {"label": "Ann Lee", "type": "person", "aliases": ["A. Lee"], "properties": {"born": 1815}, "by": None}
+    envelope = envelope_of(row, [passage(1, [], 5, "Two. Three."), passage(0, [], 0, "One. Two.")], graph)
+    made = read_made(key, envelope.content_type, (envelope.content or "").encode())
+    text = "One. Two. Three."
+    expected = NodeEdit(label="Ann Lee", type="person", text=text, aliases=["A. Lee"], properties={"born": 1815})
+    assert (made, envelope.metadata, envelope.title) == (("ann", expected), {"lang": "en"}, None)
