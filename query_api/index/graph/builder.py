@@ -1,6 +1,7 @@
 """Segments made of the graph's tables: rows sorted into compressed sparse rows, ids into keys."""
 
-from typing import NamedTuple
+from functools import cache
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -92,15 +93,6 @@ def segment_of(tables: GraphTables) -> Segment:
     link_chunks, link_names = _ends(tables, "links", chunks, names)
     links = _Ordered.by(link_chunks, link_names).rows
 
-    node_keys = _keys(tables.nodes["id"])
-    node_documents = documents.numbers[tables.rows_named("nodes", "document")]
-    nodes = _Ordered.by(node_documents, node_keys).rows
-    relation_documents = documents.numbers[tables.rows_named("relations", "document")]
-    relations = _Ordered.by(relation_documents, _keys(tables.relations["id"]))
-    references = _Ordered.by(_keys(tables.references["id"]))
-    end_relations, end_references = _ends(tables, "ends", relations, references)
-    ends = _Ordered.by(end_relations, end_references).rows
-
     return Segment(
         document_keys=document_keys[documents.rows],
         collections=_encoded(tables.documents["collection"], documents.rows),
@@ -145,24 +137,45 @@ def segment_of(tables: GraphTables) -> Segment:
         linked_names=KeyIndex(_link_names(tables.document_names)[names.rows]),
         links=Edges.build(link_chunks[links], link_names[links], n_chunks, len(names.rows)),
         link_weights=tables.links["weight"].to_numpy()[links].astype(np.float16),
-        nodes=CompressedRows.build(node_documents[nodes], n_documents),
-        node_keys=KeyIndex(node_keys[nodes]),
-        node_names=Strings(_texts(tables.nodes["name"], nodes)),
-        node_labels=Strings(_texts(tables.nodes["label"], nodes)),
-        node_types=_encoded(tables.nodes["type"], nodes),
-        node_aliases=StringLists(one_array(tables.nodes["aliases"]).take(pa.array(nodes))),
-        node_attributes=Strings(_texts(tables.nodes["attributes"], nodes)),
-        relations=CompressedRows.build(relation_documents[relations.rows], n_documents),
-        relation_names=Strings(_texts(tables.relations["name"], relations.rows)),
-        relation_predicates=_encoded(tables.relations["predicate"], relations.rows),
-        relation_weights=tables.relations["weight"].to_numpy()[relations.rows],
-        relation_attributes=Strings(_texts(tables.relations["attributes"], relations.rows)),
-        ends=Edges.build(end_relations[ends], end_references[ends], len(relations.rows), len(references.rows)),
-        end_roles=_encoded(tables.ends["role"], ends),
-        reference_collections=_encoded(tables.references["collection"], references.rows),
-        reference_names=Strings(_texts(tables.references["name"], references.rows)),
-        reference_keys=KeyIndex(_candidate_keys(tables.references)[references.rows].ravel()),
+        **(_made(tables, documents) if tables.nodes.num_rows or tables.relations.num_rows else _nothing_made()),
     )
+
+
+def _made(tables: GraphTables, documents: _Ordered) -> dict[str, Any]:
+    """The columns of what people made."""
+    node_keys = _keys(tables.nodes["id"])
+    node_documents = documents.numbers[tables.rows_named("nodes", "document")]
+    nodes = _Ordered.by(node_documents, node_keys).rows
+    relation_documents = documents.numbers[tables.rows_named("relations", "document")]
+    relations = _Ordered.by(relation_documents, _keys(tables.relations["id"]))
+    references = _Ordered.by(_keys(tables.references["id"]))
+    end_relations, end_references = _ends(tables, "ends", relations, references)
+    ends = _Ordered.by(end_relations, end_references).rows
+    return {
+        "nodes": CompressedRows.build(node_documents[nodes], len(documents.rows)),
+        "node_keys": KeyIndex(node_keys[nodes]),
+        "node_names": Strings(_texts(tables.nodes["name"], nodes)),
+        "node_labels": Strings(_texts(tables.nodes["label"], nodes)),
+        "node_types": _encoded(tables.nodes["type"], nodes),
+        "node_aliases": StringLists(one_array(tables.nodes["aliases"]).take(pa.array(nodes))),
+        "node_attributes": Strings(_texts(tables.nodes["attributes"], nodes)),
+        "relations": CompressedRows.build(relation_documents[relations.rows], len(documents.rows)),
+        "relation_names": Strings(_texts(tables.relations["name"], relations.rows)),
+        "relation_predicates": _encoded(tables.relations["predicate"], relations.rows),
+        "relation_weights": tables.relations["weight"].to_numpy()[relations.rows],
+        "relation_attributes": Strings(_texts(tables.relations["attributes"], relations.rows)),
+        "ends": Edges.build(end_relations[ends], end_references[ends], len(relations.rows), len(references.rows)),
+        "end_roles": _encoded(tables.ends["role"], ends),
+        "reference_collections": _encoded(tables.references["collection"], references.rows),
+        "reference_names": Strings(_texts(tables.references["name"], references.rows)),
+        "reference_keys": KeyIndex(_candidate_keys(tables.references)[references.rows].ravel()),
+    }
+
+
+@cache
+def _nothing_made() -> dict[str, Any]:
+    """They are the same for any documents: most segments hold none."""
+    return _made(GraphTables.empty(), _Ordered(np.empty(0, np.int64), np.empty(0, np.int64)))
 
 
 class _Mentions(NamedTuple):
