@@ -5,7 +5,6 @@ segment. Two of n nodes share a key with probability n²/2⁶⁵: 3 in 10⁸ for
 """
 
 from collections.abc import Iterable, Sequence
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -42,7 +41,6 @@ def document_key_of(key: DocumentKey) -> int:
     return key_of(document_node_id(key))
 
 
-@lru_cache(10_000)  # of the documents of an overlay, which are merged again and again
 def link_name_of(key: DocumentKey) -> int:
     """The key of the name by which links find this document; pages of like names have the same one."""
     return key_of(digest("link name", key.collection, link_key(key.document_id)))
