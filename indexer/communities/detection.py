@@ -69,8 +69,9 @@ class _Entities:
         self.names: pa.ChunkedArray = tables.entities["name"]
         self.mention_chunks = tables.rows_named("mentions", "source")
         self.mention_entities = tables.rows_named("mentions", "target")
-        self._labels = _most(tables, "surface", "count")
-        self._types = _most(tables, "entity_type", "confidence")
+        titles = _most(tables.about, "surface", "weight")  # of what nothing mentions, such as a node that people made
+        self._labels = titles | _most(tables.mentions, "surface", "count")
+        self._types = _most(tables.mentions, "entity_type", "confidence")
 
     def ids(self, rows: Labels) -> list[str]:
         ids: list[str] = spelled(_one_array(self.tables.entities["id"].take(pa.array(rows)))).to_pylist()
@@ -95,13 +96,12 @@ class _Entities:
         return ids
 
 
-def _most(tables: GraphTables, column: str, weight: str) -> dict[int, str]:
-    """{row of an entity: the value of its mentions that weighs most; the first in the alphabet of equal ones}."""
-    mentions = tables.mentions
-    if column not in mentions.column_names or not mentions.num_rows:
+def _most(edges: pa.Table, column: str, weight: str) -> dict[int, str]:
+    """{row of an entity: the value of the edges to it that weighs most; the first in the alphabet of equal ones}."""
+    if column not in edges.column_names or not edges.num_rows:
         return {}
-    values = mentions[column].cast(pa.string())
-    votes = pa.table({"entity": mentions["target"], "value": values, "weight": mentions[weight]})
+    values = edges[column].cast(pa.string())
+    votes = pa.table({"entity": edges["target"], "value": values, "weight": edges[weight]})
     counted = votes.filter(pc.not_equal(values, "")).group_by(["entity", "value"]).aggregate([("weight", "sum")])
     ordered = counted.sort_by([("entity", "ascending"), ("weight_sum", "ascending"), ("value", "descending")])
     return dict(zip(ordered["entity"].to_pylist(), ordered["value"].to_pylist(), strict=True))  # the last one stays

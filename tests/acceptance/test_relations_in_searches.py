@@ -7,6 +7,7 @@ import httpx
 import pytest
 
 from tests.support.processes.installation import Installation
+from tests.support.waiting import wait_until
 
 SAMPLE = Path(__file__).parents[2] / "deploy" / "samples" / "islands.jsonl"
 EDGE = "engine-d6.depends_on.thirza-munn"
@@ -35,8 +36,14 @@ def found(thalweg: Installation, question: str, **request: Any) -> dict[str, Any
     return next((hit for hit in hits if hit["document_id"] == "node:thirza-munn"), None)
 
 
+def edges(thalweg: Installation) -> dict[str, Any]:
+    answer = httpx.get(f"{thalweg.url}/v1/edges", params={"collection": "islands", "limit": 1}, timeout=70)
+    return dict(answer.json())
+
+
 def test_node_two_edges_away_is_found_until_its_edge_is_deleted(thalweg: Installation) -> None:
     thalweg.run("load", str(SAMPLE))
+    wait_until(lambda: edges(thalweg)["total"] == 120, "the edges in the graph", 30)
     for question in QUESTIONS:
         for method in METHODS:
             hit = found(thalweg, question, **method)

@@ -116,7 +116,7 @@ def in_other_order(said: CollectionEdits, chance: random.Random) -> CollectionEd
 def seen(view: GraphView, curation: Curation) -> str:
     """A digest of the entities and their facts, as people see them."""
     catalogue = EntityCatalogues().of(view, curation)
-    finder = FactFinder(view, catalogue, curation)
+    finder = FactFinder(view, catalogue)
     rows = []
     for at in range(len(catalogue)):
         entity = catalogue[at]

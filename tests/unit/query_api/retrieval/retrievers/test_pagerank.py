@@ -20,7 +20,8 @@ from query_api.retrieval.retrievers.pagerank import (
     push,
 )
 from query_api.retrieval.retrievers.walks import EPSILON, RESTART, personalised_pagerank
-from tests.support.fakes.text_stores import Page, world
+from schemas.ids import entity_id
+from tests.support.fakes.text_stores import Page, made_edge, made_node, world
 from tests.unit.query_api.retrieval.retrievers.chain import ALPHA, CHAIN, JANE, LISBON, beginning_at, passage
 
 
@@ -150,7 +151,12 @@ def test_every_edge_has_the_same_weight_from_both_its_ends() -> None:
         Page("b", "Bob", [["Bob."], ["Cy met Ann."]], ["Bob", "Cy", "Ann"], [("Bob", "knows", "Ann")], ["wiki/a"]),
         Page("b2", "Bob", [["Another one, Cy."]], ["Cy"], [], ["wiki/a", "wiki/b"]),
         Page("c", "Cy", [["Cy."]], ["Cy"], [("Cy", "knows", "Bob"), ("Ann", "likes", "Cy")]),
+        made_node("stone", "Stone"),
+        made_edge("wiki/a", "near", "stone", weight=0.5),
+        made_edge("stone", "near", "b2", weight=0.4),
+        made_edge("stone", "of", entity_id("wiki", "cy"), weight=0.3),
     ]
+    pages.append(made_edge(pages[1].chunks()[1][0], "cites", "a", weight=0.6))
     graph = seen(view_of(*pages))
     weights = {(node, other): weight for node, others in graph.items() for other, weight in others.items()}
     assert len(weights) > 20
@@ -168,6 +174,23 @@ def test_links_and_facts_join_with_the_first_passage_of_what_they_are_about() ->
     assert seen(view, "link")[first] == {passage(view, page): pytest.approx(HALF) for page in (one, two)}
     assert seen(view, "statement")[first] == {passage(view, one): 1.0}
     assert seen(view)[first + 1] == {}
+
+
+def test_relations_join_what_their_ends_are_by_their_weights() -> None:
+    """A node without text is a node of the walk; a relation joins first passages."""
+    target = Page("target", "Target", [["First."], ["Second."]])
+    one = Page("one", "One", [["x"]])
+    made = [made_node("stone", "Stone"), made_edge("one", "near", "stone", weight=0.5)]
+    made += [made_edge("stone", "near", "target", weight=0.4), made_edge("one", "cites", "target", weight=0.3)]
+    view = view_of(target, one, *made)
+    graph = seen(view, "relation")
+    first, of_one = passage(view, target), passage(view, one)
+    (stone,) = (node for node in graph if node < 0)
+    assert graph[stone] == {of_one: 0.5, first: 0.4}
+    assert graph[first] == {stone: 0.4, of_one: 0.3}
+    assert graph[first + 1] == {}
+    assert seen(view, "cites")[first] == {of_one: 0.3}
+    assert not any(seen(view, "link").values())
 
 
 def test_only_the_wanted_kinds_are_walked() -> None:
