@@ -1,9 +1,10 @@
-"""What people say about the graph, as records of `curation.v1`: hand-made nodes and edges, merges, decisions.
+"""What people say about the graph: hand-made nodes and edges, which are documents (`schemas.graph_documents`), and
+merges and decisions, which are records of `curation.v1`.
 
 The key of a record is `<collection>/<kind>/<id>`, and a null value undoes what the key said. The newest record of a key
 counts, so applying the records in any order, or some of them twice, gives the same state.
 
-- `node`, `edge`: the whole of a hand-made node or edge; the id is that which people gave it.
+- `node`, `edge`: the whole of a hand-made node or edge, by earlier versions; the worker makes them documents.
 - `merge`: entities that are one; the id names the merge.
 - `decision`: that a pair of entities is one (`accept`) or is not (`reject`), or that an entity stands apart from all it
   was put together with before (`split`); the id is computed from the entities.
@@ -84,7 +85,7 @@ class NodeEdit(Edit, Properties):
 
 
 class EdgeEdit(Edit, Properties):
-    """A hand-made edge, whole. An end is the id of a node, chunk or entity, or the key of a document."""
+    """A hand-made edge, whole. An end is the id of a node, chunk or entity, or the key or id of a document."""
 
     source: End
     target: End

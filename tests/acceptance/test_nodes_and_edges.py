@@ -53,6 +53,10 @@ def test_what_is_made_over_http_is_indexed_and_deleted(hashing: Installation) ->
     assert [each["outcome"] for each in receipts(hashing, "made/edge:owns")] == ["indexed"]
     assert hashing.search(q="which boat is there", collection="made")["hits"][0]["document_id"] == "node:beacon"
 
+    assert call(hashing, "GET", "/v1/documents", params={"collection": "made"})["documents"] == []
+    of_type = {"collection": "made", "content_type": NODE}
+    listed = call(hashing, "GET", "/v1/documents", params=of_type)["documents"]
+    assert [each["id"] for each in listed] == ["node:beacon", "node:petrel"]
     refused = call(hashing, "POST", "/v1/nodes", 409, json=team)
     assert refused["reason"] == "duplicate_id"
     gone = call(hashing, "DELETE", "/v1/nodes/beacon", 202, params={"collection": "made"})

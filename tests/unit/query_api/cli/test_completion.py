@@ -119,7 +119,10 @@ def test_values_that_are_known_here_are_not_asked_for(service: Service, words: s
         ("thalweg generations show g0002", ["g0002-5f3a9c"]),
         ("thalweg entities show Bea", ["Beacon", r"Beagle\ Channel"]),
         ("thalweg graph statements --predicate ", ["is_a", "requires"]),
-        ("thalweg search river --edges link,re", ["link,relation", "link,residual", "link,related_to", "link,requires"]),
+        (
+            "thalweg search river --edges link,re",
+            ["link,relation", "link,residual", "link,related_to", "link,requires"],
+        ),
     ],
 )
 def test_what_only_the_service_knows_is_asked_of_it(service: Service, words: str, values: list[str]) -> None:
