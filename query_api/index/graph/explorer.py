@@ -285,8 +285,15 @@ class Explorer:
         nodes = {}
         for ref in wanted:
             if ref.kind == "hand_made":
-                made, where = self._node(ref.at), self._view.document_key(ref.at).collection
-                node = GraphNode(id=made.name, kind="hand_made", label=made.label, collection=where, type=made.type)
+                made, key = self._node(ref.at), self._view.document_key(ref.at)
+                node = GraphNode(
+                    id=made.name,
+                    kind="hand_made",
+                    label=made.label,
+                    collection=key.collection,
+                    document_id=key.document_id,
+                    type=made.type,
+                )
             elif ref.kind == "entity":
                 collection, name = names.get(ref.at, (None, ""))
                 label, kind = self._entity_names(ref.at) or (labels.get(ref.at, name), None)
