@@ -119,8 +119,9 @@ def node_named(segments: ViewSegments, collection: str, name: str) -> int | None
     return None if found == MISSING else found
 
 
-def relations_of(segments: ViewSegments, ends: Sequence[End]) -> list[MadeRelation]:
-    """The relations that join something to these; each once for every end it has among them."""
+def relations_of(segments: ViewSegments, ends: Sequence[End], most: int | None = None) -> list[MadeRelation]:
+    """The relations that join something to these; each once for every end it has among them. Of each end at most so
+    many in each segment, the heaviest; equal ones in the order of the segment."""
     if not ends or not has_relations(segments):
         return []
     owners, wanted = _keys_of(segments, ends)
@@ -137,8 +138,17 @@ def relations_of(segments: ViewSegments, ends: Sequence[End]) -> list[MadeRelati
         which, _, relations = segment.ends.entering(references)
         live = ~part.deleted[segment.relations.of_entries(relations)]
         pairs = np.unique(np.stack((owner[which][live], relations[live])), axis=1)
+        if most is not None and pairs.shape[1] > most:
+            pairs = _heaviest(pairs, segment.relation_weights[pairs[1]], most)
         found.extend(_relations(segments, part, pairs[0], pairs[1]))
     return found
+
+
+def _heaviest(pairs: Numbers, weights: NDArray[np.float64], most: int) -> Numbers:
+    """(2, n) the columns of `pairs`, (2, m) with ascending owners, of at most so many for each owner."""
+    order = np.lexsort((pairs[1], -weights, pairs[0]))
+    firsts = np.searchsorted(pairs[0], pairs[0])
+    return pairs[:, order[np.arange(len(order)) - firsts < most]]
 
 
 class _Ends(NamedTuple):

@@ -14,6 +14,7 @@ from query_api.index.graph.relations import End, has_relations, relations_of
 from query_api.index.graph.view import GraphView
 from query_api.query.entity_linking import MAX_TARGETS
 from query_api.retrieval.retrievers.graph_edges import MAX_SHARED, MIN_SHARED, edge_enabled, edge_kind_enabled
+from query_api.retrieval.retrievers.relation_walks import MAX_FAN
 
 Numbers = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -147,7 +148,8 @@ class PassagesAndEntities:
       sqrt(documents of that name).
     - A passage that links to a document likewise: weight / sqrt(links to it).
     - A passage that states a fact about a document likewise: confidence / sqrt(facts about it).
-    - A relation joins what its ends are, with its weight: a document is its first passage, or itself where it has none.
+    - A relation joins what its ends are, with its weight, the heaviest 200 of each: a document is its first passage, or
+      itself where it has none.
 
     `edges` are the kinds that are walked, all when empty. A walk goes both ways, so `title_mention` and `mentioned_by`
     are one.
@@ -218,7 +220,7 @@ class PassagesAndEntities:
             owners += [at] * len(here)
         found = [
             (owners[relation.query_index], self._node_at(other), relation.weight)
-            for relation in relations_of(self._view.segments, ends)
+            for relation in relations_of(self._view.segments, ends, MAX_FAN)
             if edge_enabled("relation", relation.predicate, self._edges)
             for other, _ in relation.others(ends[relation.query_index])
         ]

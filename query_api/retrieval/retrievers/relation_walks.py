@@ -25,6 +25,7 @@ Follows = Callable[[str], bool]
 EntryPassages = Callable[[int], Sequence[tuple[int, float]]]
 """Where a path enters a document: (passage, share in (0, 1]) of each."""
 
+MAX_FAN = 200  # relations that are followed from one end, the heaviest
 MAX_STONES = 2  # beside the hops
 MAX_FRONTIER = 200  # ends that are walked on from, the strongest
 SPECIFIC_FAN = 10  # relations of one end; one that more leave leads on the less surely
@@ -141,7 +142,7 @@ def _leading_on(
 ) -> Iterator[tuple[Reached, MadeRelation, End, bool, float]]:
     ends = list(dict.fromkeys(each.end for each in frontier))
     ways: list[list[tuple[MadeRelation, End, bool]]] = [[] for _ in ends]
-    for relation in relations_of(view.segments, ends):
+    for relation in relations_of(view.segments, ends, MAX_FAN):
         if follows(relation.predicate):
             here = ends[relation.query_index]
             ways[relation.query_index] += ((relation, other, inverse) for other, inverse in relation.others(here))
@@ -188,7 +189,8 @@ def joins(view: GraphView, passages: Sequence[int]) -> list[bool]:
         return [False] * len(passages)
     starts = [{End("document", view.document_of_passage(each)): 1.0, **chunks_of(view, each)} for each in passages]
     ends = [end for of_one in starts for end in of_one]
-    leading = {ends[each.query_index] for each in relations_of(view.segments, ends) if each.source and each.target}
+    relations = relations_of(view.segments, ends, MAX_FAN)
+    leading = {ends[each.query_index] for each in relations if each.source and each.target}
     return [not leading.isdisjoint(of_one) for of_one in starts]
 
 

@@ -136,3 +136,15 @@ def test_nodes_and_documents_of_edges_are_told_from_others() -> None:
     assert has_relations(view.segments)
     assert not has_relations(view_of(LETTER, ANN).segments)
     assert view.predicates() == ["owns"]
+
+
+def test_of_many_relations_the_heaviest_of_each_end_are_given() -> None:
+    made = [made_node(f"n{at}", f"N {at}") for at in range(9)]
+    edges = [made_edge("ann", "has", f"n{at}", weight=0.1 * (at + 1)) for at in range(9)]
+    view = GraphView.from_contributions([page.contribution() for page in [ANN, *made, *edges]], 0)
+    ends = [End("document", each.document) for each in made_nodes(view.segments)]
+    names = [shown(view, end) for end in ends]
+    found = relations_of(view.segments, ends, 2)
+    of_ann = [each.name for each in found if names[each.query_index] == "node:ann"]
+    assert sorted(of_ann) == ["ann-n7", "ann-n8"]
+    assert len(found) == 2 + 9, "each of the others has one"
