@@ -109,7 +109,7 @@ class SearchRequest(StrictNumbers):
         (),
         description="What the graph channel may follow, with commas between; all when left out: the kinds "
         f"{', '.join(get_args(Edge))} (the last three by `graph_method=expansion` alone), and predicates of statements "
-        "(`is_a`).",
+        "and relations (`is_a`).",
         examples=[["link", "requires"]],
     )
     graph_method: GraphMethod = Field(
