@@ -14,6 +14,7 @@ from indexer.pipeline import decode_prepared, encode_task
 from indexer.sandbox.child import SandboxLimits
 from indexer.sandbox.sandbox import Sandbox
 from schemas.events import DocumentUpsert
+from schemas.graph_documents import KINDS
 from schemas.ids import DocumentKey
 from tests.support.effort import examples, held_bytes
 from tests.unit.indexer.fuzzing.mutations import SAMPLES, mutated
@@ -35,7 +36,8 @@ async def sandbox() -> AsyncIterator[Sandbox]:
 
 
 def test_every_parser_has_samples() -> None:
-    parsers = {known.parser: known.media_types for known in formats()}
+    """But those of nodes and edges, whose content is checked where their events are decoded, before it is parsed."""
+    parsers = {known.parser: known.media_types for known in formats() if not KINDS.keys() & set(known.media_types)}
     assert {parser for parser, types in parsers.items() if not SAMPLES.keys() & set(types)} <= {
         known.parser for known in formats() if known.media_type in SAMPLES
     }
