@@ -1,6 +1,6 @@
 """What this service wrote of nodes and edges, until its snapshots show it: the next write is checked against it too."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 
 from schemas.ids import DocumentKey
 
@@ -10,17 +10,19 @@ Positions = Mapping[int, int]
 class OwnWrites:
     def __init__(self) -> None:
         self._positions: dict[DocumentKey, Positions] = {}
+        self.waited_with: object = None
+        """The snapshot with which one was waited for in vain: while nothing newer comes, waiting again is of no use."""
 
     def add(self, key: DocumentKey, positions: Positions) -> None:
         """`positions` are those of its newest record, {partition: offset}."""
         self._positions[key] = positions
 
-    def unseen(self, is_shown: Callable[[Positions], bool], document_id: str | None = None) -> dict[int, int]:
-        """The positions of all that is not shown yet, or of documents of this id; what is shown is forgotten."""
+    def unseen(self, is_shown: Callable[[Positions], bool], document_ids: Collection[str]) -> dict[int, int]:
+        """The positions of what is not shown yet of documents of these ids; what is shown is forgotten."""
         self._positions = {key: each for key, each in self._positions.items() if not is_shown(each)}
         found: dict[int, int] = {}
         for key, positions in self._positions.items():
-            if document_id in (None, key.document_id):
+            if key.document_id in document_ids:
                 for partition, offset in positions.items():
                     found[partition] = max(found.get(partition, -1), offset)
         return found

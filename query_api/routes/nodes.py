@@ -254,13 +254,20 @@ def _not_found(kind: EditKind, identifier: str, looked_in: Sequence[str]) -> Api
     return ApiProblem(404, "Not found", f"There is no hand-made {kind} {identifier[:80]!r} {where(looked_in)}.")
 
 
-async def _settled(service: Service, kind: EditKind, identifier: str | None = None) -> Snapshot:
-    """A snapshot that shows what this service wrote under this id, or with None all that it wrote. Raises ApiProblem
-    503 where that is not indexed in time."""
-    snapshot = service.snapshot()
-    document_id = None if identifier is None else f"{kind}:{identifier}"
-    unseen = service.own_writes.unseen(lambda positions: covers(snapshot, positions, graph=True), document_id)
-    return await service.reach(unseen, OWN_WRITE_SECONDS, graph=True) if unseen else snapshot
+async def _settled(service: Service, kind: EditKind, *identifiers: str) -> Snapshot:
+    """A snapshot that shows what this service wrote under these ids. Raises ApiProblem 503 where that is not indexed in
+    time."""
+    snapshot, own = service.snapshot(), service.own_writes
+    wanted = {f"{kind}:{each}" for each in identifiers}
+    unseen = own.unseen(lambda positions: covers(snapshot, positions, graph=True), wanted)
+    if not unseen:
+        return snapshot
+    seconds = 0.0 if own.waited_with is snapshot else OWN_WRITE_SECONDS
+    try:
+        return await service.reach(unseen, seconds, graph=True)
+    except ApiProblem:
+        own.waited_with = service.snapshot()
+        raise
 
 
 def _for_new(service: Service, collection: str | None) -> str:
@@ -279,13 +286,13 @@ async def _put_node(service: Service, collection: str, identifier: str, node: No
 
 
 async def _put_edge(service: Service, collection: str, identifier: str, edge: EdgeEdit) -> EditAccepted:
-    """What is missing may be what was written just now: it is looked for again where all of that is shown."""
+    """An end that is missing may have been written just now: it is looked for again where that is shown."""
     curation = await current_curation(service)
     snapshot = service.snapshot()
     try:
         checked = await service.read(lambda: _checked_edge(snapshot, curation, collection, edge))
     except ApiProblem:
-        settled = await _settled(service, EDGE)
+        settled = await _settled(service, NODE, edge.source, edge.target)
         if settled is snapshot:
             raise
         checked = await service.read(lambda: _checked_edge(settled, curation, collection, edge))

@@ -5,7 +5,9 @@ from typing import Any
 import msgspec
 import pytest
 
+from query_api.index.snapshot import Snapshot
 from query_api.ingest.producer import OutgoingRecord
+from query_api.routes.edits import OWN_WRITE_SECONDS
 from schemas.curation import encode_choice
 from schemas.graph_edits import NodeEdit, edit_key
 from schemas.ids import entity_id
@@ -251,3 +253,24 @@ async def test_node_is_not_changed_before_it_is_carried_over(running: Running, l
     assert (refused["status"], refused["title"]) == (503, "Not yet carried over")
     await log.publish(running.service.topics.curation, [OutgoingRecord(earlier.key, None)])
     await post(running, "/v1/nodes", PETREL)
+
+
+async def test_writes_do_not_wait_for_a_worker_that_is_away(
+    running: Running, log: CurationLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waits: list[float] = []
+    reach = running.service.reach
+
+    async def noted(positions: dict[int, int], wait_seconds: float, *, graph: bool) -> Snapshot:
+        waits.append(wait_seconds)
+        return await reach(positions, 0, graph=graph)
+
+    monkeypatch.setattr(running.service, "reach", noted)
+    log.follows = False
+    await post(running, "/v1/nodes", PETREL)
+    edge = {"collection": "a", "source": "nobody", "target": "ada", "predicate": "owns"}
+    assert problem(await running.http.post("/v1/edges", json=edge))["reason"] == "missing_end"
+    assert waits == []
+    for _ in range(2):
+        assert problem(await running.http.post("/v1/nodes", json=PETREL))["title"] == "Not yet indexed"
+    assert waits == [OWN_WRITE_SECONDS, 0]
