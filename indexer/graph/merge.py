@@ -91,6 +91,8 @@ def _chosen(tables: GraphTables, name: str, chosen: Mask, numbers: Mapping[str, 
 
 def _joined(old: pa.Table, new: pa.Table) -> pa.Table:
     """One table in one batch, with dictionaries of the strings that occur."""
+    if not old.num_rows and not new.num_rows:
+        return new
     whole = pa.concat_tables([old, new]).unify_dictionaries().combine_chunks()
     for at, field in enumerate(whole.schema):
         if pa.types.is_dictionary(field.type):
