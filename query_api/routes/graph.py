@@ -79,7 +79,10 @@ async def get_chunk(chunk_id: str, service: ServiceOf) -> ChunkDetail:
 
 
 @router.get(
-    "/v1/nodes/{node_id:path}", summary="A node and its neighbours", tags=["graph"], responses=problem_responses(404)
+    "/v1/nodes/{node_id:path}",
+    summary="A node and its neighbours",
+    tags=["graph"],
+    responses=problem_responses(400, 404, 409, 503),
 )
 async def get_node(
     node_id: str,
@@ -95,7 +98,12 @@ async def get_node(
     return await service.read(lambda: _look(service, node_id, collection, kinds, limit))
 
 
-@router.get("/v1/graph", summary="A part of the graph, for drawing", tags=["graph"], responses=problem_responses(404))
+@router.get(
+    "/v1/graph",
+    summary="A part of the graph, for drawing",
+    tags=["graph"],
+    responses=problem_responses(400, 404, 409, 503),
+)
 async def get_subgraph(
     service: ServiceOf,
     node: Annotated[str, Query(min_length=1, max_length=4096, description=f"Where to begin: {NODE_IS}.")],

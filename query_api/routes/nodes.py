@@ -66,7 +66,7 @@ async def snapshot_after(service: Service, after: str | None, wait_seconds: floa
     return await service.reach(service.positions_of(after), wait_seconds, graph=True)
 
 
-@router.get("/v1/nodes", summary="List nodes by name", responses=problem_responses(400))
+@router.get("/v1/nodes", summary="List nodes by name", responses=problem_responses(400, 409, 503))
 async def list_nodes(
     service: ServiceOf,
     collection: AllCollections = None,
@@ -138,7 +138,7 @@ async def delete_node(node_id: Id, service: ServiceOf, collection: OneCollection
     return await _write(service, await _place_of(service, NODE, collection, node_id), NODE, node_id, None)
 
 
-@router.get("/v1/edges", summary="List the edges that people made", responses=problem_responses(400))
+@router.get("/v1/edges", summary="List the edges that people made", responses=problem_responses(400, 409, 503))
 async def list_edges(
     service: ServiceOf,
     collection: AllCollections = None,
@@ -167,7 +167,7 @@ async def post_edge(edge: EdgeCreation, service: ServiceOf) -> EditAccepted:
     return await _put_edge(service, collection, identifier, _without_names(EdgeEdit, edge))
 
 
-@router.get("/v1/edges/{edge_id}", summary="An edge that people made", responses=problem_responses(404))
+@router.get("/v1/edges/{edge_id}", summary="An edge that people made", responses=problem_responses(400, 404, 409, 503))
 async def get_edge(
     edge_id: Id,
     service: ServiceOf,
