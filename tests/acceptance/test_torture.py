@@ -20,7 +20,7 @@ KILLED_AT = (
     "send: graph",
     "lance: write positions",
     "acknowledge",
-    "graph: COMMIT",
+    "graph: apply",
     "snapshot: manifest",
 )
 SHORT: Sequence[tuple[str, Disturbance]] = [

@@ -111,7 +111,7 @@ def fail_at(scene: Scene, harm: Harm, call: str, after: int) -> str:
 def break_call(scene: Scene) -> str:
     """A store fails as none is known to: the worker ends, and what it had in hand is read again."""
     call = scene.random.choice(
-        ["lance: keep the retrievals", "lance: write documents", "lance: write positions", "graph: COMMIT"]
+        ["lance: keep the retrievals", "lance: write documents", "lance: write positions", "graph: apply"]
     )
     return fail_at(scene, "break", call, scene.random.randrange(2))
 

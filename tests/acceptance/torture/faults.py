@@ -1,6 +1,6 @@
 """Faults of a worker: its calls of stores and broker have names, and a chosen one is harmed.
 
-Names are those of `CALLS`: `lance: write documents`, `graph: COMMIT`, `send: dead-letters`, `snapshot: export`. This
+Names are those of `CALLS`: `lance: write documents`, `graph: apply`, `send: dead-letters`, `snapshot: merge`. This
 module knows where they are made, so that the product does not need to.
 """
 
@@ -34,23 +34,16 @@ CALLS = (
     "lance: write positions",
     "send: indexed",
     "acknowledge",
-    "graph: DELETE",
-    "graph: COPY Chunk",
-    "graph: COPY MENTIONS",
-    "graph: COMMIT",
-    "graph: CHECKPOINT",
-    "snapshot: copy",
-    "snapshot: export",
+    "graph: apply",
     "snapshot: merge",
+    "snapshot: table",
     "snapshot: manifest",
     "snapshot: prune",
-    "compaction: build",
-    "compaction: put in place",
     "lance: keep the retrievals",
     "lance: optimise",
     "lance: record the files' checksums",
 )
-"""The numbered commit, the graph's transaction, snapshots, compaction and maintenance, in the order of a record's life.
+"""The numbered commit, the graph, its snapshots and maintenance, in the order of a record's life.
 A process can be killed before, inside and after each."""
 
 

@@ -21,7 +21,6 @@ from tests.acceptance.torture.readers import Readers
 from tests.acceptance.torture.stream import Stream
 from tests.acceptance.torture.subject import Subject
 from tests.acceptance.torture.verdict import SNAPSHOT_SECONDS, Ledger, faults, judge
-from tests.support.compared_graph import COMPARED, DIFFER
 from tests.support.kafka import read_all
 from tests.support.processes.query_service import service_process
 from tests.support.processes.worker import PARTITIONS, running_worker
@@ -107,11 +106,6 @@ class Round:
                 verdict = judge(servers, names, data_dir, stream, subject.tend)
             subject.stop()
             report.counts = verdict.counts + readers.answers
-            said = subject.worker.said()
-            report.findings += [line for line in said.splitlines() if DIFFER in line][:10]
-            report.counts["snapshots compared"] = said.count(COMPARED)
-            if not report.counts["snapshots compared"]:
-                report.findings.append("no merged snapshot of the graph was compared with Kùzu's")
             report.to_first_commit = subject.to_first_commit
             report.findings += [*verdict.findings, *subject.surprises]
             report.findings += [f"readers: {failure}" for failure in readers.failures[:10]]
