@@ -15,6 +15,7 @@ import httpx
 from tenacity import RetryCallState, Retrying, retry_if_exception_type, stop_after_delay
 
 from schemas.errors import Failure, Unreachable, WrongSetting
+from schemas.graph_documents import KINDS
 from schemas.provenance import USAGE_HEADER
 from schemas.runtime import INSTALLATION_HEADER, find_running
 
@@ -179,14 +180,16 @@ class ServiceClient:
         return self.get(f"{document_path(document_id)}/status", {"collection": collection, "position": token})
 
     def documents(self, collection: str) -> Iterator[JSONObject]:
-        """Every document that the service lists in the collection."""
-        params: dict[str, Any] = {"collection": collection, "limit": PAGE_DOCUMENTS}
-        while True:
-            page = self.get("/v1/documents", params)
-            yield from page["documents"]
-            if page["next_cursor"] is None:
-                return
-            params["cursor"] = page["next_cursor"]
+        """Every document that the service has in the collection, nodes and edges that people made among them."""
+        for media_type in (None, *KINDS):
+            kind = {} if media_type is None else {"content_type": media_type}
+            params: dict[str, Any] = {"collection": collection, "limit": PAGE_DOCUMENTS, **kind}
+            while True:
+                page = self.get("/v1/documents", params)
+                yield from page["documents"]
+                if page["next_cursor"] is None:
+                    break
+                params["cursor"] = page["next_cursor"]
 
     def collections_with(self, document_id: str) -> list[str]:
         """Those in which the service lists a document of this id."""

@@ -35,7 +35,9 @@ def documents_of(client: ServiceClient, collection: str) -> list[str]:
     ids = list(document_positions(client, collection))
     if ids:
         return ids
-    names = [each["name"] for each in client.get("/v1/collections")["collections"] if each["documents"]]
+    names = [
+        each["name"] for each in client.get("/v1/collections")["collections"] if each["documents"] or each["hand_made"]
+    ]
     there = describe_collections(names) if names else "No document is in any collection."
     raise WrongSetting(f"No document is in the collection {collection!r}, so there is nothing to delete. {there}")
 

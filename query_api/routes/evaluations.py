@@ -3,6 +3,7 @@
 from collections.abc import AsyncGenerator
 from collections.abc import Set as AbstractSet
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Request, Response
@@ -23,6 +24,7 @@ from query_api.sse.events import new_retrieval_id
 from schemas.analytics import EvaluationList, EvaluationRequest, EvaluationState, UnknownDocument
 from schemas.errors import WrongSetting
 from schemas.frames import SearchFrame
+from schemas.graph_documents import NODE_TYPE
 from schemas.search import SearchRequest
 
 router = APIRouter(tags=["evaluations"], route_class=LargeModelRoute)
@@ -130,26 +132,27 @@ def _approaches(asked: EvaluationRequest, *, reranker: bool) -> tuple[Approach, 
 
 
 async def _documents(service: Service, asked: EvaluationRequest) -> list[LabelledDocument]:
-    """The collection's documents.
+    """The collection's documents, with the nodes that people made.
 
     Raises ApiProblem 404 for an empty one, 422 for too large a one, 503 while searches are not answered.
     """
     tables = (await service.snapshot_for(SearchRequest(q=asked.questions[0].text))).text
     found: list[LabelledDocument] = []
-    cursor: str | None = None
-    while True:
-        after = cursor
-        rows, cursor = await service.read(lambda: tables.list_documents(asked.collection, after, PAGE_DOCUMENTS))  # noqa: B023  (awaited at once)
-        found += (
-            LabelledDocument(id=row.key.document_id, title=row.title, text=row.title, metadata=row.own_metadata)
-            for row in rows
-        )
-        if cursor is None:
-            break
-        if len(found) > MAX_DOCUMENTS:
-            raise ApiProblem(
-                422, "Collection too large", f"Evaluations take collections of up to {MAX_DOCUMENTS:,} documents."
+    for media_type in (None, NODE_TYPE):
+        cursor: str | None = None
+        while True:
+            page = (asked.collection, cursor, PAGE_DOCUMENTS, media_type)
+            rows, cursor = await service.read(partial(tables.list_documents, *page))
+            found += (
+                LabelledDocument(id=row.key.document_id, title=row.title, text=row.title, metadata=row.own_metadata)
+                for row in rows
             )
+            if cursor is None:
+                break
+            if len(found) > MAX_DOCUMENTS:
+                raise ApiProblem(
+                    422, "Collection too large", f"Evaluations take collections of up to {MAX_DOCUMENTS:,} documents."
+                )
     if not found:
         raise ApiProblem(
             404, "No such collection", f"The collection {asked.collection!r} holds no document; load it first."

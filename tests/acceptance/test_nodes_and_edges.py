@@ -65,6 +65,23 @@ def test_what_is_made_over_http_is_indexed_and_deleted(hashing: Installation) ->
     assert hashing.search(q="which boat is there", collection="made")["hits"] == []
 
 
+def test_deleted_collection_keeps_no_node_or_edge(hashing: Installation) -> None:
+    for name in ("one", "two"):
+        call(hashing, "POST", "/v1/nodes", 202, json={"id": name, "collection": "passing", "label": name})
+    joined = {"collection": "passing", "source": "one", "target": "two", "predicate": "joins"}
+    made = call(hashing, "POST", "/v1/edges", 202, json=joined)
+    asked = {"collection": "passing", "after": made["token"], "wait_seconds": 30}
+    assert call(hashing, "GET", "/v1/edges", params=asked)["total"] == 1
+
+    hashing.run("collections", "delete", "passing", "--yes")
+
+    left = {
+        kind: call(hashing, "GET", f"/v1/{kind}", params={"collection": "passing"})["total"]
+        for kind in ("nodes", "edges")
+    }
+    assert left == {"nodes": 0, "edges": 0}
+
+
 def test_edge_of_a_file_comes_before_its_node(hashing: Installation, tmp_path: Path) -> None:
     edge = document("edge", "e", "late", source="otter", target="river", predicate="lives_in")
     first, second = tmp_path / "edges.jsonl", tmp_path / "nodes.jsonl"

@@ -3,8 +3,7 @@
 A relation of weight w leads on with w x min(1, (10 / fan)^.25), fan the number of relations at the end that it leaves.
 A way counts with v = .3 + .7 x the larger of two: the share of the question's words, but for those in the name of where
 it starts, that its predicates, its notes and the names on it hold; and how well the best document that it goes by fits.
-What has no passage of its own, a node without text or a document that holds nothing, is a stone to step on: it costs no
-hop.
+What has no passage of its own, a node without text or a document that holds nothing, is walked over and costs no hop.
 """
 
 import json
@@ -26,7 +25,7 @@ EntryPassages = Callable[[int], Sequence[tuple[int, float]]]
 """Where a path enters a document: (passage, share in (0, 1]) of each."""
 
 MAX_FAN = 200  # relations that are followed from one end, the heaviest
-MAX_STONES = 2  # beside the hops
+MAX_SKIPPED = 2  # ends without a passage, beside the hops
 MAX_FRONTIER = 200  # ends that are walked on from, the strongest
 SPECIFIC_FAN = 10  # relations of one end; one that more leave leads on the less surely
 MAX_CROWD = 40  # passages that mention an entity
@@ -95,7 +94,7 @@ def walk_relations(
     stronger; `starts` are how strongly each begins at several ends. Without `relevance` v is 1."""
     frontier = [Reached(at, end, weight, weight) for at, ends in enumerate(starts) for end, weight in ends.items()]
     best = {(each.origin, each.end): math.inf for each in frontier}
-    for length in range(1, hops + MAX_STONES + 1):
+    for length in range(1, hops + MAX_SKIPPED + 1):
         found: dict[tuple[int, End], Reached] = {}
         for here, relation, other, inverse, share in _leading_on(view, frontier, follows):
             weight = here.weight * share
@@ -108,9 +107,9 @@ def walk_relations(
                     best[here.origin, other] = reached.strength
                     found[here.origin, other] = reached
         yield from found.values()
-        goes_on = (each for each in found.values() if _hops(view, each) < hops or is_stone(view, each.end))
+        goes_on = (each for each in found.values() if _hops(view, each) < hops or has_no_passage(view, each.end))
         frontier = sorted(goes_on, key=lambda each: (-each.strength, each.origin, each.end))[:MAX_FRONTIER]
-        if not frontier or length - hops >= MAX_STONES:
+        if not frontier or length - hops >= MAX_SKIPPED:
             return
 
 
@@ -154,10 +153,10 @@ def _leading_on(
 
 
 def _hops(view: GraphView, reached: Reached) -> int:
-    return sum(not is_stone(view, step.end) for step in reached.steps)
+    return sum(not has_no_passage(view, step.end) for step in reached.steps)
 
 
-def is_stone(view: GraphView, end: End) -> bool:
+def has_no_passage(view: GraphView, end: End) -> bool:
     return end.kind == "document" and not len(view.passages_of_document(end.at))
 
 

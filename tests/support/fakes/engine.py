@@ -73,7 +73,8 @@ class Tables(InMemoryText):
         rows = [
             row
             for key, row in sorted(self.documents(self.pages).items())
-            if collection in (None, key.collection) and (content_type or not may_be_made(key.document_id))
+            if collection in (None, key.collection)
+            and (row.content_type == content_type if content_type else not may_be_made(key.document_id))
         ]
         first = int(cursor or 0)
         following = first + limit

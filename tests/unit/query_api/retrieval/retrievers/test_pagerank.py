@@ -151,10 +151,10 @@ def test_every_edge_has_the_same_weight_from_both_its_ends() -> None:
         Page("b", "Bob", [["Bob."], ["Cy met Ann."]], ["Bob", "Cy", "Ann"], [("Bob", "knows", "Ann")], ["wiki/a"]),
         Page("b2", "Bob", [["Another one, Cy."]], ["Cy"], [], ["wiki/a", "wiki/b"]),
         Page("c", "Cy", [["Cy."]], ["Cy"], [("Cy", "knows", "Bob"), ("Ann", "likes", "Cy")]),
-        made_node("stone", "Stone"),
-        made_edge("wiki/a", "near", "stone", weight=0.5),
-        made_edge("stone", "near", "b2", weight=0.4),
-        made_edge("stone", "of", entity_id("wiki", "cy"), weight=0.3),
+        made_node("bare", "Bare"),
+        made_edge("wiki/a", "near", "bare", weight=0.5),
+        made_edge("bare", "near", "b2", weight=0.4),
+        made_edge("bare", "of", entity_id("wiki", "cy"), weight=0.3),
     ]
     pages.append(made_edge(pages[1].chunks()[1][0], "cites", "a", weight=0.6))
     graph = seen(view_of(*pages))
@@ -180,14 +180,14 @@ def test_relations_join_what_their_ends_are_by_their_weights() -> None:
     """A node without text is a node of the walk; a relation joins first passages."""
     target = Page("target", "Target", [["First."], ["Second."]])
     one = Page("one", "One", [["x"]])
-    made = [made_node("stone", "Stone"), made_edge("one", "near", "stone", weight=0.5)]
-    made += [made_edge("stone", "near", "target", weight=0.4), made_edge("one", "cites", "target", weight=0.3)]
+    made = [made_node("bare", "Bare"), made_edge("one", "near", "bare", weight=0.5)]
+    made += [made_edge("bare", "near", "target", weight=0.4), made_edge("one", "cites", "target", weight=0.3)]
     view = view_of(target, one, *made)
     graph = seen(view, "relation")
     first, of_one = passage(view, target), passage(view, one)
-    (stone,) = (node for node in graph if node < 0)
-    assert graph[stone] == {of_one: 0.5, first: 0.4}
-    assert graph[first] == {stone: 0.4, of_one: 0.3}
+    (bare,) = (node for node in graph if node < 0)
+    assert graph[bare] == {of_one: 0.5, first: 0.4}
+    assert graph[first] == {bare: 0.4, of_one: 0.3}
     assert graph[first + 1] == {}
     assert seen(view, "cites")[first] == {of_one: 0.3}
     assert not any(seen(view, "link").values())
