@@ -57,6 +57,8 @@ def test_what_is_made_over_http_is_indexed_and_deleted(hashing: Installation) ->
     of_type = {"collection": "made", "content_type": NODE}
     listed = call(hashing, "GET", "/v1/documents", params=of_type)["documents"]
     assert [each["id"] for each in listed] == ["node:beacon", "node:petrel"]
+    fields = call(hashing, "GET", "/v1/collections/made/fields")["fields"]
+    assert {each["documents"] for each in fields} == {1}, "fields of what searches find: of one node"
     refused = call(hashing, "POST", "/v1/nodes", 409, json=team)
     assert refused["reason"] == "duplicate_id"
     gone = call(hashing, "DELETE", "/v1/nodes/beacon", 202, params={"collection": "made"})

@@ -108,6 +108,11 @@ class DocumentColumns(Columns):
         return np.array([kind_of(each) is not None for each in self.stored["content_type"].tolist()], dtype=np.bool_)
 
     @cached_property
+    def is_findable(self) -> NDArray[np.bool_]:
+        """(n_rows,) False where people made it without text."""
+        return ~self.made | (self.stored["passages"] > 0)
+
+    @cached_property
     def metadata_columns(self) -> Mapping[str, Column]:
         """{dotted path: the values under it}."""
         decoder = msgspec.json.Decoder(dict)
@@ -391,5 +396,7 @@ class DocumentIndex:
             first += len(segment.live)
 
     def in_collection(self, collection: str | None) -> Iterator[tuple[Segment[DocumentColumns], NDArray[np.bool_]]]:
-        """Each segment with (n_rows,) which of its documents are live and of the collection, or of any for None."""
-        return zip(self.segments, self._scopes.masks(Scope(collection)), strict=True)
+        """Each segment with (n_rows,) which of its documents are live and of the collection, or of any for None. Edges
+        that people made, and nodes without text, are not among them: no search finds these."""
+        for segment, live in zip(self.segments, self._scopes.masks(Scope(collection)), strict=True):
+            yield segment, live & segment.columns.is_findable

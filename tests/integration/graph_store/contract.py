@@ -45,7 +45,7 @@ class GraphStore(Protocol):
 def rows_of(tables: GraphTables) -> Rows:
     return {
         name: sorted(
-            (tuple(map(_comparable, row.values())) for part in tables.with_ids(name) for row in part.to_pylist()),
+            (tuple(map(comparable, row.values())) for part in tables.with_ids(name) for row in part.to_pylist()),
             key=repr,
         )
         for name in TABLES
@@ -60,7 +60,7 @@ def rows_after(batches: Sequence[Batch]) -> Rows:
     return rows_of(tables_of(each for each in last.values() if each is not None))
 
 
-def _comparable(value: Any) -> Any:
+def comparable(value: Any) -> Any:
     return tuple(value) if isinstance(value, list) else value
 
 

@@ -19,7 +19,7 @@ from indexer.graph.store import GraphStore
 from indexer.graph.tables import TABLES
 from indexer.read.published_graph import FILE, newest_folder, require_intact
 from indexer.write.kuzu_publication import publish_graph, remove_damaged
-from tests.integration.graph_store.contract import GraphStoreContract, Rows, rows_of
+from tests.integration.graph_store.contract import GraphStoreContract, Rows, comparable, rows_of
 from tests.support.fixtures.graph import Batch
 
 ROOT = Path(__file__).parents[3]
@@ -49,6 +49,16 @@ QUERIES = {
     "roles": "MATCH (n:Statement)-[e:ROLE]->(m:Entity) RETURN n.id, m.id, e.role, e.surface",
     "chunk_edges": "MATCH (n:Chunk)-[e:CHUNK_EDGE]->(m:Chunk) RETURN n.id, m.id, e.kind, e.weight",
     "links": "MATCH (n:Chunk)-[e:LINKS_TO]->(m:DocumentName) RETURN n.id, m.id, e.weight, m.collection, m.document_id",
+    "nodes": (
+        "MATCH (document:Document)-[:DESCRIBES]->(n:Node) "
+        "RETURN n.id, document.id, n.name, n.label, n.type, n.aliases, n.attributes"
+    ),
+    "references": "MATCH (n:Reference) RETURN n.id, n.collection, n.name",
+    "relations": (
+        "MATCH (document:Document)-[:SAYS]->(n:Relation) "
+        "RETURN n.id, document.id, n.name, n.predicate, n.weight, n.attributes"
+    ),
+    "ends": "MATCH (n:Relation)-[e:JOINS]->(m:Reference) RETURN n.id, m.id, e.role",
 }
 """{table of a snapshot: the same rows in Cypher}"""
 
@@ -145,7 +155,7 @@ class OpenFile:
         """Kùzu holds numbers of sentences as a string."""
         is_mention = len(values) == 8
         return tuple(
-            tuple(map(int, filter(None, value.split(",")))) if is_mention and at == 5 else value
+            tuple(map(int, filter(None, value.split(",")))) if is_mention and at == 5 else comparable(value)
             for at, value in enumerate(values)
         )
 

@@ -233,7 +233,8 @@ def test_contribution_that_tables_cannot_hold_changes_nothing(generation: Genera
 @pytest.mark.parametrize("format_before", [1, 2])
 def test_snapshot_of_an_earlier_format_has_nothing_made_by_hand(format_before: int, generation: Generation) -> None:
     store = GraphStore.open(generation)
-    store.apply(story()[0], 7)
+    documents = [document(number) for number in range(30)]
+    store.apply(documents, 7)
     made = store.snapshot()
     folder = generation.snapshots_dir / made.name
     tables = {name: stored for name, stored in made.tables.items() if name not in SINCE_FORMAT_3}
@@ -243,7 +244,7 @@ def test_snapshot_of_an_earlier_format_has_nothing_made_by_hand(format_before: i
     (folder / MANIFEST).write_bytes(msgspec.json.encode(earlier))
 
     assert latest_snapshot(generation.snapshots_dir) == earlier
-    assert digest_of(generation, earlier) == expected_after(1)
+    assert digest_of(generation, earlier) == graph_digest(tables_of(each for _, each in documents if each is not None))
     carried_on = GraphStore.open(generation)
     carried_on.apply([hand_made_edge("e", "a", "b")], 8)
     assert read_graph(generation.snapshots_dir, carried_on.snapshot()).relations.num_rows == 1
