@@ -45,7 +45,7 @@ def test_the_graph_of_a_hit_shows_the_path_that_led_to_it(open_page: OpenPage) -
     expect(page.locator("canvas").first).to_be_attached()
     expect(page.get_by_role("checkbox", name="path of the hit")).to_be_checked()
     for step in path:
-        expect(page.locator(".found")).to_contain_text(step["to"])
+        expect(page.locator(".found", has_text=step["to"])).to_be_visible()  # the search may still be leaving
     page.get_by_role("button", name="Table", exact=True).click()
     marked = page.locator("tr.marked")
     expect(marked.first).to_contain_text("on the path")
@@ -61,7 +61,9 @@ def test_the_address_of_a_path_shows_it_again(open_page: OpenPage, console: Inst
     address = f"graph?retrieval={answer['retrieval_id']}&hit={answer['hits'][0]['rank']}"
     for shape in ("", "&shape=3d"):
         page = open_page(address + shape)
-        expect(page.locator(".found")).to_contain_text("Hit 1 of which river floods. The question")
+        expect(
+            page.locator(".found", has_text="Hit 1 of which river floods. The question")
+        ).to_be_visible()  # the search may still be leaving
         expect(page.get_by_role("checkbox", name="path of the hit")).to_be_checked()
         expect(page.locator(".stage canvas").first).to_be_visible()
 
@@ -71,7 +73,9 @@ def test_a_hit_without_a_path_says_so_and_shows_what_stands_around_it(
 ) -> None:
     page = open_page("search?q=a+heron+pump&collection=rivers&mode=keyword")
     page.get_by_role("link", name="Graph of").first.click()
-    expect(page.locator(".found")).to_contain_text("Found by keyword, not through the graph.")
+    expect(
+        page.locator(".found", has_text="Found by keyword, not through the graph.")
+    ).to_be_visible()  # the search may still be leaving
     chunk = console.search(q="a heron pump", collection="rivers", mode="keyword")["hits"][0]["chunk_id"]
     expected = edges_of(console, node=chunk, collection="rivers", limit=300)
     assert expected
