@@ -20,7 +20,7 @@ from indexer.extraction.relations import extract_statements
 from indexer.extraction.titles import about_names, document_title
 from indexer.parsing import parse, parse_title
 from schemas.events import DocumentUpsert
-from schemas.graph_delta import HandMadeNode, Relation
+from schemas.graph_delta import HandMadeNode, Relation, encode_attributes
 from schemas.graph_documents import read_made
 from schemas.graph_edits import NodeEdit
 from schemas.ids import sha256_hex
@@ -190,15 +190,11 @@ def _made(upsert: DocumentUpsert) -> tuple[DocumentUpsert, tuple[HandMadeNode, .
     name, edit = made
     further: dict[str, object] = {"properties": edit.properties, "by": edit.by}
     if isinstance(edit, NodeEdit):
-        node = HandMadeNode(name, edit.label, edit.type, list(edit.aliases), _json(further))
+        node = HandMadeNode(name, edit.label, edit.type, list(edit.aliases), encode_attributes(further))
         return msgspec.structs.replace(upsert, title=None), (node,), ()
-    attributes = _json(further | {"note": edit.note})
+    attributes = encode_attributes(further | {"note": edit.note})
     relation = Relation(name, edit.source, edit.target, edit.predicate, edit.weight, attributes)
     return msgspec.structs.replace(upsert, title=None), (), (relation,)
-
-
-def _json(attributes: dict[str, object]) -> str:
-    return msgspec.json.encode(attributes, order="deterministic").decode()
 
 
 def _language(parsed: ParsedDocument, chunking: ChunkingParameters) -> str:

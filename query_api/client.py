@@ -181,15 +181,18 @@ class ServiceClient:
 
     def documents(self, collection: str) -> Iterator[JSONObject]:
         """Every document that the service has in the collection, nodes and edges that people made among them."""
-        for media_type in (None, *KINDS):
-            kind = {} if media_type is None else {"content_type": media_type}
-            params: dict[str, Any] = {"collection": collection, "limit": PAGE_DOCUMENTS, **kind}
-            while True:
-                page = self.get("/v1/documents", params)
-                yield from page["documents"]
-                if page["next_cursor"] is None:
-                    break
-                params["cursor"] = page["next_cursor"]
+        asked: dict[str, Any] = {"collection": collection, "limit": PAGE_DOCUMENTS}
+        yield from self._listed(asked)
+        for media_type in KINDS:
+            yield from self._listed(asked | {"content_type": media_type})
+
+    def _listed(self, params: dict[str, Any]) -> Iterator[JSONObject]:
+        while True:
+            page = self.get("/v1/documents", params)
+            yield from page["documents"]
+            if page["next_cursor"] is None:
+                return
+            params = params | {"cursor": page["next_cursor"]}
 
     def collections_with(self, document_id: str) -> list[str]:
         """Those in which the service lists a document of this id."""

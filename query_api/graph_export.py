@@ -20,6 +20,7 @@ from query_api.index.graph.explorer import Explorer, NodeRef
 from query_api.index.graph.relations import End, MadeRelation, made_nodes, made_relations
 from query_api.index.graph.typed_mentions import typed_mentions_in_passages
 from query_api.index.graph.view import GraphView
+from schemas.graph_delta import decode_attributes
 from schemas.predicates import predicate_strength
 
 PART_BYTES = 64 * 1024
@@ -123,7 +124,7 @@ class GraphExport:
             fields = {"kind": "states", "label": predicate, "weight": strength, "count": stated}
             yield ExportedEdge(self._catalogue[source].id, self._catalogue[target].id, fields, {})
         for relation, joined in self._made():
-            attributes = json.loads(relation.attributes)
+            attributes = decode_attributes(relation.attributes)
             fields = {
                 "kind": "hand_made",
                 "label": relation.predicate,
@@ -161,7 +162,7 @@ class GraphExport:
 
 
 def _properties(attributes: str) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(attributes).get("properties") or {}
+    found: dict[str, Any] = decode_attributes(attributes).get("properties") or {}
     return found
 
 

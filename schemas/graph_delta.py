@@ -4,7 +4,7 @@ One record on the graph topic replaces everything the document contributed befor
 contribution, sections and chunks are referred to by their index in its own lists.
 """
 
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import msgspec
 
@@ -138,6 +138,17 @@ class Contribution(msgspec.Struct, frozen=True, kw_only=True):
     links: list[LinkEdge]
     nodes: list[HandMadeNode] = []
     relations: list[Relation] = []
+
+
+def encode_attributes(attributes: dict[str, object]) -> str:
+    """Those of a node or a relation that people made."""
+    return msgspec.json.encode(attributes, order="deterministic").decode()
+
+
+def decode_attributes(attributes: str) -> dict[str, Any]:
+    """The opposite."""
+    found: dict[str, Any] = msgspec.json.decode(attributes)
+    return found
 
 
 def encode_contribution(contribution: Contribution) -> bytes:

@@ -104,8 +104,7 @@ def _prune(snapshots_dir: Path, newest: GraphSnapshot, count: int) -> None:
     kept |= with_damaged_manifests(snapshots_dir)
     for folder in snapshots_dir.glob("[!.]*/"):
         if folder.name not in kept:
-            removed = folder.with_name(f".{folder.name}.removed")  # at once for readers
-            folder.rename(removed)
+            remove_published(folder)
     for hidden in sorted(snapshots_dir.glob(".*"), reverse=True):
         is_left = hidden.name.endswith((".part", ".kuzu")) and _made_at_ms(hidden) < newest.made_at_ms
         if is_left or hidden.name.endswith(".removed"):

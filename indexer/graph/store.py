@@ -52,7 +52,6 @@ class GraphStore:
         self._base = empty if newest is None else read_graph(self._snapshots_dir, newest, is_mapped=False)
         self._position = -1 if newest is None else newest.graph_position
         self._pending: dict[DocumentKey, bytes | None] = {}
-        self._pending_bytes = 0
         self._lock = threading.Lock()  # of the base and what is pending
 
     @classmethod
@@ -75,7 +74,8 @@ class GraphStore:
     @property
     def pending_bytes(self) -> int:
         """What the newest snapshot does not hold takes so much memory."""
-        return self._pending_bytes
+        with self._lock:
+            return sum(len(each or b"") for each in self._pending.values())
 
     def apply(self, changes: Sequence[Change], position: int) -> None:
         """Replace, or delete (None), the contribution of each document. May be repeated.
@@ -85,7 +85,7 @@ class GraphStore:
         tables_of(contribution for _, contribution in changes if contribution is not None)
         encoded = {key: None if each is None else encode_contribution(each) for key, each in changes}
         with self._lock:
-            self._hold(self._pending | encoded)
+            self._pending |= encoded
             self._position = position
 
     def documents(self, keys: Sequence[DocumentKey]) -> dict[DocumentKey, Stored]:
@@ -120,9 +120,9 @@ class GraphStore:
         with self._lock:  # 3
             self._base = merged
             published = changes.newest
-            self._hold(
-                {key: each for key, each in self._pending.items() if key not in published or published[key] is not each}
-            )
+            self._pending = {
+                key: each for key, each in self._pending.items() if key not in published or published[key] is not each
+            }
         return snapshot
 
     def snapshot(self) -> GraphSnapshot:
@@ -132,10 +132,6 @@ class GraphStore:
     def set_aside_damaged(self) -> list[Damage]:
         """Set aside the snapshots that are not as they were written."""
         return set_aside_damaged(self._snapshots_dir)
-
-    def _hold(self, pending: dict[DocumentKey, bytes | None]) -> None:
-        self._pending = pending
-        self._pending_bytes = sum(len(each or b"") for each in pending.values())
 
 
 def order_remake(generation: Generation) -> None:

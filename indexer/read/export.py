@@ -20,6 +20,7 @@ from indexer.lance_connection import connect, store_errors
 from indexer.read.rows import PASSAGE_COLUMNS, PassageRow, joined_text, passage_rows, rows_with
 from indexer.schema import DOCUMENTS, PASSAGES, DocumentRow, document_rows
 from schemas.events import Envelope
+from schemas.graph_delta import decode_attributes
 from schemas.graph_documents import kind_of
 from schemas.graph_edits import EDGE, NODE
 from schemas.ids import DocumentKey
@@ -103,11 +104,11 @@ def _made(generation: Generation) -> dict[DocumentKey, dict[str, Any]]:
     documents = graph.documents.select(["collection", "document_id"]).to_pylist()
     keys = [DocumentKey(each["collection"], each["document_id"]) for each in documents]
     nodes = [
-        {"label": row["label"], "type": row["type"], "aliases": row["aliases"], **_attributes(row)}
+        {"label": row["label"], "type": row["type"], "aliases": row["aliases"], **decode_attributes(row["attributes"])}
         for row in graph.nodes.to_pylist()
     ]
     relations = [
-        {"predicate": row["predicate"], "weight": row["weight"], **_attributes(row)}
+        {"predicate": row["predicate"], "weight": row["weight"], **decode_attributes(row["attributes"])}
         for row in graph.relations.to_pylist()
     ]
     names = graph.references["name"].to_pylist()
@@ -116,11 +117,6 @@ def _made(generation: Generation) -> dict[DocumentKey, dict[str, Any]]:
     found: dict[DocumentKey, dict[str, Any]] = {}
     for table, rows in (("nodes", nodes), ("relations", relations)):
         found |= {keys[at]: row for at, row in zip(graph.documents_of(table).tolist(), rows, strict=True)}
-    return found
-
-
-def _attributes(row: Mapping[str, Any]) -> dict[str, Any]:
-    found: dict[str, Any] = msgspec.json.decode(row["attributes"])
     return found
 
 

@@ -46,9 +46,9 @@ def chunks_table(documents: Iterable[IndexedRows], dimension: int) -> pa.Table:
     rows: list[dict[str, Any]] = []
     vectors: list[NDArray[np.float32]] = [np.empty((0, dimension), dtype=np.float32)]
     for document in documents:
-        chunks = document.prepared.chunked.chunks if document.prepared is not None else ()
-        if document.prepared is None or not chunks:
+        if document.prepared is None or not document.prepared.chunked.chunks:
             continue
+        chunks = document.prepared.chunked.chunks
         shape = None if document.vectors is None else document.vectors.shape
         if shape != (len(chunks), dimension) or len(document.hashes) != len(chunks):
             raise ValueError(

@@ -3,13 +3,13 @@
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
-import msgspec
 import numpy as np
 
 from indexer.read.rows import joined_text
 from query_api.index.graph.relations import made_nodes, made_relations
 from query_api.index.snapshot import Snapshot
 from schemas.edits_api import HandMadeEdge, HandMadeNode
+from schemas.graph_delta import decode_attributes
 from schemas.graph_edits import EDGE, NODE, EditKind
 from schemas.ids import DocumentKey, Position
 
@@ -51,40 +51,37 @@ class HandMade:
 
     def nodes(self, ids: Iterable[MadeId]) -> list[HandMadeNode]:
         """Those of them that are there, in their order."""
-        found, sources = self._found(NODE, ids), self._sources(NODE, ids)
-        texts = self.texts(node.document for node in found.values())
+        found = self._standing(NODE, ids)
+        texts = self.texts(node.document for _, node, _ in found)
         return [
             HandMadeNode(
                 id=node.name,
                 collection=made.collection,
-                position=sources[made],
+                position=position,
                 label=node.label,
                 type=node.type,
                 text=texts[node.document],
                 aliases=list(node.aliases),
-                **_attributes(node.attributes),
+                **decode_attributes(node.attributes),
             )
-            for made, node in found.items()
-            if made in sources
+            for made, node, position in found
         ]
 
     def edges(self, ids: Iterable[MadeId]) -> list[HandMadeEdge]:
         """Those of them that are there, in their order."""
-        found, sources = self._found(EDGE, ids), self._sources(EDGE, ids)
         return [
             HandMadeEdge(
                 id=edge.name,
                 collection=made.collection,
-                position=sources[made],
+                position=position,
                 source=edge.source_name,
                 target=edge.target_name,
                 predicate=edge.predicate,
                 weight=edge.weight,
                 missing=[end for end in ("source", "target") if getattr(edge, end) is None],
-                **_attributes(edge.attributes),
+                **decode_attributes(edge.attributes),
             )
-            for made, edge in found.items()
-            if made in sources
+            for made, edge, position in self._standing(EDGE, ids)
         ]
 
     def type_of(self, collection: str, identifier: str) -> str | None:
@@ -92,18 +89,20 @@ class HandMade:
         found = self._found(NODE, [MadeId(identifier, collection)])
         return next((node.type for node in found.values()), None)
 
+    def _standing(self, kind: EditKind, ids: Iterable[MadeId]) -> list[tuple[MadeId, Any, str]]:
+        """Those that both stores hold, each with where its record stands in the log."""
+        found = self._found(kind, ids)
+        keys = {_key(kind, each): each for each in found}
+        rows = self._snapshot.text.documents(list(keys))
+        positions = {keys[key]: str(Position(row.partition, row.offset)) for key, row in rows.items() if row.live}
+        return [(each, made, positions[each]) for each, made in found.items() if each in positions]
+
     def _found(self, kind: EditKind, ids: Iterable[MadeId]) -> dict[MadeId, Any]:
         numbers = {each: self._view.document(_key(kind, each)) for each in ids}
         wanted = {number: made for made, number in numbers.items() if number is not None}
         read = made_nodes if kind == NODE else made_relations
         by_id = {wanted[each.document]: each for each in read(self._view.segments, np.array([*wanted], dtype=np.int64))}
         return {made: by_id[made] for made in numbers if made in by_id}
-
-    def _sources(self, kind: EditKind, ids: Iterable[MadeId]) -> dict[MadeId, str]:
-        """Where the record of each stands in the log."""
-        keys = {_key(kind, each): each for each in ids}
-        rows = self._snapshot.text.documents(list(keys))
-        return {keys[key]: str(Position(row.partition, row.offset)) for key, row in rows.items() if row.live}
 
     def texts(self, documents: Iterable[int]) -> dict[int, str]:
         """What each document says, as far as both stores hold it."""
@@ -120,8 +119,3 @@ class HandMade:
 
 def _key(kind: EditKind, made: MadeId) -> DocumentKey:
     return DocumentKey(made.collection, f"{kind}:{made.id}")  # of any collection that a request may name
-
-
-def _attributes(attributes: str) -> dict[str, Any]:
-    found: dict[str, Any] = msgspec.json.decode(attributes)
-    return found

@@ -105,7 +105,9 @@ class DocumentColumns(Columns):
     @cached_property
     def made(self) -> NDArray[np.bool_]:
         """(n_rows,) whether it is a node or an edge that people made."""
-        return np.array([kind_of(each) is not None for each in self.stored["content_type"].tolist()], dtype=np.bool_)
+        types = self.stored["content_type"].tolist()
+        is_made = {each: kind_of(each) is not None for each in set(types)}
+        return np.array([is_made[each] for each in types], dtype=np.bool_)
 
     @cached_property
     def is_findable(self) -> NDArray[np.bool_]:

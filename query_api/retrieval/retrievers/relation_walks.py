@@ -6,7 +6,6 @@ it starts, that its predicates, its notes and the names on it hold; and how well
 What has no passage of its own, a node without text or a document that holds nothing, is walked over and costs no hop.
 """
 
-import json
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
@@ -18,6 +17,7 @@ from query_api.index.graph.relations import End, MadeRelation, has_relations, re
 from query_api.index.graph.view import GraphView
 from query_api.query.analysis import Question
 from query_api.retrieval.scoring import sentence_weight
+from schemas.graph_delta import decode_attributes
 
 Follows = Callable[[str], bool]
 """Whether relations of this predicate are followed."""
@@ -128,7 +128,7 @@ def _weighed(view: GraphView, reached: Reached, before: End, relevance: Relevanc
 
 @lru_cache(10_000)
 def _note(attributes: str) -> str:
-    return str(json.loads(attributes).get("note") or "")
+    return str(decode_attributes(attributes).get("note") or "")
 
 
 def note_of(step: RelationStep) -> str | None:
