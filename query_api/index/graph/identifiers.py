@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from schemas.ids import (
@@ -150,10 +149,3 @@ def find(keys: NDArray[Any], wanted: NDArray[np.integer[Any]]) -> NDArray[np.int
     wanted = wanted.astype(keys.dtype, copy=False)  # else NumPy copies all keys into the wider type
     positions = np.minimum(keys.searchsorted(wanted), len(keys) - 1)
     return np.where(keys[positions] == wanted, positions, MISSING)
-
-
-def find_all(keys: Keys, wanted: Keys) -> NDArray[np.int64]:
-    """Positions of very many keys among unsorted ones, by hashing; MISSING for unknown ones."""
-    positions = pc.index_in(pa.array(wanted), value_set=pa.array(keys))
-    found: NDArray[np.int64] = positions.fill_null(MISSING).to_numpy(zero_copy_only=False).astype(np.int64)
-    return found

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from query_api.index.graph.identifiers import BLOCK, MISSING, Identifiers, find, find_all
+from query_api.index.graph.identifiers import BLOCK, MISSING, Identifiers, find
 
 
 @pytest.mark.parametrize("n_keys", [0, 1, BLOCK, BLOCK + 1, 1_000])
@@ -15,7 +15,7 @@ def test_keys_in_any_order_are_found_where_they_stand_and_others_nowhere(n_keys:
     where = {key: at for at, key in enumerate(keys.tolist())}
     expected = [where.get(key, MISSING) for key in wanted.tolist()]
     identifiers = Identifiers(np.column_stack((keys, keys + np.uint64(1))))
-    assert identifiers.positions(wanted).tolist() == find_all(keys, wanted).tolist() == expected
+    assert identifiers.positions(wanted).tolist() == expected
     assert identifiers.texts(np.arange(n_keys)) == [f"{key:016x}{key + 1:016x}" for key in keys.tolist()]
 
 
