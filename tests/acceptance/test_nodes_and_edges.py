@@ -6,13 +6,14 @@ from typing import Any
 
 import httpx
 
+from schemas.topics import TopicNames
 from tests.support.kafka import Sent, read_all, send
 from tests.support.processes.installation import Installation
 from tests.support.waiting import wait_until
 
 NODE = "application/vnd.thalweg.node+json"
 EDGE = "application/vnd.thalweg.edge+json"
-DOCUMENTS = "thalweg.documents.v1"
+NAMES = TopicNames("thalweg.")
 SAMPLES = Path(__file__).parents[2] / "deploy" / "samples"
 
 
@@ -29,7 +30,7 @@ def document(kind: str, name: str, collection: str, version: int | None = None, 
 
 
 def receipts(thalweg: Installation, key: str) -> list[dict[str, Any]]:
-    found = [json.loads(each.value) for each in read_all(thalweg.kafka, "thalweg.indexed.v1")]
+    found = [json.loads(each.value) for each in read_all(thalweg.kafka, NAMES.indexed)]
     return [each for each in found if each["key"] == key]
 
 
@@ -114,7 +115,7 @@ def test_of_two_edits_of_a_node_the_greater_version_stays(hashing: Installation)
 
 def test_malformed_edge_is_a_dead_letter_that_says_why(hashing: Installation) -> None:
     value = json.dumps({"source": "otter", "target": "river", "predicate": "lives in?"}).encode()
-    send(hashing.kafka, DOCUMENTS, Sent(b"bad/edge:e", value, [("content-type", EDGE.encode())]))
+    send(hashing.kafka, NAMES.documents, Sent(b"bad/edge:e", value, [("content-type", EDGE.encode())]))
     wait_until(lambda: receipts(hashing, "bad/edge:e"), "the receipt", 20)
     (receipt,) = receipts(hashing, "bad/edge:e")
     assert (receipt["outcome"], receipt["reason"]) == ("dead_lettered", "wrong_type")
@@ -133,15 +134,15 @@ def test_sample_answers_its_questions(thalweg: Installation) -> None:
 
 def test_node_of_an_earlier_version_becomes_a_document(hashing: Installation) -> None:
     earlier = json.dumps({"label": "Avocet", "text": "An avocet sweeps its bill."}).encode()
-    send(hashing.kafka, "thalweg.curation.v1", Sent(b"earlier/node/avocet", earlier))
+    [(_, sent)] = send(hashing.kafka, NAMES.curation, Sent(b"earlier/node/avocet", earlier))
 
     def nodes() -> list[dict[str, Any]]:
         return list(call(hashing, "GET", "/v1/nodes", params={"collection": "earlier"})["nodes"])
 
     wait_until(nodes, "the node is listed", 30)
     assert [(each["label"], each["text"]) for each in nodes()] == [("Avocet", "An avocet sweeps its bill.")]
-    (*_, last) = [each for each in read_all(hashing.kafka, "thalweg.curation.v1") if each.key == b"earlier/node/avocet"]
-    assert last.value is None
+    records = read_all(hashing.kafka, NAMES.curation, sent)
+    assert [each.value for each in records if each.key == b"earlier/node/avocet"] == [earlier, None]
     changed = call(
         hashing, "PUT", "/v1/nodes/avocet", 202, json={"label": "Pied avocet"}, params={"collection": "earlier"}
     )

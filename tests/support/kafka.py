@@ -64,13 +64,14 @@ def send_batches(servers: str, topic: str, *batches: Sequence[Sent], codec: str)
         return [send_with(producer, topic, batch)[0][1] for batch in batches]
 
 
-def read_all(servers: str, topic: str) -> list[Any]:
-    """Every committed record that the topic holds now."""
+def read_all(servers: str, topic: str, start: int = 0) -> list[Any]:
+    """Every committed record that each partition of the topic holds now from an offset on."""
     with closing(sync_clients.open_consumer(plaintext(servers), auto_offset_reset="earliest")) as consumer:
         places = [TopicPartition(topic, number) for number in consumer.partitions_for_topic(topic) or ()]
         consumer.assign(places)
         ends = consumer.end_offsets(places)
-        consumer.seek_to_beginning(*places)
+        for place, beginning in consumer.beginning_offsets(places).items():
+            consumer.seek(place, max(start, beginning))
         records: list[Any] = []
         while any(consumer.position(place) < ends[place] for place in places):
             for batch in consumer.poll(timeout_ms=500).values():
