@@ -64,15 +64,6 @@ class Manifest(Sealed, frozen=True, kw_only=True):
     sealed: str = ""
 
 
-class Origin(msgspec.Struct, frozen=True):
-    """The generation that a restored one is a copy of: the id of its graph topic, and the offset there of what the
-    graph snapshot holds. Offsets of the copy's graph topic begin after that one."""
-
-    generation: str
-    graph_topic: str
-    graph_position: int
-
-
 @dataclass(frozen=True)
 class Generation:
     """The paths of one generation."""
@@ -89,9 +80,9 @@ class Generation:
         return self.root / "lance"
 
     @property
-    def remake_graph_path(self) -> Path:
-        """There while the graph is to be made again from its topic."""
-        return self.root / "remake-graph"
+    def incomplete_graph_dir(self) -> Path:
+        """There while the graph lacks documents of the tables: its snapshots until it has all."""
+        return self.root / "incomplete-graph"
 
     @property
     def snapshots_dir(self) -> Path:
@@ -145,9 +136,9 @@ class Generation:
         return self.root / "missed-deletes.json"
 
     @property
-    def origin_path(self) -> Path:
-        """The generation that this one was restored from, until its worker has taken over that one's graph topic."""
-        return self.root / "origin.json"
+    def restored_path(self) -> Path:
+        """There where it was restored from a backup, until its worker has let its consumer group begin."""
+        return self.root / "restored"
 
 
 def current_generation(data_dir: Path) -> Generation | None:
@@ -282,16 +273,6 @@ def write_build(generation: Generation, build: Build) -> None:
     """Raises OSError."""
     generation.root.mkdir(parents=True, exist_ok=True)
     replace_file(generation.build_path, build.model_dump_json(indent=2).encode())
-
-
-def read_origin(generation: Generation) -> Origin | None:
-    """None for one that was not restored, or is a generation of its own by now. Raises DamagedStore."""
-    try:
-        return msgspec.json.decode(generation.origin_path.read_bytes(), type=Origin)
-    except FileNotFoundError:
-        return None
-    except msgspec.DecodeError as error:
-        raise DamagedStore(f"{generation.origin_path} cannot be read: {error}. {HEALING}") from error
 
 
 def new_generation_name(data_dir: Path) -> str:

@@ -173,6 +173,11 @@ class StoredPosition(NamedTuple):
     timestamp_ms: int = 0
 
 
+def newest_graph_offset(positions: Mapping[int, StoredPosition]) -> int:
+    """The offset of the graph topic that a graph with the content of the tables has reached; -1 for none."""
+    return max((stored.graph_offset for stored in positions.values()), default=-1)
+
+
 def compress_body(record: bytes) -> bytes:
     """Compress a JSON record to a third of its size."""
     return zlib.compress(record)

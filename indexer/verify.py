@@ -24,6 +24,7 @@ from indexer.graph.snapshots import (
 from indexer.graph.tables import DESCRIBED, NODES, GraphTables
 from indexer.integrity.files import Damage, damage_advice, damaged_tables
 from indexer.read.lance import LanceReader, LanceSnapshot
+from indexer.schema import newest_graph_offset
 from schemas.ids import DocumentKey
 from schemas.repairs import MOST_DOCUMENTS
 
@@ -126,26 +127,24 @@ def verify_when_complete(data_dir: Path, wait_seconds: float) -> VerifyReport:
     deadline = time.monotonic() + (0.0 if damage else wait_seconds)
     while True:
         is_late = time.monotonic() >= deadline
-        if is_late or _is_complete(reader.snapshot(), latest_snapshot(generation.snapshots_dir)):  # 2
+        if is_late or _is_complete(generation, reader.snapshot(), latest_snapshot(generation.snapshots_dir)):  # 2
             intact = newest_intact_snapshot(generation.snapshots_dir)
             text = reader.snapshot()
-            if is_late or _is_complete(text, intact):
+            if is_late or _is_complete(generation, text, intact):
                 return verify(generation, text, intact, damage)  # 3
         time.sleep(POLL_SECONDS)
-
-
-def _expected(text: LanceSnapshot) -> int:
-    """The offset of the graph topic that a graph with the content of the text has reached."""
-    return max((stored.graph_offset for stored in text.positions.values()), default=-1)
 
 
 def _position(snapshot: GraphSnapshot | None) -> int:
     return snapshot.graph_position if snapshot is not None else -1
 
 
-def _is_complete(text: LanceSnapshot, snapshot: GraphSnapshot | None) -> bool:
+def _is_complete(generation: Generation, text: LanceSnapshot, snapshot: GraphSnapshot | None) -> bool:
     """Whether a snapshot of the graph, older than that of the text, has the same content."""
-    return _position(snapshot) >= _expected(text) and not text.uncommitted_documents()
+    has_all = (
+        _position(snapshot) >= newest_graph_offset(text.positions) and not generation.incomplete_graph_dir.exists()
+    )
+    return has_all and not text.uncommitted_documents()
 
 
 def damage_of(generation: Generation) -> Iterator[list[Damage]]:
@@ -164,8 +163,7 @@ def verify(
 ) -> VerifyReport:
     """Compare the text tables with a graph snapshot; None is the empty graph. `damage` goes into the report."""
     rows = text.content_rows()
-    expected, position, uncommitted = _expected(text), _position(snapshot), text.uncommitted_documents()
-    is_complete = position >= expected and not uncommitted
+    is_complete, uncommitted = _is_complete(generation, text, snapshot), text.uncommitted_documents()
     revisions = {row["key"]: row["revision"] for row in rows.documents.to_pylist()}
     passages, stale_passages = _current(rows.passages, revisions)
     chunks, stale_chunks = _current(rows.chunks, revisions)
@@ -197,8 +195,8 @@ def verify(
         differences=differences[:SHOWN],
         difference_count=len(differences),
         stale_rows=stale_passages + stale_chunks,
-        graph_position=position,
-        graph_expected=expected,
+        graph_position=_position(snapshot),
+        graph_expected=newest_graph_offset(text.positions),
         digest=_digest([[digests["text"], digests["graph"]]]),
         digests=digests,
         uncommitted=uncommitted,

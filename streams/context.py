@@ -3,7 +3,7 @@
 import asyncio
 import math
 import time
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import AsyncExitStack
 from functools import partial
 from typing import Any
@@ -14,7 +14,7 @@ import structlog
 from indexer.embedding.encoder import PromptedEncoder
 from indexer.errors import EncoderUnavailable
 from indexer.extraction.mention_tagger import tag_with
-from indexer.generations import Generation, read_origin, republish_advice
+from indexer.generations import Generation, republish_advice
 from indexer.graph.snapshots import latest_snapshot
 from indexer.graph.store import order_remake
 from indexer.read.published_graph import is_due as is_publication_due
@@ -31,7 +31,6 @@ from streams.agents.documents import DocumentsAgent
 from streams.agents.graph import GraphAgent
 from streams.agents.provenance import ProvenanceAgent
 from streams.faust_app import build_app, group_name, until_crashed
-from streams.generations.adoption import Adoption
 from streams.generations.build import BuildMonitor
 from streams.generations.healing import require_undamaged
 from streams.generations.role import WorkerRole
@@ -43,7 +42,7 @@ from streams.indexing.extract import open_extractors, outdated_note, versions_of
 from streams.indexing.missed_deletes import AWAY_TOO_LONG, MissedDeletes
 from streams.indexing.prepare import Parsers, Preparer
 from streams.indexing.reapply import Reapplier
-from streams.indexing.relink import GraphTopic, Relinker
+from streams.indexing.relink import Relinker
 from streams.indexing.repair import Repairer
 from streams.indexing.replay import Replayer
 from streams.kafka.log_identity import reconcile, topics_of_generation
@@ -224,12 +223,6 @@ class WorkerContext:
         lance, graph_thread = self._store_thread("lance"), self._store_thread("graph")
         kept = self._settings.worker.kept_snapshots
         stores = await OpenStores.open(generation, dimension, kept, lance, graph_thread, self._cleanup)
-        if (origin := read_origin(generation)) is not None:
-            adoption = Adoption(
-                self._settings.kafka, generation, origin, stores.vectors, lance, stores.graph, graph_thread
-            )
-            await self._retrier("kafka", *AWAY).retry_forever(adoption.run)
-            stores = await stores.with_positions()
         self._health.up("stores")
         return stores
 
@@ -294,8 +287,10 @@ class WorkerContext:
         knows = stores.reached and not generation.reread_path.exists()
         for partition in range(topics[provenance_topic].partitions):
             stored[TopicPartition(provenance_topic, partition)] = None if knows else -1  # the group knows
-        states = await reconcile(self._settings.kafka, group, stored, republish_advice(generation.data_dir))
-        generation.reread_path.unlink(missing_ok=True)
+        advice, is_restored = republish_advice(generation.data_dir), generation.restored_path.exists()
+        states = await reconcile(self._settings.kafka, group, stored, advice, is_restored=is_restored)
+        for done_path in (generation.reread_path, generation.restored_path):
+            done_path.unlink(missing_ok=True)
         for place, offset in stored.items():
             done = (states[place].committed or 0) - 1 if offset is None else offset
             self._progress.expect(stages[place.topic], place.topic, place.partition, done)
@@ -333,14 +328,19 @@ class WorkerContext:
         if missed_deletes.were_found:
             self._health.note_for_good(AWAY_TOO_LONG)
         self._run(missed_deletes.delete())
+        readers = [self._partition_reader(names.documents, at) for at in range(topics[names.documents].partitions)]
+        reapplier = Reapplier(readers, indexer, stores, snapshots.make, self._commit_lock)
+        retrier = self._retrier("kafka", *AWAY)
+        orders: list[Callable[[], Coroutine[Any, Any, None]]] = []
         if self._role.build is None:  # all that is built is linked by the rules of now
-            self._run(self._relinker(graph_topic, stores, producer, collection_settings).run())
-            readers = [self._partition_reader(names.documents, at) for at in range(topics[names.documents].partitions)]
-            reapplier = Reapplier(readers, indexer, stores, snapshots.make, self._commit_lock)
-            shared = (generation.name, collection_settings, reapplier, producer, self._retrier("kafka", *AWAY))
-            self._run(Repairer(*shared, partial(order_remake, generation)).run())
-            self._run(Replayer(*shared).run())
+            last = (reapplier, producer, retrier)
+            orders = [
+                Relinker(collection_settings, stores.vectors, stores.lance, *last, self._commit_lock).run,
+                Repairer(generation.name, collection_settings, *last, partial(order_remake, generation)).run,
+                Replayer(generation.name, collection_settings, *last).run,
+            ]
             self._run(CarryOver(collection_settings, producer, partition_of).run())
+        self._run(self._complete_graph(stores, reapplier, snapshots, retrier, orders))
 
         pace = CommitPace(worker.gather_seconds)
         documents_agent = DocumentsAgent(
@@ -360,6 +360,24 @@ class WorkerContext:
         attach("graph", graph_topic, graph_agent.run, worker.graph_batch_records, slow)
         attach("provenance", names.provenance, provenance_agent.run, worker.batch_records, slow)
         app.on_partitions_assigned.connect(self._on_assigned, weak=False)  # type: ignore[arg-type]  # Faust's own stub
+
+    async def _complete_graph(
+        self,
+        stores: OpenStores,
+        reapplier: Reapplier,
+        snapshots: Snapshots,
+        retrier: Retrier,
+        afterwards: Sequence[Callable[[], Coroutine[Any, Any, None]]],
+    ) -> None:
+        """Where the graph lacks documents, make them again and publish it; what compares with the graph begins
+        afterwards."""
+        if not stores.graph.is_complete:
+            await retrier.retry_forever(reapplier.complete_graph)
+            stores.graph.complete()
+            snapshots.schedule.changed()
+            await snapshots.make()
+        for run in afterwards:
+            self._run(run())
 
     def _document_indexer(
         self,
@@ -394,20 +412,6 @@ class WorkerContext:
             retrier=self._retrier("kafka", *AWAY),
             commit_lock=self._commit_lock,
             to_check=generation.missed_deletes_path,
-        )
-
-    def _relinker(
-        self, graph_topic: str, stores: OpenStores, producer: ConfirmedProducer, collection_settings: CollectionSettings
-    ) -> Relinker:
-        return Relinker(
-            collection_settings=collection_settings,
-            graph_topic=GraphTopic(self._partition_reader(graph_topic, 0)),
-            writer=stores.vectors,
-            thread=stores.lance,
-            producer=producer,
-            retrier=self._retrier("kafka", *AWAY),
-            commit_lock=self._commit_lock,
-            max_contribution_bytes=self._max_contribution_bytes,
         )
 
     def _graph_agent(

@@ -1,16 +1,20 @@
 """The stores of a generation as the worker has them open, each with its thread."""
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Self
 
 from indexer.generations import Generation
-from indexer.graph.store import GraphStore
-from indexer.schema import StoredPosition
+from indexer.graph.store import GraphStore, InGraph
+from indexer.schema import StoredPosition, newest_graph_offset
 from indexer.write.lance import LanceWriter
-from schemas.ids import DocumentKey
+from schemas.ids import DocumentKey, Position
 from streams.runtime.store_thread import StoreThread
+
+COMPARED_TOGETHER = 2_000  # documents
+POLL_SECONDS = 0.25
 
 
 @dataclass(frozen=True)
@@ -37,24 +41,40 @@ class OpenStores:
         """The tables are closed by `cleanup`, also where the rest cannot be opened."""
         vectors = await lance.call(LanceWriter.open, generation, dimension)
         cleanup.push_async_callback(lance.close, vectors.close)
-        graph = await graph_thread.call(GraphStore.open, generation, kept_snapshots)
-        return cls(vectors, lance, graph, graph_thread, await lance.call(vectors.positions), graph.position())
-
-    async def with_positions(self) -> Self:
-        """The same, with how far the stores are now."""
-        reached = await self.lance.call(self.vectors.positions)
-        return replace(self, reached=reached, graph_position=self.graph.position())
+        reached = await lance.call(vectors.positions)
+        graph = await graph_thread.call(GraphStore.open, generation, kept_snapshots, newest_graph_offset(reached))
+        return cls(vectors, lance, graph, graph_thread, reached, graph.position())
 
     async def graph_is_current(self) -> bool:
         """Whether the graph has what the tables have."""
-        reached = await self.lance.run(self.vectors.positions)
-        newest = max((stored.graph_offset for stored in reached.values()), default=-1)
-        return await self.graph_thread.run(self.graph.position) >= newest
+        return self.graph.is_complete and self.graph.position() >= await self._needed()
 
-    async def differ(self, keys: Sequence[DocumentKey]) -> list[DocumentKey]:
-        """The documents that the graph has in another revision than the tables, or with other numbers of chunks. To be
-        asked when the graph is current."""
-        rows = await self.lance.run(self.vectors.stored_documents, keys)
-        in_graph = await self.graph_thread.run(self.graph.documents, keys)
-        in_text = {key: (row.revision, row.chunks) for key, row in rows.items() if row.live}
-        return [key for key in keys if in_graph.get(key) != in_text.get(key)]
+    async def graph_caught_up(self) -> None:
+        """Returns when the graph has read what the tables have by now."""
+        needed = await self._needed()
+        while self.graph.position() < needed:  # noqa: ASYNC110 -- a thread moves it
+            await asyncio.sleep(POLL_SECONDS)
+
+    async def in_graph(self, keys: Sequence[DocumentKey]) -> Mapping[DocumentKey, InGraph]:
+        """What the graph has of these documents, once it has read what the tables have by now."""
+        await self.graph_caught_up()
+        return await self.graph_thread.run(self.graph.documents, keys)
+
+    async def out_of_step(self) -> Mapping[DocumentKey, Position | None]:
+        """The documents that the graph has in another revision than the tables, or with other numbers of chunks: with
+        the record that each came from, None for those that the graph alone has. What is written meanwhile may look
+        so."""
+        await self.graph_caught_up()
+        live = await self.lance.run(self.vectors.live_positions)
+        keys = list(live.keys() | await self.graph_thread.run(self.graph.keys))
+        found: dict[DocumentKey, Position | None] = {}
+        for start in range(0, len(keys), COMPARED_TOGETHER):
+            compared = keys[start : start + COMPARED_TOGETHER]
+            rows = await self.lance.run(self.vectors.stored_documents, compared)
+            in_text = {key: (row.revision, row.chunks) for key, row in rows.items() if row.live}
+            in_graph = {key: each[:2] for key, each in (await self.in_graph(compared)).items()}
+            found |= {key: live.get(key) for key in compared if in_graph.get(key) != in_text.get(key)}
+        return found
+
+    async def _needed(self) -> int:
+        return newest_graph_offset(await self.lance.run(self.vectors.positions))

@@ -87,7 +87,8 @@ def _link(live: Generation, root: Path) -> FrozenGeneration:
     """1. a graph snapshot, which is at or before the tables; 2. the tables at versions that belong together; 3. what
     is recorded of their checksums."""
     held = Generation(root, live.name)
-    graph = newest_intact_snapshot(live.snapshots_dir)  # 1
+    is_complete = not live.incomplete_graph_dir.exists()
+    graph = newest_intact_snapshot(live.snapshots_dir) if is_complete else None  # 1
     known: dict[str, str] = {}
     if graph is not None:
         folder = held.snapshots_dir / graph.name

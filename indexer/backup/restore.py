@@ -1,7 +1,8 @@
 """A data directory made from a backup: its generation is one of its own, which goes on where the backup was made.
 
 It gets a name, and so a consumer group and a graph topic, of its own: the generation that was backed up may go on
-beside it, on the same log. Its worker first takes over what that one's graph topic holds.
+beside it, on the same log. Its graph topic is empty, so its graph snapshot is before the first offset there; what the
+tables have beyond that snapshot its worker makes again from the log.
 """
 
 import shutil
@@ -14,7 +15,6 @@ from indexer.errors import TransientStoreError
 from indexer.generations import (
     Generation,
     LogIdentity,
-    Origin,
     new_generation_name,
     read_manifest,
     replace_file,
@@ -22,7 +22,7 @@ from indexer.generations import (
     write_manifest,
 )
 from indexer.graph.snapshots import MANIFEST, published_snapshots
-from indexer.write.lance import shift_graph_offsets
+from indexer.write.lance import forget_graph_offsets
 from schemas.errors import Failure, WrongSetting
 from schemas.runtime import is_of_processes
 
@@ -71,15 +71,14 @@ def require_empty(data_dir: Path) -> None:
 
 
 def _make_its_own(restored: Generation, backup: Backup) -> None:
-    """Its graph topic begins after what its graph snapshot holds."""
     for folder in (restored.lance_dir, restored.snapshots_dir):
         folder.mkdir(parents=True, exist_ok=True)
-    manifest, log, position = read_manifest(restored), backup.manifest.log, backup.manifest.graph_position
+    manifest, log = read_manifest(restored), backup.manifest.log
     own_log = None if log is None else LogIdentity(log.documents, "")
     write_manifest(restored, msgspec.structs.replace(manifest, generation=restored.name, log=own_log))
     for snapshot in published_snapshots(restored.snapshots_dir):
         own = msgspec.structs.replace(snapshot, graph_position=-1).seal()
         replace_file(restored.snapshots_dir / snapshot.name / MANIFEST, msgspec.json.encode(own))
-    shift_graph_offsets(restored.lance_dir, position + 1)
-    origin = Origin(backup.manifest.generation, "" if log is None else log.graph, position)
-    replace_file(restored.origin_path, msgspec.json.encode(origin))
+    if forget_graph_offsets(restored.lance_dir) > backup.manifest.graph_position:
+        shutil.copytree(restored.snapshots_dir, restored.incomplete_graph_dir)
+    restored.restored_path.touch()

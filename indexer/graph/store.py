@@ -4,7 +4,8 @@ import shutil
 import threading
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Self
+from pathlib import Path
+from typing import NamedTuple, Self
 
 import numpy as np
 import pyarrow as pa
@@ -22,7 +23,16 @@ from schemas.graph_delta import Contribution, decode_contribution, encode_contri
 from schemas.ids import DocumentKey, document_node_id
 
 Change = tuple[DocumentKey, Contribution | None]
-Stored = tuple[str, int]  # the revision of a document, and the number of its chunks
+
+
+class InGraph(NamedTuple):
+    """What tells whether the graph has a document as a contribution says: its revision, the number of its chunks, and
+    the edges between them, sorted."""
+
+    revision: str
+    chunks: int
+    edges: Sequence[tuple[str, int, int, float]] = ()  # kind, ordinals of source and target, weight
+
 
 log = structlog.get_logger(__name__)
 
@@ -42,28 +52,37 @@ class GraphStore:
     The newest snapshot is in memory as well, so that damage to its files is in no further one. What changed since is in
     memory only: after a kill it is read again from the graph topic, behind `position`. A snapshot that is damaged then
     is passed over, and the one before is gone on from.
+
+    While it is not complete its snapshots are in a folder of their own, so that readers go on with what is published.
     """
 
-    def __init__(self, generation: Generation, newest: GraphSnapshot | None, kept: int) -> None:
+    def __init__(self, generation: Generation, newest: GraphSnapshot | None, position: int, kept: int) -> None:
         """Use `open`."""
-        self._snapshots_dir = generation.snapshots_dir
+        self._published_dir = generation.snapshots_dir
+        self._incomplete_dir = generation.incomplete_graph_dir
+        self.is_complete = not self._incomplete_dir.exists()
+        self._replaces_published = not self.is_complete
         self._kept = kept
         empty = GraphTables.empty()
         self._base = empty if newest is None else read_graph(self._snapshots_dir, newest, is_mapped=False)
-        self._position = -1 if newest is None else newest.graph_position
+        self._position = position
         self._pending: dict[DocumentKey, bytes | None] = {}
         self._lock = threading.Lock()  # of the base and what is pending
 
     @classmethod
-    def open(cls, generation: Generation, kept_snapshots: int = KEPT_SNAPSHOTS) -> Self:
-        """With the newest intact snapshot; empty without one, and where `order_remake` was called. So many snapshots
-        stay when another is published."""
-        if generation.remake_graph_path.exists():
-            log.warning("the graph is made again from its topic")
-            for snapshot in published_snapshots(generation.snapshots_dir):
-                set_aside(generation.snapshots_dir, snapshot.name)
-            generation.remake_graph_path.unlink()
-        store = cls(generation, newest_intact_snapshot(generation.snapshots_dir), kept_snapshots)
+    def open(cls, generation: Generation, kept_snapshots: int = KEPT_SNAPSHOTS, needed: int = -1) -> Self:
+        """With the newest intact snapshot. So many snapshots stay when another is published.
+
+        `needed` is the position that has what the tables have. Where no intact snapshot is left for it, and where
+        `order_remake` was called, the graph begins empty at that position, and is not complete: every document has to
+        be contributed again.
+        """
+        is_remade = generation.incomplete_graph_dir.exists()
+        newest = newest_intact_snapshot(generation.incomplete_graph_dir if is_remade else generation.snapshots_dir)
+        if newest is None and needed >= 0 and not is_remade:
+            log.warning("no snapshot of the graph is left; it is made again from the log")
+            order_remake(generation)
+        store = cls(generation, newest, needed if newest is None else newest.graph_position, kept_snapshots)
         shutil.rmtree(generation.root / "graph", ignore_errors=True)  # Kùzu's file, of earlier versions
         return store
 
@@ -88,16 +107,19 @@ class GraphStore:
             self._pending |= encoded
             self._position = position
 
-    def documents(self, keys: Sequence[DocumentKey]) -> dict[DocumentKey, Stored]:
-        """{key: (revision, number of chunks)} of those that there are."""
+    def keys(self) -> set[DocumentKey]:
+        """Of all documents."""
+        with self._lock:
+            documents, pending = self._base.documents, dict(self._pending)
+        named = zip(documents["collection"].to_pylist(), documents["document_id"].to_pylist(), strict=True)
+        found = {DocumentKey(*each) for each in named} | pending.keys()
+        return {key for key in found if pending.get(key, b"") is not None}
+
+    def documents(self, keys: Sequence[DocumentKey]) -> dict[DocumentKey, InGraph]:
+        """Those that there are."""
         with self._lock:
             base, pending = self._base, {key: self._pending[key] for key in keys if key in self._pending}
-        found = _stored(base, [key for key in keys if key not in pending])
-        for key, encoded in pending.items():
-            if encoded is not None:
-                contribution = decode_contribution(encoded)
-                found[key] = contribution.revision, len(contribution.chunks)
-        return found
+        return _documents_in(base, [key for key in keys if key not in pending]) | contributed(pending)
 
     def extractors(self) -> set[str]:
         """Those that the statements of the newest snapshot come from."""
@@ -112,11 +134,19 @@ class GraphStore:
         """Make the graph with these changes the newest snapshot. May be repeated with the same changes, also after a
         failure such as a full disk, until others are published.
 
-        1. merge; 2. publish; 3. go on from there with what was applied meanwhile.
+        1. merge; 2. publish, at first in place of all others where the graph was not complete; 3. go on from there with
+        what was applied meanwhile.
         """
+        folder = self._snapshots_dir
         added = tables_of(decode_contribution(each) for each in changes.newest.values() if each is not None)
         merged = merge(self._base, changes.newest.keys(), added)  # 1
-        snapshot = publish_tables(merged, self._snapshots_dir, changes.position, kept=self._kept)  # 2
+        snapshot = publish_tables(merged, folder, changes.position, kept=self._kept)  # 2
+        if self._replaces_published and folder == self._published_dir:
+            for other in published_snapshots(folder):
+                if other != snapshot:
+                    set_aside(folder, other.name)
+            shutil.rmtree(self._incomplete_dir)
+            self._replaces_published = False
         with self._lock:  # 3
             self._base = merged
             published = changes.newest
@@ -131,22 +161,61 @@ class GraphStore:
 
     def set_aside_damaged(self) -> list[Damage]:
         """Set aside the snapshots that are not as they were written."""
-        return set_aside_damaged(self._snapshots_dir)
+        return set_aside_damaged(self._published_dir)
+
+    def complete(self) -> None:
+        """The graph lacks nothing any more: what is published from now on is what readers see."""
+        self.is_complete = True
+
+    @property
+    def _snapshots_dir(self) -> Path:
+        return self._published_dir if self.is_complete else self._incomplete_dir
 
 
 def order_remake(generation: Generation) -> None:
-    """The next `GraphStore.open` begins with an empty graph, and the snapshots are set aside."""
-    generation.remake_graph_path.touch()
+    """The next `GraphStore.open` begins with an empty graph."""
+    shutil.rmtree(generation.incomplete_graph_dir, ignore_errors=True)
+    generation.incomplete_graph_dir.mkdir()
 
 
-def _stored(tables: GraphTables, keys: Iterable[DocumentKey]) -> dict[DocumentKey, Stored]:
+def held(found: Mapping[DocumentKey, InGraph], contributions: Mapping[DocumentKey, bytes | None]) -> set[DocumentKey]:
+    """The documents that were `found` in the graph as these contributions have them; None for those it has not.
+
+    Raises ValueError or LookupError for a contribution that the tables cannot hold.
+    """
+    made = contributed(contributions)
+    return {key for key in contributions if found.get(key) == made.get(key)}
+
+
+def contributed(contributions: Mapping[DocumentKey, bytes | None]) -> dict[DocumentKey, InGraph]:
+    """What a graph made of these contributions has."""
+    tables = tables_of(decode_contribution(each) for each in contributions.values() if each is not None)
+    return _documents_in(tables, contributions)
+
+
+def _documents_in(tables: GraphTables, keys: Iterable[DocumentKey]) -> dict[DocumentKey, InGraph]:
     by_id = {document_node_id(key): key for key in keys}
     if not by_id:
         return {}
     rows = pc.index_in(packed(pa.array(by_id, pa.string())), value_set=one_array(tables.documents["id"])).to_pylist()
     chunks = np.bincount(tables.documents_of("chunks"), minlength=tables.documents.num_rows)
+    edges = _edges_of(tables, [row for row in rows if row is not None])
     return {
-        key: (tables.documents["revision"][row].as_py(), int(chunks[row]))
+        key: InGraph(tables.documents["revision"][row].as_py(), int(chunks[row]), sorted(edges[row]))
         for key, row in zip(by_id.values(), rows, strict=True)
         if row is not None
     }
+
+
+def _edges_of(tables: GraphTables, documents: Sequence[int]) -> dict[int, list[tuple[str, int, int, float]]]:
+    """Those between the chunks of these documents, by their row."""
+    owners = tables.documents_of("chunk_edges")
+    chosen = np.isin(owners, documents)
+    ordinals = tables.chunks["ordinal"].to_numpy()
+    part = tables.chunk_edges.filter(pa.array(chosen))
+    source, target = (ordinals[part[end].to_numpy()].tolist() for end in ("source", "target"))
+    found: dict[int, list[tuple[str, int, int, float]]] = {row: [] for row in documents}
+    edges = zip(part["kind"].to_pylist(), source, target, part["weight"].to_pylist(), strict=True)
+    for owner, edge in zip(owners[chosen].tolist(), edges, strict=True):
+        found[owner].append(edge)
+    return found

@@ -7,21 +7,19 @@ from pathlib import Path
 from typing import Self
 
 import lancedb
-import numpy as np
 import pyarrow as pa
-from lancedb.expr import col, lit
+from lancedb.expr import Expr, col, lit
 from lancedb.index import Bitmap, BTree
 from lancedb.table import Table
-from numpy.typing import NDArray
 
 from indexer.errors import IncompatibleGeneration
 from indexer.generations import Generation, incompatible_advice
 from indexer.integrity.files import ChecksumRecorder
 from indexer.integrity.rows import with_checksums
 from indexer.lance_connection import checkout_latest, connect, open_fresh_tables, store_errors
-from indexer.read.known_vectors import VECTOR_COLUMNS, EncodedTexts, encoded_by_hash
+from indexer.read.known_vectors import EncodedTexts, encoded_by_hash
 from indexer.read.lance import stored_positions
-from indexer.read.rows import IN_LIST, rows_with, vector_matrix
+from indexer.read.rows import IN_LIST, rows_with
 from indexer.schema import (
     CHUNKS,
     DOCUMENTS,
@@ -40,11 +38,12 @@ from indexer.schema import (
     chunks_schema,
     document_rows,
     documents_table,
+    newest_graph_offset,
 )
 from indexer.write.lance_maintenance import Maintainer, MaintenanceParameters, MaintenanceReport
 from indexer.write.lance_recovery import recover_tables
 from indexer.write.lance_rows import IndexedRows, chunks_table, feedback_table, passages_table, retrievals_table
-from schemas.ids import DocumentKey
+from schemas.ids import DocumentKey, Position
 from schemas.provenance import Feedback, Retrieval
 
 __all__ = ["IndexedRows", "LanceWriter", "MaintenanceReport"]
@@ -135,34 +134,24 @@ class LanceWriter:
 
     def live_keys(self, partition: int, offset: int) -> list[DocumentKey]:
         """The live documents from records of this partition, up to and including an offset."""
-        condition = (col("live") == lit(True)) & (col("partition") == lit(partition)) & (col("offset") <= lit(offset))
-        with store_errors("list the documents of a partition"):
-            rows = self._newest(DOCUMENTS).search().where(condition).select(["collection", "document_id"]).to_arrow()
-        return [DocumentKey(row["collection"], row["document_id"]) for row in rows.to_pylist()]
+        return list(self._live((col("partition") == lit(partition)) & (col("offset") <= lit(offset))))
+
+    def live_positions(self, collection: str | None = None) -> dict[DocumentKey, Position]:
+        """The live documents, of one collection or of all, and the record that each came from."""
+        return self._live(None if collection is None else col("collection") == lit(collection))
+
+    def _live(self, condition: Expr | None) -> dict[DocumentKey, Position]:
+        is_live = col("live") == lit(True)
+        columns = ["collection", "document_id", "partition", "offset"]
+        with store_errors("list documents"):
+            found = self._newest(DOCUMENTS).search().where(is_live if condition is None else is_live & condition)
+            rows = found.select(columns).to_arrow()
+        named = zip(*(rows[column].to_pylist() for column in columns), strict=True)
+        return {DocumentKey(*each[:2]): Position(*each[2:]) for each in named}
 
     def known_vectors(self, hashes: Sequence[str]) -> EncodedTexts:
         """Stored vectors, (dimension,) float32, of any revision, by the hash of the embedded text."""
         return encoded_by_hash(self._newest(CHUNKS), hashes)
-
-    def stored_vectors(
-        self, revisions: Mapping[DocumentKey, str]
-    ) -> dict[DocumentKey, tuple[tuple[str, ...], NDArray[np.float32]]]:
-        """The ids and vectors, (n_chunks, dimension) float32, of these revisions' chunks, in order."""
-        columns = ["key", *VECTOR_COLUMNS]
-        tables = rows_with(self._newest(CHUNKS), "key", [str(key) for key in revisions], columns)
-        wanted = {(str(key), revision): key for key, revision in revisions.items()}
-        found: dict[DocumentKey, list[tuple[int, str, NDArray[np.float32]]]] = {}
-        for table in tables:
-            names = zip(table["key"].to_pylist(), table["revision"].to_pylist(), strict=True)
-            parts = zip(table["ordinal"].to_pylist(), table["id"].to_pylist(), vector_matrix(table), strict=True)
-            for name, part in zip(names, parts, strict=True):
-                if name in wanted:
-                    found.setdefault(wanted[name], []).append(part)
-        made = {}
-        for key, rows in found.items():
-            rows.sort(key=lambda row: row[0])
-            made[key] = tuple(identifier for _, identifier, _ in rows), np.stack([vector for _, _, vector in rows])
-        return made
 
     def replace(self, documents: Sequence[IndexedRows]) -> None:
         """Upsert or delete these documents, each at most once in a batch. At most five commits.
@@ -333,17 +322,14 @@ def _differing_keys(made: pa.Table, stored: Iterable[pa.Table]) -> set[str]:
     return differing | {key for key, _ in expected}
 
 
-def shift_graph_offsets(lance_dir: Path, by: int) -> None:
-    """Let the stored positions name offsets of a graph topic that begins so many later; -1 for none there."""
+def forget_graph_offsets(lance_dir: Path) -> int:
+    """Let the stored positions name no offset of a graph topic; the newest that they named, -1 for none."""
     with store_errors("write the positions"):
         table = connect(lance_dir).open_table(POSITIONS)
-        rows = [
-            {"partition": partition, **stored._asdict(), "graph_offset": max(-1, stored.graph_offset - by)}
-            for partition, stored in stored_positions(table).items()
-        ]
-        if rows:
-            merge = table.merge_insert(PRIMARY_KEYS[POSITIONS]).when_matched_update_all()
-            merge.execute(pa.Table.from_pylist(rows, schema=POSITIONS_SCHEMA))
+        newest = newest_graph_offset(stored_positions(table))
+        if newest >= 0:
+            table.update(values={"graph_offset": -1})
+    return newest
 
 
 def _open_table(connection: lancedb.DBConnection, name: str, schema: pa.Schema) -> Table:

@@ -1,7 +1,7 @@
 """The rows of the `chunks`, `passages`, `retrievals` and `feedback` tables."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -39,6 +39,11 @@ class IndexedRows:
     vectors: NDArray[np.float32] | None = None
     hashes: Sequence[str] = ()
     spans: Sequence[bytes | None] = ()
+
+    def knowing(self, stored: DocumentRow) -> "IndexedRows":
+        """The same, with what the stored row has of records that the log may no longer hold."""
+        row = replace(self.row, version=stored.version, other_partitions=stored.other_partitions)
+        return replace(self, row=row)
 
 
 def chunks_table(documents: Iterable[IndexedRows], dimension: int) -> pa.Table:

@@ -10,6 +10,7 @@ import structlog
 
 from indexer.chunking.splitter import ChunkingParameters
 from indexer.errors import DamagedStore
+from indexer.graph.store import InGraph, held
 from indexer.schema import DocumentRow, StoredPosition
 from indexer.write.lance_rows import IndexedRows
 from schemas.ids import DocumentKey, Position, is_canary
@@ -31,12 +32,11 @@ LOGGED_TRACES = 20  # of one batch; the receipts have all
 
 
 class Rewritten(NamedTuple):
-    """How many documents were written again, and how many were `kept` since the log no longer holds what they came
-    from; those that were left since their rows are what it makes of them."""
+    """How many documents were written or contributed again, and how many were `kept` since the log no longer holds what
+    they came from."""
 
     documents: int
     kept: int
-    alike: frozenset[DocumentKey] = frozenset()
 
 
 class DocumentWriter(VectorLookup, Protocol):
@@ -233,51 +233,69 @@ class DocumentIndexer:
         self,
         records: Mapping[DocumentKey, Sequence[SourceRecord]],
         *,
-        only_changed: bool = False,
+        in_graph: Mapping[DocumentKey, InGraph] | None = None,
+        as_stored: bool = False,
         dry_run: bool = False,
     ) -> Rewritten:
         """Write documents again as all of their records have them, up to the stored positions; those without records
         are deleted. Call with the commit lock. May be repeated.
 
-        A document stays as it is where the log no longer holds the record that it came from, and none replaces it; with
-        `only_changed` also where its rows are these already, and then stored vectors are taken for right. No dead
-        letters or receipts are sent: they were when the records came. With `dry_run` nothing is written.
+        A document stays as it is where the log no longer holds the record that it came from, and none replaces it. With
+        what is `in_graph`, only rows and contributions that are others are written, and stored vectors are taken for
+        right. With `as_stored`, `records` are those that the documents came from, and no document is deleted, revived
+        or brought back to an older record. No dead letters or receipts are sent: they were when the records came. With
+        `dry_run` nothing is written.
         """
         every = [record for found in records.values() for record in found]
         chunking = await self._collection_settings.current()
         batch = self._batch(every, {}, chunking)
         batch.decode(self._limits, {})
-        stored = [row for row in await self._stored_if_intact(list(records)) if row.live]
-        kept = [row.key for row in stored if records[row.key] and outlives_log(row, batch.events.get(row.key, ()))]
-        for key in kept:
+        stored = {row.key: row for row in await self._stored(list(records), if_intact=not as_stored) if row.live}
+        kept = {
+            row.key
+            for row in stored.values()
+            if (as_stored or records[row.key]) and outlives_log(row, batch.events.get(row.key, ()))
+        }
+        for key in kept | (records.keys() - stored.keys() if as_stored else set()):
             batch.events.pop(key, None)
-        await self._resolve(batch, self._builder if only_changed else self._builder.without_lookup())
-        gone = [row.tombstone(self._now_ms()) for row in stored if not records[row.key]]
+        await self._resolve(batch, self._builder.without_lookup() if in_graph is None else self._builder)
+        gone = [row.tombstone(self._now_ms()) for row in stored.values() if not records[row.key] and not as_stored]
         rows = [*batch.changed_rows(), *map(IndexedRows, gone)]
-        alike = frozenset(await self._thread.run(self._writer.alike, rows) if only_changed else ())
+        if as_stored:
+            rows = [each.knowing(stored[each.row.key]) for each in rows]
+        contributions = batch.contributions() | {key: None for key in records if not records[key] and key not in kept}
+        if as_stored:
+            kept = records.keys() - contributions.keys()
+        alike = set() if in_graph is None else await self._thread.run(self._writer.alike, rows)
         rows = [each for each in rows if each.row.key not in alike]
-        if dry_run or not rows:
-            return Rewritten(len(rows), len(kept), alike)
-        await self._thread.run(self._writer.rewrite, rows)
-        contributions: dict[DocumentKey, bytes | None] = {**batch.contributions(), **{row.key: None for row in gone}}
+        has = contributions.keys() if in_graph is None else await asyncio.to_thread(held, in_graph, contributions)
+        unsent = has - {each.row.key for each in rows}
+        contributions = {key: each for key, each in contributions.items() if key not in unsent}
+        if dry_run or not contributions:
+            return Rewritten(len(contributions), len(kept))
+        if rows:
+            await self._thread.run(self._writer.rewrite, rows)
         offsets = await self._producer.send_contributions(
-            [(str(key).encode(), value) for key, value in contributions.items() if key not in alike]
+            [(str(key).encode(), value) for key, value in contributions.items()]
         )
         newest = max(offsets, default=-1)
         advanced = {
-            partition: self._reached[partition]._replace(graph_offset=newest)
-            for partition in {each.row.partition for each in rows} & self._reached.keys()
-            if newest > self._reached[partition].graph_offset
+            partition: stored_position._replace(graph_offset=newest)
+            for partition, stored_position in self._reached.items()
+            if newest > stored_position.graph_offset
         }
         await self._thread.run(self._writer.store_positions, advanced)
         self._reached |= advanced
-        return Rewritten(len(rows), len(kept), alike)
+        return Rewritten(len(contributions), len(kept))
 
-    async def _stored_if_intact(self, keys: Sequence[DocumentKey]) -> Sequence[DocumentRow]:
-        """The documents' rows; none where one of them is damaged: they are written again whatever they were."""
+    async def _stored(self, keys: Sequence[DocumentKey], *, if_intact: bool) -> Sequence[DocumentRow]:
+        """The documents' rows; with `if_intact`, none where one of them is damaged: they are written again whatever
+        they were."""
         try:
             return list((await self._thread.run(self._writer.stored_documents, keys)).values())
         except DamagedStore:
+            if not if_intact:
+                raise
             return ()
 
     async def _build(self, batch: Batch) -> None:

@@ -1,14 +1,17 @@
-"""Documents brought to what all of their records say, between two commits: what repairs and replays share."""
+"""Documents made again from their records, between two commits: what repairs, replays and relinking share."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import aclosing
+from functools import partial
 from typing import NamedTuple, Protocol
 
 import structlog
 
 from indexer.errors import DamagedStore
+from indexer.graph.store import InGraph
 from indexer.schema import StoredPosition
-from schemas.ids import DocumentKey
+from schemas.ids import DocumentKey, Position
 from streams.errors import RestartNeeded
 from streams.indexing.commit import DocumentIndexer, Rewritten
 from streams.kafka.partition_reader import AWAY, PartitionReader
@@ -17,26 +20,29 @@ from streams.runtime.retry import bisect
 
 READ_TOGETHER = 2_000  # documents whose records are held at once; the log is read again for so many more
 BATCH_DOCUMENTS = 50
-POLL_SECONDS = 1.0
+NOWHERE = Position(-1, -1)
 _FATAL = (RestartNeeded, DamagedStore, *AWAY)
 
 
 class StoresCompared(Protocol):
     """The part of the stores that is needed."""
 
-    async def graph_is_current(self) -> bool: ...
-    async def differ(self, keys: Sequence[DocumentKey]) -> list[DocumentKey]: ...
+    async def graph_caught_up(self) -> None: ...
+    async def in_graph(self, keys: Sequence[DocumentKey]) -> Mapping[DocumentKey, InGraph]: ...
+    async def out_of_step(self) -> Mapping[DocumentKey, Position | None]: ...
+
+
+Rewrite = Callable[[Mapping[DocumentKey, Sequence[SourceRecord]]], Awaitable[Rewritten]]
 
 
 class Reapplied(NamedTuple):
-    """What became of so many documents: `kept` are those whose log no longer holds what they came from, `alike` those
-    that were left since the tables have what the log says, `failed` those that could not be made again."""
+    """What became of so many documents: `kept` are those whose log no longer holds what they came from, `failed` those
+    that could not be made again."""
 
     documents: int
     changed: int
     kept: int
     failed: int
-    alike: Collection[DocumentKey] = ()
 
 
 class Reapplier:
@@ -49,14 +55,12 @@ class Reapplier:
         stores: StoresCompared,
         make_snapshot: Callable[[], Awaitable[None]],
         commit_lock: asyncio.Lock,
-        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         self.partitions = partitions
         self._indexer = indexer
         self._stores = stores
         self._make_snapshot = make_snapshot
         self._commit_lock = commit_lock
-        self._sleep = sleep
         self._log = structlog.get_logger("thalweg.worker")
 
     @property
@@ -67,69 +71,100 @@ class Reapplier:
     async def apply(
         self, keys: Sequence[DocumentKey], *, only_changed: bool = False, dry_run: bool = False
     ) -> AsyncGenerator[Reapplied, None]:
-        """Batch by batch. With `only_changed` what is stored as the log says is left, with `dry_run` everything.
+        """Batch by batch. With `only_changed` what tables and graph have as the log says is left, with `dry_run`
+        everything.
 
         Documents without records are deleted, but not where the log was cut short. Raises one of AWAY while the broker
         does not answer.
         """
         is_whole = all([await partition.beginning() == 0 for partition in self.partitions])
         for start in range(0, len(keys), READ_TOGETHER):
-            records = DocumentRecords(self.partitions, keys[start : start + READ_TOGETHER])
+            block = keys[start : start + READ_TOGETHER]
+            records = DocumentRecords(self.partitions, block)
             await records.read()
-            for first in range(start, min(start + READ_TOGETHER, len(keys)), BATCH_DOCUMENTS):
-                batch = keys[first : min(first + BATCH_DOCUMENTS, start + READ_TOGETHER)]
+            in_graph = await self._stores.in_graph(block) if only_changed else None
+            rewrite = partial(self._indexer.rewrite, in_graph=in_graph, dry_run=dry_run)
+            for batch in _batches(block):
                 known = [key for key in batch if is_whole or records.has(key)]
-                outcomes = (
-                    await self._rewrite(known, records, only_changed=only_changed, dry_run=dry_run) if known else []
-                )
-                made = [each for each in outcomes if each is not None]
-                yield Reapplied(
-                    documents=len(batch),
-                    changed=sum(each.documents for each in made),
-                    kept=sum(each.kept for each in made) + len(batch) - len(known),
-                    failed=len(outcomes) - len(made),
-                    alike=[key for each in made for key in each.alike],
-                )
+                yield await self._rewrite(known, records, rewrite, unknown=len(batch) - len(known))
 
-    async def out_of_step(self, keys: Sequence[DocumentKey]) -> Sequence[DocumentKey]:
-        """Those that the graph has otherwise than the tables. What is written meanwhile may look so once, not twice."""
-        for _ in range(2):
-            await self._graph_current()
-            differing: list[DocumentKey] = []
-            for start in range(0, len(keys), READ_TOGETHER):
-                differing += await self._stores.differ(keys[start : start + READ_TOGETHER])
-            keys = differing
-        return keys
+    async def renew(self, sources: Mapping[DocumentKey, Position | None]) -> AsyncGenerator[Reapplied, None]:
+        """Batch by batch, in the order of the log: make documents again from the records that they came from, by the
+        settings of now, where tables or graph have them otherwise. Vectors that are stored are taken for right.
+
+        Those that come from another record by now are kept, as are those whose record the log no longer holds. One
+        without a source is taken out of the graph, unless the tables have it. Raises one of AWAY.
+        """
+        keys = sorted(sources, key=lambda key: sources[key] or NOWHERE)
+        for start in range(0, len(keys), READ_TOGETHER):
+            block = keys[start : start + READ_TOGETHER]
+            records = SourceRecords(self.partitions, {key: sources[key] for key in block})
+            await records.read()
+            rewrite = partial(self._indexer.rewrite, in_graph=await self._stores.in_graph(block), as_stored=True)
+            for batch in _batches(block):
+                yield await self._rewrite(batch, records, rewrite)
+
+    async def complete_graph(self) -> None:
+        """Make again what tables and graph have differently. Raises one of AWAY, and may be called again then."""
+        sources = await self._stores.out_of_step()
+        self._log.warning("documents are made again from the log for the graph", documents=len(sources))
+        documents = 0
+        async for done in self.renew(sources):
+            documents += done.documents
+            lost = {"kept": done.kept, "failed": done.failed} if done.kept or done.failed else {}
+            self._log.info("made again for the graph", documents=documents, of=len(sources), **lost)
+        await self._stores.graph_caught_up()
 
     async def publish_graph(self) -> None:
         """Make a snapshot of the graph, as soon as it has what the tables have."""
-        await self._graph_current()
+        await self._stores.graph_caught_up()
         await self._make_snapshot()
 
-    async def _graph_current(self) -> None:
-        while not await self._stores.graph_is_current():
-            await self._sleep(POLL_SECONDS)
-
     async def _rewrite(
-        self, keys: Sequence[DocumentKey], records: "DocumentRecords", *, only_changed: bool, dry_run: bool
-    ) -> list[Rewritten | None]:
-        """Where some document cannot be made again, the others are; None stands for that one."""
+        self, keys: Sequence[DocumentKey], records: "Records", rewrite: Rewrite, unknown: int = 0
+    ) -> Reapplied:
+        """Where some document cannot be made again, the others are."""
 
-        async def rewrite(some: Sequence[DocumentKey]) -> list[Rewritten | None]:
+        async def rewrite_some(some: Sequence[DocumentKey]) -> list[Rewritten | None]:
             async with self._commit_lock:
                 await records.catch_up(self.reached)
-                found = records.of(some, self.reached)
-                return [await self._indexer.rewrite(found, only_changed=only_changed, dry_run=dry_run)]
+                return [await rewrite(records.of(some, self.reached))]
 
         async def leave(key: DocumentKey, error: Exception) -> None:
             self._log.error("a document cannot be made again", document=str(key), error=type(error).__name__)
 
-        return await bisect(keys, rewrite, leave, fatal=_FATAL, name="documents again")
+        outcomes = await bisect(keys, rewrite_some, leave, fatal=_FATAL, name="documents again") if keys else []
+        made = [each for each in outcomes if each is not None]
+        return Reapplied(
+            documents=len(keys) + unknown,
+            changed=sum(each.documents for each in made),
+            kept=sum(each.kept for each in made) + unknown,
+            failed=len(outcomes) - len(made),
+        )
+
+
+def _batches(keys: Sequence[DocumentKey]) -> Iterator[Sequence[DocumentKey]]:
+    for first in range(0, len(keys), BATCH_DOCUMENTS):
+        yield keys[first : first + BATCH_DOCUMENTS]
+
+
+class Records(Protocol):
+    """Records of some documents. Methods raise one of AWAY while the broker does not answer, and may be called
+    again."""
+
+    async def read(self) -> None: ...
+    async def catch_up(self, reached: Mapping[int, StoredPosition]) -> None:
+        """Read what was committed since; nothing may be committed meanwhile."""
+
+    def of(
+        self, keys: Collection[DocumentKey], reached: Mapping[int, StoredPosition]
+    ) -> dict[DocumentKey, list[SourceRecord]]:
+        """The records of each, up to these positions."""
+        ...
 
 
 class DocumentRecords:
-    """What the partitions of the documents topic hold of these documents. Methods raise one of AWAY while the broker
-    does not answer, and may be called again."""
+    """All that the partitions of the documents topic hold of these documents."""
 
     def __init__(self, partitions: Sequence[PartitionReader], keys: Collection[DocumentKey]) -> None:
         self._partitions = partitions
@@ -143,7 +178,6 @@ class DocumentRecords:
             await self._read(number)
 
     async def catch_up(self, reached: Mapping[int, StoredPosition]) -> None:
-        """Read what was committed since; nothing may be committed meanwhile."""
         for number, stored in reached.items():
             if number < len(self._read_to) and stored.offset >= self._read_to[number]:
                 await self._read(number)
@@ -170,3 +204,34 @@ class DocumentRecords:
             if key is not None and record.offset < end:
                 self._found[key].append(record)
         self._read_to[number] = end
+
+
+class SourceRecords:
+    """The one record of each document at a position; none of those without."""
+
+    def __init__(self, partitions: Sequence[PartitionReader], sources: Mapping[DocumentKey, Position | None]) -> None:
+        self._partitions = partitions
+        self._keys = {position: key for key, position in sources.items() if position is not None}
+        self._found: dict[DocumentKey, list[SourceRecord]] = {key: [] for key in sources}
+
+    async def read(self) -> None:
+        for number, partition in enumerate(self._partitions):
+            offsets = [offset for found, offset in self._keys if found == number]
+            if not offsets:
+                continue
+            last = max(offsets)
+            async with aclosing(partition.records(min(offsets))) as records:
+                async for record in records:
+                    if record.position in self._keys:
+                        self._found[self._keys[record.position]] = [record]
+                    if record.offset >= last:
+                        break
+
+    async def catch_up(self, reached: Mapping[int, StoredPosition]) -> None:
+        """What is committed meanwhile is left as it is."""
+
+    def of(
+        self, keys: Collection[DocumentKey], reached: Mapping[int, StoredPosition]
+    ) -> dict[DocumentKey, list[SourceRecord]]:
+        del reached
+        return {key: self._found[key] for key in keys}

@@ -1,4 +1,4 @@
-"""Repairs: documents written again from the log, and the graph made again from its topic, as ordered."""
+"""Repairs: documents, and the graph, made again from the log, as ordered."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
@@ -71,7 +71,7 @@ class Repairer:
             repair = repair.model_copy(update={"state": "running"})
             await self._publish(name, repair)  # 1
             if repair.graph:
-                raise StartAgain(f"The graph of {self._generation} is made again from its topic.")
+                raise StartAgain(f"The graph of {self._generation} is made again from the log.")
         keys = [key for key in map(_key, repair.documents) if key is not None]
         repair = repair.model_copy(update={"repaired": 0, "kept": 0, "failed": 0})
         async for done in self._reapplier.apply(keys):  # 2

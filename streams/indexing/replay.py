@@ -11,7 +11,7 @@ from schemas.curation import encode_choice
 from schemas.errors import MalformedEvent
 from schemas.ids import DocumentKey, is_canary
 from schemas.replays import Replay, ReplayRange, replay_key
-from streams.indexing.reapply import Reapplied, Reapplier
+from streams.indexing.reapply import Reapplier
 from streams.kafka.producer import ConfirmedProducer
 from streams.runtime.retry import Retrier
 
@@ -61,22 +61,24 @@ class Replayer:
 
     async def _carry_out(self, name: str, order: Replay) -> None:
         """1. find the documents with a record in the range; 2. bring them to what all of their records say, batch by
-        batch, publishing the progress; 3. those, too, that the graph has otherwise than the tables; 4. publish that it
-        is done: then, and only then, the order is removed."""
+        batch, publishing the progress; 3. the graph; 4. publish that it is done: then, and only then, the order is
+        removed."""
         records, keys = await self._documents(ReplayRange(order))  # 1
         begun = {"state": "running", "records": records, "of": len(keys)}
         replay = order.model_copy(update=begun | dict.fromkeys(("documents", "changed", "kept", "failed"), 0))
         await self._publish(name, replay)
-        alike: list[DocumentKey] = []
         async for done in self._reapplier.apply(keys, only_changed=True, dry_run=order.dry_run):  # 2
-            alike += done.alike
-            replay = _add(replay, done).model_copy(update={"documents": replay.documents + done.documents})
+            replay = replay.model_copy(
+                update={
+                    "documents": replay.documents + done.documents,
+                    "changed": replay.changed + done.changed,
+                    "kept": replay.kept + done.kept,
+                    "failed": replay.failed + done.failed,
+                }
+            )
             await self._publish(name, replay)
-        out_of_step = await self._reapplier.out_of_step(alike)  # 3
-        async for done in self._reapplier.apply(out_of_step, dry_run=order.dry_run):
-            replay = _add(replay, done)
         if replay.changed and not order.dry_run:
-            await self._reapplier.publish_graph()
+            await self._reapplier.publish_graph()  # 3
         await self._publish(name, replay.model_copy(update={"state": "done"}))  # 4
         self._log.info(
             "replayed",
@@ -114,13 +116,3 @@ class Replayer:
 
     async def _publish(self, name: str, replay: Replay) -> None:
         await self._producer.send_curation([(replay_key(name), encode_choice(replay))])
-
-
-def _add(replay: Replay, done: Reapplied) -> Replay:
-    return replay.model_copy(
-        update={
-            "changed": replay.changed + done.changed,
-            "kept": replay.kept + done.kept,
-            "failed": replay.failed + done.failed,
-        }
-    )

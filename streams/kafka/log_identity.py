@@ -77,12 +77,17 @@ class LogState:
 
 
 def set_back(
-    stored: Mapping[TopicPartition, int | None], log: Mapping[TopicPartition, LogState], advice: str
+    stored: Mapping[TopicPartition, int | None],
+    log: Mapping[TopicPartition, LogState],
+    advice: str,
+    *,
+    is_restored: bool = False,
 ) -> dict[TopicPartition, int]:
     """The offsets to commit, by partition, where the group is ahead of the store.
 
     `stored` are the last offsets the stores hold, -1 for none; None where the group's offsets count. A group
-    that lags behind stays there: records it reads again are known and only get their receipts again.
+    that lags behind stays there: records it reads again are known and only get their receipts again. But the group of
+    stores that are restored begins behind them.
     Raises StoresAheadOfLog, whose message ends with `advice`, and IncompatibleGeneration where records after the
     stores' are gone.
     """
@@ -105,15 +110,20 @@ def set_back(
                 "Searches are answered from them. 'thalweg export' takes their documents out, and 'thalweg rebuild' "
                 "makes the stores of what the log still holds."
             )
-        if state.committed is not None and state.committed > position + 1:
+        if (is_restored and state.committed is None) or (state.committed or 0) > position + 1:
             resets[partition] = position + 1
     return resets
 
 
 async def reconcile(
-    connection: KafkaConnection, group: str, stored: Mapping[TopicPartition, int | None], advice: str
+    connection: KafkaConnection,
+    group: str,
+    stored: Mapping[TopicPartition, int | None],
+    advice: str,
+    *,
+    is_restored: bool = False,
 ) -> dict[TopicPartition, LogState]:
-    """Set the group's offsets back where the stores need it; returns the state of the log after that.
+    """Set the group's offsets to what the stores need; returns the state of the log after that. See `set_back`.
 
     Waits for the sessions of stopped workers to expire, ten seconds after their last heartbeat.
     Raises what `set_back` does, and Failure when the group is still in use after 45 s.
@@ -128,10 +138,10 @@ async def reconcile(
             partition: LogState(ends[kafka], await consumer.committed(kafka), beginnings[kafka])
             for partition, kafka in partitions.items()
         }
-        resets = set_back(stored, states, advice)
+        resets = set_back(stored, states, advice, is_restored=is_restored)
         if resets:
             log.warning(
-                "the group was ahead of the stores; reading again",
+                "the group goes on where the stores are",
                 offsets={f"{partition.topic}:{partition.partition}": offset for partition, offset in resets.items()},
             )
             await _commit(consumer, {partitions[partition]: offset for partition, offset in resets.items()}, group)

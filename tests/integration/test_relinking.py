@@ -1,4 +1,4 @@
-"""Stored documents linked again by a real worker: from the graph topic and the stored vectors, to the graph topic."""
+"""Stored documents linked again by a real worker: from the log and the stored vectors, to the graph topic."""
 
 from concurrent.futures import ThreadPoolExecutor
 

@@ -179,7 +179,7 @@ def test_one_document_or_the_whole_graph_is_made_again_on_request(worker: Worker
     assert (code, report["repair"]) == (Exit.OK, {"repaired": 1, "kept": 0, "failed": 0, "graph": False})
     code, report, _ = verified(worker, "--repair", "--store", "graph")
     assert (code, report["repair"]) == (Exit.OK, {"repaired": 0, "kept": 0, "failed": 0, "graph": True})
-    assert "the graph is made again from its topic" in worker.said()
+    assert "documents are made again from the log for the graph" in worker.said()
     code, report, _ = verified(worker)
     assert (code, report["ok"], report["digest"]) == (Exit.OK, True, before["digest"])
     assert (worker.process.poll(), worker.process.pid) == (None, process)

@@ -10,7 +10,9 @@ from indexer.backup.archive import open_backup, write_backup
 from indexer.backup.frozen import frozen
 from indexer.backup.restore import UNPACKED, restore_backup
 from indexer.errors import DamagedStore
-from indexer.generations import Generation, LogIdentity, current_generation, make_generation, read_manifest, read_origin
+from indexer.generations import Generation, LogIdentity, current_generation, make_generation, read_manifest
+from indexer.graph.snapshots import published_snapshots
+from indexer.graph.store import GraphStore
 from indexer.lance_connection import connect
 from indexer.read.lance import stored_positions
 from indexer.schema import POSITIONS, StoredPosition
@@ -58,17 +60,34 @@ def test_what_was_held_is_restored_whatever_was_written_and_removed_since(live: 
     assert made.name != live.name
     assert contents(made) == before
     assert read_manifest(made).log == LogIdentity(LOG.documents, "")
-    origin = read_origin(made)
-    assert origin is not None
-    assert (origin.generation, origin.graph_topic, origin.graph_position) == (live.name, LOG.graph, -1)
+    assert (made.restored_path.exists(), made.incomplete_graph_dir.exists()) == (True, True), "it had no graph snapshot"
     assert stored_positions(connect(made.lance_dir).open_table(POSITIONS)) == {
-        0: StoredPosition(14, 7, 99),
+        0: StoredPosition(14, -1, 99),
         1: StoredPosition(3, -1, 98),
     }
     writer.close()
     again = LanceWriter.open(made, DIMENSION)  # with the checksums that were recorded
     again.replace([document("d9", "A text that came later", offset=30)])
     again.close()
+
+
+@pytest.mark.parametrize("ahead", [0, 1])
+def test_restored_graph_is_complete_unless_tables_were_ahead_of_it(
+    live: Generation, tmp_path: Path, ahead: int
+) -> None:
+    writer = LanceWriter.open(live, DIMENSION)
+    writer.replace([document("a", "A text")])
+    writer.store_positions({0: StoredPosition(3, 5 + ahead), 1: StoredPosition(2, 4)})
+    graph = GraphStore.open(live)
+    graph.apply([], 5)
+    graph.snapshot()
+    writer.close()
+    with frozen(live) as held:
+        write_backup(held.root, held.manifest, tmp_path / "backup", ignore)
+    made = restored(tmp_path / "backup", tmp_path / "new")
+    (snapshot,) = published_snapshots(made.snapshots_dir)
+    opened = GraphStore.open(made)
+    assert (snapshot.graph_position, opened.position(), opened.is_complete) == (-1, -1, not ahead)
 
 
 def test_a_restore_that_was_cut_off_leaves_no_stores_and_is_done_again(live: Generation, tmp_path: Path) -> None:

@@ -242,14 +242,12 @@ def test_opening_again_finds_everything_and_another_dimension_is_refused(generat
         LanceWriter.open(generation, DIMENSION + 1)
 
 
-def test_the_vectors_of_a_revision_come_in_the_order_of_its_chunks(generation: Generation, writer: LanceWriter) -> None:
-    older, newer = document("a", "One. Two", "Three"), document("a", "Four. Five. Six", "One")
-    other = document("b", "Seven")
-    writer.replace([older, other])
-    writer.replace([newer])
-    found = writer.stored_vectors({one.row.key: one.row.revision or "" for one in (newer, other)})
-    for one in (newer, other):
-        ids, vectors = found[one.row.key]
-        assert ids == tuple(chunk.id for chunk in one.prepared.chunked.chunks)
-        np.testing.assert_array_equal(vectors, one.vectors)
-    assert writer.stored_vectors({older.row.key: older.row.revision or ""}) == {}
+def test_live_documents_are_found_with_the_records_that_they_came_from(writer: LanceWriter) -> None:
+    one, two = document("a", "One", offset=7), document("b", "Two", offset=8)
+    writer.replace([one, two])
+    writer.replace([IndexedRows(two.row.tombstone(9))])
+    positions = {one.row.key: (one.row.partition, 7)}
+    assert writer.live_positions() == writer.live_positions(one.row.key.collection) == positions
+    assert writer.live_positions("x' OR '1'='1") == {}
+    assert writer.live_keys(one.row.partition, 7) == [one.row.key]
+    assert writer.live_keys(one.row.partition, 6) == []

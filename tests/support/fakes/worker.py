@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any
@@ -17,12 +17,13 @@ from indexer.embedding.encoded_text import EncodedText
 from indexer.embedding.encoder import HashingEncoder
 from indexer.errors import TransientStoreError, UnparsableDocument
 from indexer.extraction.extractor import Extractor
+from indexer.graph.store import InGraph, contributed
 from indexer.linking import DEFAULT_RULES, LinkingRules
 from indexer.pipeline import prepare
 from indexer.schema import DocumentRow, StoredPosition
 from indexer.write.lance_rows import IndexedRows
 from schemas.graph_delta import Contribution
-from schemas.ids import DocumentKey
+from schemas.ids import DocumentKey, Position
 from schemas.receipts import Receipt, decode_receipt
 from schemas.settings import LimitSettings
 from schemas.topics import TopicNames
@@ -52,7 +53,6 @@ class InMemoryDocuments:
     rows: dict[DocumentKey, DocumentRow] = field(default_factory=dict)
     chunks: dict[DocumentKey, tuple[str, ...]] = field(default_factory=dict)
     vectors: dict[str, NDArray[np.float32]] = field(default_factory=dict)
-    hashes: dict[DocumentKey, tuple[str, ...]] = field(default_factory=dict)
     stored: dict[int, StoredPosition] = field(default_factory=dict)
     failing: Callable[[str], None] = lambda _call: None
     writes: list[str] = field(default_factory=list)
@@ -71,13 +71,11 @@ class InMemoryDocuments:
     def known_vectors(self, hashes: Sequence[str]) -> dict[str, EncodedText]:
         return {digest: EncodedText(self.vectors[digest]) for digest in hashes if digest in self.vectors}
 
-    def stored_vectors(
-        self, revisions: Mapping[DocumentKey, str]
-    ) -> dict[DocumentKey, tuple[tuple[str, ...], NDArray[np.float32]]]:
+    def live_positions(self, collection: str | None = None) -> dict[DocumentKey, Position]:
         return {
-            key: (self.chunks[key], np.stack([self.vectors[digest] for digest in self.hashes[key]]))
-            for key, revision in revisions.items()
-            if key in self.chunks and self.rows[key].revision == revision
+            row.key: Position(row.partition, row.offset)
+            for row in self.rows.values()
+            if row.live and collection in (None, row.key.collection)
         }
 
     def replace(self, documents: Sequence[IndexedRows]) -> None:
@@ -89,7 +87,6 @@ class InMemoryDocuments:
             if document.prepared is not None:
                 assert document.vectors is not None
                 self.chunks[key] = tuple(chunk.id for chunk in document.prepared.chunked.chunks)
-                self.hashes[key] = tuple(document.hashes)
                 self.vectors |= dict(zip(document.hashes, document.vectors, strict=True))
             elif document.row.deleted_at_ms is not None:
                 self.chunks.pop(key, None)
@@ -159,6 +156,51 @@ class InMemoryBroker:
             else:
                 state[name] = value
         return state
+
+
+@dataclass
+class LogInMemory:
+    """One partition. `between` is called once, before the first record is read."""
+
+    found: list[SourceRecord] = field(default_factory=list)
+    first: int = 0
+    between: Callable[[], Awaitable[None]] | None = None
+
+    async def records(self, start: int = 0, since_ms: int = 0) -> AsyncGenerator[SourceRecord, None]:
+        if self.between is not None:
+            between, self.between = self.between, None
+            await between()
+        later = next((each.offset for each in self.found if each.timestamp_ms >= since_ms), len(self.found))
+        for record in list(self.found):
+            if record.offset >= max(start, later, self.first):
+                yield record
+
+    async def beginning(self) -> int:
+        return self.first
+
+    async def end(self) -> int:
+        return self.found[-1].offset + 1 if self.found else 0
+
+
+@dataclass
+class StoresInMemory:
+    """What the graph has is what was contributed, but for the documents that are `lost` to it."""
+
+    documents: InMemoryDocuments
+    broker: InMemoryBroker
+    lost: set[DocumentKey] = field(default_factory=set)
+
+    async def graph_caught_up(self) -> None:
+        """It always is."""
+
+    async def in_graph(self, keys: Sequence[DocumentKey]) -> dict[DocumentKey, InGraph]:
+        found = contributed({DocumentKey.parse(key): value for key, value in self.broker.graph().items()})
+        return {key: each for key, each in found.items() if key in keys and key not in self.lost}
+
+    async def out_of_step(self) -> dict[DocumentKey, Position | None]:
+        live = self.documents.live_positions()
+        in_graph = await self.in_graph([DocumentKey.parse(key) for key in self.broker.graph()])
+        return {key: live.get(key) for key in live.keys() ^ in_graph.keys()}
 
 
 class ChokingPreparer:

@@ -19,7 +19,6 @@ from indexer.generations import (
     generations,
     make_generation,
     open_generation,
-    read_origin,
     require_room,
     restore_current,
     restore_manifest,
@@ -211,15 +210,6 @@ def test_a_manifest_of_an_earlier_program_is_read(tmp_path: Path) -> None:
     assert current_manifest(tmp_path) == MANIFEST
     open_generation(tmp_path, MANIFEST)
     assert generation.manifest_copy_path.exists()
-
-
-@pytest.mark.parametrize("content", [b"", b"{", b"\x00\x00"])
-def test_origin_of_a_restored_one_that_is_damaged_is_damage(tmp_path: Path, content: bytes) -> None:
-    generation = open_generation(tmp_path, MANIFEST)
-    assert read_origin(generation) is None
-    generation.origin_path.write_bytes(content)
-    with pytest.raises(DamagedStore, match=r"origin\.json cannot be read"):
-        read_origin(generation)
 
 
 def spoil(path: Path, content: bytes | None) -> None:

@@ -17,10 +17,10 @@ from indexer.graph.snapshots import (
     published_snapshots,
     read_graph,
 )
-from indexer.graph.store import GraphStore, order_remake
+from indexer.graph.store import GraphStore, held, order_remake
 from indexer.graph.tables import TABLES
 from indexer.verify import graph_digest
-from schemas.graph_delta import Contribution
+from schemas.graph_delta import Contribution, decode_contribution, encode_contribution
 from schemas.ids import DocumentKey
 from tests.support.fixtures.graph import document, generation_in, hand_made_edge, story, withdrawn
 
@@ -115,17 +115,62 @@ def damage_all_tables(generation: Generation) -> None:
         path.write_bytes(bytes(path.stat().st_size))
 
 
-def test_ordered_graph_begins_empty_and_only_once(generation: Generation) -> None:
+def test_ordered_graph_begins_empty_and_replaces_old_one_when_complete(generation: Generation) -> None:
     store = GraphStore.open(generation)
-    store.apply(story()[0], 4)
-    store.snapshot()
+    store.apply([document(1), document(2)], 4)
+    wrong = store.snapshot()
     order_remake(generation)
+    store.apply([document(3)], 5)
+    assert store.snapshot() in published_snapshots(generation.snapshots_dir), "until the next start all goes on"
 
+    store = GraphStore.open(generation, needed=7)
+    assert (store.is_complete, store.position(), store.keys()) == (False, 7, set())
+    store.apply([document(1)], 8)
+    store.snapshot()
+    store = GraphStore.open(generation, needed=7)  # killed
+    assert (store.is_complete, store.position(), store.keys()) == (False, 8, {document(1)[0]})
+    store.apply([document(2, revision=2)], 9)
+    store.snapshot()
+    assert wrong in published_snapshots(generation.snapshots_dir), "readers go on with what there is"
+
+    store.complete()
+    made = store.snapshot()
+
+    assert published_snapshots(generation.snapshots_dir) == [made]
+    expected = [each for _, each in (document(1), document(2, revision=2)) if each is not None]
+    assert digest_of(generation, made) == graph_digest(tables_of(expected))
+    store = GraphStore.open(generation, needed=9)
+    assert (store.is_complete, store.position()) == (True, 9)
+
+
+def test_without_intact_snapshot_that_tables_need_graph_is_remade(generation: Generation) -> None:
+    assert GraphStore.open(generation).is_complete
+    store = GraphStore.open(generation, needed=-1)
+    store.apply([document(1)], 3)
+    store.snapshot()
+    assert GraphStore.open(generation, needed=3).is_complete
+    damage_all_tables(generation)
+
+    store = GraphStore.open(generation, needed=3)
+
+    assert (store.is_complete, store.position(), store.keys()) == (False, 3, set())
+    assert not GraphStore.open(generation, needed=3).is_complete, "until all of it was made"
+
+
+def test_contributions_are_held_by_revision_chunks_and_edges(generation: Generation) -> None:
     store = GraphStore.open(generation)
+    made = {key: encode_contribution(each) for key, each in map(document, range(5)) if each is not None}
+    store.apply([document(number) for number in (0, 1, 2)], 1)
+    store.snapshot()
+    store.apply([document(3), withdrawn(2)], 2)
+    zero, one, two, three, four = made
+    other = decode_contribution(made[one])
+    made[one] = encode_contribution(msgspec.structs.replace(other, edges=other.edges[1:]))
+    gone = document(99)[0]
 
-    assert (store.position(), published_snapshots(generation.snapshots_dir)) == (-1, [])
-    assert carry_on(generation) == expected_after(len(story()))
-    assert GraphStore.open(generation).position() == len(story()) - 1
+    assert held(store.documents(list(made)), made | {gone: None}) == {zero, three, gone}
+    assert held(store.documents(list(made)), dict.fromkeys((zero, two, four))) == {two, four}
+    assert store.keys() == {zero, one, three}
 
 
 def test_documents_are_found_in_snapshot_and_in_what_came_since(generation: Generation) -> None:
@@ -137,7 +182,7 @@ def test_documents_are_found_in_snapshot_and_in_what_came_since(generation: Gene
 
     found = store.documents([document(number)[0] for number in (1, 3, 4, 50, 99)])
 
-    assert {key.document_id: stored for key, stored in found.items()} == {
+    assert {key.document_id: stored[:2] for key, stored in found.items()} == {
         "document 1": ("1-0", 4),
         "document 3": ("3-2", 4),
         "document 50": ("50-0", 4),

@@ -1,19 +1,33 @@
 """Stored documents linked again, beside documents that arrive meanwhile."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
 
 import pytest
 
-from indexer.linking import DEFAULT_RULES, LinkingRules
+from indexer.chunking.splitter import ChunkingParameters
+from indexer.linking import LinkingRules
 from schemas.curation import RelinkEvent, Relinking, decode_curation
 from schemas.graph_delta import decode_contribution
+from schemas.ids import DocumentKey
+from streams.indexing.reapply import Reapplier
 from streams.indexing.relink import Relinker
 from streams.kafka.records import SourceRecord
 from streams.runtime.retry import Retrier
-from tests.support.fakes.worker import GENERATION, NAMES, Bench, InMemoryBroker, PowerCut, delete, upsert
+from tests.support.fakes.worker import (
+    GENERATION,
+    NAMES,
+    Bench,
+    LogInMemory,
+    PowerCut,
+    StoresInMemory,
+    delete,
+    upsert,
+)
 
+A = DocumentKey("default", "a")
 EVERYTHING_ALIKE = LinkingRules(similar_above=0.0, similar=0.5)
 TEXT = " ".join(f"Sentence {number} says that the river {number} flows to the sea in its bed." for number in range(30))
 
@@ -32,40 +46,25 @@ class OrdersInMemory:
         }
         self.orders = [order for order in self.given if (order.collection, order.id) not in done]
 
-    def linking_of(self, collection: str) -> LinkingRules:
-        return self.bench.linking.get(collection, DEFAULT_RULES)
 
+class LoggedBench(Bench):
+    """A bench with the log that it has indexed."""
 
-@dataclass
-class ContributedInMemory:
-    """The graph topic of a broker. `between` is called once, before the first record is read."""
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.log = LogInMemory()
 
-    broker: InMemoryBroker
-    between: Callable[[], object] | None = None
+    async def index(self, *records: SourceRecord) -> None:
+        self.log.found += records
+        await self.indexer.index(records)
 
-    async def newest(self, collection: str) -> Mapping[bytes, int]:
-        found: dict[bytes, int] = {}
-        for offset, (key, value, _, _) in enumerate(self.broker.topics[NAMES.graph(GENERATION)]):
-            assert key is not None
-            if key.startswith(f"{collection}/".encode()):
-                found.pop(key, None)
-                if value is not None:
-                    found[key] = offset
-        return found
-
-    async def read(self, offsets: Mapping[bytes, int]) -> AsyncIterator[SourceRecord]:
-        log = list(self.broker.topics[NAMES.graph(GENERATION)])
-        if self.between is not None:
-            await self.between()
-            self.between = None
-        for offset, (key, value, _, _) in enumerate(log):
-            if key is not None and offsets.get(key) == offset:
-                yield SourceRecord(0, offset, 0, key, value)
+    def sent(self) -> int:
+        return len(self.broker.topics[NAMES.graph(GENERATION)])
 
 
 @pytest.fixture
-async def bench() -> Iterator[Bench]:
-    made = Bench()
+async def bench() -> AsyncIterator[LoggedBench]:
+    made = LoggedBench()
     yield made
     made.close()
 
@@ -75,17 +74,15 @@ def told(bench: Bench) -> list[RelinkEvent]:
     return [event for event in events if isinstance(event, RelinkEvent)]
 
 
-def relinker(bench: Bench, orders: OrdersInMemory, between: Callable[[], object] | None = None) -> Relinker:
-    return Relinker(
-        collection_settings=orders,
-        graph_topic=ContributedInMemory(bench.broker, between),
-        writer=bench.documents,
-        thread=bench.thread,
-        producer=bench.producer,
-        retrier=Retrier("kafka", (OSError,), bench.metrics, bench.progress, first_wait_seconds=0.001),
-        commit_lock=bench.commit_lock,
-        max_contribution_bytes=bench.max_contribution_bytes,
-    )
+async def no_snapshot() -> None:
+    """Relinking leaves them to their schedule."""
+
+
+def relinker(bench: LoggedBench, orders: OrdersInMemory) -> Relinker:
+    stores = StoresInMemory(bench.documents, bench.broker)
+    retrier = Retrier("kafka", (OSError,), bench.metrics, bench.progress, first_wait_seconds=0.001)
+    reapplier = Reapplier([bench.log], bench.indexer, stores, no_snapshot, bench.commit_lock)
+    return Relinker(orders, bench.documents, bench.thread, reapplier, bench.producer, retrier, bench.commit_lock)
 
 
 def order(bench: Bench, collection: str = "default") -> OrdersInMemory:
@@ -96,43 +93,43 @@ def similar(bench: Bench, key: str) -> list[float]:
     return [edge.weight for edge in decode_contribution(bench.broker.graph()[key]).edges if edge.kind == "similar_to"]
 
 
-async def test_other_rules_reach_what_is_stored_and_nothing_is_embedded(bench: Bench) -> None:
-    await bench.indexer.index([upsert(0, text=TEXT), upsert(1, "other/a", text=TEXT)])
-    before, embedded = bench.broker.graph(), len(bench.encoder.encoded)
+async def test_other_rules_reach_stored_documents_without_encoder(bench: LoggedBench) -> None:
+    await bench.index(upsert(0, text=TEXT), upsert(1, "other/a", text=TEXT))
+    before, embedded, written = bench.broker.graph(), len(bench.encoder.encoded), list(bench.documents.writes)
     bench.linking["default"] = EVERYTHING_ALIKE
     await relinker(bench, order(bench)).process_orders()
     assert len(similar(bench, "default/a")) == len(bench.documents.chunks[next(iter(bench.documents.chunks))]) - 1
     assert bench.broker.graph()["other/a"] == before["other/a"], "another collection is left alone"
-    assert len(bench.encoder.encoded) == embedded
+    assert (len(bench.encoder.encoded), bench.documents.writes) == (embedded, written)
     assert told(bench)[-1].state == Relinking(state="done", documents=1, of=1, changed=1)
 
 
-async def test_what_was_linked_again_is_what_the_document_would_be_indexed_as(bench: Bench) -> None:
-    await bench.indexer.index([upsert(0, text=TEXT)])
+async def test_relinked_document_is_what_it_would_be_indexed_as(bench: LoggedBench) -> None:
+    await bench.index(upsert(0, text=TEXT))
     bench.linking["default"] = EVERYTHING_ALIKE
     await relinker(bench, order(bench)).process_orders()
-    anew = Bench(linking=bench.linking)
-    await anew.indexer.index([upsert(0, text=TEXT)])
-    assert anew.broker.graph() == bench.broker.graph()
-    anew.close()
+    other = Bench(linking=bench.linking)
+    await other.indexer.index([upsert(0, text=TEXT)])
+    assert other.broker.graph() == bench.broker.graph()
+    other.close()
 
 
-async def test_by_unchanged_rules_nothing_is_sent(bench: Bench) -> None:
-    await bench.indexer.index([upsert(number, f"default/{number}", text=TEXT) for number in range(70)])
-    sent = len(bench.broker.topics[NAMES.graph(GENERATION)])
+async def test_relinking_by_unchanged_rules_sends_nothing(bench: LoggedBench) -> None:
+    await bench.index(*(upsert(number, f"default/{number}", text=TEXT) for number in range(70)))
+    sent = bench.sent()
     await relinker(bench, order(bench)).process_orders()
-    assert len(bench.broker.topics[NAMES.graph(GENERATION)]) == sent
+    assert bench.sent() == sent
     states = [event.state for event in told(bench)]
     assert [(state.state, state.documents, state.changed) for state in states if state] == [
         ("running", 0, 0),
-        ("running", 64, 0),
+        ("running", 50, 0),
         ("running", 70, 0),
         ("done", 70, 0),
     ]
 
 
-async def test_an_order_is_carried_out_once_and_again_only_where_it_was_cut_off(bench: Bench) -> None:
-    await bench.indexer.index([upsert(number, f"default/{number}", text=TEXT) for number in range(3)])
+async def test_order_is_carried_out_again_only_where_it_was_cut_off(bench: LoggedBench) -> None:
+    await bench.index(*(upsert(number, f"default/{number}", text=TEXT) for number in range(3)))
     bench.linking["default"] = EVERYTHING_ALIKE
     given = order(bench)
 
@@ -144,29 +141,28 @@ async def test_an_order_is_carried_out_once_and_again_only_where_it_was_cut_off(
     with pytest.raises(PowerCut):
         await relinker(bench, given).process_orders()
     bench.broker.failing = lambda _topic, _value: None
-    linked = bench.broker.graph()
+    linked, sent = bench.broker.graph(), bench.sent()
     await relinker(bench, given).process_orders()
-    assert bench.broker.graph() == linked
+    assert (bench.broker.graph(), bench.sent()) == (linked, sent)
     assert told(bench)[-1].state == Relinking(state="done", documents=3, of=3, changed=0)
     records = len(bench.broker.topics[NAMES.curation])
     await relinker(bench, given).process_orders()
     assert len(bench.broker.topics[NAMES.curation]) == records
 
 
-async def test_a_document_replaced_or_deleted_meanwhile_stays_as_it_then_is(bench: Bench) -> None:
-    await bench.indexer.index(
-        [upsert(0, text=TEXT), upsert(1, "default/b", text=TEXT), upsert(2, "default/c", text=TEXT)]
-    )
+async def test_document_replaced_or_deleted_meanwhile_stays_so(bench: LoggedBench) -> None:
+    await bench.index(upsert(0, text=TEXT), upsert(1, "default/b", text=TEXT), upsert(2, "default/c", text=TEXT))
     bench.linking["default"] = EVERYTHING_ALIKE
     changes = [upsert(3, text="Other words. " + TEXT), delete(4, "default/b")]
-    await relinker(bench, order(bench), lambda: bench.indexer.index(changes)).process_orders()
-    row = bench.documents.rows[next(key for key in bench.documents.rows if key.document_id == "a")]
-    assert decode_contribution(bench.broker.graph()["default/a"]).revision == row.revision
+    bench.log.between = partial(bench.index, *changes)
+    await relinker(bench, order(bench)).process_orders()
+    row = bench.documents.rows[A]
+    assert (row.offset, decode_contribution(bench.broker.graph()["default/a"]).revision) == (3, row.revision)
     assert set(bench.broker.graph()) == {"default/a", "default/c"}
     assert told(bench)[-1].state == Relinking(state="done", documents=3, of=3, changed=1, skipped=2)
 
 
-async def test_while_documents_are_committed_nothing_is_linked(bench: Bench) -> None:
+async def test_nothing_is_linked_during_a_commit(bench: LoggedBench) -> None:
     await bench.commit_lock.acquire()
     working = relinker(bench, order(bench))
     task = asyncio.create_task(working.process_orders())
@@ -178,11 +174,58 @@ async def test_while_documents_are_committed_nothing_is_linked(bench: Bench) -> 
     assert told(bench)[-1].state == Relinking(state="done")
 
 
-async def test_edges_too_many_for_the_graph_are_left_out(bench: Bench) -> None:
-    await bench.indexer.index([upsert(0, text=TEXT)])
+async def test_document_too_large_with_new_edges_stays_as_it_is() -> None:
+    bench = LoggedBench()
+    await bench.index(upsert(0, text="An older text."), upsert(1, text=TEXT))
+    before = bench.broker.graph()
+    bench = LoggedBench(
+        bench.documents,
+        bench.broker,
+        linking={"default": EVERYTHING_ALIKE},
+        max_contribution_bytes=len(before["default/a"]),
+    )
+    bench.log.found = [upsert(0, text="An older text."), upsert(1, text=TEXT)]
+    await relinker(bench, order(bench)).process_orders()
+    assert (bench.broker.graph(), bench.documents.rows[A].offset) == (before, 1)
+    assert told(bench)[-1].state == Relinking(state="done", documents=1, of=1, skipped=1)
+    bench.close()
+
+
+@pytest.mark.parametrize("first", [0, 2], ids=["taken by compaction", "cut short"])
+async def test_document_that_log_no_longer_holds_is_skipped(first: int, bench: LoggedBench) -> None:
+    await bench.index(upsert(0, text=TEXT), upsert(1, "default/b", text=TEXT), upsert(2, "default/c", text=TEXT))
     before = bench.broker.graph()
     bench.linking["default"] = EVERYTHING_ALIKE
-    bench.max_contribution_bytes = len(before["default/a"])
+    bench.log.found, bench.log.first = bench.log.found[2:], first
     await relinker(bench, order(bench)).process_orders()
-    assert bench.broker.graph() == before
-    assert told(bench)[-1].state == Relinking(state="done", documents=1, of=1, skipped=1)
+    after = bench.broker.graph()
+    assert {key for key in before if after[key] == before[key]} == {"default/a", "default/b"}
+    assert told(bench)[-1].state == Relinking(state="done", documents=3, of=3, changed=1, skipped=2)
+
+
+async def test_other_chunking_cuts_documents_again_and_keeps_what_row_knows(bench: LoggedBench) -> None:
+    await bench.index(upsert(0, text="Older.", version=9), upsert(1, text=TEXT, version=9))
+    bench.documents.rows[A] = replace(bench.documents.rows[A], version=12, other_partitions=(3,))
+    bench.choices.known["default"] = ChunkingParameters(chunk_characters=200)
+    await relinker(bench, order(bench)).process_orders()
+    row = bench.documents.rows[A]
+    assert (row.version, row.other_partitions, row.offset) == (12, (3,), 1)
+    assert decode_contribution(bench.broker.graph()["default/a"]).revision == row.revision
+    assert len(bench.documents.chunks[A]) == row.chunks > 10
+    assert told(bench)[-1].state == Relinking(state="done", documents=1, of=1, changed=1)
+
+
+async def test_incomplete_graph_gets_what_it_lacks_and_loses_what_is_gone(bench: LoggedBench) -> None:
+    await bench.index(upsert(0, text=TEXT), upsert(1, "default/b"))
+    await bench.index(delete(2, "default/b"), upsert(3, "default/c"))
+    whole = bench.broker.graph()
+    topic = bench.broker.topics[NAMES.graph(GENERATION)]
+    topic[:] = [next(each for each in topic if each[0] == b"default/b")]
+    stores = StoresInMemory(bench.documents, bench.broker)
+    encoded = list(bench.encoder.encoded)
+    reapplier = Reapplier([bench.log], bench.indexer, stores, no_snapshot, bench.commit_lock)
+    await reapplier.complete_graph()
+    assert (bench.broker.graph(), bench.encoder.encoded) == (whole, encoded)
+    sent = bench.sent()
+    await reapplier.complete_graph()
+    assert bench.sent() == sent == 4

@@ -1,6 +1,6 @@
 """Documents made again from the log as ordered, on stores in memory."""
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 
 import pytest
@@ -11,32 +11,12 @@ from schemas.repairs import Repair, RepairEvent
 from streams.errors import StartAgain
 from streams.indexing.reapply import Reapplier
 from streams.indexing.repair import Repairer
-from streams.kafka.records import SourceRecord
 from streams.runtime.retry import Retrier
-from tests.support.fakes.worker import GENERATION, NAMES, Bench, failing_times, upsert
+from tests.support.fakes.worker import GENERATION, NAMES, Bench, LogInMemory, StoresInMemory, failing_times, upsert
 
 ORDER = "0123456789ab"
 A, B = DocumentKey("default", "a"), DocumentKey("default", "b")
 LOG = [upsert(0), upsert(1, "default/b", "Another text.")]
-
-
-@dataclass
-class LogInMemory:
-    """One partition."""
-
-    found: list[SourceRecord] = field(default_factory=list)
-    first: int = 0
-
-    async def records(self, start: int = 0) -> AsyncIterator[SourceRecord]:
-        for record in self.found:
-            if record.offset >= max(start, self.first):
-                yield record
-
-    async def beginning(self) -> int:
-        return self.first
-
-    async def end(self) -> int:
-        return self.found[-1].offset + 1
 
 
 @dataclass
@@ -51,18 +31,13 @@ class Story:
 
     def __post_init__(self) -> None:
         bench = self.bench
-        reapplier = Reapplier([self.log], bench.indexer, self, self.make_snapshot, bench.commit_lock)
+        stores = StoresInMemory(bench.documents, bench.broker)
+        reapplier = Reapplier([self.log], bench.indexer, stores, self.make_snapshot, bench.commit_lock)
         retrier = Retrier("kafka", (OSError,), bench.metrics, bench.progress, first_wait_seconds=0.001)
         self.repairer = Repairer(GENERATION, self, reapplier, bench.producer, retrier, self.begin_graph)
 
     def begin_graph(self) -> None:
         self.remakes += 1
-
-    async def graph_is_current(self) -> bool:
-        return True
-
-    async def differ(self, keys: Sequence[DocumentKey]) -> list[DocumentKey]:
-        raise AssertionError(keys)
 
     async def make_snapshot(self) -> None:
         self.snapshots += 1

@@ -24,6 +24,15 @@ def test_a_group_that_is_behind_stays_there_so_that_no_receipt_is_missed() -> No
     assert set_back({P0: 49}, {P0: LogState(50, None)}, ADVICE) == {}
 
 
+def test_group_of_restored_stores_begins_behind_them_once() -> None:
+    stored = {P0: 49, P1: -1}
+    assert set_back(stored, {P0: LogState(60, None), P1: LogState(0, None)}, ADVICE, is_restored=True) == {
+        P0: 50,
+        P1: 0,
+    }
+    assert set_back(stored, {P0: LogState(60, 40), P1: LogState(0, 0)}, ADVICE, is_restored=True) == {}
+
+
 def test_where_the_store_keeps_no_position_the_groups_word_is_taken() -> None:
     assert set_back({P0: None}, {P0: LogState(50, 50)}, ADVICE) == {}
 
