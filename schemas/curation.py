@@ -128,7 +128,7 @@ class Relinking(BaseModel):
     skipped: int = Field(
         0,
         ge=0,
-        description="Documents left as they are: replaced meanwhile, or too large for the graph with new edges.",
+        description="Documents left as they are: replaced meanwhile, no longer in the log, or too large for the graph.",
     )
 
 

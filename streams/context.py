@@ -30,6 +30,7 @@ from streams.agents.batching import MOST_GATHER_SECONDS, CommitPace, attach_agen
 from streams.agents.documents import DocumentsAgent
 from streams.agents.graph import GraphAgent
 from streams.agents.provenance import ProvenanceAgent
+from streams.errors import StartAgain
 from streams.faust_app import build_app, group_name, until_crashed
 from streams.generations.build import BuildMonitor
 from streams.generations.healing import require_undamaged
@@ -261,7 +262,7 @@ class WorkerContext:
         newest = latest_snapshot(generation.snapshots_dir)
         schedule = SnapshotSchedule.of(
             self._settings.worker,
-            pending=newest is None or newest.graph_position < stores.graph_position,
+            pending=newest is None or newest.graph_position < stores.graph.position(),
             is_busy=self._is_indexing,
         )
         return Snapshots(
@@ -275,12 +276,16 @@ class WorkerContext:
         )
 
     async def _app(self, generation: Generation, topics: Mapping[str, TopicReport], stores: OpenStores) -> faust.App:
-        """The Faust app; before it reads, the group's offsets are set back to what the stores hold."""
+        """The Faust app; before it reads, the group's offsets are set back to what the stores hold. Raises StartAgain
+        where the graph has to be made again."""
         group = group_name(self._settings.kafka.topic_prefix, generation.name)
         documents_topic, provenance_topic = self._names.documents, self._names.provenance
         graph_topic = self._names.graph(generation.name)
         stages = {documents_topic: documents.STAGE, graph_topic: graph.STAGE, provenance_topic: provenance.STAGE}
-        stored: dict[TopicPartition, int | None] = {TopicPartition(graph_topic, 0): stores.graph_position}
+        if not stores.graph.follows(await self._partition_reader(graph_topic, 0).beginning()):
+            order_remake(generation)
+            raise StartAgain(f"{graph_topic} no longer has what follows the graph, which is made again from the log.")
+        stored: dict[TopicPartition, int | None] = {TopicPartition(graph_topic, 0): stores.graph.position()}
         for partition in range(topics[documents_topic].partitions):
             reached = stores.reached.get(partition)
             stored[TopicPartition(documents_topic, partition)] = -1 if reached is None else reached.offset

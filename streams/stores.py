@@ -19,14 +19,13 @@ POLL_SECONDS = 0.25
 
 @dataclass(frozen=True)
 class OpenStores:
-    """`reached` and `graph_position` are how far the stores were when they were opened."""
+    """`reached` is how far the tables were when they were opened."""
 
     vectors: LanceWriter
     lance: StoreThread
     graph: GraphStore
     graph_thread: StoreThread
     reached: Mapping[int, StoredPosition]
-    graph_position: int
 
     @classmethod
     async def open(
@@ -43,7 +42,7 @@ class OpenStores:
         cleanup.push_async_callback(lance.close, vectors.close)
         reached = await lance.call(vectors.positions)
         graph = await graph_thread.call(GraphStore.open, generation, kept_snapshots, newest_graph_offset(reached))
-        return cls(vectors, lance, graph, graph_thread, reached, graph.position())
+        return cls(vectors, lance, graph, graph_thread, reached)
 
     async def graph_is_current(self) -> bool:
         """Whether the graph has what the tables have."""

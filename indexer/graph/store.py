@@ -90,6 +90,13 @@ class GraphStore:
         """The last offset of the graph topic that is applied; -1 for none."""
         return self._position
 
+    def follows(self, beginning: int) -> bool:
+        """Whether the graph lacks nothing of what was before this offset, where its topic begins by now. A graph that
+        is not complete needs nothing of that, and goes on from there."""
+        if not self.is_complete or self._position < 0:
+            self._position = max(self._position, beginning - 1)
+        return self._position >= beginning - 1
+
     @property
     def pending_bytes(self) -> int:
         """What the newest snapshot does not hold takes so much memory."""

@@ -134,5 +134,5 @@ def relink_summary(done: dict[str, Any]) -> str:
     if same > 0:
         parts.append(f"{same:,} had these links already")
     if done["skipped"]:
-        parts.append(f"{done['skipped']:,} left as they are (replaced meanwhile, or too large with new links)")
+        parts.append(f"{done['skipped']:,} left as they are (replaced meanwhile, no longer in the log, or too large)")
     return ", ".join(parts) + "."

@@ -2,7 +2,7 @@
 
 The damage is noted in the generation's folder: from then on its worker stands by, and the next one is built beside it,
 while searches go on with what is in memory. Damage of the graph needs none of this: the worker
-takes it from a snapshot or its topic when it starts.
+takes it from a snapshot, or makes it again from the log, when it starts.
 """
 
 import asyncio

@@ -3,12 +3,16 @@
 import asyncio
 import shutil
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
+from kafka import TopicPartition
+from kafka.admin import ConfigResource
 
 from indexer.generations import Generation, current_generation, read_manifest
 from indexer.verify import verify_when_complete
+from kafka_client.sync_clients import AdminClient
 from query_api.index.worker_state import SILENT_SECONDS, WorkerMonitor
 from schemas.errors import Exit
 from schemas.runtime import read_state
@@ -103,6 +107,30 @@ def test_a_store_can_be_deleted_and_comes_back(undisturbed: tuple[WorkerProcess,
     worker.wait_ready()
     wait_until(lambda: reached_the_end(worker), "the log is read again")
     assert digest_of(worker.data_dir) == digest
+
+
+def test_graph_is_made_again_where_its_topic_no_longer_has_what_follows_it(
+    kafka: str, topic_prefix: str, tmp_path: Path
+) -> None:
+    data_dir, kept = tmp_path / "data", tmp_path / "kept"
+    with running_worker(kafka, topic_prefix, data_dir) as worker, client(kafka, topic_prefix) as user:
+        user.receipts_of(user.publish_all(history()[:DOCUMENTS]))
+        assert verify_when_complete(data_dir, 40).ok
+        snapshots = generation_of(worker).snapshots_dir
+        shutil.copytree(snapshots, kept)
+        user.receipts_of(user.publish_all(history()[DOCUMENTS:]))
+        digest = digest_of(data_dir)
+        worker.kill()
+        shutil.rmtree(snapshots)
+        kept.rename(snapshots)
+        graph = TopicPartition(worker.graph_topic, 0)
+        with closing(AdminClient(plaintext(kafka))) as admin:
+            admin.alter_configs([ConfigResource("TOPIC", graph.topic, {"cleanup.policy": "delete"})])
+            admin.delete_records({graph: -1})
+        worker.start()
+        worker.wait_ready()
+        assert digest_of(data_dir) == digest
+        assert "which is made again from the log" in worker.said()
 
 
 @pytest.mark.nightly

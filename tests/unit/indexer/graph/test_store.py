@@ -157,6 +157,22 @@ def test_without_intact_snapshot_that_tables_need_graph_is_remade(generation: Ge
     assert not GraphStore.open(generation, needed=3).is_complete, "until all of it was made"
 
 
+@pytest.mark.parametrize(
+    ("position", "beginning", "expected"), [(-1, 0, -1), (-1, 5, 4), (7, 0, 7), (7, 8, 7), (7, 9, None)]
+)
+def test_complete_graph_follows_topic_that_has_what_it_lacks(
+    generation: Generation, position: int, beginning: int, expected: int | None
+) -> None:
+    store = GraphStore.open(generation)
+    store.apply([], position)
+    assert store.follows(beginning) == (expected is not None)
+    assert store.position() == (position if expected is None else expected)
+    order_remake(generation)
+    store = GraphStore.open(generation, needed=position)
+    assert store.follows(beginning)
+    assert store.position() == max(position, beginning - 1)
+
+
 def test_contributions_are_held_by_revision_chunks_and_edges(generation: Generation) -> None:
     store = GraphStore.open(generation)
     made = {key: encode_contribution(each) for key, each in map(document, range(5)) if each is not None}
