@@ -122,6 +122,7 @@ def named(generation: Generation) -> list[Path]:
 
 DAMAGE: dict[str, Callable[[Generation], None]] = {
     "versions zeroed": lambda live: zero(*(live.lance_dir / "chunks.lance" / "_versions").iterdir()),
+    "graph zeroed": lambda live: zero(*(each for each in live.snapshots_dir.rglob("*") if each.is_file())),
     "manifests zeroed": lambda live: zero(live.manifest_path, live.manifest_copy_path),
     "current zeroed": lambda live: zero(*named(live)),
     "tables gone": lambda live: shutil.rmtree(live.lance_dir),
@@ -129,7 +130,7 @@ DAMAGE: dict[str, Callable[[Generation], None]] = {
     "all zeroed": lambda live: zero(*(each for each in live.root.rglob("*") if each.is_file())),
 }
 REBUILT = ("versions zeroed", "tables gone", "generation gone", "all zeroed")
-OFTEN = [("versions zeroed", False), ("manifests zeroed", False), ("manifests zeroed", True)]
+OFTEN = [("versions zeroed", False), ("graph zeroed", True), ("manifests zeroed", False), ("manifests zeroed", True)]
 
 
 @pytest.mark.timeout(900)
