@@ -283,8 +283,10 @@ class WorkerContext:
         graph_topic = self._names.graph(generation.name)
         stages = {documents_topic: documents.STAGE, graph_topic: graph.STAGE, provenance_topic: provenance.STAGE}
         if not stores.graph.follows(await self._partition_reader(graph_topic, 0).beginning()):
+            problem = f"{graph_topic} no longer has what follows the graph, which is made again from the log."
+            self._log.error(problem)
             order_remake(generation)
-            raise StartAgain(f"{graph_topic} no longer has what follows the graph, which is made again from the log.")
+            raise StartAgain(problem)
         stored: dict[TopicPartition, int | None] = {TopicPartition(graph_topic, 0): stores.graph.position()}
         for partition in range(topics[documents_topic].partitions):
             reached = stores.reached.get(partition)

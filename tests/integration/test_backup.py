@@ -98,6 +98,34 @@ def test_a_backup_under_load_restored_beside_the_first_follows_the_log_to_the_sa
             assert digest_of(second_data) == digest_of(first_data)
 
 
+def test_restored_graph_that_was_behind_its_tables_is_completed_also_after_a_kill(
+    kafka: str, topic_prefix: str, tmp_path: Path
+) -> None:
+    source, first_data, second_data = tmp_path / "backup", tmp_path / "first", tmp_path / "second"
+    records = history(1)
+    with running_worker(kafka, topic_prefix, first_data) as first, client(kafka, topic_prefix) as user:
+        user.receipts_of(user.publish_all(islice(records, BATCH)))
+        digest_of(first_data)
+        first.settings |= {f"THALWEG_WORKER__SNAPSHOT_{name}_SECONDS": "600" for name in ("IDLE", "MIN", "MAX")}
+        assert first.stop() == 0
+        first.start()
+        first.wait_ready()
+        gone = [(f"mills/{number}", None) for number in range(3)]
+        user.receipts_of(user.publish_all([*islice(records, BATCH), *gone]))
+        thalweg_json("backup", str(source), "--data-dir", str(first_data))
+        assert first.stop() == 0
+        expected = digest_of(first_data)
+    thalweg_json("restore", str(source), "--data-dir", str(second_data))
+    restored = verify_when_complete(second_data, 0)
+    assert (restored.complete, restored.differences) == (False, [])
+    second = WorkerProcess(kafka, topic_prefix, second_data)
+    second.start()
+    wait_until(lambda: "made again from the log for the graph" in second.said(), "the graph is being completed")
+    second.kill()
+    with running_worker(kafka, topic_prefix, second_data):
+        assert digest_of(second_data) == expected
+
+
 def require_equal(first: Path, second: Path, positions: list[tuple[int, int]]) -> None:
     """Both have read up to there, and hold the same."""
     ends = dict(sorted(positions))

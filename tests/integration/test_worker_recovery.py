@@ -96,7 +96,7 @@ def test_a_load_through_a_stop_and_a_kill_is_told_and_a_second_pass_changes_noth
 
 @pytest.mark.parametrize(
     "lost",
-    [pytest.param(["lance"], id="text"), pytest.param(["graph", "snapshots"], id="graph", marks=pytest.mark.nightly)],
+    [pytest.param(["lance"], id="text"), pytest.param(["snapshots"], id="graph", marks=pytest.mark.nightly)],
 )
 def test_a_store_can_be_deleted_and_comes_back(undisturbed: tuple[WorkerProcess, str], lost: list[str]) -> None:
     worker, digest = undisturbed
