@@ -112,14 +112,6 @@ def delete_topics(connection: KafkaConnection, names: Sequence[str]) -> None:
             admin.delete_topics(there)
 
 
-async def topic_id(connection: KafkaConnection, name: str) -> str:
-    """The cluster's id of a topic, 32 hex digits; empty where it is missing, or the brokers know no ids.
-
-    Raises Unreachable or Failure.
-    """
-    return await _with_admin(connection, lambda admin: id_of(admin.describe_topics([name])[0]))
-
-
 async def _with_admin(connection: KafkaConnection, work: Callable[[AdminClient], Result]) -> Result:
     def connected() -> Result:
         with _admin(connection) as admin:

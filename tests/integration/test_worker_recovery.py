@@ -1,6 +1,5 @@
 """The worker is stopped, killed, robbed of its stores: it ends up as if nothing had happened."""
 
-import asyncio
 import shutil
 from collections.abc import Iterator
 from contextlib import closing
@@ -17,8 +16,7 @@ from query_api.index.worker_state import SILENT_SECONDS, WorkerMonitor
 from schemas.errors import Exit
 from schemas.runtime import read_state
 from schemas.topics import TopicNames
-from streams.kafka.topics import topic_id
-from tests.support.kafka import plaintext
+from tests.support.kafka import plaintext, topic_id
 from tests.support.processes.worker import WorkerProcess, client, running_worker
 from tests.support.waiting import wait_until
 
@@ -141,7 +139,7 @@ def test_stores_made_again_read_the_log_into_a_graph_topic_of_their_own(
     before = generation_of(worker)
     recorded = read_manifest(before).log
     assert recorded is not None
-    assert recorded.documents == asyncio.run(topic_id(plaintext(worker.kafka), TopicNames(worker.prefix).documents))
+    assert recorded.documents == topic_id(worker.kafka, TopicNames(worker.prefix).documents)
     assert worker.stop() == Exit.OK
     for name in ("CURRENT", "generations"):
         (worker.data_dir / name).rename(tmp_path / name)

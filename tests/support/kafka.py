@@ -35,6 +35,11 @@ def plaintext(bootstrap_servers: str) -> KafkaConnection:
     return KafkaConnection(bootstrap_servers=bootstrap_servers)
 
 
+def topic_id(servers: str, name: str) -> str:
+    with closing(sync_clients.AdminClient(plaintext(servers))) as admin:
+        return sync_clients.id_of(admin.describe_topics([name])[0])
+
+
 @contextmanager
 def open_producer(servers: str, **settings: Any) -> Iterator[KafkaProducer]:
     settings = {"linger_ms": 5, "max_request_size": LARGEST} | settings

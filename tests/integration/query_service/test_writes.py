@@ -10,7 +10,7 @@ from indexer.generations import LogIdentity
 from schemas.ids import DocumentKey
 from schemas.receipts import parse_token
 from schemas.topics import topic_specs
-from streams.kafka.topics import ensure_topics, topic_id
+from streams.kafka.topics import ensure_topics
 from tests.integration.query_service.live_service import (
     EVENTS,
     LiveService,
@@ -18,7 +18,7 @@ from tests.integration.query_service.live_service import (
     serving,
     settings_for,
 )
-from tests.support.kafka import Sent, plaintext, send
+from tests.support.kafka import Sent, plaintext, send, topic_id
 
 
 async def test_every_search_after_a_write_shows_that_write(live: LiveService) -> None:
@@ -158,7 +158,7 @@ async def test_a_delete_reaches_every_partition_that_holds_the_document(live: Li
 async def test_a_token_of_another_log_is_refused_in_a_sentence(live: LiveService) -> None:
     token = await live.put("a.md", "# Ferry\n\nThe ferry crosses.")
     positions, _, log = token.partition("@")
-    assert log == (await topic_id(plaintext(live.kafka), live.names.documents))[:8]
+    assert log == topic_id(live.kafka, live.names.documents)[:8]
     for path in ("/v1/search?q=ferry&after=", "/v1/documents/a.md/status?position="):
         refused = await live.http.get(f"{path}{positions}@00000000")
         assert refused.status_code == 409, refused.text
