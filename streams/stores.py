@@ -41,7 +41,8 @@ class OpenStores:
         vectors = await lance.call(LanceWriter.open, generation, dimension)
         cleanup.push_async_callback(lance.close, vectors.close)
         reached = await lance.call(vectors.positions)
-        graph = await graph_thread.call(GraphStore.open, generation, kept_snapshots, newest_graph_offset(reached))
+        needed = newest_graph_offset(reached) if reached else None
+        graph = await graph_thread.call(GraphStore.open, generation, kept_snapshots, needed)
         return cls(vectors, lance, graph, graph_thread, reached)
 
     async def graph_is_current(self) -> bool:

@@ -79,6 +79,7 @@ def _make_its_own(restored: Generation, backup: Backup) -> None:
     for snapshot in published_snapshots(restored.snapshots_dir):
         own = msgspec.structs.replace(snapshot, graph_position=-1).seal()
         replace_file(restored.snapshots_dir / snapshot.name / MANIFEST, msgspec.json.encode(own))
-    if forget_graph_offsets(restored.lance_dir) > backup.manifest.graph_position:
+    is_behind = forget_graph_offsets(restored.lance_dir) > backup.manifest.graph_position
+    if is_behind or not published_snapshots(restored.snapshots_dir):
         shutil.copytree(restored.snapshots_dir, restored.incomplete_graph_dir)
     restored.restored_path.touch()

@@ -70,19 +70,20 @@ class GraphStore:
         self._lock = threading.Lock()  # of the base and what is pending
 
     @classmethod
-    def open(cls, generation: Generation, kept_snapshots: int = KEPT_SNAPSHOTS, needed: int = -1) -> Self:
+    def open(cls, generation: Generation, kept_snapshots: int = KEPT_SNAPSHOTS, needed: int | None = None) -> Self:
         """With the newest intact snapshot. So many snapshots stay when another is published.
 
-        `needed` is the position that has what the tables have. Where no intact snapshot is left for it, and where
-        `order_remake` was called, the graph begins empty at that position, and is not complete: every document has to
-        be contributed again.
+        `needed` is the position that has what the tables have, None where these are empty. Where no intact snapshot is
+        left for it, and where `order_remake` was called, the graph begins empty at that position, and is not complete:
+        every document has to be contributed again.
         """
         is_remade = generation.incomplete_graph_dir.exists()
         newest = newest_intact_snapshot(generation.incomplete_graph_dir if is_remade else generation.snapshots_dir)
-        if newest is None and needed >= 0 and not is_remade:
+        if newest is None and needed is not None and not is_remade:
             log.warning("no snapshot of the graph is left; it is made again from the log")
             order_remake(generation)
-        store = cls(generation, newest, needed if newest is None else newest.graph_position, kept_snapshots)
+        empty_at = -1 if needed is None else needed
+        store = cls(generation, newest, empty_at if newest is None else newest.graph_position, kept_snapshots)
         shutil.rmtree(generation.root / "graph", ignore_errors=True)  # Kùzu's file, of earlier versions
         return store
 

@@ -98,7 +98,7 @@ def test_a_backup_under_load_restored_beside_the_first_follows_the_log_to_the_sa
             assert digest_of(second_data) == digest_of(first_data)
 
 
-def test_restored_graph_that_was_behind_its_tables_is_completed_also_after_a_kill(
+def test_restored_graph_behind_tables_is_completed_after_kill(
     kafka: str, topic_prefix: str, tmp_path: Path
 ) -> None:
     source, first_data, second_data = tmp_path / "backup", tmp_path / "first", tmp_path / "second"

@@ -107,9 +107,7 @@ def test_a_store_can_be_deleted_and_comes_back(undisturbed: tuple[WorkerProcess,
     assert digest_of(worker.data_dir) == digest
 
 
-def test_graph_is_made_again_where_its_topic_no_longer_has_what_follows_it(
-    kafka: str, topic_prefix: str, tmp_path: Path
-) -> None:
+def test_graph_is_remade_where_its_topic_lacks_what_follows_it(kafka: str, topic_prefix: str, tmp_path: Path) -> None:
     data_dir, kept = tmp_path / "data", tmp_path / "kept"
     with running_worker(kafka, topic_prefix, data_dir) as worker, client(kafka, topic_prefix) as user:
         user.receipts_of(user.publish_all(history()[:DOCUMENTS]))

@@ -72,9 +72,7 @@ def test_what_was_held_is_restored_whatever_was_written_and_removed_since(live: 
 
 
 @pytest.mark.parametrize("ahead", [0, 1])
-def test_restored_graph_is_complete_unless_tables_were_ahead_of_it(
-    live: Generation, tmp_path: Path, ahead: int
-) -> None:
+def test_restored_graph_is_complete_unless_tables_are_ahead(live: Generation, tmp_path: Path, ahead: int) -> None:
     writer = LanceWriter.open(live, DIMENSION)
     writer.replace([document("a", "A text")])
     writer.store_positions({0: StoredPosition(3, 5 + ahead), 1: StoredPosition(2, 4)})

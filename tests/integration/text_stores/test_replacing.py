@@ -242,7 +242,7 @@ def test_opening_again_finds_everything_and_another_dimension_is_refused(generat
         LanceWriter.open(generation, DIMENSION + 1)
 
 
-def test_live_documents_are_found_with_the_records_that_they_came_from(writer: LanceWriter) -> None:
+def test_live_documents_are_found_with_their_records(writer: LanceWriter) -> None:
     one, two = document("a", "One", offset=7), document("b", "Two", offset=8)
     writer.replace([one, two])
     writer.replace([IndexedRows(two.row.tombstone(9))])

@@ -115,7 +115,7 @@ def damage_all_tables(generation: Generation) -> None:
         path.write_bytes(bytes(path.stat().st_size))
 
 
-def test_ordered_graph_begins_empty_and_replaces_old_one_when_complete(generation: Generation) -> None:
+def test_ordered_graph_replaces_old_one_when_it_is_complete(generation: Generation) -> None:
     store = GraphStore.open(generation)
     store.apply([document(1), document(2)], 4)
     wrong = store.snapshot()
@@ -143,9 +143,9 @@ def test_ordered_graph_begins_empty_and_replaces_old_one_when_complete(generatio
     assert (store.is_complete, store.position()) == (True, 9)
 
 
-def test_without_intact_snapshot_that_tables_need_graph_is_remade(generation: Generation) -> None:
-    assert GraphStore.open(generation).is_complete
-    store = GraphStore.open(generation, needed=-1)
+def test_without_intact_snapshot_of_filled_tables_graph_is_remade(generation: Generation) -> None:
+    store = GraphStore.open(generation)
+    assert store.is_complete
     store.apply([document(1)], 3)
     store.snapshot()
     assert GraphStore.open(generation, needed=3).is_complete
@@ -155,6 +155,11 @@ def test_without_intact_snapshot_that_tables_need_graph_is_remade(generation: Ge
 
     assert (store.is_complete, store.position(), store.keys()) == (False, 3, set())
     assert not GraphStore.open(generation, needed=3).is_complete, "until all of it was made"
+
+
+def test_without_snapshot_graph_of_restored_tables_is_remade(generation: Generation) -> None:
+    store = GraphStore.open(generation, needed=-1)
+    assert (store.is_complete, store.position()) == (False, -1)
 
 
 @pytest.mark.parametrize(

@@ -203,7 +203,7 @@ async def test_document_that_log_no_longer_holds_is_skipped(first: int, bench: L
     assert told(bench)[-1].state == Relinking(state="done", documents=3, of=3, changed=1, skipped=2)
 
 
-async def test_other_chunking_cuts_documents_again_and_keeps_what_row_knows(bench: LoggedBench) -> None:
+async def test_other_chunking_cuts_again_and_keeps_what_row_knows(bench: LoggedBench) -> None:
     await bench.index(upsert(0, text="Older.", version=9), upsert(1, text=TEXT, version=9))
     bench.documents.rows[A] = replace(bench.documents.rows[A], version=12, other_partitions=(3,))
     bench.choices.known["default"] = ChunkingParameters(chunk_characters=200)
@@ -215,7 +215,7 @@ async def test_other_chunking_cuts_documents_again_and_keeps_what_row_knows(benc
     assert told(bench)[-1].state == Relinking(state="done", documents=1, of=1, changed=1)
 
 
-async def test_incomplete_graph_gets_what_it_lacks_and_loses_what_is_gone(bench: LoggedBench) -> None:
+async def test_incomplete_graph_gets_what_it_lacks_and_loses_the_rest(bench: LoggedBench) -> None:
     await bench.index(upsert(0, text=TEXT), upsert(1, "default/b"))
     await bench.index(delete(2, "default/b"), upsert(3, "default/c"))
     whole = bench.broker.graph()
