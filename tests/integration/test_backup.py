@@ -98,9 +98,7 @@ def test_a_backup_under_load_restored_beside_the_first_follows_the_log_to_the_sa
             assert digest_of(second_data) == digest_of(first_data)
 
 
-def test_restored_graph_behind_tables_is_completed_after_kill(
-    kafka: str, topic_prefix: str, tmp_path: Path
-) -> None:
+def test_restored_graph_behind_tables_is_completed_after_kill(kafka: str, topic_prefix: str, tmp_path: Path) -> None:
     source, first_data, second_data = tmp_path / "backup", tmp_path / "first", tmp_path / "second"
     records = history(1)
     with running_worker(kafka, topic_prefix, first_data) as first, client(kafka, topic_prefix) as user:

@@ -124,7 +124,12 @@ def test_graph_is_remade_where_its_topic_lacks_what_follows_it(kafka: str, topic
             admin.alter_configs([ConfigResource("TOPIC", graph.topic, {"cleanup.policy": "delete"})])
             admin.delete_records({graph: -1})
         worker.start()
+        wait_until(lambda: "made again from the log for the graph" in worker.said(), "the graph is being made again")
+        positions = user.publish_all(history())
+        worker.kill()
+        worker.start()
         worker.wait_ready()
+        user.receipts_of(positions)
         assert digest_of(data_dir) == digest
         assert "which is made again from the log" in worker.said()
 

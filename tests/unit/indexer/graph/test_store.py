@@ -143,7 +143,7 @@ def test_ordered_graph_replaces_old_one_when_it_is_complete(generation: Generati
     assert (store.is_complete, store.position()) == (True, 9)
 
 
-def test_without_intact_snapshot_of_filled_tables_graph_is_remade(generation: Generation) -> None:
+def test_graph_of_filled_tables_without_snapshot_is_remade(generation: Generation) -> None:
     store = GraphStore.open(generation)
     assert store.is_complete
     store.apply([document(1)], 3)
