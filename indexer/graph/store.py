@@ -15,7 +15,13 @@ import structlog
 from indexer.generations import Generation
 from indexer.graph.contributions import tables_of
 from indexer.graph.merge import merge
-from indexer.graph.publication import KEPT_SNAPSHOTS, publish_tables, set_aside, set_aside_damaged
+from indexer.graph.publication import (
+    KEPT_SNAPSHOTS,
+    publish_tables,
+    remove_published,
+    set_aside,
+    set_aside_damaged,
+)
 from indexer.graph.snapshots import GraphSnapshot, newest_intact_snapshot, published_snapshots, read_graph
 from indexer.graph.tables import GraphTables, one_array, packed
 from indexer.integrity.files import Damage
@@ -153,7 +159,7 @@ class GraphStore:
             for other in published_snapshots(folder):
                 if other != snapshot:
                     set_aside(folder, other.name)
-            shutil.rmtree(self._incomplete_dir)
+            remove_published(self._incomplete_dir)
             self._replaces_published = False
         with self._lock:  # 3
             self._base = merged
@@ -182,7 +188,7 @@ class GraphStore:
 
 def order_remake(generation: Generation) -> None:
     """The next `GraphStore.open` begins with an empty graph."""
-    shutil.rmtree(generation.incomplete_graph_dir, ignore_errors=True)
+    remove_published(generation.incomplete_graph_dir)
     generation.incomplete_graph_dir.mkdir()
 
 
