@@ -278,8 +278,8 @@ def write_build(generation: Generation, build: Build) -> None:
 def new_generation_name(data_dir: Path) -> str:
     """A unique name: the next number, and six random hex digits.
 
-    The graph topic and the consumer group are named after it. With a reused name, new stores would read contributions
-    of the old ones, with documents that the log may no longer contain.
+    The contributions topic and the consumer group are named after it. With a reused name, new stores would read
+    contributions of the old ones, with documents that the log may no longer contain.
     """
     numbers = [int(path.name[1:5]) for path in (data_dir / "generations").glob("g[0-9][0-9][0-9][0-9]*")]
     return f"g{max(numbers, default=0) + 1:04d}-{secrets.token_hex(3)}"

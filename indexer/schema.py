@@ -164,7 +164,7 @@ FEEDBACK_SCHEMA = pa.schema(
 class StoredPosition(NamedTuple):
     """The last offset of a partition of the documents topic that the text stores include.
 
-    `graph_offset` is the offset of the graph topic that a reader of the graph needs for the same content;
+    `graph_offset` is that of the mark on the contributions topic that a reader of the graph needs for the same content;
     `timestamp_ms` the record's own, 0 by earlier programs.
     """
 
@@ -174,7 +174,7 @@ class StoredPosition(NamedTuple):
 
 
 def newest_graph_offset(positions: Mapping[int, StoredPosition]) -> int:
-    """The offset of the graph topic that a graph with the content of the tables has reached; -1 for none."""
+    """The offset of the contributions topic that a graph with the content of the tables has reached; -1 for none."""
     return max((stored.graph_offset for stored in positions.values()), default=-1)
 
 

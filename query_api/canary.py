@@ -58,7 +58,7 @@ class Canary:
         current = self._snapshots.current
         newest = self._snapshots.freshness.newest
         is_quiet = newest is None or self._now_seconds() - newest[1] >= self._seconds
-        is_shown = current is not None and covers(current, self._sent, graph=False)
+        is_shown = current is not None and covers(current, self._sent)
         return is_quiet and is_shown and self._worker_watch.status().state == "running"
 
     async def send(self) -> None:

@@ -45,7 +45,6 @@ from query_api.retrieval.service import Retriever
 from query_api.settings import ServiceSettings
 from query_api.sse.replay import ReplayBuffer
 from query_api.sse.stream import SearchStreams
-from schemas.choices import Mode
 from schemas.errors import MalformedToken
 from schemas.ids import format_positions
 from schemas.receipts import parse_token
@@ -61,7 +60,6 @@ R = TypeVar("R")
 PRUNE_SECONDS = 5.0
 SEARCHES_A_PROCESS = 2  # one computes while the other waits for a thread
 WITHOUT_A_MODEL = "Searches that need no vector (`mode=keyword`, `mode=structured`) are answered."
-GRAPH_MODES: frozenset[Mode] = frozenset({"hybrid", "graph", "graph_rerank"})
 
 
 @dataclass
@@ -279,15 +277,12 @@ class Service:
         if search.needs_vector and (problem := self.model.problem(self.manifest)):
             raise not_ready(f"{problem} {WITHOUT_A_MODEL}")
         positions = None if search.after is None else self.positions_of(search.after)
-        graph = search.mode in GRAPH_MODES
         if search.cursor is None:
-            return (
-                self.snapshot() if positions is None else await self.reach(positions, search.wait_seconds, graph=graph)
-            )
+            return self.snapshot() if positions is None else await self.reach(positions, search.wait_seconds)
         snapshot = snapshot_of_page(search, search.cursor, self.pinned)
         if reads_tables(search, snapshot) and not await self.read(snapshot.text.is_kept):
             raise snapshot_gone()
-        if positions is not None and not covers(snapshot, positions, graph=graph):
+        if positions is not None and not covers(snapshot, positions):
             raise ApiProblem(
                 400,
                 "Snapshot too old",
@@ -295,10 +290,10 @@ class Service:
             )
         return snapshot
 
-    async def reach(self, positions: dict[int, int], wait_seconds: float, *, graph: bool) -> Snapshot:
+    async def reach(self, positions: dict[int, int], wait_seconds: float) -> Snapshot:
         """A snapshot that shows these positions. Raises ApiProblem 503 with what has been reached."""
         try:
-            return await self.snapshots.wait_for(positions, graph=graph, seconds=wait_seconds)
+            return await self.snapshots.wait_for(positions, seconds=wait_seconds)
         except ServiceStopping as error:
             raise ApiProblem(503, "Stopping", str(error), retry_after_seconds=5) from error
         except NotYetIndexed as error:

@@ -102,7 +102,7 @@ def gauges(service: Service) -> Iterator[Metric]:
     )
     documents = service.topics.documents
     positions = [(("lance", documents, str(at)), float(offset)) for at, offset in snapshot.reached.items()]
-    positions.append((("graph_view", served.graph_topic, "0"), float(snapshot.graph.position)))
+    positions.append((("graph_view", served.topic, "0"), float(snapshot.graph.position)))
     yield labelled_gauge(
         "thalweg_store_position",
         "The last offset that what searches read has applied.",
@@ -126,7 +126,7 @@ def gauges(service: Service) -> Iterator[Metric]:
         ("stage",),
         [
             ((stage,), max(lag.seconds for lag in lags[topic].values()))
-            for stage, topic in (("searchable", documents), ("in_graph_view", served.graph_topic))
+            for stage, topic in (("searchable", documents), ("in_graph_view", served.topic))
             if lags[topic]  # nobody knows it while Kafka is away
         ],
     )

@@ -35,7 +35,7 @@ class CommunityPage(BaseModel):
     communities: list[CommunitySummary]
     next_cursor: str | None = None
     total: int = Field(description="On all pages.")
-    graph_position: int = Field(description="The offset on the graph topic that they were found at.")
+    graph_position: int = Field(description="The offset on the contributions topic that they were found at.")
     made_at: str = Field(description="RFC 3339 time at which they were found.")
 
 
@@ -50,4 +50,4 @@ class CommunityDetail(CommunitySummary):
     parent_community: CommunityName | None = None
     children: list[CommunityName] = Field(description="The finer communities of which it is the parent, largest first.")
     members: list[CommunityMember] = Field(description="The most central first; without entities that are gone since.")
-    graph_position: int = Field(description="The offset on the graph topic that it was found at.")
+    graph_position: int = Field(description="The offset on the contributions topic that it was found at.")

@@ -40,12 +40,11 @@ DeadLetterReason = Literal[
     "parser_limit",  # Parsing exceeds a limit of time, memory or output.
     "parser_failed",  # The parser fails with an error of its own.
     "embedding_failed",  # The encoder returns no vector for one of the texts.
-    "too_large_for_graph",  # The graph contribution is over THALWEG_KAFKA__MAX_GRAPH_RECORD_BYTES.
     "failed",  # The store refuses the record, or an error is unforeseen.
     # other topics
     "unknown_setting",  # A collection has no setting of this name.
     "bad_setting",  # The sizes of a collection's chunking do not fit together.
-    "bad_contribution",  # A record of the graph topic is no contribution.
+    "bad_contribution",  # A record of the contributions topic is no contribution.
     "bad_retrieval",  # A record of the provenance topic is neither a retrieval nor feedback.
     "unreadable_batch",  # A batch of any topic cannot be read, and an operator has skipped it.
 ]

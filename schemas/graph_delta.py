@@ -1,7 +1,7 @@
 """A document's whole contribution to the graph: ids, names and numbers, never text.
 
-One record on the graph topic replaces everything the document contributed before; a null value withdraws it. Within a
-contribution, sections and chunks are referred to by their index in its own lists.
+On the contributions topic it replaces everything the document contributed before. Within a contribution, sections and
+chunks are referred to by their index in its own lists.
 """
 
 from typing import Any, Literal, get_args

@@ -94,7 +94,9 @@ class SnapshotInfo(BaseModel):
     """Which state of the stores the whole answer was read from."""
 
     generation: str
-    graph_position: int = Field(description="The offset on the graph topic that the graph has reached; -1 for none.")
+    graph_position: int = Field(
+        description="The offset on the contributions topic that the graph has reached; -1 for none."
+    )
     table_versions: dict[str, int]
     positions: str = Field(description="The token of the documents topic that the text stores have reached.")
     as_of: str = Field(description="RFC 3339 time at which the snapshot was opened.")

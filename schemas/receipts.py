@@ -23,8 +23,8 @@ Outcome = Literal["indexed", "unchanged", "superseded", "deleted", "dead_lettere
 
 
 class Receipt(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """`graph_offset` is the offset on the graph topic that a reader of the graph must have reached to see this record's
-    effect; -1 when the record changed nothing there.
+    """`graph_offset` is the offset on the contributions topic that a reader of the graph must have reached to see this
+    record's effect; -1 when the record changed nothing there.
     `message` says why a record was refused, and is NOTHING_DELETED for a tombstone of an unknown document.
     `superseded_by` is a position, `traceparent` the record's own. `notes` are sentences about what of a record could
     not be read as intended.

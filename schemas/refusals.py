@@ -79,9 +79,6 @@ EXPLANATIONS: Mapping[DeadLetterReason, Explanation] = {
     "embedding_failed": Explanation(
         "No vector for its text", "The model fails on one of its parts: look at its text, or choose another model."
     ),
-    "too_large_for_graph": Explanation(
-        "Too large for the graph", "Split it into parts, or raise THALWEG_KAFKA__MAX_GRAPH_RECORD_BYTES."
-    ),
     "failed": Explanation("Could not be indexed", f"Thalweg failed on it. {_REPORT}"),
     # other topics
     "unknown_setting": Explanation("Unknown setting of a collection", "Use a name that `thalweg collections` knows."),
@@ -89,7 +86,8 @@ EXPLANATIONS: Mapping[DeadLetterReason, Explanation] = {
         "Setting that does not fit", "The earlier setting stays in force: choose again, as the message says."
     ),
     "bad_contribution": Explanation(
-        "Foreign record on the graph topic", "Nothing but Thalweg's worker may write to that topic: find who did."
+        "Foreign record on the contributions topic",
+        "Nothing but Thalweg's worker may write to that topic: find who did.",
     ),
     "bad_retrieval": Explanation(
         "Foreign record on the provenance topic", "Nothing but Thalweg's service may write to that topic: find who did."

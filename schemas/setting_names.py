@@ -18,7 +18,6 @@ NAMES = (
     "kafka.topic_prefix",
     "kafka.partitions",
     "kafka.max_record_bytes",
-    "kafka.max_graph_record_bytes",
     "kafka.tombstone_days",
     "kafka.provenance_days",
     "storage.data_dir",

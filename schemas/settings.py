@@ -273,7 +273,6 @@ class KafkaSettings(KafkaConnection):
         ge=MIB,
         description="Largest record the topics take: the document limit, plus a third for base64, plus metadata.",
     )
-    max_graph_record_bytes: int = Field(64 * MIB, ge=MIB, description="Largest graph contribution of one document.")
     tombstone_days: int = Field(
         90,
         ge=1,

@@ -3,9 +3,11 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from schemas.settings import KafkaSettings
+from schemas.settings import MIB, KafkaSettings
 
 DAY_MS = 24 * 60 * 60 * 1000
+CONTRIBUTIONS_DAYS = 7  # at most: readers need what follows the newest snapshot of the graph
+CONTRIBUTIONS_SEGMENT_BYTES = 32 * MIB
 DELETE_RETENTION = "delete.retention.ms"  # Kafka's setting for how long a compacted topic keeps tombstones
 
 
@@ -44,38 +46,42 @@ class TopicNames:
     def dead_letters(self) -> str:
         return f"{self.prefix}dead-letters.v1"
 
-    def graph(self, generation: str) -> str:
-        return f"{self.prefix}graph.{generation}.v1"
+    def contributions(self, generation: str) -> str:
+        return f"{self.prefix}contributions.{generation}.v1"
 
-    def is_graph(self, topic: str) -> bool:
-        """Whether this is the graph topic of some generation."""
-        return topic.startswith(f"{self.prefix}graph.") and topic.endswith(".v1")
+    def is_contributions(self, topic: str) -> bool:
+        """Whether this is the contributions topic of some generation."""
+        return topic.startswith(f"{self.prefix}contributions.") and topic.endswith(".v1")
 
 
 def topic_specs(kafka: KafkaSettings, generation: str | None = None) -> list[TopicSpec]:
-    """All topics of an installation, as `thalweg topics create` makes them; the graph topic is that of a generation."""
+    """All topics of an installation, as `thalweg topics create` makes them; contributions are those of a generation."""
     names = TopicNames(kafka.topic_prefix)
-    large = str(kafka.max_record_bytes)
     compact = _compacted(kafka, kafka.max_record_bytes)
-    graph = [] if generation is None else [graph_topic_spec(kafka, generation)]
-
-    def kept(days: int) -> dict[str, str]:
-        return {"cleanup.policy": "delete", "retention.ms": str(days * DAY_MS), "max.message.bytes": large}
+    contributions = [] if generation is None else [contributions_spec(kafka, generation)]
 
     return [
         TopicSpec(names.documents, kafka.partitions, compact),
         TopicSpec(names.curation, 1, compact),
-        *graph,
-        TopicSpec(names.indexed, kafka.partitions, kept(7)),
-        TopicSpec(names.provenance, kafka.partitions, kept(kafka.provenance_days)),
-        TopicSpec(names.dead_letters, kafka.partitions, kept(30)),
+        *contributions,
+        TopicSpec(names.indexed, kafka.partitions, _kept(kafka, 7)),
+        TopicSpec(names.provenance, kafka.partitions, _kept(kafka, kafka.provenance_days)),
+        TopicSpec(names.dead_letters, kafka.partitions, _kept(kafka, 30)),
     ]
 
 
-def graph_topic_spec(kafka: KafkaSettings, generation: str) -> TopicSpec:
-    """The topic of one generation's graph contributions."""
-    name = TopicNames(kafka.topic_prefix).graph(generation)
-    return TopicSpec(name, 1, _compacted(kafka, kafka.max_graph_record_bytes))
+def contributions_spec(kafka: KafkaSettings, generation: str) -> TopicSpec:
+    """The topic of what one generation's worker commits: in one partition, so that all has one order."""
+    name = TopicNames(kafka.topic_prefix).contributions(generation)
+    return TopicSpec(name, 1, _kept(kafka, CONTRIBUTIONS_DAYS) | {"segment.bytes": str(CONTRIBUTIONS_SEGMENT_BYTES)})
+
+
+def _kept(kafka: KafkaSettings, days: int) -> dict[str, str]:
+    return {
+        "cleanup.policy": "delete",
+        "retention.ms": str(days * DAY_MS),
+        "max.message.bytes": str(kafka.max_record_bytes),
+    }
 
 
 def _compacted(kafka: KafkaSettings, largest_record_bytes: int) -> dict[str, str]:

@@ -199,7 +199,7 @@ def generation_host(settings: WorkerSettings, live: WorkerContext) -> Generation
         )
 
     def forget_topic(name: str) -> None:
-        delete_topics(settings.kafka, [names.graph(name)])
+        delete_topics(settings.kafka, [names.contributions(name)])
 
     return GenerationHost(data_dir, topic, live, start_build, forget_topic)
 

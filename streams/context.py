@@ -68,7 +68,6 @@ _POLL_SECONDS = 0.25
 _LOCK_SECONDS = 30.0
 _FIRST_WAIT_SECONDS = 0.5
 _BUSY_WITHIN_SECONDS = MOST_GATHER_SECONDS + 1.0  # small updates are gathered for so long
-_GRAPH_RECORD_OVERHEAD_BYTES = 64 * 1024
 
 
 class WorkerContext:
@@ -92,7 +91,6 @@ class WorkerContext:
         self._commit_lock = asyncio.Lock()  # whoever contributes to the graph takes it
         self._is_paused = False
         self._indexer: DocumentIndexer | None = None
-        self._max_contribution_bytes = settings.kafka.max_graph_record_bytes - _GRAPH_RECORD_OVERHEAD_BYTES
         self._cleanup = AsyncExitStack()
         self._background: list[asyncio.Task[None]] = []
         self._log = structlog.get_logger("thalweg.worker")
@@ -280,14 +278,18 @@ class WorkerContext:
         where the graph has to be made again."""
         group = group_name(self._settings.kafka.topic_prefix, generation.name)
         documents_topic, provenance_topic = self._names.documents, self._names.provenance
-        graph_topic = self._names.graph(generation.name)
-        stages = {documents_topic: documents.STAGE, graph_topic: graph.STAGE, provenance_topic: provenance.STAGE}
-        if not stores.graph.follows(await self._partition_reader(graph_topic, 0).beginning()):
-            problem = f"{graph_topic} no longer has what follows the graph, which is made again from the log."
+        contributions_topic = self._names.contributions(generation.name)
+        stages = {
+            documents_topic: documents.STAGE,
+            contributions_topic: graph.STAGE,
+            provenance_topic: provenance.STAGE,
+        }
+        if not stores.graph.follows(await self._partition_reader(contributions_topic, 0).beginning()):
+            problem = f"{contributions_topic} no longer has what follows the graph, which is made again from the log."
             self._log.error(problem)
             order_remake(generation)
             raise StartAgain(problem)
-        stored: dict[TopicPartition, int | None] = {TopicPartition(graph_topic, 0): stores.graph.position()}
+        stored: dict[TopicPartition, int | None] = {TopicPartition(contributions_topic, 0): stores.graph.position()}
         for partition in range(topics[documents_topic].partitions):
             reached = stores.reached.get(partition)
             stored[TopicPartition(documents_topic, partition)] = -1 if reached is None else reached.offset
@@ -321,7 +323,7 @@ class WorkerContext:
         encoder: PromptedEncoder,
     ) -> None:
         names, worker = self._names, self._settings.worker
-        graph_topic = names.graph(generation.name)
+        contributions_topic = names.contributions(generation.name)
         is_new = self._role.is_new_letter(generation, names.documents)
         producer = ConfirmedProducer(app.producer, names, generation.name, self._metrics, self._progress, is_new=is_new)
         collection_settings = self._collection_settings(producer)
@@ -353,7 +355,7 @@ class WorkerContext:
         documents_agent = DocumentsAgent(
             names.documents, indexer, self._progress, worker.commit_documents, worker.commit_bytes, pace
         )
-        graph_agent = self._graph_agent(graph_topic, stores, producer, snapshots)
+        graph_agent = self._graph_agent(contributions_topic, stores, producer, snapshots)
         provenance_agent = ProvenanceAgent(
             topic=names.provenance,
             writer=stores.vectors,
@@ -364,7 +366,7 @@ class WorkerContext:
         attach = partial(attach_agent, app, fail=self._fail)
         quick, slow = worker.batch_wait_seconds, worker.later_batch_wait_seconds
         attach("documents", names.documents, documents_agent.run, worker.batch_records, quick, pause=pace.wait)
-        attach("graph", graph_topic, graph_agent.run, worker.graph_batch_records, slow)
+        attach("graph", contributions_topic, graph_agent.run, worker.graph_batch_records, slow)
         attach("provenance", names.provenance, provenance_agent.run, worker.batch_records, slow)
         app.on_partitions_assigned.connect(self._on_assigned, weak=False)  # type: ignore[arg-type]  # Faust's own stub
 
@@ -472,7 +474,6 @@ class WorkerContext:
             stores.lance,
             vectors,
             encode_texts=self._settings.worker.encode_texts,
-            max_contribution_bytes=self._max_contribution_bytes,
             linking_of=collection_settings.linking_of,
             extractors=extractors,
         )

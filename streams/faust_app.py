@@ -58,7 +58,7 @@ def build_app(
     `partitions` are those of the documents topic.
     """
     kafka = settings.kafka
-    largest = max(kafka.max_record_bytes, kafka.max_graph_record_bytes) + MIB
+    largest = kafka.max_record_bytes + MIB
     app = faust.App(
         group,
         broker=[f"kafka://{server}" for server in connection.servers],

@@ -44,8 +44,8 @@ class BackupFile(msgspec.Struct, frozen=True):
 
 class BackupManifest(Sealed, frozen=True, kw_only=True):
     """What a backup holds. `positions` are the last offsets of the documents topic in it, by partition, and
-    `graph_position` that of the graph topic; `log` the cluster's ids of both topics; `sealed` the checksum of all
-    other fields."""
+    `graph_position` that of the contributions topic; `log` the cluster's ids of both topics; `sealed` the checksum of
+    all other fields."""
 
     format: int
     version: str

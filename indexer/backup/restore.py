@@ -1,8 +1,8 @@
 """A data directory made from a backup: its generation is one of its own, which goes on where the backup was made.
 
-It gets a name, and so a consumer group and a graph topic, of its own: the generation that was backed up may go on
-beside it, on the same log. Its graph topic is empty, so its graph snapshot is before the first offset there; what the
-tables have beyond that snapshot its worker makes again from the log.
+It gets a name, and so a consumer group and a contributions topic, of its own: the generation that was backed up may go
+on beside it, on the same log. Its contributions topic is empty, so its graph snapshot is before the first offset there;
+what the tables have beyond that snapshot its worker makes again from the log.
 """
 
 import shutil
@@ -17,12 +17,10 @@ from indexer.generations import (
     LogIdentity,
     new_generation_name,
     read_manifest,
-    replace_file,
     switch_to,
     write_manifest,
 )
-from indexer.graph.snapshots import MANIFEST, published_snapshots
-from indexer.write.lance import forget_graph_offsets
+from indexer.write.another_topic import begin_another_topic
 from schemas.errors import Failure, WrongSetting
 from schemas.runtime import is_of_processes
 
@@ -71,15 +69,8 @@ def require_empty(data_dir: Path) -> None:
 
 
 def _make_its_own(restored: Generation, backup: Backup) -> None:
-    for folder in (restored.lance_dir, restored.snapshots_dir):
-        folder.mkdir(parents=True, exist_ok=True)
+    restored.lance_dir.mkdir(parents=True, exist_ok=True)
     manifest, log = read_manifest(restored), backup.manifest.log
     own_log = None if log is None else LogIdentity(log.documents, "")
     write_manifest(restored, msgspec.structs.replace(manifest, generation=restored.name, log=own_log))
-    for snapshot in published_snapshots(restored.snapshots_dir):
-        own = msgspec.structs.replace(snapshot, graph_position=-1).seal()
-        replace_file(restored.snapshots_dir / snapshot.name / MANIFEST, msgspec.json.encode(own))
-    is_behind = forget_graph_offsets(restored.lance_dir) > backup.manifest.graph_position
-    if is_behind or not published_snapshots(restored.snapshots_dir):
-        shutil.copytree(restored.snapshots_dir, restored.incomplete_graph_dir)
-    restored.restored_path.touch()
+    begin_another_topic(restored)

@@ -35,7 +35,7 @@ class TableFile(msgspec.Struct, frozen=True):
 
 
 class GraphSnapshot(Sealed, frozen=True, kw_only=True):
-    """The manifest of a snapshot: the offset on the graph topic that it includes, and its files by table.
+    """The manifest of a snapshot: the offset on the contributions topic that it includes, and its files by table.
 
     `unreachable` is empty; earlier versions counted there what belonged to no document. `sealed` is the checksum of the
     other fields.

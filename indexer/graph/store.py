@@ -56,8 +56,8 @@ class GraphStore:
     """One process has it open. `publish` and `set_aside_damaged` may run in another thread than the other calls.
 
     The newest snapshot is in memory as well, so that damage to its files is in no further one. What changed since is in
-    memory only: after a kill it is read again from the graph topic, behind `position`. A snapshot that is damaged then
-    is passed over, and the one before is gone on from.
+    memory only: after a kill it is read again from the contributions topic, behind `position`. A snapshot that is
+    damaged then is passed over, and the one before is gone on from.
 
     While it is not complete its snapshots are in a folder of their own, so that readers go on with what is published.
     """
@@ -94,7 +94,7 @@ class GraphStore:
         return store
 
     def position(self) -> int:
-        """The last offset of the graph topic that is applied; -1 for none."""
+        """The last offset of the contributions topic that is applied; -1 for none."""
         return self._position
 
     def follows(self, beginning: int) -> bool:

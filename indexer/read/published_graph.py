@@ -21,8 +21,8 @@ FILE = "graph.kuzu"
 
 
 class PublishedGraph(Sealed, frozen=True, kw_only=True):
-    """Which snapshot of a generation it is: the offset on the graph topic, and the time; the versions of Kùzu and of
-    the tables. `checksum` is the file's SHA-256, `sealed` that of the other fields."""
+    """Which snapshot of a generation it is: the offset on the contributions topic, and the time; the versions of Kùzu
+    and of the tables. `checksum` is the file's SHA-256, `sealed` that of the other fields."""
 
     name: str
     generation: str

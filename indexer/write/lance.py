@@ -322,14 +322,20 @@ def _differing_keys(made: pa.Table, stored: Iterable[pa.Table]) -> set[str]:
     return differing | {key for key, _ in expected}
 
 
-def forget_graph_offsets(lance_dir: Path) -> int:
-    """Let the stored positions name no offset of a graph topic; the newest that they named, -1 for none."""
-    with store_errors("write the positions"):
-        table = connect(lance_dir).open_table(POSITIONS)
-        newest = newest_graph_offset(stored_positions(table))
-        if newest >= 0:
-            table.update(values={"graph_offset": -1})
-    return newest
+def graph_offset_of_tables(lance_dir: Path) -> int:
+    """The newest offset of a contributions topic that the stored positions name; -1 for none."""
+    with store_errors("read the positions"):
+        connection = connect(lance_dir)
+        if POSITIONS not in connection.list_tables().tables:
+            return -1
+        return newest_graph_offset(stored_positions(connection.open_table(POSITIONS)))
+
+
+def forget_graph_offsets(lance_dir: Path) -> None:
+    """Let the stored positions name no offset of a contributions topic."""
+    if graph_offset_of_tables(lance_dir) >= 0:
+        with store_errors("write the positions"):
+            connect(lance_dir).open_table(POSITIONS).update(values={"graph_offset": -1})
 
 
 def _open_table(connection: lancedb.DBConnection, name: str, schema: pa.Schema) -> Table:

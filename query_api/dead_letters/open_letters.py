@@ -87,7 +87,7 @@ def known_letter(record: LetterRecord, topics: TopicNames, *, with_version: bool
     """`with_version` decodes the document in it, which takes a second for some: call it in a thread."""
     source = source_of(errors_of(record))
     topic = None if source is None else intern(source.topic)
-    is_document = topic == topics.documents or (topic is not None and topics.is_graph(topic))
+    is_document = topic == topics.documents or (topic is not None and topics.is_contributions(topic))
     collection, document = _named(record.key) if is_document or topic == topics.curation else (None, None)
     failed = None
     if source is not None:

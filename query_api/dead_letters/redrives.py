@@ -233,7 +233,7 @@ class Redrives:
         """Leaves `failed_again` null where the worker has not come so far in time, or Kafka went away: what was
         redriven is in the log."""
         try:
-            await self._snapshots.wait_for(redrive.reached, graph=False, seconds=FOLLOW_SECONDS)
+            await self._snapshots.wait_for(redrive.reached, seconds=FOLLOW_SECONDS)
             redrive.failed_again = await count_failed_again(
                 self._locate_broker, self._topics.dead_letters, engine.letter_ends, frozenset(redrive.redriven)
             )

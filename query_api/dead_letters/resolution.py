@@ -133,7 +133,7 @@ def candidate_of(letter: LetterRecord, topics: TopicNames) -> Candidate | Verdic
         )
     if letter.key is None and letter.value is None:
         return Verdict("refused", "It has neither key nor value.")
-    keyed = source.topic in (topics.documents, topics.curation) or topics.is_graph(source.topic)
+    keyed = source.topic in (topics.documents, topics.curation) or topics.is_contributions(source.topic)
     if not keyed and source.topic != topics.provenance:
         return Verdict("refused", f"It came from {source.topic}, which is no topic that Thalweg reads here.")
     return Candidate(letter, source, decode_attempts(letter.header(ATTEMPTS_HEADER)))

@@ -23,7 +23,7 @@ DocumentReader = Callable[[Iterable[DocumentKey]], Mapping[DocumentKey, Document
 
 @dataclass(frozen=True)
 class Moment:
-    """A time in milliseconds since 1970, or a position of the graph topic."""
+    """A time in milliseconds since 1970, or a position of the contributions topic."""
 
     at_ms: int | None = None
     position: int | None = None

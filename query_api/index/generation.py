@@ -1,15 +1,17 @@
-"""One generation, open for reading: its text tables, and its graph, which follows the graph topic."""
+"""One generation, open for reading: its text and its graph, which follow the contributions topic."""
 
 import asyncio
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, NamedTuple, Protocol
 
 import structlog
 
-from indexer.errors import DamagedStore
+from indexer.changes import CommitReader
+from indexer.errors import DamagedStore, TransientStoreError
 from indexer.generations import Generation, Manifest, read_manifest
 from indexer.runtime.resources import trim_memory
 from kafka_client.unreadable_batches import Skip
@@ -19,10 +21,9 @@ from query_api.index.graph.view import GraphView
 from query_api.index.snapshot import Snapshot
 from query_api.index.stores import GraphFile, Stores
 from query_api.index.text.snapshot import TextReader
-from schemas.errors import MalformedEvent
-from schemas.graph_delta import Contribution, decode_contribution
+from schemas.graph_delta import Contribution
 from schemas.ids import DocumentKey
-from schemas.settings import MIB, KafkaSettings
+from schemas.settings import KafkaSettings
 from schemas.topics import TopicNames
 
 log = structlog.get_logger(__name__)
@@ -39,7 +40,7 @@ class InThread(Protocol):
 
 
 class GraphChange(NamedTuple):
-    """One record of the graph topic: a document's whole contribution, or None when it is withdrawn."""
+    """A document's whole contribution, or None when it is withdrawn, and the offset of the mark of its commit."""
 
     offset: int
     key: DocumentKey
@@ -47,7 +48,7 @@ class GraphChange(NamedTuple):
 
 
 class LiveGraph:
-    """The newest graph view: a base built from a snapshot, and the changes of the graph topic after it. `apply` and
+    """The newest graph view: a base built from a snapshot, and the changes that commits made after it. `apply` and
     `rebase` may be called from any thread, with anything already applied: the view's position never goes back.
 
     It remembers the newest change of each document since the base, so that the next base need not ask the log again.
@@ -111,7 +112,7 @@ class OpenedGeneration:
         self.graph = LiveGraph(self._newest_intact_graph(stores))
 
     def _newest_intact_graph(self, stores: Stores) -> GraphView:
-        """A damaged snapshot is skipped for the one before; the tail of the graph topic makes up for it."""
+        """A damaged snapshot is skipped for the one before; the contributions topic makes up for it."""
         while True:
             self.graph_file = stores.newest_graph_file(self.generation, self.damaged_graph_files)
             try:
@@ -124,7 +125,7 @@ class OpenedGeneration:
 
 
 class ServedGeneration:
-    """Text and graph of one generation. `changed` is called whenever the graph has moved on.
+    """Text and graph of one generation. `changed` is called whenever they have moved on, which they do together.
 
     Used on the event loop; what takes time runs `in_thread`.
     """
@@ -150,26 +151,41 @@ class ServedGeneration:
         self._damaged_graph_files = opened.damaged_graph_files
         self.communities: CommunityView | None = None
         self._known_communities: set[str] = set()
-        self.graph_topic = names.graph(opened.generation.name)
+        self.topic = names.contributions(opened.generation.name)
         self._stores = stores
         self._in_thread = in_thread
         self._changed = changed
         self._on_broken = on_broken
+        self._commits = self._new_reader()
+        self._shown = self.reader.snapshot(), self.graph.view
         self._rebasing: asyncio.Task[None] | None = None
         self._next_rebase_at = 0.0
         self.tail = TopicFollower(
-            self.graph_topic,
+            self.topic,
             locate_broker,
-            self._first_change,
-            self._take_changes,
-            record_bytes=kafka.max_graph_record_bytes + MIB,
+            self._first_commit,
+            self._take,
+            record_bytes=kafka.max_record_bytes,
             skip=skip,
         )
-        self._tailing = asyncio.create_task(self.tail.run(), name=f"tail of {self.graph_topic}")
+        self._tailing = asyncio.create_task(self.tail.run(), name=f"tail of {self.topic}")
 
     def snapshot(self) -> Snapshot:
-        snapshot = self._stores.snapshot(self.generation, self.reader, self.graph.view)
+        """Text and graph of the same commit."""
+        snapshot = self._stores.snapshot(self.generation, *self._shown)
         return replace(snapshot, communities=self.communities)
+
+    async def refresh(self) -> bool:
+        """Look for newer tables; True if they were taken. Text that no commit has shown here is taken from them only
+        where commits cannot be read. Raises what TextReader.refresh does."""
+        taken: bool = await self._in_thread(partial(self.reader.refresh, follows=self.tail.problem is None))
+        if taken:
+            self._show()
+        return taken
+
+    def _show(self) -> None:
+        self._shown = self.reader.snapshot(), self.graph.view
+        self._changed()
 
     async def follow_communities(self) -> None:
         """Take the newest communities; damaged ones are skipped: the worker makes them again."""
@@ -224,7 +240,7 @@ class ServedGeneration:
         seconds = time.perf_counter() - started
         self._next_rebase_at = time.monotonic() + REBASE_PAUSE_FACTOR * seconds
         self.graph_file = file
-        self._changed()
+        self._show()
         await self._in_thread(trim_memory)  # reading the file took several times what is kept of it
         log.info(
             "graph rebased on new snapshot",
@@ -234,53 +250,64 @@ class ServedGeneration:
             later_changes=self.graph.changes_since_base,
         )
 
-    def _first_change(self, spans: Mapping[int, Span]) -> Mapping[int, int]:
+    def _new_reader(self) -> CommitReader[FollowedRecord]:
+        return CommitReader(partial(self._on_broken, self.topic))
+
+    def _first_commit(self, spans: Mapping[int, Span]) -> Mapping[int, int]:
         if len(spans) != 1:
-            raise LogUnavailable(f"{self.graph_topic} has {len(spans)} partitions; it must have one to keep its order")
-        following = self.graph.view.position + 1
+            raise LogUnavailable(f"{self.topic} has {len(spans)} partitions; it must have one to keep its order")
+        following = min(self.graph.view.position, self.reader.snapshot().offset) + 1
         span = spans[0]
         if following > span.end:
             raise LogUnavailable(
-                f"{self.graph_topic} ends at {span.end} but the graph has applied {following - 1}: "
+                f"{self.topic} ends at {span.end} but what is shown has applied {following - 1}: "
                 "this is another cluster, or its data is gone; use the right one, or rebuild"
             )
+        self._commits = self._new_reader()
         return {0: max(following, span.beginning)}
 
-    async def _take_changes(self, records: Sequence[FollowedRecord]) -> None:
-        read: list[tuple[FollowedRecord, GraphChange]] = []
-        for record in records:
-            try:
-                read.append((record, _change(record)))
-            except (ValueError, MalformedEvent) as error:
-                self._on_broken(self.graph_topic, record, error)
-        if await self._apply(read, records[-1].offset):
-            self._changed()
+    async def _take(self, records: Sequence[FollowedRecord]) -> None:
+        """Apply the commits that these records end, as far as they are not applied: all become visible together.
 
-    async def _apply(self, read: Sequence[tuple[FollowedRecord, GraphChange]], reached: int) -> bool:
-        """Whether the graph is another one. Halves where the data are to blame, so that a record of which no graph can
-        be built is skipped alone, as the worker makes a dead letter of it."""
+        Raises LogUnavailable where the text cannot go on: they are then read again.
+        """
+        commits = [commit for record in records if (commit := self._commits.add(record)) is not None]
+        if not commits:
+            return
         try:
-            moved: bool = await self._in_thread(self.graph.apply, [change for _, change in read], reached)
-        except _DATA_ERRORS as error:
-            if not read:
+            await self._in_thread(self.reader.apply, commits)
+        except (*_DATA_ERRORS, TransientStoreError, DamagedStore) as error:
+            raise LogUnavailable(
+                f"the text does not take what was committed: {error or type(error).__name__}"
+            ) from error
+        changes = [GraphChange(each.offset, *change) for each in commits for change in each.in_graph]
+        sources = {(each.offset, key): record for each in commits for key, record in each.records.items()}
+        for change, reason in await self._in_thread(self._apply, changes, commits[-1].offset):
+            self._on_broken(self.topic, sources[change.offset, change.key], reason)
+        self._show()
+
+    def _apply(self, changes: Sequence[GraphChange], reached: int) -> list[tuple[GraphChange, Exception]]:
+        """The changes of which no graph can be built: these alone are left out, and the worker makes dead letters of
+        them."""
+        try:
+            self.graph.apply(changes, reached)
+        except _DATA_ERRORS:
+            broken = [(change, error) for change in changes if (error := _error_of(change)) is not None]
+            if not broken:
                 raise
-            if len(read) > 1:
-                half = len(read) // 2
-                first = await self._apply(read[:half], read[half - 1][0].offset)
-                return await self._apply(read[half:], reached) or first
-            self._on_broken(self.graph_topic, read[0][0], error)
-            return await self._apply([], reached)
-        return moved
+            left_out = [change for change, _ in broken]
+            self.graph.apply([change for change in changes if change not in left_out], reached)
+            return broken
+        return []
 
 
 def _warn_damaged(file: GraphFile, error: DamagedStore) -> None:
     log.warning("damaged graph snapshot skipped", file=file.name, reason=str(error))
 
 
-def _change(record: FollowedRecord) -> GraphChange:
-    """Raises ValueError or MalformedEvent for a record that is no contribution of the document in its key."""
-    key = DocumentKey.parse((record.key or b"").decode())
-    contribution = None if record.value is None else decode_contribution(record.value)
-    if contribution is not None and (contribution.collection, contribution.document_id) != key:
-        raise MalformedEvent("key_mismatch", "The contribution is not that of the document in the record's key.")
-    return GraphChange(record.offset, key, contribution)
+def _error_of(change: GraphChange) -> Exception | None:
+    try:
+        GraphView.empty().with_changes(_pairs({change.key: change}), change.offset)
+    except _DATA_ERRORS as error:
+        return error
+    return None

@@ -1,7 +1,8 @@
 """The current snapshot of the stores: opened, refreshed, waited for.
 
-One immutable snapshot at a time, text and graph, replaced as a whole. The text tables are refreshed after each receipt,
-and every two seconds without one; the graph is a base from the newest snapshot file plus the tail of the graph topic.
+One immutable snapshot at a time, text and graph, replaced as a whole with each commit that the contributions topic
+brings. What is on disk is looked at every two seconds: the tables and the newest file of the graph, on which text and
+graph are built, so that memory need not hold what they have by then.
 A switch of `CURRENT` opens the other generation beside this one; it takes its place once it shows all that is served,
 so that positions never go back.
 """
@@ -17,7 +18,7 @@ from typing import Any
 import structlog
 
 from indexer.errors import DamagedStore, NewerGeneration
-from indexer.generations import Generation, Manifest, current_generation
+from indexer.generations import Generation, Manifest, current_generation, read_manifest
 from kafka_client.unreadable_batches import Skip, skip_all, skip_none
 from query_api.index.curation import CurationFollower
 from query_api.index.document_status import IndexFreshness, RecentReceipts
@@ -33,10 +34,7 @@ from schemas.topics import TopicNames
 
 log = structlog.get_logger(__name__)
 
-DEBOUNCE_SECONDS = 0.004
-CATCH_UP_REFRESH_SECONDS = 0.03
-CATCH_UP_SECONDS = 3.0
-WAITED_FOR_REFRESH_SECONDS = 0.1
+WAITED_FOR_REFRESH_SECONDS = 0.1  # while commits cannot be read, or another generation catches up
 RECEIPTS_PER_PARTITION = 1_000
 
 
@@ -73,7 +71,7 @@ class SnapshotManager:
         skip: Skip = skip_none,
         prepare: Prepare | None = None,
     ) -> None:
-        """`skip` says which unreadable batches of the graph topic to skip; receipts do without theirs. `prepare` is
+        """`skip` says which unreadable batches of contributions to skip; receipts do without theirs. `prepare` is
         awaited, with the name of the live generation and the manifest of another, before that takes its place."""
         self.current: Snapshot | None = None
         self.served: ServedGeneration | None = None
@@ -95,7 +93,6 @@ class SnapshotManager:
         self.damage = IntegrityMonitor(stores, lambda: None if self.served is None else self.served.generation)
         self._threads = ThreadPoolExecutor(3, thread_name_prefix="snapshot")
         self._checked_at = time.monotonic()
-        self._receipt_at = 0.0
         self._news = asyncio.Event()
         self._swapped = asyncio.Event()
         self.curation = CurationFollower(
@@ -135,7 +132,7 @@ class SnapshotManager:
         snapshot, served = self.current, self.served
         applied: dict[str, Mapping[int, int]] = {self._topics.documents: {} if snapshot is None else snapshot.reached}
         if snapshot is not None and served is not None:
-            applied[served.graph_topic] = {0: snapshot.graph.position}
+            applied[served.topic] = {0: snapshot.graph.position}
         return applied
 
     async def run(self) -> None:
@@ -162,8 +159,8 @@ class SnapshotManager:
                     await opened.stop()
             self._threads.shutdown(wait=False, cancel_futures=True)
 
-    async def wait_for(self, asked: Mapping[int, int], *, graph: bool, seconds: float) -> Snapshot:
-        """A snapshot that shows every position of `asked`, and with `graph` its effect on the graph too.
+    async def wait_for(self, asked: Mapping[int, int], *, seconds: float) -> Snapshot:
+        """A snapshot that shows every position of `asked`, in text and graph.
 
         Raises NotYetIndexed when there is none after `seconds`, ServiceStopping when the service is stopped meanwhile.
         """
@@ -172,23 +169,19 @@ class SnapshotManager:
         try:
             while True:
                 swapped = self._swapped
-                if self.current is not None and covers(self.current, asked, graph=graph):
+                if self.current is not None and covers(self.current, asked):
                     return self.current
                 if self._stopping:
                     raise ServiceStopping
-                self._news.set()
+                if not self._follows:
+                    self._news.set()
                 async with asyncio.timeout_at(deadline):
                     await swapped.wait()
         except TimeoutError:
             reached = reached_token(self.current)
-            late = (
-                "text stores have"
-                if self.current is None or not covers(self.current, asked, graph=False)
-                else "graph has"
-            )
             raise NotYetIndexed(
                 reached,
-                f"After {seconds:g} s the {late} not reached {format_positions(asked)}; "
+                f"After {seconds:g} s the index has not reached {format_positions(asked)}; "
                 f"reached: {reached or 'nothing'}.",
             ) from None
         finally:
@@ -202,7 +195,6 @@ class SnapshotManager:
     async def change(self, since: int, seconds: float) -> None:
         """Wait, at most so long, until `changes` counts more than `since`: newer snapshots, and receipts that came."""
         self._waiters += 1
-        self._news.set()
         try:
             async with asyncio.timeout(seconds):
                 while self.changes <= since:
@@ -218,7 +210,7 @@ class SnapshotManager:
         changed.set()
 
     async def _refresh(self) -> None:
-        """Open the current generation, refresh its tables, rebase its graph on the newest file."""
+        """Open the current generation, take its newest tables, rebase its graph on the newest file."""
         generation = await self._in_thread(current_generation, self._data_dir)
         if generation is None:
             raise FileNotFoundError(f"There is no index in {self._data_dir} yet: start the worker on it.")
@@ -226,13 +218,14 @@ class SnapshotManager:
             abandoned, self._next = self._next, None
             await abandoned.stop()
         served = self.served
+        if served is not None and await self._in_thread(_goes_on_with_another_topic, served.manifest, generation):
+            self._reopens = True
         if served is None or self._next or self._reopens or served.generation.name != generation.name:
             self._reopens = False
             served = await self._switch_to(generation)
         self._require_intact_index()
         began = time.monotonic()
-        if await self._in_thread(served.reader.refresh):
-            self._publish(served)
+        await served.refresh()
         self._checked_at = began
         await served.follow_snapshot_files()
         await served.follow_communities()
@@ -251,7 +244,7 @@ class SnapshotManager:
         if self._next is None:
             self._next = await self._open(generation)
         else:
-            await self._in_thread(self._next.reader.refresh)
+            await self._next.refresh()
         before, following = self.served, self._next
         if before is not None and not self._shows_what_is_served(following):
             return before
@@ -285,10 +278,12 @@ class SnapshotManager:
         if self.current is None or self.served is None:
             return True
         logs = [each.manifest.log.documents if each.manifest.log else "" for each in (self.served, other)]
-        return logs[0] != logs[1] or covers(other.snapshot(), self.current.reached, graph=True)
+        return logs[0] != logs[1] or covers(other.snapshot(), self.current.reached)
 
     def _publish(self, served: ServedGeneration) -> None:
         """Make the newest text and graph the current snapshot, and wake those who wait."""
+        if served is self._next:
+            self._news.set()
         if served is not self.served:
             return
         self.current = replace(served.snapshot(), linking=self.curation.linking, curation=self.curation.state)
@@ -310,20 +305,18 @@ class SnapshotManager:
         swapped.set()
         self._notify()
 
+    @property
+    def _follows(self) -> bool:
+        """Whether commits come in by themselves, and to what is served."""
+        return self.served is not None and self.served.tail.problem is None and self._next is None
+
     async def _until_next_refresh(self) -> None:
-        """Until a receipt comes, or for a time: short while receipts are ahead of the tables or somebody waits."""
         seconds = self._refresh_seconds
-        if self._waiters:
+        if self._waiters and not self._follows:
             seconds = min(seconds, WAITED_FOR_REFRESH_SECONDS)
-        if self._next is not None:
-            seconds = min(seconds, CATCH_UP_REFRESH_SECONDS)
-        receipts_are_new = time.monotonic() - self._receipt_at < CATCH_UP_SECONDS
-        if receipts_are_new and self.current and not covers(self.current, self.receipts.reached, graph=False):
-            seconds = min(seconds, CATCH_UP_REFRESH_SECONDS)
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await self._news.wait()
-        await asyncio.sleep(DEBOUNCE_SECONDS)
         self._news.clear()
 
     async def _take_receipts(self, records: Sequence[FollowedRecord]) -> None:
@@ -337,8 +330,6 @@ class SnapshotManager:
                 self.receipts.add(receipt)
                 self.freshness.add_receipt(receipt)
                 self.on_receipt(receipt)
-        self._receipt_at = time.monotonic()
-        self._news.set()
         self._notify()
 
     def _on_broken(self, topic: str, record: FollowedRecord, error: Exception) -> None:
@@ -356,19 +347,28 @@ class SnapshotManager:
         return await asyncio.get_running_loop().run_in_executor(self._threads, work, *arguments)
 
 
+def _goes_on_with_another_topic(opened: Manifest, now: Generation) -> bool:
+    """Whether the generation was opened while it had another contributions topic."""
+    if opened.generation != now.name or opened.log is None:
+        return False
+    newest = read_manifest(now).log
+    return newest is not None and bool(opened.log.graph) and opened.log.graph != newest.graph
+
+
 def _first_receipts(spans: Mapping[int, Span]) -> Mapping[int, int]:
     """The last receipts of each partition are read again: they say which records became dead letters."""
     return {partition: max(span.beginning, span.end - RECEIPTS_PER_PARTITION) for partition, span in spans.items()}
 
 
-def covers(snapshot: Snapshot, asked: Mapping[int, int], *, graph: bool) -> bool:
-    """Whether the snapshot shows every asked position (partition → offset), with `graph` in the graph too."""
+def covers(snapshot: Snapshot, asked: Mapping[int, int]) -> bool:
+    """Whether the snapshot shows every asked position (partition → offset), in text and graph: after a start the graph
+    may be some commits behind for a moment."""
     positions = snapshot.text.positions
     for partition, offset in asked.items():
         stored = positions.get(partition)
         if stored is None or stored.offset < offset:
             return False
-        if graph and snapshot.graph.position < stored.graph_offset:
+        if snapshot.graph.position < stored.graph_offset:
             return False
     return True
 

@@ -20,7 +20,7 @@ from indexer.verify import damage_of
 from query_api.index.communities import CommunityView
 from query_api.index.graph.view import GraphView
 from query_api.index.snapshot import Snapshot
-from query_api.index.text.snapshot import TextReader
+from query_api.index.text.snapshot import TextReader, TextSnapshot
 
 
 class GraphFile(NamedTuple):
@@ -73,9 +73,8 @@ class Stores:
         """Whether it is in a table that searches read."""
         return is_in_tables(damage, INDEX_TABLES)
 
-    def snapshot(self, generation: Generation, reader: TextReader, graph: GraphView) -> Snapshot:
-        """Text and graph as they are now. Costs nothing."""
-        text = reader.snapshot()
+    def snapshot(self, generation: Generation, text: TextSnapshot, graph: GraphView) -> Snapshot:
+        """Both at one moment. Costs nothing."""
         return Snapshot(generation.name, text, graph, self._documents_topic, text.in_memory)
 
 

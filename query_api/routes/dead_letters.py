@@ -74,7 +74,7 @@ async def skip(order: SkipOrder, service: ServiceOf) -> SkippedBatch:
     where the log can be read: nothing else is ever skipped."""
     served = service.snapshots.served
     known = {service.topics.documents, service.topics.curation, service.topics.provenance}
-    known |= set() if served is None else {served.graph_topic}
+    known |= set() if served is None else {served.topic}
     if order.topic not in known:
         raise ApiProblem(404, "No such topic", f"Readers wait for these topics only: {', '.join(sorted(known))}.")
     place = TopicPartition(order.topic, order.partition)

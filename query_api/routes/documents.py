@@ -181,7 +181,7 @@ async def _detail(service: Service, collection: str | None, document_id: str) ->
     if row is None or not row.live:
         raise _no_document(service, [key], where([found]))
     stored = tables.positions[row.partition]
-    snapshot = await service.reach({row.partition: stored.offset}, GRAPH_WAIT_SECONDS, graph=True)
+    snapshot = await service.reach({row.partition: stored.offset}, GRAPH_WAIT_SECONDS)
     document = snapshot.graph.document(key)
     passage_ids = (
         []

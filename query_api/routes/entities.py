@@ -292,7 +292,7 @@ async def _catalogue(
     if after is None:
         snapshot = service.snapshot()
     else:
-        snapshot = await service.reach(service.positions_of(after), wait_seconds, graph=True)
+        snapshot = await service.reach(service.positions_of(after), wait_seconds)
     curation = snapshot.curation
     if after_edit is not None:
         curation = await current_curation(service, after_edit, wait_seconds)

@@ -63,7 +63,7 @@ async def snapshot_after(service: Service, after: str | None, wait_seconds: floa
     """The newest snapshot, which shows at least what was written by this token. Raises ApiProblem."""
     if after is None:
         return service.snapshot()
-    return await service.reach(service.positions_of(after), wait_seconds, graph=True)
+    return await service.reach(service.positions_of(after), wait_seconds)
 
 
 @router.get("/v1/nodes", summary="List nodes by name", responses=problem_responses(400, 409, 503))
@@ -259,12 +259,12 @@ async def _settled(service: Service, kind: EditKind, *identifiers: str) -> Snaps
     time."""
     snapshot, own = service.snapshot(), service.own_writes
     wanted = {f"{kind}:{each}" for each in identifiers}
-    unseen = own.unseen(lambda positions: covers(snapshot, positions, graph=True), wanted)
+    unseen = own.unseen(lambda positions: covers(snapshot, positions), wanted)
     if not unseen:
         return snapshot
     seconds = 0.0 if own.waited_with is snapshot else OWN_WRITE_SECONDS
     try:
-        return await service.reach(unseen, seconds, graph=True)
+        return await service.reach(unseen, seconds)
     except ApiProblem:
         own.waited_with = service.snapshot()
         raise

@@ -76,7 +76,7 @@ async def status(service: ServiceOf) -> ServiceStatus:
         searchable = service.log_watch.lag(documents, reached)
         lag = _partitions(service, documents, reached, searchable)
         in_graph = {0: snapshot.graph.position}
-        lag += _partitions(service, served.graph_topic, in_graph, service.log_watch.lag(served.graph_topic, in_graph))
+        lag += _partitions(service, served.topic, in_graph, service.log_watch.lag(served.topic, in_graph))
     known = bool(searchable)
     connection = service.locate_broker()
     return ServiceStatus(

@@ -95,7 +95,7 @@ def kafka(data_dir: DataDir = None, kafka_port: KafkaPort = None) -> None:
     from streams.embedded_kafka.broker import EmbeddedKafka
     from streams.embedded_kafka.jars import JarProgress
     from streams.supervisor.data_directory import make_directory, set_umask
-    from streams.supervisor.supervisor import UpSettings, choose_kafka_port, largest_record
+    from streams.supervisor.supervisor import UpSettings, choose_kafka_port
 
     _quiet_kafka_client()
     settings = UpSettings.load(overrides(storage={"data_dir": data_dir}, broker={"port": kafka_port}))
@@ -112,7 +112,7 @@ def kafka(data_dir: DataDir = None, kafka_port: KafkaPort = None) -> None:
         broker = EmbeddedKafka(
             data_dir,
             settings.broker.model_copy(update={"port": port}),
-            max_record_bytes=largest_record(settings),
+            max_record_bytes=settings.kafka.max_record_bytes,
             progress=progress,
         )
         with broker:

@@ -1,9 +1,9 @@
 """Carries out what is ordered of generations: one is built in a process beside this worker, switched to, or dropped.
 
 The worker runs the live generation. Another one that is wanted is built, or brought up to date, by a second worker on
-the same data directory, with a consumer group and a graph topic of its own. When that one follows the log, `CURRENT` is
-replaced, the second worker stops, and this one starts again on the new generation. Nothing is committed to the live
-generation from when the other one has all that it has: whoever reads never sees an older state than before.
+the same data directory, with a consumer group and a contributions topic of its own. When that one follows the log,
+`CURRENT` is replaced, the second worker stops, and this one starts again on the new generation. Nothing is committed to
+the live generation from when the other one has all that it has: whoever reads never sees an older state than before.
 """
 
 import asyncio

@@ -199,7 +199,7 @@ class Batch:
         return tuple(sorted(seen - {partition}))
 
     def contributions(self) -> dict[DocumentKey, bytes | None]:
-        """What goes to the graph topic: None, a tombstone, for a deleted document."""
+        """What documents add to the graph now: None for a deleted one."""
         return {
             winner.key: None if winner.event.deletes else self.linked[winner.event.position].contribution
             for winner in self.winners()
@@ -207,8 +207,8 @@ class Batch:
         }
 
     def changes(self) -> dict[DocumentKey, bytes | None]:
-        """The contributions without tombstones of documents that the graph surely does not hold: so each record of the
-        graph topic changes something, and the graph's position stays where it is while nothing does."""
+        """The contributions without deletes of documents that the graph surely does not hold: the graph that the tables
+        need stays where it is while nothing changes there."""
         return {
             key: value
             for key, value in self.contributions().items()

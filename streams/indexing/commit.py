@@ -12,6 +12,7 @@ from indexer.chunking.splitter import ChunkingParameters
 from indexer.errors import DamagedStore
 from indexer.graph.store import InGraph, held
 from indexer.schema import DocumentRow, StoredPosition
+from indexer.write.changes import Records, encode_changes, encode_void
 from indexer.write.lance_rows import IndexedRows
 from schemas.ids import DocumentKey, Position, is_canary
 from schemas.receipts import Receipt
@@ -20,7 +21,7 @@ from schemas.tracing import trace_id
 from streams.errors import RestartNeeded
 from streams.indexing.batch import Batch, PartitionOf, outlives_log, unknown_partition
 from streams.indexing.collection_settings import CollectionSettings
-from streams.indexing.documents import EmbeddedDocument, LinkedDocument, Refused
+from streams.indexing.documents import EmbeddedDocument, Refused
 from streams.indexing.embed import DocumentBuilder, VectorLookup
 from streams.kafka.producer import ConfirmedProducer
 from streams.kafka.records import SourceRecord
@@ -85,6 +86,7 @@ class DocumentIndexer:
         self._reached = dict(reached)
         self._now_ms = now_ms
         self._commit_lock = commit_lock or asyncio.Lock()
+        self._not_stored: set[bytes] = set()  # keys of what was sent and did not come into the store
         self._partition_of = partition_of
         self._log = structlog.get_logger("thalweg.worker")
 
@@ -132,11 +134,13 @@ class DocumentIndexer:
         2. fold the events of each document over its row in the `documents` table: one winner, or none;
         3. prepare the winners, 4. embed the texts not known yet, 5. link; what cannot be built is refused and its
            document resolved again without it; then all that was refused goes to the dead letters, confirmed;
-        6. put the rows into the vector store; a tombstone deletes the document's chunks and passages there;
-        7. send the graph contributions, confirmed, with null for deleted documents, but none for a delete that found
-           no document; store the positions reached; send the receipts, confirmed;
+        6. send what changes to the contributions topic, confirmed, and the mark: from here on searches show it. A
+           delete that found no document changes nothing in the graph;
+        7. put the rows into the vector store; a tombstone deletes the document's chunks and passages there; store the
+           positions reached; send the receipts, confirmed;
         8. is the caller's: acknowledge.
 
+        What the store refuses although its rows were made in step 6 is taken back when its record has failed alone.
         Raises RestartNeeded; anything else is the fault of one of the documents.
         """
         async with self._commit_lock:
@@ -149,18 +153,18 @@ class DocumentIndexer:
                 batch = self._decode(records, chunking, failed_alone or {})
             await self._build(batch)  # 2, 3, 4, 5
             watch = batch.watch
+            rows, contributions = batch.changed_rows(), batch.changes()
+            changes = await asyncio.to_thread(encode_changes, rows, contributions)
+            watch.lap("encode")
             await self._producer.send_to_dlq(batch.letters())
             watch.lap("dead_letters")
-            rows = batch.changed_rows()
-            if rows:
-                await self._thread.run(self._writer.replace, rows)  # 6
-            watch.lap("store")
-            contributions = batch.changes()
-            offsets = await self._producer.send_contributions(  # 7
-                [(str(key).encode(), value) for key, value in contributions.items()]
-            )
-            graph_offsets = dict(zip(contributions, offsets, strict=True))
+            mark = await self._contribute(batch, changes)  # 6
+            graph_offsets = dict.fromkeys(contributions, mark)
             watch.lap("contribute")
+            if rows:
+                await self._thread.run(self._writer.replace, rows)  # 7
+            self._not_stored.difference_update(key for key, _ in changes)
+            watch.lap("store")
             reached = batch.advance(graph_offsets)
             await self._thread.run(self._writer.store_positions, reached)
             self._reached |= reached
@@ -169,6 +173,15 @@ class DocumentIndexer:
             await self._producer.send_receipts(receipts)
             watch.lap("receipts")
         self._report(batch, receipts, reached)
+
+    async def _contribute(self, batch: Batch, changes: Records) -> int:
+        """The offset of the mark."""
+        changed = {key for key, _ in changes}
+        refused = {record.key or b"" for record, letter in batch.refused.values() if letter.stage == "store"}
+        taken_back = [(key, encode_void()) for key in self._not_stored & refused - changed]
+        self._not_stored |= changed
+        reached = {partition: (each.offset, each.timestamp_ms) for partition, each in batch.advance({}).items()}
+        return await self._producer.send_commit([*changes, *taken_back], reached)
 
     def _report(self, batch: Batch, receipts: Sequence[Receipt], reached: Mapping[int, StoredPosition]) -> None:
         """Metrics and the batch's one log line."""
@@ -275,10 +288,9 @@ class DocumentIndexer:
             return Rewritten(len(contributions), len(kept))
         if rows:
             await self._thread.run(self._writer.rewrite, rows)
-        offsets = await self._producer.send_contributions(
-            [(str(key).encode(), value) for key, value in contributions.items()]
-        )
-        newest = max(offsets, default=-1)
+        changes = await asyncio.to_thread(encode_changes, rows, contributions)
+        positions = {partition: (each.offset, each.timestamp_ms) for partition, each in self._reached.items()}
+        newest = await self._producer.send_commit(changes, positions)
         advanced = {
             partition: stored_position._replace(graph_offset=newest)
             for partition, stored_position in self._reached.items()
@@ -311,5 +323,5 @@ class DocumentIndexer:
             embedded = [batch.embedded[event.position] for event in wanted]
             linked = await builder.link([each for each in embedded if isinstance(each, EmbeddedDocument)])  # 5
             batch.watch.lap("link")
-            batch.linked |= {position: each for position, each in linked.items() if isinstance(each, LinkedDocument)}
-            undecided = {batch.refuse(each) for each in (*embedded, *linked.values()) if isinstance(each, Refused)}
+            batch.linked |= linked
+            undecided = {batch.refuse(each) for each in embedded if isinstance(each, Refused)}

@@ -207,7 +207,6 @@ class DocumentBuilder:
         lookup: VectorLookup,
         *,
         encode_texts: int,
-        max_contribution_bytes: int,
         linking_of: Callable[[str], LinkingRules] = lambda _collection: DEFAULT_RULES,
         extractors: Mapping[str, ExtractorThreads] | None = None,
     ) -> None:
@@ -220,7 +219,6 @@ class DocumentBuilder:
         self._lookup = lookup
         self._recent: LRUCache[str, EncodedText] = LRUCache(RECENT_VECTORS)  # of batches that may not be stored yet
         self._encode_texts = encode_texts
-        self._max_contribution_bytes = max_contribution_bytes
         self._linking_of = linking_of
         self._extractors = extractors or {}
 
@@ -352,21 +350,10 @@ class DocumentBuilder:
         """Whether it need not be encoded again: its entities may not have been tagged."""
         return stored.spans is not None or not self._encoder.tags
 
-    async def link(self, documents: Sequence[EmbeddedDocument]) -> dict[Position, LinkedDocument | Refused]:
+    async def link(self, documents: Sequence[EmbeddedDocument]) -> dict[Position, LinkedDocument]:
         """Step 5: edges within each document, by its collection's current rules, and its whole contribution."""
-        linked: dict[Position, LinkedDocument | Refused] = {}
-        for document in await self._encoder.compute(lambda: [self._link(each) for each in documents]):
-            linked[document.event.position] = document
-            size = len(document.contribution)
-            if size > self._max_contribution_bytes:
-                error = MalformedEvent(
-                    "too_large_for_graph",
-                    f"What the document adds to the graph takes {size:,} bytes; the limit is "
-                    f"{self._max_contribution_bytes:,}. Split the document or raise "
-                    "THALWEG_KAFKA__MAX_GRAPH_RECORD_BYTES.",
-                )
-                linked[document.event.position] = Refused(document.event, "link", error)
-        return linked
+        linked = await self._encoder.compute(lambda: [self._link(each) for each in documents])
+        return {document.event.position: document for document in linked}
 
     def _link(self, document: EmbeddedDocument) -> LinkedDocument:
         rules = self._linking_of(document.prepared.key.collection)

@@ -17,6 +17,7 @@ import structlog
 
 from indexer.generations import replace_file
 from indexer.schema import DocumentRow, StoredPosition
+from indexer.write.changes import encode_changes
 from indexer.write.lance_rows import IndexedRows
 from schemas.ids import DocumentKey
 from streams.kafka.partition_reader import PartitionReader
@@ -147,7 +148,7 @@ class MissedDeletes:
         )
 
     async def _delete(self, keys: Sequence[DocumentKey], partition: int, offset: int) -> None:
-        """Withdraw the documents from the graph first: their rows are what a repeated comparison finds them by."""
+        """Contribute the deletes first: the documents' rows are what a repeated comparison finds them by."""
         rows = await self._thread.run(self._documents.stored_documents, keys)
         now_ms = self._now_ms()
         tombstones = [
@@ -155,10 +156,9 @@ class MissedDeletes:
             for row in rows.values()
             if row.live and row.partition == partition and row.offset <= offset
         ]
-        await self._producer.send_contributions(
-            [(str(row.key).encode("utf-8", "surrogatepass"), None) for row in tombstones]
-        )
-        await self._thread.run(self._documents.replace, [IndexedRows(row) for row in tombstones])
+        deleted = [IndexedRows(row) for row in tombstones]
+        await self._producer.send_commit(encode_changes(deleted, {row.key: None for row in tombstones}), {})
+        await self._thread.run(self._documents.replace, deleted)
 
     def _noted(self) -> dict[int, int]:
         """{partition: offset up to which its documents are in doubt}."""

@@ -7,6 +7,7 @@ The stores' own positions are the truth, the group's committed offsets follow. W
 from an older copy, the group's offsets are set back before the consumers start, so that it is rebuilt from the log.
 """
 
+import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
@@ -21,11 +22,12 @@ from indexer.generations import (
     read_manifest,
     record_log,
 )
+from indexer.write.another_topic import begin_another_topic
 from kafka_client.async_clients import LogConsumer, open_reader
 from schemas.errors import Failure
 from schemas.settings import KafkaConnection, KafkaSettings
-from schemas.topics import TopicNames, graph_topic_spec, topic_specs
-from streams.kafka.stores_log import require_same_log
+from schemas.topics import TopicNames, contributions_spec, topic_specs
+from streams.kafka.stores_log import differ, require_same_log
 from streams.kafka.topics import TopicReport, ensure_topics, grow_topics, inspect_topics
 from streams.runtime.progress import TopicPartition
 from streams.runtime.retry import retry_for
@@ -36,17 +38,24 @@ async def topics_of_generation(
 ) -> dict[str, TopicReport]:
     """All topics of the installation and of this generation, by name, made where they are missing.
 
-    1. compare the topics with those the generation was filled from; 2. make what is missing; 3. give the topics that
-    are written to by partition number as many partitions as the documents topic has; 4. record the topics' ids in the
-    manifest of a new generation, or of a restored one, whose graph topic is new.
+    1. compare the documents topic with the one that the generation was filled from; where the contributions topic is
+    not its own, go on with an empty one; 2. make what is missing; 3. give the topics that are written to by partition
+    number as many partitions as the documents topic has; 4. record the topics' ids in the manifest of a generation that
+    is new, or has a new contributions topic.
     Raises AnotherLog before anything is made, Unreachable, and Failure when the cluster refuses a topic.
     """
     names = TopicNames(kafka.topic_prefix)
-    graph = names.graph(generation.name)
+    contributions = names.contributions(generation.name)
     recorded = read_manifest(generation).log
     if recorded is not None:  # 1
-        found = await inspect_topics(connection, [*topic_specs(kafka)[:1], graph_topic_spec(kafka, generation.name)])
-        require_same_log(recorded, generation, *found)
+        found = await inspect_topics(connection, [*topic_specs(kafka)[:1], contributions_spec(kafka, generation.name)])
+        require_same_log(recorded, generation, found[0])
+        if recorded.graph and differ(recorded.graph, found[1].topic_id):
+            structlog.get_logger("thalweg.worker").warning(
+                "the contributions topic is another one; the graph goes on with it", topic=contributions
+            )
+            await asyncio.to_thread(begin_another_topic, generation)
+            recorded = None
     specs = topic_specs(kafka, generation.name)
     reports = {report.name: report for report in await ensure_topics(connection, specs)}  # 2
     documents = reports[names.documents]
@@ -54,7 +63,7 @@ async def topics_of_generation(
     if await grow_topics(connection, by_partition, documents.partitions):  # 3
         reports = {report.name: report for report in await inspect_topics(connection, specs)}
     if recorded is None or not recorded.graph:  # 4
-        record_log(generation, LogIdentity(documents.topic_id, reports[graph].topic_id))
+        record_log(generation, LogIdentity(documents.topic_id, reports[contributions].topic_id))
     return reports
 
 

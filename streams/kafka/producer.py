@@ -8,6 +8,7 @@ from typing import Protocol
 from aiokafka.errors import KafkaError, MessageSizeTooLargeError, RecordListTooLargeError
 from faust.exceptions import NotReady, ProducerSendError
 
+from indexer.changes import Reached, encode_mark
 from schemas.receipts import Receipt, encode_receipt
 from schemas.topics import TopicNames
 from streams.errors import BrokerRefused
@@ -79,13 +80,17 @@ class ConfirmedProducer:
         self._is_new = is_new
         self._producer = producer
         self._names = names
-        self._graph_topic = names.graph(generation)
+        self._contributions = names.contributions(generation)
         self._metrics = metrics
         self._retrier = Retrier("kafka", _AWAY, metrics, progress, first_wait_seconds=first_wait_seconds)
 
-    async def send_contributions(self, contributions: Sequence[tuple[bytes, bytes | None]]) -> list[int]:
-        """Send (key, contribution) to the graph topic; the offset of each there. Raises BrokerRefused."""
-        return await self._send([Outgoing(self._graph_topic, key, value, 0) for key, value in contributions])
+    async def send_commit(self, changes: Sequence[tuple[bytes, bytes]], reached: Reached) -> int:
+        """Send (key, value) of what changes to the contributions topic, and the mark once all of it is confirmed; the
+        offset of the mark. Raises BrokerRefused."""
+        topic = self._contributions
+        await self._send([Outgoing(topic, key, value, 0) for key, value in changes])
+        [mark] = await self._send([Outgoing(topic, None, encode_mark(reached), 0)])
+        return mark
 
     async def send_curation(self, records: Sequence[tuple[bytes, bytes | None]]) -> None:
         """Send (key, value) to the curation topic. Raises BrokerRefused."""

@@ -9,7 +9,6 @@ from indexer.generations import (
     LogIdentity,
     current_generation,
     read_manifest,
-    rebuild_advice,
     republish_advice,
 )
 from schemas.errors import Failure
@@ -35,7 +34,7 @@ async def own_documents_topic(connection: KafkaConnection, kafka: KafkaSettings,
         recorded = None if generation is None else read_manifest(generation).log
     except (DamagedStore, NewerGeneration, PermissionError):
         return found
-    if recorded is not None and _differ(recorded.documents, found.topic_id):
+    if recorded is not None and differ(recorded.documents, found.topic_id):
         raise AnotherLog(
             f"The stores in {data_dir} were filled from another log: from a documents topic with the id "
             f"{recorded.documents}, and {found.name} at {connection} {_described(found)}. Nothing was sent there. "
@@ -45,23 +44,18 @@ async def own_documents_topic(connection: KafkaConnection, kafka: KafkaSettings,
     return found
 
 
-def require_same_log(recorded: LogIdentity, generation: Generation, documents: TopicReport, graph: TopicReport) -> None:
-    """Raises AnotherLog where a topic is not the one that the generation was filled from."""
-    if _differ(recorded.documents, documents.topic_id):
+def require_same_log(recorded: LogIdentity, generation: Generation, documents: TopicReport) -> None:
+    """Raises AnotherLog where the documents topic is not the one that the generation was filled from."""
+    if differ(recorded.documents, documents.topic_id):
         raise AnotherLog(
             f"The stores in {generation.data_dir} were filled from another log: from a documents topic with the id "
             f"{recorded.documents}, and {documents.name} here {_described(documents)}. If this is not the cluster that "
             "is meant, set THALWEG_KAFKA__BOOTSTRAP_SERVERS and THALWEG_KAFKA__TOPIC_PREFIX. "
             f"{republish_advice(generation.data_dir)}"
         )
-    if _differ(recorded.graph, graph.topic_id):
-        raise AnotherLog(
-            f"The graph in {generation.data_dir} was filled from a topic with the id {recorded.graph}, and "
-            f"{graph.name} here {_described(graph)}. {rebuild_advice(generation.data_dir)}"
-        )
 
 
-def _differ(recorded: str, found: str) -> bool:
+def differ(recorded: str, found: str) -> bool:
     """Whether a topic is another one; brokers that know no ids cannot tell."""
     return bool(recorded) and recorded != found
 

@@ -172,7 +172,7 @@ class Supervisor:
         return EmbeddedKafka(
             data_dir,
             self._settings.broker.model_copy(update={"port": port}),
-            max_record_bytes=largest_record(self._settings),
+            max_record_bytes=self._settings.kafka.max_record_bytes,
             progress=self._report_fetch,
         )
 
@@ -313,8 +313,3 @@ def choose_kafka_port(asked: int | None) -> tuple[int, str | None]:
         return DEFAULT_KAFKA_PORT, None
     port = free_port()
     return port, f"Port {DEFAULT_KAFKA_PORT} is in use, so Kafka takes port {port}. Choose one with --kafka-port."
-
-
-def largest_record(settings: UpSettings) -> int:
-    """Bytes of the largest record that any topic of these settings allows."""
-    return max(settings.kafka.max_record_bytes, settings.kafka.max_graph_record_bytes)

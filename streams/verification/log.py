@@ -18,7 +18,7 @@ from schemas.dead_letters import CONNECT_PREFIX
 from schemas.errors import MalformedEvent
 from schemas.ids import Position
 from schemas.settings import KafkaConnection, KafkaSettings, LimitSettings
-from schemas.topics import TopicNames, graph_topic_spec, topic_specs
+from schemas.topics import TopicNames, contributions_spec, topic_specs
 from streams.indexing.collection_settings import CollectionChoices
 from streams.kafka.log_identity import LogState, set_back
 from streams.kafka.partition_reader import PartitionReader
@@ -74,11 +74,11 @@ class InstallationLog:
         names = TopicNames(self.kafka.topic_prefix)
         documents, *_, letters = topic_specs(self.kafka)
         found = await inspect_topics(
-            self.connection, [documents, graph_topic_spec(self.kafka, generation.name), letters]
+            self.connection, [documents, contributions_spec(self.kafka, generation.name), letters]
         )
         recorded = read_manifest(generation).log
         if recorded is not None:
-            require_same_log(recorded, generation, *found[:2])  # 1
+            require_same_log(recorded, generation, found[0])  # 1
         reached = {partition: stored.offset for partition, stored in snapshot.positions.items()}
         skipped = SkippedBatches(lambda: self.connection, names.curation)
         await skipped.refresh()

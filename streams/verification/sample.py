@@ -97,7 +97,6 @@ async def open_builder(
             thread,
             NoVectors(),
             encode_texts=settings.worker.encode_texts,
-            max_contribution_bytes=settings.kafka.max_graph_record_bytes,
             linking_of=choices.linking_of,
         )
     finally:

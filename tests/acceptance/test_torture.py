@@ -17,7 +17,8 @@ SEED = 20261123
 KILLED_AT = (
     "lance: add chunks",
     "lance: write documents",
-    "send: graph",
+    "send: contributions",
+    "send: mark",
     "lance: write positions",
     "acknowledge",
     "graph: apply",

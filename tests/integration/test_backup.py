@@ -85,7 +85,7 @@ def test_a_backup_under_load_restored_beside_the_first_follows_the_log_to_the_sa
         assert (restored["positions"], restored["bytes"]) == (made["positions"], made["bytes"])
         with running_worker(kafka, topic_prefix, second_data) as second:
             user.receipts_of(positions)
-            assert second.graph_topic != first.graph_topic
+            assert second.contributions != first.contributions
             require_equal(first_data, second_data, positions)
             positions += [user.publish("mills/new", "A new mill on the Eulach."), user.publish("mills/1", None)]
             require_equal(first_data, second_data, positions)
@@ -155,7 +155,7 @@ def test_what_cannot_be_restored_or_continued_says_so(kafka: str, topic_prefix: 
         assert (refused.returncode, "is not empty" in refused.stderr) == (2, True)
         assert first.stop() == 0
         with closing(AdminClient(plaintext(kafka))) as admin:
-            admin.delete_topics([first.graph_topic])  # nothing needs it any more
+            admin.delete_topics([first.contributions])  # nothing needs it any more
     thalweg_json("restore", str(source), "--data-dir", str(second_data))
     assert digest_of(second_data) == digest
 

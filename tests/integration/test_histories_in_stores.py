@@ -19,7 +19,6 @@ from indexer.read.lance import LanceReader
 from indexer.schema import POSITIONS
 from indexer.verify import VerifyReport, verify
 from indexer.write.lance import LanceWriter
-from streams.agents.graph import decode_change
 from streams.kafka.records import SourceRecord
 from tests.support.effort import examples
 from tests.support.fakes.worker import GENERATION, NAMES, Bench, InMemoryBroker, PowerCut, delete, upsert
@@ -27,7 +26,7 @@ from tests.support.oracles.document_log import Crash, History, countdown, delive
 from tests.support.oracles.outcome import Outcome
 
 EACH_CALL = 20  # a batch makes more
-TOPICS = {NAMES.graph(GENERATION): "graph", NAMES.indexed: "indexed", NAMES.dead_letters: "dead-letters"}
+TOPICS = {NAMES.contributions(GENERATION): "graph", NAMES.indexed: "indexed", NAMES.dead_letters: "dead-letters"}
 
 
 class CrashingCommits:
@@ -111,15 +110,11 @@ class Worker:
         self.writer.close()
 
     def _apply(self) -> None:
-        """What the graph topic holds and the graph does not."""
-        records = self.broker.topics[NAMES.graph(GENERATION)]
-        fresh = [
-            decode_change(SourceRecord(0, offset, 0, key, value))
-            for offset, (key, value, *_) in enumerate(records)
-            if offset > self.graph.position()
-        ]
+        """What was committed and the graph does not have."""
+        fresh = [commit for commit in self.broker.commits() if commit.offset > self.graph.position()]
         if fresh:
-            self.graph.apply(list(dict(fresh).items()), len(records) - 1)
+            changes = dict(change for commit in fresh for change in commit.in_graph)
+            self.graph.apply(list(changes.items()), fresh[-1].offset)
 
     def verified(self) -> VerifyReport:
         snapshot = self.graph.snapshot()

@@ -56,7 +56,7 @@ def test_command_for_stores_of_another_log_writes_nothing(
     names = TopicNames(topic_prefix)
     assert read_all(kafka, names.documents) == read_all(kafka, names.curation) == []
     with closing(AdminClient(plaintext(kafka))) as admin:
-        assert [name for name in admin.list_topics() if names.is_graph(name)] == []
+        assert [name for name in admin.list_topics() if names.is_contributions(name)] == []
 
 
 def test_service_is_found_by_its_folder_until_it_ends(tmp_path: Path) -> None:

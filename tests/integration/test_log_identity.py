@@ -5,6 +5,7 @@ import sys
 from contextlib import closing
 from pathlib import Path
 
+from indexer.verify import verify_when_complete
 from kafka_client.sync_clients import AdminClient
 from schemas.receipts import decode_receipt
 from schemas.topics import TopicNames
@@ -49,6 +50,23 @@ def test_another_log_of_the_same_name_is_refused_and_the_stores_can_be_published
         (line,) = exported.read_bytes().splitlines()
         receipt = user.receipt(user.publish_bytes("rivers/rhine", line))
         assert (receipt.outcome, receipt.chunks) == ("indexed", 1)
+
+
+def test_lost_contributions_are_made_again_from_the_log(kafka: str, topic_prefix: str, tmp_path: Path) -> None:
+    """Stores of an earlier version, whose graph came by another topic, begin in the same way."""
+    with running_worker(kafka, topic_prefix, tmp_path) as worker, client(kafka, topic_prefix) as user:
+        user.receipts_of([user.publish(f"rivers/{name}", f"The {name} is a river.") for name in ("Rhine", "Main")])
+        digest = verify_when_complete(tmp_path, 30).digest
+        worker.kill()
+        with closing(AdminClient(plaintext(kafka))) as admin:
+            admin.delete_topics([worker.contributions])
+        worker.start()
+        worker.wait_ready()
+        assert verify_when_complete(tmp_path, 30).digest == digest
+        receipt = user.receipt(user.publish("rivers/Lahn", "The Lahn is a river."))
+        report = verify_when_complete(tmp_path, 30)
+        assert (report.ok, report.documents) == (True, 3)
+        assert 0 <= receipt.graph_offset <= report.graph_position
 
 
 def test_partitions_added_while_the_worker_runs_are_followed(kafka: str, topic_prefix: str, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Stored documents linked again by a real worker: from the log and the stored vectors, to the graph topic."""
+"""Stored documents linked again by a real worker: from the log and the stored vectors, to the contributions topic."""
 
 from concurrent.futures import ThreadPoolExecutor
 
@@ -18,7 +18,7 @@ from schemas.curation import (
     linking_key,
     relink_key,
 )
-from schemas.graph_delta import Contribution, decode_contribution
+from schemas.graph_delta import Contribution
 from schemas.hits import Hit
 from schemas.search import SearchRequest
 from schemas.settings import EmbeddingSettings
@@ -29,9 +29,7 @@ TEXT = " ".join(f"Sentence {number} says that river {number} flows to the sea in
 
 
 def contributed(user: Client, worker: WorkerProcess) -> dict[str, Contribution]:
-    records = user.read_all(worker.graph_topic)
-    newest = {record.key.decode(): record.value for record in records if b"beds/" in record.key}
-    return {key: decode_contribution(value) for key, value in newest.items() if value is not None}
+    return {key: each for key, each in user.graph(worker).items() if "beds/" in key}
 
 
 def relinked(user: Client, order: str, worker: WorkerProcess) -> Relinking:

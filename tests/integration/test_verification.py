@@ -17,7 +17,7 @@ from indexer.graph.store import GraphStore
 from indexer.integrity.files import CHECKSUMS
 from indexer.integrity.rows import with_checksums
 from schemas.errors import Exit
-from schemas.graph_delta import Contribution, decode_contribution
+from schemas.graph_delta import Contribution
 from schemas.ids import DocumentKey
 from tests.support.processes.worker import Client, WorkerProcess, client, partition_of, running_worker
 
@@ -128,8 +128,7 @@ def test_what_is_stored_otherwise_than_it_is_derived_is_named(worker: WorkerProc
 
 def contributions(worker: WorkerProcess) -> list[Contribution]:
     with client(worker.kafka, PREFIX) as user:
-        newest = {message.key: message.value for message in user.read_all(worker.graph_topic)}
-    return [decode_contribution(value) for value in newest.values() if value is not None]
+        return list(user.graph(worker).values())
 
 
 def test_verify_without_a_graph_snapshot_is_not_complete(worker: WorkerProcess) -> None:

@@ -16,9 +16,9 @@ from indexer.schema import DocumentRow
 from indexer.verify import verify_when_complete
 from kafka_client.partitioner import murmur2_partition
 from query_api.index.text.snapshot import TextReader
-from schemas.graph_delta import decode_contribution
 from schemas.ids import DocumentKey
 from schemas.provenance import Retrieval, encode_retrieval
+from schemas.settings import KafkaSettings
 from tests.support.processes.worker import PARTITIONS, WorkerProcess, client, partition_of
 from tests.support.waiting import wait_until
 
@@ -50,10 +50,10 @@ def test_an_envelope_ends_up_searchable_in_the_graph_and_with_a_receipt(worker: 
         row = row_of(worker, "rivers/rhine")
         assert row is not None
         assert (row.title, row.version, row.offset) == ("Rhine", 3, receipt.offset)
-        contributed = user.read_all(worker.graph_topic)
-        latest = {message.key: message for message in contributed}[b"rivers/rhine"]
-        assert latest.offset == receipt.graph_offset
-        assert decode_contribution(latest.value).revision == receipt.revision
+        [commit] = [each for each in user.commits(worker) if each.offset == receipt.graph_offset]
+        change = commit.changes[DocumentKey("rivers", "rhine")]
+        assert (change.contribution and change.contribution.revision) == receipt.revision
+        assert commit.reached[receipt.partition][0] >= receipt.offset
     report = verify_when_complete(worker.data_dir, 30)
     assert report.ok, report.differences
 
@@ -202,7 +202,7 @@ def test_lag_goes_to_zero_and_the_metrics_tell_it(worker: WorkerProcess) -> None
                 == 0
                 for number in (0, 1)
             )
-            and worker.metric("thalweg_store_position", store="graph", topic=worker.graph_topic) > 0
+            and worker.metric("thalweg_store_position", store="graph", topic=worker.contributions) > 0
         )
 
     wait_until(told, "the lag is told to be zero")
@@ -223,8 +223,8 @@ def test_a_dead_letter_too_large_for_its_topic_is_sent_empty_and_says_where_its_
     worker: WorkerProcess,
 ) -> None:
     with client(worker.kafka, worker.prefix) as user:
-        graph = worker.graph_topic
-        foreign = b"x" * (20 * 1024 * 1024)
+        graph = worker.contributions
+        foreign = b"x" * (KafkaSettings().max_record_bytes - 150)  # with the headers of a dead letter it is too large
         _, offset = user.send(graph, b"large/foreign", foreign)
         user.receipt(user.publish("large/after", "The graph goes on."))
         wait_until(lambda: worker.metric("thalweg_dead_letters_total", reason="bad_contribution") == 1, "it is buried")

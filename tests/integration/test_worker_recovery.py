@@ -119,7 +119,7 @@ def test_graph_is_remade_where_its_topic_lacks_what_follows_it(kafka: str, topic
         worker.kill()
         shutil.rmtree(snapshots)
         kept.rename(snapshots)
-        graph = TopicPartition(worker.graph_topic, 0)
+        graph = TopicPartition(worker.contributions, 0)
         with closing(AdminClient(plaintext(kafka))) as admin:
             admin.alter_configs([ConfigResource("TOPIC", graph.topic, {"cleanup.policy": "delete"})])
             admin.delete_records({graph: -1})
@@ -165,5 +165,5 @@ def reached_the_end(worker: WorkerProcess) -> bool:
         worker.metric("thalweg_store_position", store="lance", topic=f"{worker.prefix}documents.v1", partition=number)
         for number in ("0", "1")
     ]
-    lag = worker.metric("thalweg_ingest_lag_records", topic=worker.graph_topic, partition="0")
+    lag = worker.metric("thalweg_ingest_lag_records", topic=worker.contributions, partition="0")
     return sum(documents) + 2 == len(history()) and lag == 0

@@ -59,7 +59,7 @@ class GraphView:
 
     @classmethod
     def build(cls, tables: GraphTables, position: int) -> Self:
-        """The view of a snapshot's tables, which hold the graph topic up to offset `position`."""
+        """The view of a snapshot's tables, which hold the contributions topic up to offset `position`."""
         return cls(ViewSegments.whole(tables), position)
 
     @classmethod

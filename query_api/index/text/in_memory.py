@@ -10,12 +10,12 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cached_property
 from hashlib import blake2b
+from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from indexer.read.lance import LanceSnapshot
 from indexer.read.rows import ChunkRow, PassageRow, vector_matrix
 from indexer.schema import CHUNKS, PASSAGES, DocumentRow, StoredPosition
 from query_api.index.strings import StringLists, Strings, one_array
@@ -178,6 +178,17 @@ Revisions = Mapping[DocumentKey, str]
 Changed = dict[DocumentKey, str | None]  # the revision each changed document has now; None for a deleted one
 
 
+class TablesRead(Protocol):
+    """Where the rows come from: see LanceSnapshot."""
+
+    def changed_documents(self, since: Mapping[int, StoredPosition], columns: Sequence[str], /) -> pa.Table: ...
+    def rows_of_documents(
+        self, name: str, columns: Sequence[str], revisions: Mapping[str, str], counts: Mapping[str, int]
+    ) -> Iterator[pa.Table]: ...
+    def count_chunks(self) -> int: ...
+    def count_characters(self) -> int: ...
+
+
 @dataclass(frozen=True)
 class InMemoryIndex:
     """One state of the tables. Immutable. `vectors` is None once there are more than `max_vectors` of them, `texts`
@@ -212,9 +223,9 @@ class InMemoryIndex:
         revision = self.revision(key)
         return None if revision is None else self.documents.row(key, revision)
 
-    def updated_to(self, tables: LanceSnapshot, since: Mapping[int, StoredPosition]) -> "InMemoryIndex":
-        """The state of these tables; `since` are the positions of this state's own tables: a writer changes no document
-        for a record at or before them. Raises TransientStoreError when they cannot be read."""
+    def updated_to(self, tables: TablesRead, since: Mapping[int, StoredPosition]) -> "InMemoryIndex":
+        """The state of these tables; `since` are the positions of this state: a writer changes no document for a record
+        at or before them. Raises TransientStoreError when they cannot be read."""
         rows = tables.changed_documents(since, DOCUMENT_COLUMNS)
         documents = self._documents(rows)
         current: Changed = dict(zip(_keys(rows), rows["revision"].to_pylist(), strict=True))
@@ -259,7 +270,7 @@ class InMemoryIndex:
         return DocumentIndex(segments).warmed()
 
     def _passages(
-        self, tables: LanceSnapshot, changed: Changed, fresh: Mapping[str, str], counts: Mapping[str, int]
+        self, tables: TablesRead, changed: Changed, fresh: Mapping[str, str], counts: Mapping[str, int]
     ) -> tuple[InvertedIndex, PassageIndex | None]:
         postings = self.postings.segments.without(changed)
         texts = None if self.texts is None else self.texts.segments.without(changed)
@@ -277,7 +288,7 @@ class InMemoryIndex:
         return InvertedIndex(postings).with_warm_caches_of(self.postings), index if fits else None
 
     def _vectors(
-        self, tables: LanceSnapshot, changed: Changed, fresh: Mapping[str, str], counts: Mapping[str, int]
+        self, tables: TablesRead, changed: Changed, fresh: Mapping[str, str], counts: Mapping[str, int]
     ) -> VectorIndex | None:
         if self.vectors is None or tables.count_chunks() > self.max_vectors:
             return None

@@ -6,6 +6,7 @@ import heapq
 import math
 import threading
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Any, Self, TypeVar
 
@@ -14,10 +15,11 @@ import numpy as np
 from cachetools import LRUCache
 from numpy.typing import NDArray
 
+from indexer.changes import Commit
 from indexer.errors import DamagedStore, MalformedCursor
 from indexer.generations import Generation
 from indexer.lance_connection import INDEX_CACHE_BYTES
-from indexer.read.lance import LanceReader, LanceSnapshot
+from indexer.read.lance import LanceReader
 from indexer.read.rows import ChunkRow, ChunkSpan, PassageRow
 from indexer.read.usage import UsageTables
 from indexer.schema import CHUNKS, DOCUMENTS, PASSAGES, DocumentRow, StoredPosition
@@ -25,6 +27,7 @@ from indexer.text_analysis import query_terms, terms_of
 from query_api.index.text.filters import DocumentIndex
 from query_api.index.text.in_memory import MAX_TEXT_BYTES, MAX_VECTORS, InMemoryIndex, chunks_of
 from query_api.index.text.inverted import TermScores
+from query_api.index.text.overlay import ChangedRows, OverlaidTables, stored_change
 from query_api.index.text.segments import EVERYTHING, Candidate, Scope, Segments
 from query_api.index.text.vectors import CosineSpread
 from schemas.events import media_type_in
@@ -59,7 +62,7 @@ class TextSnapshot:
     store cannot be read just now, DamagedStore for a row that is not what was written.
     """
 
-    def __init__(self, tables: LanceSnapshot, index: InMemoryIndex, cache: TextCache) -> None:
+    def __init__(self, tables: OverlaidTables, index: InMemoryIndex, cache: TextCache) -> None:
         """`index` is the state of these tables."""
         self.tables = tables
         self.index = index
@@ -67,11 +70,16 @@ class TextSnapshot:
 
     @property
     def table_versions(self) -> Mapping[str, int]:
-        return self.tables.table_versions
+        return self.tables.base.table_versions
 
     @property
     def positions(self) -> Mapping[int, StoredPosition]:
         return self.tables.positions
+
+    @property
+    def offset(self) -> int:
+        """That of the last mark on the contributions topic whose commit is included."""
+        return self.tables.offset
 
     @property
     def opened_at(self) -> datetime:
@@ -79,7 +87,7 @@ class TextSnapshot:
 
     @property
     def usage(self) -> UsageTables:
-        return self.tables.usage
+        return self.tables.base.usage
 
     @property
     def fields(self) -> DocumentIndex:
@@ -93,15 +101,15 @@ class TextSnapshot:
 
     def is_kept(self) -> bool:
         """Whether the writer still keeps the versions of these tables."""
-        return self.tables.is_kept()
+        return self.tables.base.is_kept()
 
     def counts(self) -> dict[str, int]:
         """Rows by table; see LanceSnapshot."""
-        return self.tables.counts()
+        return self.tables.base.counts()
 
     def retrieval(self, retrieval_id: str) -> Retrieval | None:
         """The record of a retrieval, from the newest state of the tables."""
-        return self.tables.retrieval(retrieval_id)
+        return self.tables.base.retrieval(retrieval_id)
 
     def vector_search(self, vector: NDArray[np.float32], limit: int, scope: Scope = EVERYTHING) -> list[Candidate]:
         """The `limit` chunks with the highest cosine, best first, ties by id.
@@ -109,9 +117,9 @@ class TextSnapshot:
         `vector` is (dimension,) float32. Exact where the vectors are in memory; else by an index that misses next to
         nothing.
         """
-        if vector.shape != (self.tables.dimension,):
+        if vector.shape != (self.tables.base.dimension,):
             raise ValueError(
-                f"The query vector has shape {vector.shape}; this generation has ({self.tables.dimension},)."
+                f"The query vector has shape {vector.shape}; this generation has ({self.tables.base.dimension},)."
             )
         if self.index.vectors is not None:
             return self.index.vectors.search(vector, limit, scope)
@@ -325,7 +333,7 @@ class TextReader:
         self._cache = TextCache()
         self._refreshing = threading.Lock()
         tables = reader.snapshot()
-        self._snapshot = TextSnapshot(tables, index.updated_to(tables, {}), self._cache)
+        self._snapshot = TextSnapshot(OverlaidTables.of(tables), index.updated_to(tables, {}), self._cache)
 
     @classmethod
     def open(
@@ -342,22 +350,42 @@ class TextReader:
         return cls(reader, InMemoryIndex.empty(max_vectors, max_text_bytes))
 
     def snapshot(self) -> TextSnapshot:
-        """The newest that `refresh` has seen."""
+        """The newest that `apply` and `refresh` have made."""
         return self._snapshot
 
-    def refresh(self) -> bool:
-        """Look for newer versions; True if the snapshot changed. A millisecond or so, a few when something changed.
+    def apply(self, commits: Sequence[Commit[Any]]) -> None:
+        """Show what these commits changed, in the order of the log. Those that the tables had are known already."""
+        with self._refreshing:
+            old = self._snapshot
+            newer = [self._with_refused(commit) for commit in commits if commit.offset > old.tables.offset]
+            if newer:
+                index = old.index.updated_to(ChangedRows(newer, old.tables.base), old.positions)
+                self._snapshot = TextSnapshot(old.tables.with_commits(newer), index, self._cache)
+
+    def _with_refused(self, commit: Commit[Any]) -> Commit[Any]:
+        """What the store refused becomes what the store has."""
+        if not commit.void:
+            return commit
+        tables = self._reader.snapshot()
+        return replace(commit, changes={**commit.changes, **{key: stored_change(tables, key) for key in commit.void}})
+
+    def refresh(self, *, follows: bool = False) -> bool:
+        """Look for newer versions of the tables; True if the snapshot changed. Where it `follows` the log by `apply`,
+        tables that hold more than the log has shown here are left for the next time.
 
         Raises TransientStoreError when the tables cannot be read; the old snapshot stays.
         """
         with self._refreshing:
             old = self._snapshot
-            tables = self._reader.snapshot(old.tables)
-            if tables is old.tables:
+            base = self._reader.snapshot(old.tables.base)
+            if base is old.tables.base:
                 return False
-            unchanged = old.table_versions[DOCUMENTS] == tables.table_versions[DOCUMENTS]
-            index = old.index if unchanged else old.index.updated_to(tables, old.positions)
-            self._snapshot = TextSnapshot(tables, index, self._cache)
+            index = old.index
+            if old.table_versions[DOCUMENTS] != base.table_versions[DOCUMENTS]:
+                if follows and base.changed_documents(old.positions, ["key"]).num_rows:
+                    return False
+                index = old.index.updated_to(base, old.positions)
+            self._snapshot = TextSnapshot(old.tables.with_base(base), index, self._cache)
             return True
 
 

@@ -25,12 +25,13 @@ Harm = Literal["kill before", "kill inside", "kill after", "fail", "fail after",
 
 CALLS = (
     "send: dead-letters",
+    "send: contributions",
+    "send: mark",
     "lance: add passages",
     "lance: add chunks",
     "lance: write documents",
     "lance: delete stale passages",
     "lance: delete stale chunks",
-    "send: graph",
     "lance: write positions",
     "send: indexed",
     "acknowledge",
@@ -184,10 +185,10 @@ def _name_broker_calls(faults: Faults) -> None:
         def __init__(self, inner: producer.Producer) -> None:
             self._inner = inner
 
-        async def send(self, topic: str, *record: Any) -> Any:
-            name = f"send: {_topic_kind(topic)}"
+        async def send(self, topic: str, key: bytes | None, *record: Any) -> Any:
+            name = f"send: {_kind(topic, key)}"
             harm = faults.begin(name, KafkaConnectionError)
-            confirmation = await self._inner.send(topic, *record)
+            confirmation = await self._inner.send(topic, key, *record)
             if harm is not None:
                 await confirmation
                 faults.end(harm, name, KafkaConnectionError)
@@ -202,6 +203,8 @@ def _name_broker_calls(faults: Faults) -> None:
     documents.mark_done = faults.around("acknowledge", documents.mark_done, RuntimeError)
 
 
-def _topic_kind(topic: str) -> str:
-    """`graph`, `indexed`, `dead-letters` or `curation`."""
-    return next(kind for kind in ("graph", "indexed", "dead-letters", "curation") if f".{kind}." in f".{topic}")
+def _kind(topic: str, key: bytes | None) -> str:
+    """`contributions`, the `mark` that ends them, `indexed`, `dead-letters` or `curation`."""
+    kinds = ("contributions", "indexed", "dead-letters", "curation")
+    kind = next(each for each in kinds if f".{each}." in f".{topic}")
+    return "mark" if kind == "contributions" and key is None else kind

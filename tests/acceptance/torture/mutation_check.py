@@ -30,7 +30,7 @@ def quiet(scene: Scene) -> str:
 
 CATCHES: dict[str, Sequence[tuple[str, Disturbance]]] = {
     "plain stream.take": [("store breaks", failing("break", "lance: keep the retrievals"))] * 3,
-    "commit before write": [("kill at a point", killing("kill before", "send: graph"))] * 2,
+    "commit before write": [("kill at a point", killing("kill before", "send: contributions"))] * 2,
     "no version guard": [("kill", disturbances.kill)],
     "no declared key": [("two writers", disturbances.write_from_elsewhere)] * 2,
     "cleanup_older_than=0": [("load", quiet)] * 2,

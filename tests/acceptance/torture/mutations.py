@@ -81,7 +81,7 @@ def position_outside() -> None:
     apply = GraphAgent._apply
 
     async def store_and_apply(self: GraphAgent, contributed: Sequence[Any]) -> list[None]:
-        self._writer._position = contributed[-1].record.offset  # type: ignore[attr-defined]
+        self._writer._position = contributed[-1].offset  # type: ignore[attr-defined]
         self._snapshots.schedule.changed()
         await asyncio.sleep(BETWEEN_SECONDS)
         return await apply(self, contributed)

@@ -13,12 +13,14 @@ import httpx
 import uvicorn
 from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 
+from indexer.changes import encode_mark
 from indexer.chunking.splitter import ChunkingParameters
 from indexer.embedding.encoder import HashingEncoder, text_hash
 from indexer.generations import Generation, Manifest, open_generation
 from indexer.linking import contribution
 from indexer.pipeline import prepare
 from indexer.schema import DocumentRow, StoredPosition
+from indexer.write.changes import encode_changes
 from indexer.write.lance import LanceWriter
 from indexer.write.lance_rows import IndexedRows
 from kafka_client import sync_clients
@@ -55,8 +57,11 @@ class StandInWorker:
         event = decode_document_event(key, value, [], LimitSettings())
         now = time.time_ns() // 1_000_000
         rows, graph = self._prepared(event, partition, offset, now)
+        changes = encode_changes([rows], {rows.row.key: graph})
+        mark = (None, encode_mark({partition: (offset, now)}))
+        sent = [Sent(*record) for record in (*changes, mark)]
+        (*_, (_, graph_offset)) = send_with(self._producer, self._names.contributions(GENERATION), sent)
         self._writer.replace([rows])
-        [(_, graph_offset)] = send_with(self._producer, self._names.graph(GENERATION), [Sent(key, graph)])
         self._writer.store_positions({partition: StoredPosition(offset, graph_offset)})
         receipt = Receipt(
             key=key.decode(),

@@ -346,7 +346,7 @@ async def test_what_cannot_be_sent_again_says_why(log: Log) -> None:
         changed = {f"__connect.errors.{name}": text.encode() for name, text in headers.items()}
         return [(name, changed.get(name, value)) for name, value in letter_headers(letter)]
 
-    graph = log.names.graph("g0009")
+    graph = log.names.contributions("g0009")
     expected = {
         await log.bury(poison, is_omitted=True): "too large to be kept (3 bytes)",
         await log.letter(None, b"", skipped_batch_headers(poison.topic, 0, 3, 7, "checksum")): "a batch that nobody",

@@ -35,7 +35,7 @@ async def test_lag_is_told_against_the_end_of_the_log(live: LiveService) -> None
             shown = {each["partition"]: each["end"] for each in status["lag"] if each["topic"] == live.names.documents}
     assert status["readiness"]["kafka"] == "reachable"
     assert status["positions"] == token.partition("@")[0]
-    assert status["graph_position"] == 0
+    assert status["graph_position"] == 1
 
 
 async def test_a_choice_of_linking_reaches_searches_and_their_cache_as_it_is_made_and_taken_back(
@@ -83,7 +83,7 @@ async def test_a_service_started_later_catches_up_from_the_tables_and_the_topic(
         await eventually(lambda: readiness(later.service).ready)
         answer = await later.search("beacon", after=token, k=5)
         assert len(answer["hits"]) == 5
-        assert answer["snapshot"]["graph_position"] == 4
+        assert answer["snapshot"]["graph_position"] == 9
 
 
 async def test_searches_go_on_without_kafka_and_writes_say_so(kafka: str, topic_prefix: str, tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -36,7 +37,7 @@ def moved_to(made: IndexedRows, partition: int, offset: int) -> IndexedRows:
     return replace(made, row=replace(made.row, partition=partition, offset=offset))
 
 
-def found(snapshot: TextSnapshot) -> dict[str, object]:
+def found(snapshot: TextSnapshot) -> dict[str, Any]:
     """Everything a search can tell, and which documents there are."""
     queries = [vector_of(text) for text in ("d0. River 0", "other")]
     live, _ = snapshot.list_documents(None, None, 1_000)
@@ -141,11 +142,11 @@ def test_texts_in_memory_are_those_of_the_tables(generation: Generation, writer:
         held, told = reader.snapshot(), TextReader.open(generation, max_text_bytes=0).snapshot()
         assert not told.in_memory
         assert held.in_memory == (most_bytes == 10_000)
-        ids = held.tables.content_rows().passages["id"].to_pylist()
+        ids = held.tables.base.content_rows().passages["id"].to_pylist()
         assert held.passages(ids) == told.passages(ids) != {}
         assert held.chunks_of_passages(ids) == told.chunks_of_passages(ids) != {}
         keys = [rows.row.key for rows in batch]
-        stored = {row.key: row for row in document_rows(held.tables._tables[DOCUMENTS].to_arrow())}
+        stored = {row.key: row for row in document_rows(held.tables.base._tables[DOCUMENTS].to_arrow())}
         assert held.documents(keys) == {key: stored[key] for key in keys if key in stored}
         writer.store_positions({0: StoredPosition(offset, 0)})
 

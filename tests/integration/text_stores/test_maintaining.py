@@ -57,7 +57,7 @@ def test_a_steady_trickle_of_updates_makes_few_files_and_takes_nothing_from_a_re
         if number % 5 == 4:
             held = reader.snapshot()
             assert held.is_kept()
-            assert held.tables.content_rows().documents.num_rows == 10
+            assert held.tables.base.content_rows().documents.num_rows == 10
             reader.refresh()
     assert most < 700, "kept for fifteen minutes it would be 20 for each commit: 1,400"
     assert not first.is_kept()

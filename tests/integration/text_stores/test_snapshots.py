@@ -139,7 +139,7 @@ def write_at_random(writer: LanceWriter, batches: int) -> list[IndexedRows]:
 
 def count_rows(snapshot: TextSnapshot) -> list[str]:
     """Every live document has as many rows of its revision as it says, and none is older than the positions."""
-    rows = snapshot.tables.content_rows()
+    rows = snapshot.tables.base.content_rows()
     held = {
         name: Counter(zip(table["key"].to_pylist(), table["revision"].to_pylist(), strict=True))
         for name, table in (("chunks", rows.chunks), ("passages", rows.passages))

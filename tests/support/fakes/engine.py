@@ -12,6 +12,7 @@ import numpy as np
 from fastapi import FastAPI
 from numpy.typing import NDArray
 
+from indexer.changes import Commit
 from indexer.generations import Generation, switch_to
 from indexer.generations import make_generation as make_stores
 from indexer.integrity.files import Damage
@@ -21,6 +22,7 @@ from query_api.index.communities import CommunityView
 from query_api.index.graph.view import GraphView
 from query_api.index.snapshot import Snapshot
 from query_api.index.stores import GraphFile
+from query_api.index.text.overlay import offset_of
 from query_api.rerankers.reranker import ServedReranker
 from query_api.retrieval.confidence import Judge, fitted_judge
 from query_api.retrieval.pipeline import search, wants_reranker
@@ -58,6 +60,10 @@ class Tables(InMemoryText):
 
     usage: InMemoryUsage = InMemoryUsage()
     removed = False
+
+    @property
+    def offset(self) -> int:
+        return offset_of(self.positions)
 
     def is_kept(self) -> bool:
         return not self.removed
@@ -109,7 +115,18 @@ class Reader:
         self.positions |= {int(name[1:]): StoredPosition(*reached) for name, reached in positions.items()}
         self._put += 1
 
-    def refresh(self) -> bool:
+    def apply(self, commits: Sequence[Commit[Any]]) -> None:
+        if self.failing is not None:
+            raise self.failing
+        for commit in commits:
+            self.positions |= {
+                partition: StoredPosition(offset, commit.offset, at)
+                for partition, (offset, at) in commit.reached.items()
+            }
+            self._put += 1
+        self.refresh()
+
+    def refresh(self, *, follows: bool = False) -> bool:
         self.refreshes += 1
         if self.failing is not None:
             raise self.failing
@@ -198,8 +215,7 @@ class ScriptedEngine:
     def is_in_index(self, damage: Damage) -> bool:
         return damage.path.startswith("lance/chunks")
 
-    def snapshot(self, generation: Generation, reader: Any, graph: GraphView) -> Snapshot:
-        tables = reader.snapshot()
+    def snapshot(self, generation: Generation, tables: Any, graph: GraphView) -> Snapshot:
         return Snapshot(generation.name, tables, graph, "thalweg.documents.v1")
 
     def reranks(self, request: SearchRequest) -> bool:

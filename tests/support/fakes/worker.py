@@ -11,6 +11,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from indexer.changes import Commit
 from indexer.chunking.splitter import ChunkingParameters
 from indexer.documents import PreparedDocument
 from indexer.embedding.encoded_text import EncodedText
@@ -37,9 +38,11 @@ from streams.kafka.records import SourceRecord
 from streams.metrics import WorkerMetrics
 from streams.runtime.progress import Progress
 from streams.runtime.store_thread import StoreThread
+from tests.support.contributions import Logged, commits_of, graph_of
 
 NAMES = TopicNames("t.")
 GENERATION = "g0001"
+CONTRIBUTIONS = NAMES.contributions(GENERATION)
 
 
 class PowerCut(BaseException):
@@ -55,6 +58,7 @@ class InMemoryDocuments:
     vectors: dict[str, NDArray[np.float32]] = field(default_factory=dict)
     stored: dict[int, StoredPosition] = field(default_factory=dict)
     failing: Callable[[str], None] = lambda _call: None
+    refusing: Callable[[Sequence[IndexedRows]], None] = lambda _documents: None
     writes: list[str] = field(default_factory=list)
 
     def positions(self) -> dict[int, StoredPosition]:
@@ -80,6 +84,7 @@ class InMemoryDocuments:
 
     def replace(self, documents: Sequence[IndexedRows]) -> None:
         self.failing("replace")
+        self.refusing(documents)
         self.writes.append("replace")
         for document in documents:
             key = document.row.key
@@ -146,16 +151,12 @@ class InMemoryBroker:
     def letters(self) -> list[dict[str, str]]:
         return [{name: value.decode() for name, value in headers} for *_, headers in self.topics[NAMES.dead_letters]]
 
+    def commits(self) -> list[Commit[Logged]]:
+        return commits_of((key, value) for key, value, *_ in self.topics[CONTRIBUTIONS])
+
     def graph(self) -> dict[str, bytes]:
-        """What a reader of the whole graph topic ends up with: the live contribution of each document."""
-        state: dict[str, bytes] = {}
-        for key, value, _, _ in self.topics[NAMES.graph(GENERATION)]:
-            name = (key or b"").decode()
-            if value is None:
-                state.pop(name, None)
-            else:
-                state[name] = value
-        return state
+        """What a reader of all contributions ends up with: the live contribution of each document."""
+        return graph_of(self.commits())
 
 
 @dataclass
@@ -266,7 +267,6 @@ class Bench:
     encoder: CountingEncoder = field(default_factory=CountingEncoder)
     metrics: WorkerMetrics = field(default_factory=WorkerMetrics)
     progress: Progress = field(default_factory=Progress)
-    max_contribution_bytes: int = 1_000_000
     preparer: ChokingPreparer = field(default_factory=ChokingPreparer)
     choices: ChosenInMemory = field(default_factory=ChosenInMemory)
     linking: dict[str, LinkingRules] = field(default_factory=dict)
@@ -301,7 +301,6 @@ class Bench:
                 self.thread,
                 self.documents,
                 encode_texts=2,
-                max_contribution_bytes=self.max_contribution_bytes,
                 linking_of=lambda collection: self.linking.get(collection, DEFAULT_RULES),
                 extractors=self.extractors,
             ),

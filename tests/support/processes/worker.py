@@ -14,11 +14,14 @@ import httpx
 import msgspec
 from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 
+from indexer.changes import Commit
 from indexer.generations import current_generation
 from kafka_client import sync_clients
+from schemas.graph_delta import Contribution, decode_contribution
 from schemas.receipts import Receipt, decode_receipt
 from schemas.topics import TopicNames
 from streams.ports import free_port
+from tests.support.contributions import Logged, commits_of, graph_of, pass_over
 from tests.support.kafka import Sent, open_producer, plaintext, read_all, send_with
 from tests.support.waiting import wait_until
 
@@ -92,11 +95,11 @@ class WorkerProcess:
         return 0.0
 
     @property
-    def graph_topic(self) -> str:
+    def contributions(self) -> str:
         """Named after the generation, whose name the worker has made up."""
         generation = current_generation(self.data_dir)
         assert generation is not None
-        return TopicNames(self.prefix).graph(generation.name)
+        return TopicNames(self.prefix).contributions(generation.name)
 
     def said(self) -> str:
         return self.log_file.read_text()
@@ -185,6 +188,15 @@ class Client:
     def read_all(self, topic: str) -> list[Any]:
         """Every committed record the topic holds now."""
         return read_all(self.kafka, topic)
+
+    def commits(self, worker: WorkerProcess) -> list[Commit[Logged]]:
+        """What the worker has contributed, from the first commit on."""
+        records = self.read_all(worker.contributions)
+        return commits_of(((record.key, record.value) for record in records), pass_over)
+
+    def graph(self, worker: WorkerProcess) -> dict[str, Contribution]:
+        """The live contribution of each document, by its key."""
+        return {key: decode_contribution(value) for key, value in graph_of(self.commits(worker)).items()}
 
 
 @contextmanager

@@ -46,7 +46,9 @@ class Scene:
     def shows(self, offset: int) -> None:
         """Searches show the records up to this offset."""
         stored = {partition: SimpleNamespace(offset=offset, graph_offset=-1) for partition in EVERYWHERE}
-        self.snapshots.current = SimpleNamespace(text=SimpleNamespace(positions=stored))
+        self.snapshots.current = SimpleNamespace(
+            text=SimpleNamespace(positions=stored), graph=SimpleNamespace(position=-1)
+        )
 
 
 @pytest.fixture

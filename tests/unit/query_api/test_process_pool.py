@@ -99,7 +99,7 @@ class Crowd:
 @asynccontextmanager
 async def a_crowd(tmp_path: Path, **block: Any) -> AsyncIterator[Crowd]:
     engine = TellingEngine(gate=tmp_path / "go on")
-    snapshot = engine.snapshot(make_generation(tmp_path), engine.reader, GraphView.empty())
+    snapshot = engine.snapshot(make_generation(tmp_path), engine.reader.snapshot(), GraphView.empty())
     with ThreadPoolExecutor(2) as threads:
         searches = SearchPool(engine, threads, ServiceBlock(**{"search_processes": 2} | block))
         try:

@@ -98,7 +98,7 @@ def test_commands_and_options() -> None:
         ("thalweg search river --channels vector,k", ["vector,keyword"]),
         ("thalweg search river --fusion ", ["adaptive", "rrf", "weighted"]),
         ("thalweg reviews list --state de", ["decided"]),
-        ("thalweg dead-letters list --reason too_l", ["too_large", "too_large_for_graph"]),
+        ("thalweg dead-letters list --reason too_l", ["too_large"]),
         ("thalweg entities list --type per", ["person"]),
         ("thalweg graph communities --level f", ["fine"]),
         ("thalweg graph export --format g", ["graphml"]),

@@ -28,7 +28,7 @@ from query_api.cli.watch import observe
 from schemas.errors import Exit, Failure, Unreachable, WrongSetting
 
 DEADLINE_SECONDS = 60.0
-TEXT, GRAPH = "thalweg.documents.v1", "thalweg.graph.g0001.v1"
+TEXT, GRAPH = "thalweg.documents.v1", "thalweg.contributions.g0001.v1"
 
 
 def status(text: int = 10, graph: int = 5, lag: int | None = 0, **more: Any) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """The snapshot that searches read: opened when there is one, kept up, switched without a gap, and waited for."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -9,21 +9,34 @@ from typing import Any
 import msgspec
 import pytest
 
+from indexer.changes import Reached
+from indexer.errors import TransientStoreError
 from indexer.generations import LogIdentity, record_log
 from query_api.index.follower import FollowedRecord, LogUnavailable, Span
 from query_api.index.manager import NotYetIndexed, ServiceStopping, SnapshotManager, reached_token
 from query_api.index.stores import GraphFile
 from query_api.metrics import ServiceMetrics
 from query_api.settings import ServiceBlock, ServiceSettings
-from schemas.graph_delta import MentionEdge, encode_contribution
+from schemas.graph_delta import Contribution, MentionEdge
 from schemas.ids import DocumentKey
 from schemas.receipts import Receipt, encode_receipt
 from schemas.settings import StorageSettings
+from tests.support.contributions import committed
 from tests.support.fakes.engine import Reader, ScriptedEngine, make_generation
 from tests.support.fakes.text_stores import Page
 from tests.support.waiting import eventually
 
 ONE = Page("one", "One", [["It is here."]], collection="wiki")
+
+
+def logged(records: Sequence[tuple[bytes | None, bytes | None]], first: int = 0) -> list[FollowedRecord]:
+    return [FollowedRecord(0, offset, key, value) for offset, (key, value) in enumerate(records, first)]
+
+
+async def take(keeper: SnapshotManager, changes: Mapping[str, Contribution | None], reached: Reached) -> None:
+    """As if a commit stood at the beginning of the topic."""
+    assert keeper.served
+    await keeper.served._take(logged(committed(changes, reached)))
 
 
 @asynccontextmanager
@@ -61,49 +74,70 @@ async def test_a_change_of_the_tables_is_seen_without_any_receipt(tmp_path: Path
         await eventually(lambda: reached_token(keeper.current) == "0:4")
 
 
-async def test_a_receipt_makes_it_look_at_once(tmp_path: Path) -> None:
+async def test_receipt_measures_freshness_of_what_is_shown(tmp_path: Path) -> None:
     make_generation(tmp_path)
-    engine = ScriptedEngine()
-    async with keeping(tmp_path, engine, refresh_seconds=60) as keeper:
-        await eventually(lambda: keeper.current)
-        engine.reader.put(ONE, p0=(4, -1))
+    async with keeping(tmp_path, ScriptedEngine()) as keeper:
+        await eventually(lambda: keeper.served)
+        await take(keeper, {"wiki/one": ONE.contribution()}, reached={0: (4, 1_000)})
         receipt = Receipt(
             key="wiki/one", outcome="indexed", partition=0, offset=4, generation="g0001", produced_at_ms=1
         )
         await keeper._take_receipts([FollowedRecord(0, 0, b"wiki/one", encode_receipt(receipt))])
-        await eventually(lambda: reached_token(keeper.current) == "0:4")
         assert keeper.receipts.newest("wiki/one") == receipt
         observed = keeper._metrics.registry.get_sample_value("thalweg_index_freshness_seconds_count")
         assert observed == 1
 
 
-async def test_a_receipt_that_is_ahead_of_the_tables_is_looked_for_again(tmp_path: Path) -> None:
+async def test_commit_shows_in_text_and_graph_at_once(tmp_path: Path) -> None:
+    make_generation(tmp_path)
+    async with keeping(tmp_path, ScriptedEngine(), refresh_seconds=60) as keeper:
+        await eventually(lambda: keeper.current)
+        waiting = asyncio.create_task(keeper.wait_for({0: 4}, seconds=5))
+        await take(keeper, {"wiki/one": ONE.contribution()}, reached={0: (4, 1_000)})
+        shown = await waiting
+        assert shown.text.positions[0] == (4, 1, 1_000)
+        assert (shown.graph.position, shown.graph.document(ONE.key) is not None) == (1, True)
+
+
+async def test_part_of_a_commit_shows_nothing(tmp_path: Path) -> None:
+    make_generation(tmp_path)
+    async with keeping(tmp_path, ScriptedEngine(), refresh_seconds=60) as keeper:
+        await eventually(lambda: keeper.current)
+        assert keeper.served
+        *changes, mark = logged(committed({"wiki/one": ONE.contribution()}, {0: (4, 1_000)}))
+        before = keeper.current
+        await keeper.served._take(changes)
+        assert keeper.current is before
+        await keeper.served._take([mark])
+        assert reached_token(keeper.current) == "0:4"
+
+
+async def test_commit_that_the_text_cannot_take_is_read_again(tmp_path: Path) -> None:
     make_generation(tmp_path)
     engine = ScriptedEngine()
     async with keeping(tmp_path, engine, refresh_seconds=60) as keeper:
-        await eventually(lambda: keeper.current)
-        receipt = Receipt(key="wiki/one", outcome="indexed", partition=0, offset=4, generation="g0001")
-        await keeper._take_receipts([FollowedRecord(0, 0, b"wiki/one", encode_receipt(receipt))])
-        looks = engine.reader.refreshes
-        await eventually(lambda: engine.reader.refreshes >= looks + 3)
-        engine.reader.put(ONE, p0=(4, -1))
-        await eventually(lambda: reached_token(keeper.current) == "0:4")
+        await eventually(lambda: keeper.served)
+        engine.reader.failing = TransientStoreError("the disk is gone")
+        with pytest.raises(LogUnavailable, match="the disk is gone"):
+            await take(keeper, {"wiki/one": ONE.contribution()}, reached={0: (4, 1_000)})
+        assert keeper.current
+        assert keeper.current.graph.position == -1
+        engine.reader.failing = None
+        await take(keeper, {"wiki/one": ONE.contribution()}, reached={0: (4, 1_000)})
+        assert (reached_token(keeper.current), keeper.current.graph.position) == ("0:4", 1)
 
 
-async def test_waiting_ends_as_soon_as_text_and_graph_are_there(tmp_path: Path) -> None:
+async def test_graph_behind_the_tables_after_a_start_is_waited_for(tmp_path: Path) -> None:
     make_generation(tmp_path)
     engine = ScriptedEngine()
+    engine.reader.put(ONE, p0=(4, 1))
     async with keeping(tmp_path, engine) as keeper:
         await eventually(lambda: keeper.current)
-        text = asyncio.create_task(keeper.wait_for({0: 4}, graph=False, seconds=5))
-        both = asyncio.create_task(keeper.wait_for({0: 4}, graph=True, seconds=5))
-        engine.reader.put(ONE, p0=(4, 2))
-        assert (await text).text.positions[0].offset == 4
-        assert not both.done()
-        assert keeper.served
-        value = encode_contribution(ONE.contribution())
-        await keeper.served._take_changes([FollowedRecord(0, 2, b"wiki/one", value)])
-        assert (await both).graph.document(ONE.key) is not None
+        waiting = asyncio.create_task(keeper.wait_for({0: 4}, seconds=5))
+        await eventually(lambda: keeper._waiters)
+        assert not waiting.done()
+        await take(keeper, {"wiki/one": ONE.contribution()}, reached={0: (4, 1_000)})
+        assert (await waiting).graph.document(ONE.key) is not None
 
 
 async def test_waiting_in_vain_tells_how_far_it_has_come(tmp_path: Path) -> None:
@@ -113,10 +147,10 @@ async def test_waiting_in_vain_tells_how_far_it_has_come(tmp_path: Path) -> None
     async with keeping(tmp_path, engine) as keeper:
         await eventually(lambda: keeper.current)
         with pytest.raises(NotYetIndexed, match="0:9") as caught:
-            await keeper.wait_for({0: 9}, graph=False, seconds=0.02)
+            await keeper.wait_for({0: 9}, seconds=0.02)
         assert caught.value.reached == "0:3,1:8"
         with pytest.raises(NotYetIndexed):
-            await keeper.wait_for({7: 0}, graph=False, seconds=0)
+            await keeper.wait_for({7: 0}, seconds=0)
 
 
 async def test_a_store_that_cannot_be_read_leaves_the_old_snapshot_and_is_told(tmp_path: Path) -> None:
@@ -226,19 +260,13 @@ async def test_records_that_cannot_be_read_are_counted_and_passed_over(tmp_path:
     async with keeping(tmp_path, ScriptedEngine()) as keeper:
         await eventually(lambda: keeper.current)
         assert keeper.served
-        await keeper.served._take_changes(
-            [
-                FollowedRecord(0, 0, b"wiki/one", b"nonsense"),
-                FollowedRecord(0, 1, None, b"{}"),
-                FollowedRecord(0, 2, b"\xff/x", None),
-                FollowedRecord(0, 3, b"wiki/one", encode_contribution(ONE.contribution())),
-            ]
-        )
+        broken = [(b"wiki/one", b"nonsense"), (None, b"{}"), (b"\xff/x", None)]
+        await keeper.served._take(logged([*broken, *committed({"wiki/one": ONE.contribution()})]))
         assert keeper.current
-        assert keeper.current.graph.position == 3
+        assert keeper.current.graph.position == 4
         assert keeper.current.graph.document(DocumentKey("wiki", "one")) is not None
-        broken = keeper._metrics.broken_records.labels(topic="thalweg.graph.g0001.v1")
-        assert broken._value.get() == 3
+        counter = keeper._metrics.broken_records.labels(topic="thalweg.contributions.g0001.v1")
+        assert counter._value.get() == 3
 
 
 async def test_contributions_of_which_no_graph_can_be_built_are_passed_over_alone(tmp_path: Path) -> None:
@@ -246,39 +274,37 @@ async def test_contributions_of_which_no_graph_can_be_built_are_passed_over_alon
     good = ONE.contribution()
     nowhere = msgspec.structs.replace(good, mentions=[MentionEdge(99, "bed", "bed", "x", 1, [0])])
     below_zero = msgspec.structs.replace(good, mentions=[MentionEdge(0, "bed", "bed", "x", -1, [0])])
+    three = msgspec.structs.replace(nowhere, document_id="three")
     two = Page("two", "Two", [["It is there."]], collection="wiki").contribution()
     async with keeping(tmp_path, ScriptedEngine()) as keeper:
         await eventually(lambda: keeper.current)
         assert keeper.served
-        await keeper.served._take_changes(
-            [
-                FollowedRecord(0, 0, b"wiki/one", encode_contribution(good)),
-                FollowedRecord(0, 1, b"wiki/three", encode_contribution(nowhere)),
-                FollowedRecord(0, 2, b"wiki/one", encode_contribution(nowhere)),
-                FollowedRecord(0, 3, b"wiki/two", encode_contribution(two)),
-                FollowedRecord(0, 4, b"wiki/one", encode_contribution(below_zero)),
-            ]
-        )
+        commits = [{"wiki/one": good}, {"wiki/three": three, "wiki/one": nowhere}, {"wiki/two": two}]
+        records = [record for changes in [*commits, {"wiki/one": below_zero}] for record in committed(changes)]
+        await keeper.served._take(logged(records))
         assert keeper.current
-        assert keeper.current.graph.position == 4
+        assert keeper.current.graph.position == len(records) - 1
         held = [keeper.current.graph.document(DocumentKey("wiki", name)) for name in ("one", "two", "three")]
         assert [number is not None for number in held] == [True, True, False]
-        broken = keeper._metrics.broken_records.labels(topic="thalweg.graph.g0001.v1")
-        assert broken._value.get() == 3
+        counter = keeper._metrics.broken_records.labels(topic="thalweg.contributions.g0001.v1")
+        assert counter._value.get() == 3
 
 
-async def test_a_graph_topic_that_ends_before_what_was_applied_is_not_followed(tmp_path: Path) -> None:
+async def test_topic_that_ends_before_what_was_applied_is_not_followed(tmp_path: Path) -> None:
     make_generation(tmp_path)
     engine = ScriptedEngine(graph_file=GraphFile("s1", 6))
     async with keeping(tmp_path, engine) as keeper:
         await eventually(lambda: keeper.served)
         assert keeper.served
-        assert keeper.served._first_change({0: Span(0, 7)}) == {0: 7}
-        assert keeper.served._first_change({0: Span(9, 12)}) == {0: 9}
+        assert keeper.served._first_commit({0: Span(0, 9)}) == {0: 0}, "the tables are behind the graph"
+        engine.reader.put(ONE, p0=(4, 8))
+        await keeper.served.refresh()
+        assert keeper.served._first_commit({0: Span(0, 7)}) == {0: 7}
+        assert keeper.served._first_commit({0: Span(9, 12)}) == {0: 9}
         with pytest.raises(LogUnavailable, match="another cluster"):
-            keeper.served._first_change({0: Span(0, 6)})
+            keeper.served._first_commit({0: Span(0, 6)})
         with pytest.raises(LogUnavailable, match="must have one"):
-            keeper.served._first_change({0: Span(0, 9), 1: Span(0, 9)})
+            keeper.served._first_commit({0: Span(0, 9), 1: Span(0, 9)})
 
 
 async def test_whoever_waits_is_told_when_the_service_is_stopped(tmp_path: Path) -> None:
@@ -287,9 +313,9 @@ async def test_whoever_waits_is_told_when_the_service_is_stopped(tmp_path: Path)
     engine.reader.put(ONE, p0=(4, -1))
     async with keeping(tmp_path, engine) as keeper:
         await eventually(lambda: keeper.current)
-        waiting = asyncio.create_task(keeper.wait_for({0: 99}, graph=False, seconds=60))
+        waiting = asyncio.create_task(keeper.wait_for({0: 99}, seconds=60))
         await eventually(lambda: keeper._waiters)
         keeper.stop_waiting()
         with pytest.raises(ServiceStopping, match="being stopped"):
             await waiting
-        assert await keeper.wait_for({0: 4}, graph=False, seconds=60) is keeper.current
+        assert await keeper.wait_for({0: 4}, seconds=60) is keeper.current

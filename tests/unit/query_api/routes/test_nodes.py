@@ -261,9 +261,9 @@ async def test_writes_do_not_wait_for_a_worker_that_is_away(
     waits: list[float] = []
     reach = running.service.reach
 
-    async def noted(positions: dict[int, int], wait_seconds: float, *, graph: bool) -> Snapshot:
+    async def noted(positions: dict[int, int], wait_seconds: float) -> Snapshot:
         waits.append(wait_seconds)
-        return await reach(positions, 0, graph=graph)
+        return await reach(positions, 0)
 
     monkeypatch.setattr(running.service, "reach", noted)
     log.follows = False

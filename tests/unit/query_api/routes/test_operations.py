@@ -88,7 +88,7 @@ async def test_metrics_tell_positions_age_and_searches(running: Running) -> None
     text = (await running.get("/metrics")).text
     for line in (
         'thalweg_store_position{partition="0",store="lance",topic="thalweg.documents.v1"} 7.0',
-        'thalweg_store_position{partition="0",store="graph_view",topic="thalweg.graph.g0001.v1"} 3.0',
+        'thalweg_store_position{partition="0",store="graph_view",topic="thalweg.contributions.g0001.v1"} 3.0',
         'thalweg_search_seconds_count{mode="hybrid",stage="total"} 1.0',
         'thalweg_search_seconds_count{mode="hybrid",stage="vector"} 1.0',
         "thalweg_sse_clients 0.0",

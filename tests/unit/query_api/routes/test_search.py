@@ -173,12 +173,11 @@ async def test_a_search_that_waits_when_the_service_is_stopped_is_a_503_that_say
     assert response.headers["retry-after"]
 
 
-async def test_the_graph_must_have_the_write_too_where_the_mode_uses_it(running: Running) -> None:
+@pytest.mark.parametrize("mode", ["keyword", "graph"])
+async def test_write_that_the_graph_lacks_is_waited_for(running: Running, mode: str) -> None:
     running.engine.reader.put(p0=(8, 4))
-    params: dict[str, Any] = {"q": "river", "after": "0:8", "wait_seconds": 0.2}
-    assert (await running.get("/v1/search", mode="keyword", **params)).status_code == 200
-    body = problem(await running.get("/v1/search", mode="graph", **params))
-    assert "graph" in body["detail"]
+    body = problem(await running.get("/v1/search", q="river", mode=mode, after="0:8", wait_seconds=0.2))
+    assert (body["title"], body["reached"]) == ("Not yet indexed", "0:8")
 
 
 async def test_a_malformed_token_is_a_400(running: Running) -> None:

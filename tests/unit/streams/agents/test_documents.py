@@ -94,9 +94,10 @@ async def test_while_a_batch_is_confirmed_the_next_one_is_encoded_once_and_count
     encoded_meanwhile: list[int] = []
     send = bench.broker.send
 
-    async def confirmed_late(topic: str, *rest: Any) -> Awaitable[Any]:
-        confirmed = await send(topic, *rest)
-        return once_the_next_is_encoded(confirmed) if topic == NAMES.graph(GENERATION) else confirmed
+    async def confirmed_late(topic: str, key: bytes | None, *rest: Any) -> Awaitable[Any]:
+        confirmed = await send(topic, key, *rest)
+        is_mark = topic == NAMES.contributions(GENERATION) and key is None
+        return once_the_next_is_encoded(confirmed) if is_mark else confirmed
 
     async def once_the_next_is_encoded(confirmed: Awaitable[Any]) -> Any:
         following = min(len(encoded_meanwhile) + 2, 3)

@@ -216,9 +216,7 @@ async def test_entities_are_tagged_as_texts_are_encoded_and_known_with_their_vec
 async def test_a_stored_vector_without_its_entities_is_encoded_again_where_there_is_a_tagger(bench: Bench) -> None:
     encoding = EncoderThread(bench.encoder, bench.metrics, bench.progress, tag=tag_capitals)
     await bench.indexer.index([upsert(0, text="So Ann Banks came.")])
-    builder = DocumentBuilder(
-        bench.preparer, encoding, bench.thread, bench.documents, encode_texts=2, max_contribution_bytes=1_000_000
-    )
+    builder = DocumentBuilder(bench.preparer, encoding, bench.thread, bench.documents, encode_texts=2)
     record = upsert(1, text="So Ann Banks came.")
     event = DecodedEvent.from_record(record, decode_document_event(record.key, record.value, (), LimitSettings()))
     (embedded,) = (await builder.embed([event], Stopwatch())).values()
@@ -242,9 +240,7 @@ async def test_texts_of_which_nothing_is_to_be_extracted_are_not_tagged(bench: B
         return tag_capitals(texts)
 
     encoding = EncoderThread(bench.encoder, bench.metrics, bench.progress, tag=tag)
-    builder = DocumentBuilder(
-        bench.preparer, encoding, bench.thread, bench.documents, encode_texts=2, max_contribution_bytes=1_000_000
-    )
+    builder = DocumentBuilder(bench.preparer, encoding, bench.thread, bench.documents, encode_texts=2)
     record = upsert(0, text="So Ann Banks came.")
     event = decode_document_event(record.key, record.value, (), LimitSettings())
     plain, usual = (DecodedEvent.from_record(record, event, None, chosen) for chosen in (NO_EXTRACTOR, None))

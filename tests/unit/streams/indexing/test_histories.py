@@ -15,7 +15,7 @@ from tests.support.fakes.worker import NAMES, Bench, upsert
 from tests.support.oracles.document_log import BAD, Crash, History, countdown, deliver, good, histories
 from tests.support.oracles.outcome import Outcome
 
-TOPICS = {NAMES.graph("g0001"): "graph", NAMES.indexed: "indexed", NAMES.dead_letters: "dead-letters"}
+TOPICS = {NAMES.contributions("g0001"): "graph", NAMES.indexed: "indexed", NAMES.dead_letters: "dead-letters"}
 
 
 class Worker:

@@ -59,7 +59,8 @@ class LoggedBench(Bench):
         await self.indexer.index(records)
 
     def sent(self) -> int:
-        return len(self.broker.topics[NAMES.graph(GENERATION)])
+        """So many documents' contributions."""
+        return sum(len(commit.in_graph) for commit in self.broker.commits())
 
 
 @pytest.fixture
@@ -174,23 +175,6 @@ async def test_nothing_is_linked_during_a_commit(bench: LoggedBench) -> None:
     assert told(bench)[-1].state == Relinking(state="done")
 
 
-async def test_document_too_large_with_new_edges_stays_as_it_is() -> None:
-    bench = LoggedBench()
-    await bench.index(upsert(0, text="An older text."), upsert(1, text=TEXT))
-    before = bench.broker.graph()
-    bench = LoggedBench(
-        bench.documents,
-        bench.broker,
-        linking={"default": EVERYTHING_ALIKE},
-        max_contribution_bytes=len(before["default/a"]),
-    )
-    bench.log.found = [upsert(0, text="An older text."), upsert(1, text=TEXT)]
-    await relinker(bench, order(bench)).process_orders()
-    assert (bench.broker.graph(), bench.documents.rows[A].offset) == (before, 1)
-    assert told(bench)[-1].state == Relinking(state="done", documents=1, of=1, skipped=1)
-    bench.close()
-
-
 @pytest.mark.parametrize("first", [0, 2], ids=["taken by compaction", "cut short"])
 async def test_document_that_log_no_longer_holds_is_skipped(first: int, bench: LoggedBench) -> None:
     await bench.index(upsert(0, text=TEXT), upsert(1, "default/b", text=TEXT), upsert(2, "default/c", text=TEXT))
@@ -219,8 +203,8 @@ async def test_incomplete_graph_gets_what_it_lacks_and_loses_the_rest(bench: Log
     await bench.index(upsert(0, text=TEXT), upsert(1, "default/b"))
     await bench.index(delete(2, "default/b"), upsert(3, "default/c"))
     whole = bench.broker.graph()
-    topic = bench.broker.topics[NAMES.graph(GENERATION)]
-    topic[:] = [next(each for each in topic if each[0] == b"default/b")]
+    topic = bench.broker.topics[NAMES.contributions(GENERATION)]
+    topic[:] = [next(each for each in topic if each[0] == key) for key in (b"default/b", None)]
     stores = StoresInMemory(bench.documents, bench.broker)
     encoded = list(bench.encoder.encoded)
     reapplier = Reapplier([bench.log], bench.indexer, stores, no_snapshot, bench.commit_lock)

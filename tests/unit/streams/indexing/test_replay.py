@@ -67,8 +67,8 @@ class Story:
         return events[-1].replay
 
     def written(self) -> tuple[int, int, int]:
-        graph = self.bench.broker.topics[NAMES.graph(GENERATION)]
-        return len(self.bench.documents.writes), len(graph), len(self.bench.broker.receipts())
+        commits = self.bench.broker.commits()
+        return len(self.bench.documents.writes), len(commits), len(self.bench.broker.receipts())
 
 
 @pytest.fixture

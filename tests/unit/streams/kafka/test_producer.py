@@ -7,11 +7,12 @@ import pytest
 from aiokafka.errors import KafkaTimeoutError, MessageSizeTooLargeError
 from faust.exceptions import ProducerSendError
 
+from indexer.changes import encode_mark
 from schemas.errors import MalformedEvent
 from schemas.receipts import Receipt
 from streams.errors import BrokerRefused
 from streams.kafka.records import DeadLetter, SourceRecord
-from tests.support.fakes.worker import GENERATION, NAMES, Bench
+from tests.support.fakes.worker import CONTRIBUTIONS, GENERATION, NAMES, Bench
 
 
 @pytest.fixture
@@ -26,9 +27,25 @@ def letter(value: bytes = b"bytes") -> DeadLetter:
     return SourceRecord(3, 8, 0, b"default/a", value).dead_letter(NAMES.documents, "decode", error)
 
 
-async def test_contributions_come_back_with_their_offsets(bench: Bench) -> None:
-    assert await bench.producer.send_contributions([(b"default/a", b"{}"), (b"default/b", None)]) == [0, 1]
-    assert await bench.producer.send_contributions([]) == []
+async def test_mark_of_a_commit_follows_all_that_it_changes(bench: Bench) -> None:
+    assert await bench.producer.send_commit([(b"default/a", b"1"), (b"default/b", b"2")], {0: (7, 1_000)}) == 2
+    assert await bench.producer.send_commit([], {}) == 3
+    sent = [(key, value) for key, value, *_ in bench.broker.topics[CONTRIBUTIONS]]
+    mark, empty = encode_mark({0: (7, 1_000)}), encode_mark({})
+    assert sent == [(b"default/a", b"1"), (b"default/b", b"2"), (None, mark), (None, empty)]
+
+
+async def test_mark_is_not_sent_before_the_changes_are_confirmed(bench: Bench) -> None:
+    failures = [KafkaTimeoutError()]
+
+    def fail_once(_topic: str, value: bytes | None) -> None:
+        if value == b"1" and failures:
+            raise failures.pop()
+
+    bench.broker.failing = fail_once
+    await bench.producer.send_commit([(b"default/a", b"1"), (b"default/b", b"2")], {})
+    assert bench.broker.topics[CONTRIBUTIONS][-1][0] is None
+    assert len(bench.broker.topics[CONTRIBUTIONS]) == 3
 
 
 async def test_what_was_not_confirmed_is_sent_again_and_the_rest_is_not(bench: Bench) -> None:
@@ -39,8 +56,8 @@ async def test_what_was_not_confirmed_is_sent_again_and_the_rest_is_not(bench: B
             raise failures.pop()
 
     bench.broker.failing = fail_on_b
-    assert await bench.producer.send_contributions([(b"1", b"a"), (b"2", b"b"), (b"3", b"c")]) == [0, 1, 2]
-    assert [value for _, value, *_ in bench.broker.topics[NAMES.graph(GENERATION)]] == [b"a", b"b", b"c"]
+    await bench.producer.send_curation([(b"1", b"a"), (b"2", b"b"), (b"3", b"c")])
+    assert [value for _, value, *_ in bench.broker.topics[NAMES.curation]] == [b"a", b"b", b"c"]
     assert bench.metrics.registry.get_sample_value("thalweg_retries_total", {"target": "kafka"}) == 2
     assert not bench.progress.waiting_for
 
@@ -92,4 +109,4 @@ async def test_a_topic_that_does_not_take_the_size_the_settings_allow_stops_the_
 
     bench.broker.failing = refuse
     with pytest.raises(BrokerRefused, match=r"max\.message\.bytes"):
-        await bench.producer.send_contributions([(b"default/a", b"{}")])
+        await bench.producer.send_commit([(b"default/a", b"{}")], {})
