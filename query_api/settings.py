@@ -145,7 +145,7 @@ class ServiceBlock(BaseModel):
     )
     provenance_flush_seconds: float = Field(5.0, ge=0, description="How long a stop waits for unsent retrievals.")
     refresh_seconds: float = Field(
-        2.0, gt=0, le=60, description="How often the stores are looked at when no receipt announces a change."
+        2.0, gt=0, le=60, description="How often newer tables and graph snapshots are taken from disk."
     )
     canary_seconds: float = Field(
         60.0,
