@@ -282,8 +282,9 @@ class ServedGeneration:
             ) from error
         changes = [GraphChange(each.offset, *change) for each in commits for change in each.in_graph]
         sources = {(each.offset, key): record for each in commits for key, record in each.records.items()}
-        for change, reason in await self._in_thread(self._apply, changes, commits[-1].offset):
-            self._on_broken(self.topic, sources[change.offset, change.key], reason)
+        if changes:  # else the graph is the same at a later position
+            for change, reason in await self._in_thread(self._apply, changes, changes[-1].offset):
+                self._on_broken(self.topic, sources[change.offset, change.key], reason)
         self._show()
 
     def _apply(self, changes: Sequence[GraphChange], reached: int) -> list[tuple[GraphChange, Exception]]:

@@ -22,11 +22,11 @@ PAGE_PARAMETERS = frozenset({"k", "offset", "cursor", "after", "wait_seconds", "
 
 
 class SnapshotIdentity(NamedTuple):
-    """Two snapshots of one identity give the same answers: both stores are functions of the first three."""
+    """Two snapshots of one identity give the same answers: text and graph are functions of the first three."""
 
     generation: str
     graph_position: int
-    table_versions: tuple[tuple[str, int], ...]
+    text_state: int
     linking: frozenset[tuple[str, LinkingChoice]] = frozenset()
     communities: str = ""
     aliases: str = ""
@@ -43,11 +43,12 @@ class AnswerKey(NamedTuple):
 
 
 def snapshot_identity(snapshot: "Snapshot") -> SnapshotIdentity:
-    versions = tuple(sorted(snapshot.text.table_versions.items()))
     linking = frozenset(snapshot.linking.items())
     communities = "" if snapshot.communities is None else snapshot.communities.name
     aliases = snapshot.curation.aliases_digest
-    return SnapshotIdentity(snapshot.generation, snapshot.graph.position, versions, linking, communities, aliases)
+    return SnapshotIdentity(
+        snapshot.generation, snapshot.graph.position, snapshot.text.state, linking, communities, aliases
+    )
 
 
 def question_digest(request: SearchRequest) -> str:

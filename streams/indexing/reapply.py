@@ -21,6 +21,7 @@ from streams.runtime.retry import bisect
 READ_TOGETHER = 2_000  # documents whose records are held at once; the log is read again for so many more
 BATCH_DOCUMENTS = 50
 NOWHERE = Position(-1, -1)
+MOST_LOOKS = 5
 _FATAL = (RestartNeeded, DamagedStore, *AWAY)
 
 
@@ -105,15 +106,24 @@ class Reapplier:
                 yield await self._rewrite(batch, records, rewrite)
 
     async def complete_graph(self) -> None:
-        """Make again what tables and graph have differently. Raises one of AWAY, and may be called again then."""
-        sources = await self._stores.out_of_step()
-        self._log.warning("documents are made again from the log for the graph", documents=len(sources))
-        documents = 0
-        async for done in self.renew(sources):
-            documents += done.documents
-            lost = {"kept": done.kept, "failed": done.failed} if done.kept or done.failed else {}
-            self._log.info("made again for the graph", documents=documents, of=len(sources), **lost)
-        await self._stores.graph_caught_up()
+        """Make again what tables and graph have differently. Raises one of AWAY, and may be called again then.
+
+        Looks again afterwards: a document that came once more with the same content meanwhile is from another record
+        now, and its commit contributed nothing.
+        """
+        before: Mapping[DocumentKey, Position | None] | None = None
+        for _ in range(MOST_LOOKS):
+            sources = await self._stores.out_of_step()
+            if before is not None and (not sources or sources == before):
+                break
+            before = sources
+            self._log.warning("documents are made again from the log for the graph", documents=len(sources))
+            documents = 0
+            async for done in self.renew(sources):
+                documents += done.documents
+                lost = {"kept": done.kept, "failed": done.failed} if done.kept or done.failed else {}
+                self._log.info("made again for the graph", documents=documents, of=len(sources), **lost)
+            await self._stores.graph_caught_up()
 
     async def publish_graph(self) -> None:
         """Make a snapshot of the graph, as soon as it has what the tables have."""

@@ -181,6 +181,10 @@ class InMemoryText:
     opened_at: datetime = datetime(2026, 1, 1, tzinfo=UTC)
     cosines_at_once: bool = True
 
+    @property
+    def state(self) -> int:
+        return hash(tuple(self.table_versions.items()))
+
     def vector_search(self, vector: NDArray[np.float32], limit: int, scope: Scope) -> list[Candidate]:
         self._enter("vector_search")
         found = [
