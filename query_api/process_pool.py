@@ -108,10 +108,10 @@ class SearchPool:
     def prune(self, current: Snapshot | None) -> None:
         """End workers that are idle, or of another snapshot than the current one."""
         idle_since = time.monotonic() - IDLE_SECONDS
-        if current is None or not current.finds_as(self._searched[0]):
+        if self._searched[0] is not current:
             self._searched = (None, 0.0)
         self._workers = [worker for worker in self._workers if worker.lost is None]
-        stale = current is None or not current.finds_as(self._workers_snapshot)
+        stale = self._workers_snapshot is not current
         if self._workers and (stale or all(worker.used_at < idle_since for worker in self._workers)):
             self._retire()
 
@@ -134,7 +134,7 @@ class SearchPool:
     ) -> WorkerProcess | None:
         """The worker with the fewest searches under way, if this snapshot has one; if not, one may be forked."""
         usable = [worker for worker in self._workers if worker.lost is None]
-        if not snapshot.finds_as(self._workers_snapshot):
+        if self._workers_snapshot is not snapshot:
             usable = []
         if len(usable) < self._max_workers and self._forking is None and self._is_crowded(snapshot):
             self._forking = asyncio.create_task(self._fork(request, snapshot, encoder), name="new search worker")
@@ -144,7 +144,7 @@ class SearchPool:
     def _is_crowded(self, snapshot: Snapshot) -> bool:
         """To be called once for each search that overlaps another one."""
         now = time.monotonic()
-        if not snapshot.finds_as(self._searched[0]):
+        if self._searched[0] is not snapshot:
             self._searched = (snapshot, now)
         self._overlaps.append(now)
         crowded = len(self._overlaps) == CROWD_SEARCHES and now - self._overlaps[0] < CROWD_SECONDS
@@ -153,7 +153,7 @@ class SearchPool:
     async def _fork(self, request: SearchRequest, snapshot: Snapshot, encoder: ServedEncoder) -> None:
         """Fork one more worker and probe it by this question in all channels: the request itself may be malformed, or
         need no vector."""
-        if not snapshot.finds_as(self._workers_snapshot):
+        if self._workers_snapshot is not snapshot:
             self._retire()
             self._workers_snapshot = snapshot
         worker = await WorkerProcess.create(partial(self._answer_in_worker, snapshot, encoder), self._silence_seconds)

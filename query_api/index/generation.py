@@ -30,6 +30,7 @@ log = structlog.get_logger(__name__)
 
 
 _DATA_ERRORS = (ValueError, TypeError, LookupError, ArithmeticError)
+LONGEST_PIN_SECONDS = 30.0  # newer tables of the same content wait so long, or for a commit
 REBASE_PAUSE_FACTOR = 10  # a tenth of one core at most goes into new bases; the overlay keeps the graph fresh meanwhile
 
 
@@ -158,6 +159,7 @@ class ServedGeneration:
         self._on_broken = on_broken
         self._commits = self._new_reader()
         self._shown = self.reader.snapshot(), self.graph.view
+        self._shown_at = time.monotonic()
         self._rebasing: asyncio.Task[None] | None = None
         self._next_rebase_at = 0.0
         self.tail = TopicFollower(
@@ -179,12 +181,15 @@ class ServedGeneration:
         """Look for newer tables; True if they were taken. Text that no commit has shown here is taken from them only
         where commits cannot be read. Raises what TextReader.refresh does."""
         taken: bool = await self._in_thread(partial(self.reader.refresh, follows=self.tail.problem is None))
-        if taken:
+        now, shown = self.reader.snapshot(), self._shown[0]
+        is_other = (now.state, now.positions) != (shown.state, shown.positions)
+        if taken and (is_other or time.monotonic() - self._shown_at > LONGEST_PIN_SECONDS):
             self._show()
         return taken
 
     def _show(self) -> None:
         self._shown = self.reader.snapshot(), self.graph.view
+        self._shown_at = time.monotonic()
         self._changed()
 
     async def follow_communities(self) -> None:

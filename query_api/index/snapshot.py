@@ -48,15 +48,6 @@ class Snapshot:
         """By partition, the offset up to which the log had been applied; -1 for nothing yet."""
         return {partition: reached.offset for partition, reached in self.text.positions.items()}
 
-    def finds_as(self, other: "Snapshot | None") -> bool:
-        """Whether every search of what is in memory finds the same in the other."""
-        return other is not None and (
-            (self.generation, self.text.state, self.linking) == (other.generation, other.text.state, other.linking)
-            and self.graph is other.graph
-            and self.curation is other.curation
-            and self.communities is other.communities
-        )
-
     def info(self) -> SnapshotInfo:
         return SnapshotInfo(
             generation=self.generation,

@@ -22,11 +22,12 @@ PAGE_PARAMETERS = frozenset({"k", "offset", "cursor", "after", "wait_seconds", "
 
 
 class SnapshotIdentity(NamedTuple):
-    """Two snapshots of one identity give the same answers: text and graph are functions of the first three."""
+    """Two snapshots of one identity give the same answers: text and graph are functions of the first four."""
 
     generation: str
     graph_position: int
-    text_state: int
+    text: tuple[int, int]
+    table_versions: tuple[tuple[str, int], ...]
     linking: frozenset[tuple[str, LinkingChoice]] = frozenset()
     communities: str = ""
     aliases: str = ""
@@ -43,12 +44,11 @@ class AnswerKey(NamedTuple):
 
 
 def snapshot_identity(snapshot: "Snapshot") -> SnapshotIdentity:
+    text, versions = (snapshot.text.state, snapshot.text.offset), tuple(sorted(snapshot.text.table_versions.items()))
     linking = frozenset(snapshot.linking.items())
     communities = "" if snapshot.communities is None else snapshot.communities.name
     aliases = snapshot.curation.aliases_digest
-    return SnapshotIdentity(
-        snapshot.generation, snapshot.graph.position, snapshot.text.state, linking, communities, aliases
-    )
+    return SnapshotIdentity(snapshot.generation, snapshot.graph.position, text, versions, linking, communities, aliases)
 
 
 def question_digest(request: SearchRequest) -> str:

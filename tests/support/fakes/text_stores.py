@@ -181,6 +181,8 @@ class InMemoryText:
     opened_at: datetime = datetime(2026, 1, 1, tzinfo=UTC)
     cosines_at_once: bool = True
 
+    offset = -1
+
     @property
     def state(self) -> int:
         return hash(tuple(self.table_versions.items()))
