@@ -177,15 +177,14 @@ class ServedGeneration:
         snapshot = self._stores.snapshot(self.generation, *self._shown)
         return replace(snapshot, communities=self.communities)
 
-    async def refresh(self) -> bool:
-        """Look for newer tables; True if they were taken. Text that no commit has shown here is taken from them only
-        where commits cannot be read. Raises what TextReader.refresh does."""
-        taken: bool = await self._in_thread(partial(self.reader.refresh, follows=self.tail.problem is None))
+    async def refresh(self) -> None:
+        """Look for newer tables. Text that no commit has shown here is taken from them only where commits cannot be
+        read. Raises what TextReader.refresh does."""
+        await self._in_thread(partial(self.reader.refresh, follows=self.tail.problem is None))
         now, shown = self.reader.snapshot(), self._shown[0]
-        is_other = (now.state, now.positions) != (shown.state, shown.positions)
-        if taken and (is_other or time.monotonic() - self._shown_at > LONGEST_PIN_SECONDS):
+        is_other = now.index is not shown.index or now.positions != shown.positions
+        if now is not shown and (is_other or time.monotonic() - self._shown_at > LONGEST_PIN_SECONDS):
             self._show()
-        return taken
 
     def _show(self) -> None:
         self._shown = self.reader.snapshot(), self.graph.view

@@ -22,7 +22,7 @@ from schemas.ids import DocumentKey
 from schemas.receipts import Receipt, encode_receipt
 from schemas.settings import StorageSettings
 from tests.support.contributions import committed
-from tests.support.fakes.engine import Reader, ScriptedEngine, make_generation
+from tests.support.fakes.engine import Reader, ScriptedEngine, Tables, make_generation
 from tests.support.fakes.text_stores import Page
 from tests.support.waiting import eventually
 
@@ -138,6 +138,22 @@ async def test_graph_behind_the_tables_after_a_start_is_waited_for(tmp_path: Pat
         assert not waiting.done()
         await take(keeper, {"wiki/one": ONE.contribution()}, reached={0: (4, 1_000)})
         assert (await waiting).graph.document(ONE.key) is not None
+
+
+async def test_newer_tables_of_the_same_content_are_shown_in_the_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else searches would go on with versions that maintenance removes."""
+    monkeypatch.setattr("query_api.index.generation.LONGEST_PIN_SECONDS", 1.0)
+    monkeypatch.setattr(Tables, "index", "the same")
+    make_generation(tmp_path)
+    engine = ScriptedEngine()
+    async with keeping(tmp_path, engine) as keeper:
+        await eventually(lambda: keeper.current)
+        assert keeper.current
+        before = keeper.current.text
+        engine.reader.put()
+        await eventually(lambda: keeper.current and keeper.current.text is not before)
 
 
 async def test_waiting_in_vain_tells_how_far_it_has_come(tmp_path: Path) -> None:
