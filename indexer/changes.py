@@ -122,7 +122,7 @@ def decode_change(key: DocumentKey, body: bytes) -> DocumentChange:
             chunks = _chunks(encoded.chunks, encoded.vectors, key, revision)
     except (ValueError, TypeError, LookupError, pa.ArrowException) as error:
         raise MalformedEvent("bad_contribution", f"The record is not a change of a document: {error}.") from error
-    named = [(each.collection, each.document_id) for each in (contribution,) if each is not None]
+    named = [] if contribution is None else [(contribution.collection, contribution.document_id)]
     named += [] if row is None else zip(row["collection"].to_pylist(), row["document_id"].to_pylist(), strict=True)
     if any(name != key for name in named):
         raise MalformedEvent("key_mismatch", "The change is not that of the document in the record's key.")

@@ -17,7 +17,6 @@ PART_BYTES = 512 * 1024
 _CHECKSUMS = frozenset(name for table in (DOCUMENTS, PASSAGES, CHUNKS) for name in CHECKED_COLUMNS[table])
 _OF_DOCUMENT = frozenset({"row", "key", "collection", "document_id", "revision"})  # follow from the document's row
 
-
 Records = list[tuple[bytes, bytes]]
 """Keys and values."""
 
@@ -62,6 +61,3 @@ def encode_void() -> bytes:
 
 def _columns(table: pa.Table, without: frozenset[str]) -> Columns:
     return {name: table[name].to_pylist() for name in table.column_names if name not in without | _CHECKSUMS}
-
-
-_CHECKSUMS = frozenset(name for table in (DOCUMENTS, PASSAGES, CHUNKS) for name in CHECKED_COLUMNS[table])

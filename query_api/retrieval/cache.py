@@ -26,7 +26,7 @@ class SnapshotIdentity(NamedTuple):
 
     generation: str
     graph_position: int
-    text: tuple[int, int]
+    text_offset: int
     table_versions: tuple[tuple[str, int], ...]
     linking: frozenset[tuple[str, LinkingChoice]] = frozenset()
     communities: str = ""
@@ -44,11 +44,13 @@ class AnswerKey(NamedTuple):
 
 
 def snapshot_identity(snapshot: "Snapshot") -> SnapshotIdentity:
-    text, versions = (snapshot.text.state, snapshot.text.offset), tuple(sorted(snapshot.text.table_versions.items()))
+    versions = tuple(sorted(snapshot.text.table_versions.items()))
     linking = frozenset(snapshot.linking.items())
     communities = "" if snapshot.communities is None else snapshot.communities.name
     aliases = snapshot.curation.aliases_digest
-    return SnapshotIdentity(snapshot.generation, snapshot.graph.position, text, versions, linking, communities, aliases)
+    return SnapshotIdentity(
+        snapshot.generation, snapshot.graph.position, snapshot.text.offset, versions, linking, communities, aliases
+    )
 
 
 def question_digest(request: SearchRequest) -> str:

@@ -8,6 +8,7 @@ from typing import NamedTuple, Protocol
 
 import structlog
 
+from indexer.changes import Reached
 from indexer.chunking.splitter import ChunkingParameters
 from indexer.errors import DamagedStore
 from indexer.graph.store import InGraph, held
@@ -180,8 +181,7 @@ class DocumentIndexer:
         refused = {record.key or b"" for record, letter in batch.refused.values() if letter.stage == "store"}
         taken_back = [(key, encode_void()) for key in self._not_stored & refused - changed]
         self._not_stored |= changed
-        reached = {partition: (each.offset, each.timestamp_ms) for partition, each in batch.advance({}).items()}
-        return await self._producer.send_commit([*changes, *taken_back], reached)
+        return await self._producer.send_commit([*changes, *taken_back], _marked(batch.advance({})))
 
     def _report(self, batch: Batch, receipts: Sequence[Receipt], reached: Mapping[int, StoredPosition]) -> None:
         """Metrics and the batch's one log line."""
@@ -289,8 +289,7 @@ class DocumentIndexer:
         if rows:
             await self._thread.run(self._writer.rewrite, rows)
         changes = await asyncio.to_thread(encode_changes, rows, contributions)
-        positions = {partition: (each.offset, each.timestamp_ms) for partition, each in self._reached.items()}
-        newest = await self._producer.send_commit(changes, positions)
+        newest = await self._producer.send_commit(changes, _marked(self._reached))
         advanced = {
             partition: stored_position._replace(graph_offset=newest)
             for partition, stored_position in self._reached.items()
@@ -325,3 +324,7 @@ class DocumentIndexer:
             batch.watch.lap("link")
             batch.linked |= linked
             undecided = {batch.refuse(each) for each in embedded if isinstance(each, Refused)}
+
+
+def _marked(positions: Mapping[int, StoredPosition]) -> Reached:
+    return {partition: (each.offset, each.timestamp_ms) for partition, each in positions.items()}

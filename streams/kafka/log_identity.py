@@ -50,7 +50,7 @@ async def topics_of_generation(
     if recorded is not None:  # 1
         found = await inspect_topics(connection, [*topic_specs(kafka)[:1], contributions_spec(kafka, generation.name)])
         require_same_log(recorded, generation, found[0])
-        if recorded.graph and differ(recorded.graph, found[1].topic_id):
+        if differ(recorded.graph, found[1].topic_id):
             structlog.get_logger("thalweg.worker").warning(
                 "the contributions topic is another one; the graph goes on with it", topic=contributions
             )

@@ -24,6 +24,7 @@ from indexer.schema import (
     chunks_schema,
     document_rows,
     documents_table,
+    newest_graph_offset,
 )
 from schemas.ids import DocumentKey
 
@@ -56,7 +57,7 @@ class OverlaidTables:
     @classmethod
     def of(cls, base: LanceSnapshot) -> Self:
         """What the tables have alone."""
-        return cls(base, base.positions, offset_of(base.positions), base.opened_at)
+        return cls(base, base.positions, newest_graph_offset(base.positions), base.opened_at)
 
     def with_commits(self, commits: Sequence[Commit[Any]]) -> "OverlaidTables":
         """With what these commits changed, in the order of the log."""
@@ -91,7 +92,7 @@ class OverlaidTables:
             self,
             base=base,
             positions={**self.positions, **newer},
-            offset=max(self.offset, offset_of(base.positions)),
+            offset=max(self.offset, newest_graph_offset(base.positions)),
             opened_at=base.opened_at,
             _documents=left(self._documents),
             _contents={name: left(rows) for name, rows in self._contents.items()},
@@ -206,11 +207,6 @@ def stored_change(tables: LanceSnapshot, key: DocumentKey) -> DocumentChange:
         )
     )
     return DocumentChange(key, documents_table([row]), passages, chunks)
-
-
-def offset_of(positions: Mapping[int, StoredPosition]) -> int:
-    """The last mark whose commit is in tables with these positions, of commits that changed the graph."""
-    return max((stored.graph_offset for stored in positions.values()), default=-1)
 
 
 def _covers(positions: Mapping[int, StoredPosition], reached: Reached) -> bool:

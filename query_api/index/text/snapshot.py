@@ -3,7 +3,6 @@
 import base64
 import binascii
 import heapq
-import itertools
 import math
 import threading
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -39,8 +38,6 @@ from schemas.provenance import Retrieval
 SPARE_HITS = 20  # requested beyond the limit, in case some are not current
 MAX_CACHED_PASSAGES = 8_192  # about 5 kB each with their chunks
 
-_states = itertools.count()  # of all readers of this process
-
 Row = TypeVar("Row", PassageRow, ChunkRow)
 T = TypeVar("T")
 
@@ -65,11 +62,10 @@ class TextSnapshot:
     store cannot be read just now, DamagedStore for a row that is not what was written.
     """
 
-    def __init__(self, tables: OverlaidTables, index: InMemoryIndex, cache: TextCache, state: int) -> None:
-        """`index` is the state of these tables, and `state` its number: snapshots with the same find the same."""
+    def __init__(self, tables: OverlaidTables, index: InMemoryIndex, cache: TextCache) -> None:
+        """`index` is the state of these tables."""
         self.tables = tables
         self.index = index
-        self.state = state
         self._cache = cache
 
     @property
@@ -337,9 +333,7 @@ class TextReader:
         self._cache = TextCache()
         self._refreshing = threading.Lock()
         tables = reader.snapshot()
-        self._snapshot = TextSnapshot(
-            OverlaidTables.of(tables), index.updated_to(tables, {}), self._cache, next(_states)
-        )
+        self._snapshot = TextSnapshot(OverlaidTables.of(tables), index.updated_to(tables, {}), self._cache)
 
     @classmethod
     def open(
@@ -366,7 +360,7 @@ class TextReader:
             newer = [self._with_refused(commit) for commit in commits if commit.offset > old.tables.offset]
             if newer:
                 index = old.index.updated_to(ChangedRows(newer, old.tables.base), old.positions)
-                self._snapshot = self._following(old, old.tables.with_commits(newer), index)
+                self._snapshot = TextSnapshot(old.tables.with_commits(newer), index, self._cache)
 
     def _with_refused(self, commit: Commit[Any]) -> Commit[Any]:
         """What the store refused becomes what the store has."""
@@ -391,11 +385,8 @@ class TextReader:
                 if follows and base.changed_documents(old.positions, ["key"]).num_rows:
                     return False
                 index = old.index.updated_to(base, old.positions)
-            self._snapshot = self._following(old, old.tables.with_base(base), index)
+            self._snapshot = TextSnapshot(old.tables.with_base(base), index, self._cache)
             return True
-
-    def _following(self, old: TextSnapshot, tables: OverlaidTables, index: InMemoryIndex) -> TextSnapshot:
-        return TextSnapshot(tables, index, self._cache, old.state if index is old.index else next(_states))
 
 
 def write_cursor(key: DocumentKey) -> str:

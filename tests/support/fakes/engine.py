@@ -16,13 +16,12 @@ from indexer.changes import Commit
 from indexer.generations import Generation, switch_to
 from indexer.generations import make_generation as make_stores
 from indexer.integrity.files import Damage
-from indexer.schema import DocumentRow, StoredPosition
+from indexer.schema import DocumentRow, StoredPosition, newest_graph_offset
 from query_api.app import create_app
 from query_api.index.communities import CommunityView
 from query_api.index.graph.view import GraphView
 from query_api.index.snapshot import Snapshot
 from query_api.index.stores import GraphFile
-from query_api.index.text.overlay import offset_of
 from query_api.rerankers.reranker import ServedReranker
 from query_api.retrieval.confidence import Judge, fitted_judge
 from query_api.retrieval.pipeline import search, wants_reranker
@@ -63,7 +62,7 @@ class Tables(InMemoryText):
 
     @property
     def offset(self) -> int:
-        return offset_of(self.positions)
+        return newest_graph_offset(self.positions)
 
     def is_kept(self) -> bool:
         return not self.removed

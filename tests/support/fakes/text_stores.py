@@ -184,8 +184,9 @@ class InMemoryText:
     offset = -1
 
     @property
-    def state(self) -> int:
-        return hash(tuple(self.table_versions.items()))
+    def index(self) -> object:
+        """The state that is searched, as its identity."""
+        return self
 
     def vector_search(self, vector: NDArray[np.float32], limit: int, scope: Scope) -> list[Candidate]:
         self._enter("vector_search")

@@ -21,7 +21,7 @@ class Clock:
 
 
 def key(question: str, version: int = 1) -> AnswerKey:
-    return AnswerKey(SnapshotIdentity("g0001", 1, (1, 1), (("chunks", version),)), question, 0, 10, date(2026, 1, 1))
+    return AnswerKey(SnapshotIdentity("g0001", 1, 1, (("chunks", version),)), question, 0, 10, date(2026, 1, 1))
 
 
 def answer(text: str = "The river is high.") -> list[SearchFrame]:

@@ -47,7 +47,7 @@ def snapshot(cache: TextCache, revisions: Mapping[DocumentKey, str]) -> tuple[Te
     memory = InMemoryIndex.empty()
     index = InMemoryIndex(revisions, memory.documents, memory.postings, None, None, 0, 0)
     tables: Any = Tables(revisions)
-    return TextSnapshot(tables, index, cache, 0), tables
+    return TextSnapshot(tables, index, cache), tables
 
 
 @pytest.fixture
