@@ -122,7 +122,7 @@ POSITIONS_SCHEMA = pa.schema(
     [
         primary_key("partition", pa.int32()),
         required("offset", pa.int64()),
-        required("graph_offset", pa.int64()),
+        required("graph_offset", pa.int64()),  # the mark
         pa.field("timestamp_ms", pa.int64()),
     ]
 )
@@ -164,18 +164,18 @@ FEEDBACK_SCHEMA = pa.schema(
 class StoredPosition(NamedTuple):
     """The last offset of a partition of the documents topic that the text stores include.
 
-    `graph_offset` is that of the mark on the contributions topic that a reader of the graph needs for the same content;
-    `timestamp_ms` the record's own, 0 by earlier programs.
+    `mark` is the offset of the mark on the contributions topic that ends what they include, -1 for none; `timestamp_ms`
+    the record's own, 0 by earlier programs.
     """
 
     offset: int
-    graph_offset: int
+    mark: int
     timestamp_ms: int = 0
 
 
-def newest_graph_offset(positions: Mapping[int, StoredPosition]) -> int:
-    """The offset of the contributions topic that a graph with the content of the tables has reached; -1 for none."""
-    return max((stored.graph_offset for stored in positions.values()), default=-1)
+def newest_mark(positions: Mapping[int, StoredPosition]) -> int:
+    """The offset of the contributions topic that who has the content of the tables has reached; -1 for none."""
+    return max((stored.mark for stored in positions.values()), default=-1)
 
 
 def compress_body(record: bytes) -> bytes:

@@ -24,7 +24,7 @@ from indexer.graph.snapshots import (
 from indexer.graph.tables import DESCRIBED, NODES, GraphTables
 from indexer.integrity.files import Damage, damage_advice, damaged_tables
 from indexer.read.lance import LanceReader, LanceSnapshot
-from indexer.schema import newest_graph_offset
+from indexer.schema import newest_mark
 from schemas.ids import DocumentKey
 from schemas.repairs import MOST_DOCUMENTS
 
@@ -141,9 +141,7 @@ def _position(snapshot: GraphSnapshot | None) -> int:
 
 def _is_complete(generation: Generation, text: LanceSnapshot, snapshot: GraphSnapshot | None) -> bool:
     """Whether a snapshot of the graph, older than that of the text, has the same content."""
-    has_all = (
-        _position(snapshot) >= newest_graph_offset(text.positions) and not generation.incomplete_graph_dir.exists()
-    )
+    has_all = _position(snapshot) >= newest_mark(text.positions) and not generation.incomplete_graph_dir.exists()
     return has_all and not text.uncommitted_documents()
 
 
@@ -196,7 +194,7 @@ def verify(
         difference_count=len(differences),
         stale_rows=stale_passages + stale_chunks,
         graph_position=_position(snapshot),
-        graph_expected=newest_graph_offset(text.positions),
+        graph_expected=newest_mark(text.positions),
         digest=_digest([[digests["text"], digests["graph"]]]),
         digests=digests,
         uncommitted=uncommitted,

@@ -23,9 +23,7 @@ Outcome = Literal["indexed", "unchanged", "superseded", "deleted", "dead_lettere
 
 
 class Receipt(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """`graph_offset` is the offset on the contributions topic that a reader of the graph must have reached to see this
-    record's effect; -1 when the record changed nothing there.
-    `message` says why a record was refused, and is NOTHING_DELETED for a tombstone of an unknown document.
+    """`message` says why a record was refused, and is NOTHING_DELETED for a tombstone of an unknown document.
     `superseded_by` is a position, `traceparent` the record's own. `notes` are sentences about what of a record could
     not be read as intended.
     """
@@ -35,7 +33,6 @@ class Receipt(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     partition: int
     offset: int
     generation: str
-    graph_offset: int = -1
     version: int | None = None
     revision: str | None = None
     superseded_by: str | None = None

@@ -19,6 +19,7 @@ from indexer.graph.snapshots import latest_snapshot
 from indexer.graph.store import order_remake
 from indexer.read.published_graph import is_due as is_publication_due
 from indexer.runtime.resources import trim_memory_periodically
+from indexer.schema import newest_mark
 from indexer.write.kuzu_publication import default_buffer_bytes
 from kafka_client.partitioner import murmur2_partition
 from kafka_client.skipped_batches import SkippedBatches
@@ -59,6 +60,7 @@ from streams.runtime.publication import SHARE, GraphPublisher, publishing_proces
 from streams.runtime.retry import Retrier, retry_for
 from streams.runtime.snapshots import Snapshots, SnapshotSchedule
 from streams.runtime.store_thread import StoreThread
+from streams.runtime.trimming import Trimmer
 from streams.runtime.watchdog import KafkaLog, Watchdog
 from streams.settings import WorkerSettings
 from streams.stores import OpenStores
@@ -284,7 +286,8 @@ class WorkerContext:
             contributions_topic: graph.STAGE,
             provenance_topic: provenance.STAGE,
         }
-        if not stores.graph.follows(await self._partition_reader(contributions_topic, 0).beginning()):
+        beginning = await self._partition_reader(contributions_topic, 0).beginning()
+        if not stores.graph.follows(beginning, newest_mark(stores.reached)):
             problem = f"{contributions_topic} no longer has what follows the graph, which is made again from the log."
             self._log.error(problem)
             order_remake(generation)
@@ -368,6 +371,7 @@ class WorkerContext:
         attach("documents", names.documents, documents_agent.run, worker.batch_records, quick, pause=pace.wait)
         attach("graph", contributions_topic, graph_agent.run, worker.graph_batch_records, slow)
         attach("provenance", names.provenance, provenance_agent.run, worker.batch_records, slow)
+        self._run(Trimmer(self._settings.kafka, contributions_topic, generation, stores.mark).run())
         app.on_partitions_assigned.connect(self._on_assigned, weak=False)  # type: ignore[arg-type]  # Faust's own stub
 
     async def _complete_graph(

@@ -8,7 +8,7 @@ from typing import Self
 
 from indexer.generations import Generation
 from indexer.graph.store import GraphStore, InGraph
-from indexer.schema import StoredPosition, newest_graph_offset
+from indexer.schema import StoredPosition, newest_mark
 from indexer.write.lance import LanceWriter
 from schemas.ids import DocumentKey, Position
 from streams.runtime.store_thread import StoreThread
@@ -41,17 +41,18 @@ class OpenStores:
         vectors = await lance.call(LanceWriter.open, generation, dimension)
         cleanup.push_async_callback(lance.close, vectors.close)
         reached = await lance.call(vectors.positions)
-        needed = newest_graph_offset(reached) if reached else None
-        graph = await graph_thread.call(GraphStore.open, generation, kept_snapshots, needed)
+        needed = newest_mark(reached) if reached else None
+        positions = {partition: each.offset for partition, each in reached.items()}
+        graph = await graph_thread.call(GraphStore.open, generation, kept_snapshots, needed, positions)
         return cls(vectors, lance, graph, graph_thread, reached)
 
     async def graph_is_current(self) -> bool:
         """Whether the graph has what the tables have."""
-        return self.graph.is_complete and self.graph.position() >= await self._needed()
+        return self.graph.is_complete and self.graph.position() >= await self.mark()
 
     async def graph_caught_up(self) -> None:
         """Returns when the graph has read what the tables have by now."""
-        needed = await self._needed()
+        needed = await self.mark()
         while self.graph.position() < needed:  # noqa: ASYNC110 -- a thread moves it
             await asyncio.sleep(POLL_SECONDS)
 
@@ -76,5 +77,6 @@ class OpenStores:
             found |= {key: live.get(key) for key in compared if in_graph.get(key) != in_text.get(key)}
         return found
 
-    async def _needed(self) -> int:
-        return newest_graph_offset(await self.lance.run(self.vectors.positions))
+    async def mark(self) -> int:
+        """The newest mark that the tables include; -1 for none."""
+        return newest_mark(await self.lance.run(self.vectors.positions))

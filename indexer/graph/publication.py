@@ -3,6 +3,7 @@
 import os
 import shutil
 import time
+from collections.abc import Mapping
 from pathlib import Path
 
 import msgspec
@@ -28,9 +29,16 @@ OF_EARLIER_VERSIONS = ("*.kuzu", "*.kuzu.part", ".*.kuzu.part", "*.json", "LATES
 
 
 def publish_tables(
-    tables: GraphTables, snapshots_dir: Path, position: int, made_at_ms: int | None = None, kept: int = KEPT_SNAPSHOTS
+    tables: GraphTables,
+    snapshots_dir: Path,
+    position: int,
+    made_at_ms: int | None = None,
+    kept: int = KEPT_SNAPSHOTS,
+    positions: Mapping[int, int] = {},
 ) -> GraphSnapshot:
     """Make tables the newest snapshot, and remove all but the `kept` newest. `made_at_ms` is now without one.
+
+    `position` of the contributions topic and `positions` of the documents topic are those that the tables include.
 
     1. write the tables into a hidden folder; 2. sync each; 3. write the manifest with their checksums; 4. give the
     folder its name. A crash leaves the snapshots as they were.
@@ -50,6 +58,7 @@ def publish_tables(
             format=FORMAT,
             name=name,
             graph_position=position,
+            positions=dict(positions),
             made_at_ms=made_at_ms,
             tables={table: stored_table(part / f"{table}.arrow", rows[table]) for table in TABLES},  # 2
             unreachable={},

@@ -35,7 +35,8 @@ class TableFile(msgspec.Struct, frozen=True):
 
 
 class GraphSnapshot(Sealed, frozen=True, kw_only=True):
-    """The manifest of a snapshot: the offset on the contributions topic that it includes, and its files by table.
+    """The manifest of a snapshot: the offset on the contributions topic and the `positions` of the documents topic that
+    it includes (not known of earlier versions), and its files by table.
 
     `unreachable` is empty; earlier versions counted there what belonged to no document. `sealed` is the checksum of the
     other fields.
@@ -44,6 +45,7 @@ class GraphSnapshot(Sealed, frozen=True, kw_only=True):
     format: int
     name: str
     graph_position: int
+    positions: dict[int, int] | msgspec.UnsetType = msgspec.UNSET
     made_at_ms: int
     tables: dict[str, TableFile]
     unreachable: dict[str, int]

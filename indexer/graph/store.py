@@ -3,7 +3,7 @@
 import shutil
 import threading
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple, Self
 
@@ -45,11 +45,12 @@ log = structlog.get_logger(__name__)
 
 @dataclass(frozen=True)
 class GraphChanges:
-    """What changed since the newest snapshot, up to a position: the last contribution of each document, encoded, or
-    None for one that was withdrawn."""
+    """What changed since the newest snapshot, up to a position, and up to `positions` of the documents topic: the last
+    contribution of each document, encoded, or None for one that was withdrawn."""
 
     position: int
     newest: Mapping[DocumentKey, bytes | None]
+    positions: Mapping[int, int] = field(default_factory=dict)
 
 
 class GraphStore:
@@ -62,7 +63,14 @@ class GraphStore:
     While it is not complete its snapshots are in a folder of their own, so that readers go on with what is published.
     """
 
-    def __init__(self, generation: Generation, newest: GraphSnapshot | None, position: int, kept: int) -> None:
+    def __init__(
+        self,
+        generation: Generation,
+        newest: GraphSnapshot | None,
+        position: int,
+        kept: int,
+        positions: Mapping[int, int],
+    ) -> None:
         """Use `open`."""
         self._published_dir = generation.snapshots_dir
         self._incomplete_dir = generation.incomplete_graph_dir
@@ -72,24 +80,33 @@ class GraphStore:
         empty = GraphTables.empty()
         self._base = empty if newest is None else read_graph(self._snapshots_dir, newest, is_mapped=False)
         self._position = position
+        self._positions = dict(positions)
         self._pending: dict[DocumentKey, bytes | None] = {}
         self._lock = threading.Lock()  # of the base and what is pending
 
     @classmethod
-    def open(cls, generation: Generation, kept_snapshots: int = KEPT_SNAPSHOTS, needed: int | None = None) -> Self:
+    def open(
+        cls,
+        generation: Generation,
+        kept_snapshots: int = KEPT_SNAPSHOTS,
+        needed: int | None = None,
+        positions: Mapping[int, int] = {},
+    ) -> Self:
         """With the newest intact snapshot. So many snapshots stay when another is published.
 
-        `needed` is the position that has what the tables have, None where these are empty. Where no intact snapshot is
-        left for it, and where `order_remake` was called, the graph begins empty at that position, and is not complete:
-        every document has to be contributed again.
+        `needed` is the position that has what the tables have, None where these are empty, and `positions` are theirs
+        on the documents topic. Where no intact snapshot is left for them, and where `order_remake` was called, the
+        graph begins empty at that position, and is not complete: every document has to be contributed again.
         """
         is_remade = generation.incomplete_graph_dir.exists()
         newest = newest_intact_snapshot(generation.incomplete_graph_dir if is_remade else generation.snapshots_dir)
         if newest is None and needed is not None and not is_remade:
             log.warning("no snapshot of the graph is left; it is made again from the log")
             order_remake(generation)
-        empty_at = -1 if needed is None else needed
-        store = cls(generation, newest, empty_at if newest is None else newest.graph_position, kept_snapshots)
+        position = -1 if needed is None else needed
+        if newest is not None:
+            position, positions = newest.graph_position, newest.positions or {}
+        store = cls(generation, newest, position, kept_snapshots, positions)
         shutil.rmtree(generation.root / "graph", ignore_errors=True)  # Kùzu's file, of earlier versions
         return store
 
@@ -97,10 +114,11 @@ class GraphStore:
         """The last offset of the contributions topic that is applied; -1 for none."""
         return self._position
 
-    def follows(self, beginning: int) -> bool:
-        """Whether the graph lacks nothing of what was before this offset, where its topic begins by now. A graph that
-        is not complete needs nothing of that, and goes on from there."""
-        if not self.is_complete or self._position < 0:
+    def follows(self, beginning: int, needed: int) -> bool:
+        """Whether the graph lacks nothing of what was before this offset, where its topic begins by now; `needed` is
+        the position that has what the tables have. A graph that is not complete, or that has all of that, needs nothing
+        of what is gone, and goes on from there: what came after it is in no table, and is contributed again."""
+        if not self.is_complete or self._position >= needed:
             self._position = max(self._position, beginning - 1)
         return self._position >= beginning - 1
 
@@ -110,8 +128,9 @@ class GraphStore:
         with self._lock:
             return sum(len(each or b"") for each in self._pending.values())
 
-    def apply(self, changes: Sequence[Change], position: int) -> None:
-        """Replace, or delete (None), the contribution of each document. May be repeated.
+    def apply(self, changes: Sequence[Change], position: int, positions: Mapping[int, int] = {}) -> None:
+        """Replace, or delete (None), the contribution of each document: all that was committed up to `position`, of the
+        records up to `positions` of the documents topic. May be repeated.
 
         Raises ValueError or LookupError for a contribution that the tables cannot hold; nothing is applied then.
         """
@@ -120,6 +139,7 @@ class GraphStore:
         with self._lock:
             self._pending |= encoded
             self._position = position
+            self._positions |= positions
 
     def keys(self) -> set[DocumentKey]:
         """Of all documents."""
@@ -142,7 +162,7 @@ class GraphStore:
     def changes(self) -> GraphChanges:
         """For `publish`, in the thread of `apply`."""
         with self._lock:
-            return GraphChanges(self._position, dict(self._pending))
+            return GraphChanges(self._position, dict(self._pending), dict(self._positions))
 
     def publish(self, changes: GraphChanges) -> GraphSnapshot:
         """Make the graph with these changes the newest snapshot. May be repeated with the same changes, also after a
@@ -154,7 +174,7 @@ class GraphStore:
         folder = self._snapshots_dir
         added = tables_of(decode_contribution(each) for each in changes.newest.values() if each is not None)
         merged = merge(self._base, changes.newest.keys(), added)  # 1
-        snapshot = publish_tables(merged, folder, changes.position, kept=self._kept)  # 2
+        snapshot = publish_tables(merged, folder, changes.position, kept=self._kept, positions=changes.positions)  # 2
         if self._replaces_published and folder == self._published_dir:
             for other in published_snapshots(folder):
                 if other != snapshot:

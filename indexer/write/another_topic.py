@@ -6,7 +6,7 @@ import msgspec
 
 from indexer.generations import Generation, replace_file
 from indexer.graph.snapshots import MANIFEST, published_snapshots
-from indexer.write.lance import forget_graph_offsets, graph_offset_of_tables
+from indexer.write.lance import forget_marks, mark_of_tables
 
 
 def begin_another_topic(generation: Generation) -> None:
@@ -19,7 +19,7 @@ def begin_another_topic(generation: Generation) -> None:
     published = published_snapshots(generation.snapshots_dir)
     in_graph = published[0].graph_position if published else -1
     if not generation.incomplete_graph_dir.exists() and (
-        not published or graph_offset_of_tables(generation.lance_dir) > in_graph
+        not published or mark_of_tables(generation.lance_dir) > in_graph
     ):
         copy = generation.incomplete_graph_dir.with_suffix(".part")
         shutil.rmtree(copy, ignore_errors=True)
@@ -29,5 +29,5 @@ def begin_another_topic(generation: Generation) -> None:
         for snapshot in published_snapshots(folder):
             own = msgspec.structs.replace(snapshot, graph_position=-1).seal()
             replace_file(folder / snapshot.name / MANIFEST, msgspec.json.encode(own))
-    forget_graph_offsets(generation.lance_dir)
+    forget_marks(generation.lance_dir)
     generation.restored_path.touch()

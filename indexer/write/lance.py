@@ -38,7 +38,7 @@ from indexer.schema import (
     chunks_schema,
     document_rows,
     documents_table,
-    newest_graph_offset,
+    newest_mark,
 )
 from indexer.write.lance_maintenance import Maintainer, MaintenanceParameters, MaintenanceReport
 from indexer.write.lance_recovery import recover_tables
@@ -226,7 +226,15 @@ class LanceWriter:
         """Store the positions of these partitions; others keep theirs."""
         if not reached:
             return
-        rows = [{"partition": partition, **position._asdict()} for partition, position in reached.items()]
+        rows = [
+            {
+                "partition": partition,
+                "offset": each.offset,
+                "graph_offset": each.mark,
+                "timestamp_ms": each.timestamp_ms,
+            }
+            for partition, each in reached.items()
+        ]
         self._upsert(POSITIONS, pa.Table.from_pylist(rows, schema=POSITIONS_SCHEMA))
 
     def add_retrievals(self, retrievals: Sequence[tuple[str, Retrieval]]) -> None:
@@ -322,18 +330,18 @@ def _differing_keys(made: pa.Table, stored: Iterable[pa.Table]) -> set[str]:
     return differing | {key for key, _ in expected}
 
 
-def graph_offset_of_tables(lance_dir: Path) -> int:
+def mark_of_tables(lance_dir: Path) -> int:
     """The newest offset of a contributions topic that the stored positions name; -1 for none."""
     with store_errors("read the positions"):
         connection = connect(lance_dir)
         if POSITIONS not in connection.list_tables().tables:
             return -1
-        return newest_graph_offset(stored_positions(connection.open_table(POSITIONS)))
+        return newest_mark(stored_positions(connection.open_table(POSITIONS)))
 
 
-def forget_graph_offsets(lance_dir: Path) -> None:
+def forget_marks(lance_dir: Path) -> None:
     """Let the stored positions name no offset of a contributions topic."""
-    if graph_offset_of_tables(lance_dir) >= 0:
+    if mark_of_tables(lance_dir) >= 0:
         with store_errors("write the positions"):
             connect(lance_dir).open_table(POSITIONS).update(values={"graph_offset": -1})
 

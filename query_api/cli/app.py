@@ -28,7 +28,7 @@ DataDir = Annotated[Path | None, typer.Option(help="The data directory.", show_d
 Url = Annotated[str | None, typer.Option(help="The service's address, instead of what runs on the data directory.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 AsOf = Annotated[
-    str | None, typer.Option(help="As a kept snapshot has it: 2h or 7d ago, a time, or a position of the graph.")
+    str | None, typer.Option(help="As a kept snapshot has it: 2h or 7d ago, a time, or the token of a write.")
 ]
 
 

@@ -4,6 +4,7 @@ import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+import msgspec
 from cachetools import TTLCache
 
 from indexer.generations import Generation
@@ -23,20 +24,25 @@ DocumentReader = Callable[[Iterable[DocumentKey]], Mapping[DocumentKey, Document
 
 @dataclass(frozen=True)
 class Moment:
-    """A time in milliseconds since 1970, or a position of the contributions topic."""
+    """A time in milliseconds since 1970, positions of the documents topic, or one of the contributions topic."""
 
     at_ms: int | None = None
     position: int | None = None
+    positions: Mapping[int, int] | None = None
 
     @classmethod
     def of(cls, text: str, now_ms: int) -> "Moment":
-        """Of digits a position, else a time. Raises ValueError with a sentence."""
+        """Of digits a position of the contributions topic, else a time. Raises ValueError with a sentence."""
         if text.strip().isdecimal():
             return cls(position=int(text))
         return cls(at_ms=since_ms(text, now_ms))
 
     def includes(self, snapshot: GraphSnapshot) -> bool:
         """Whether the snapshot holds nothing that came later."""
+        if self.positions is not None:
+            if snapshot.positions is msgspec.UNSET:
+                return False
+            return all(snapshot.positions.get(at, -1) <= offset for at, offset in self.positions.items())
         if self.position is not None:
             return snapshot.graph_position <= self.position
         return self.at_ms is None or snapshot.made_at_ms <= self.at_ms

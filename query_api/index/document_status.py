@@ -200,4 +200,4 @@ def _indexed_state(snapshot: "Snapshot", row: "DocumentRow | None") -> dict[str,
 def _graph_shows(snapshot: "Snapshot", row: "DocumentRow") -> bool:
     """Whether the graph has reached all that the row's partition had put into it."""
     stored = snapshot.text.positions.get(row.partition)
-    return stored is not None and snapshot.graph.position >= stored.graph_offset
+    return stored is not None and snapshot.graph.position >= stored.mark

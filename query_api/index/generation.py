@@ -142,8 +142,14 @@ class ServedGeneration:
         changed: Callable[[], None],
         on_broken: Callable[[str, FollowedRecord, Exception], None],
         skip: Skip,
+        opened_for: int | None = None,
     ) -> None:
+        """Where the topic begins after what was opened, it has to be opened again, `opened_for` that beginning: what
+        was before it is then in what was opened, or nowhere."""
         names = TopicNames(kafka.topic_prefix)
+        self.begins_at: int | None = None
+        """Where the topic begins by now, if that is after what is shown: the commits between are gone."""
+        self._opened_for = opened_for
         self.generation = opened.generation
         self.manifest = opened.manifest
         self.reader = opened.reader
@@ -267,6 +273,9 @@ class ServedGeneration:
                 f"{self.topic} ends at {span.end} but what is shown has applied {following - 1}: "
                 "this is another cluster, or its data is gone; use the right one, or rebuild"
             )
+        if following < span.beginning and span.beginning != self._opened_for:
+            self.begins_at = span.beginning
+            raise LogUnavailable(f"{self.topic} begins at {span.beginning} by now; the stores are opened again")
         self._commits = self._new_reader()
         return {0: max(following, span.beginning)}
 

@@ -99,6 +99,7 @@ class SnapshotManager:
             self._topics.curation, locate_broker, self._publish_again, self._on_repaired, skip
         )
         self._reopens = False
+        self._opened_for: int | None = None
         self._changed = asyncio.Event()
         self.changes = 0
         self._waiters = 0
@@ -214,7 +215,12 @@ class SnapshotManager:
         generation = await self._in_thread(current_generation, self._data_dir)
         if generation is None:
             raise FileNotFoundError(f"There is no index in {self._data_dir} yet: start the worker on it.")
-        if self._next is not None and self._next.generation.name != generation.name:  # switched back meanwhile
+        for opened in (self.served, self._next):
+            if opened is not None and opened.begins_at is not None:
+                self._reopens, self._opened_for = True, opened.begins_at
+        if self._next is not None and (
+            generation.name != self._next.generation.name or self._next.begins_at is not None
+        ):
             abandoned, self._next = self._next, None
             await abandoned.stop()
         served = self.served
@@ -270,6 +276,7 @@ class SnapshotManager:
             changed=lambda: self._publish(served),
             on_broken=self._on_broken,
             skip=self._skip,
+            opened_for=self._opened_for,
         )
         return served
 
@@ -368,7 +375,7 @@ def covers(snapshot: Snapshot, asked: Mapping[int, int]) -> bool:
         stored = positions.get(partition)
         if stored is None or stored.offset < offset:
             return False
-        if snapshot.graph.position < stored.graph_offset:
+        if snapshot.graph.position < stored.mark:
             return False
     return True
 

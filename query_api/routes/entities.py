@@ -2,6 +2,7 @@
 
 import base64
 import binascii
+import re
 import time
 from collections.abc import Sequence
 from typing import Annotated
@@ -62,10 +63,11 @@ WaitSeconds = Annotated[float, Query(ge=0, le=60, description="How long to wait 
 AsOf = Annotated[
     str | None,
     Query(
-        max_length=64,
+        max_length=1024,
         description="Read the newest kept snapshot of the graph that holds nothing later: `15m`, `2h`, `7d` ago, an "
-        "RFC 3339 time, or the `graph_position` of an answer. 410 where none as old is kept.",
-        json_schema_extra={"pattern": f"{SINCE_PATTERN}|^[0-9]{{1,18}}$"},
+        "RFC 3339 time, a token that a write returned (no later record of its partitions), or the `graph_position` of "
+        "an answer. 410 where none as old is kept.",
+        json_schema_extra={"pattern": f"{SINCE_PATTERN}|{TOKEN_PATTERN}|^[0-9]{{1,18}}$"},
     ),
 ]
 
@@ -135,7 +137,7 @@ async def get_entity(
 ) -> EntityDetail:
     """Its definition, aliases, statements with their sentences, documents and neighbours; with `since` the statements
     and documents whose records are from then on, and what was withdrawn. The id of any of its names finds it."""
-    from_ms, moment = first_ms(since), _moment(as_of, after)
+    from_ms, moment = first_ms(since), _moment(service, as_of, after)
     snapshot, catalogue = await _catalogue(service, after, after_edit, wait_seconds)
 
     def read() -> EntityDetail:
@@ -169,7 +171,7 @@ async def get_statements(
     wait_seconds: WaitSeconds = 10.0,
 ) -> StatementSample:
     """What documents state, drawn at random to be judged by people, each with the sentence that says so."""
-    moment = _moment(as_of, after)
+    moment = _moment(service, as_of, after)
     snapshot, catalogue = await _catalogue(service, after, after_edit, wait_seconds)
 
     def read() -> StatementSample:
@@ -305,12 +307,14 @@ def _describer(snapshot: Snapshot, catalogue: EntityCatalogue) -> EntityDescribe
     return EntityDescriber(snapshot.graph, catalogue, snapshot.text.chunks, snapshot.text.documents)
 
 
-def _moment(as_of: str | None, after: str | None) -> Moment | None:
-    """Raises ApiProblem 422."""
+def _moment(service: Service, as_of: str | None, after: str | None) -> Moment | None:
+    """Raises ApiProblem 422, and of a token as `Service.positions_of` does."""
     if as_of is None:
         return None
     if after is not None:
         raise ApiProblem(422, "Invalid request", "Give `as_of` or `after`, not both: one asks for old, one for new.")
+    if re.fullmatch(TOKEN_PATTERN, as_of.strip()):
+        return Moment(positions=service.positions_of(as_of))
     try:
         return Moment.of(as_of, time.time_ns() // 1_000_000)
     except ValueError as error:

@@ -1,6 +1,6 @@
 """The graph agent: commits from the contributions topic into the graph store, with the position reached."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 import structlog
@@ -27,7 +27,7 @@ class ContributionWriter(Protocol):
     @property
     def pending_bytes(self) -> int: ...
     def position(self) -> int: ...
-    def apply(self, changes: Sequence[Change], position: int) -> None: ...
+    def apply(self, changes: Sequence[Change], position: int, positions: Mapping[int, int]) -> None: ...
 
 
 class GraphAgent:
@@ -93,26 +93,32 @@ class GraphAgent:
 
     async def _apply(self, commits: Sequence[Commit[SourceRecord]]) -> list[None]:
         """The last contribution of each document, and the position of the last mark."""
-        await self._store([change for commit in commits for change in commit.in_graph], commits[-1].offset)
+        changes = [change for commit in commits for change in commit.in_graph]
+        await self._store(changes, commits[-1].offset, _positions(commits))
         return []
 
     async def _apply_each(self, commit: Commit[SourceRecord], _: Exception) -> None:
         """What the store cannot hold of a commit goes to the dead letters."""
 
         async def apply(changes: Sequence[Change]) -> list[None]:
-            await self._store(changes, self._writer.position())
+            await self._store(changes, self._writer.position(), {})
             return []
 
         async def reject(change: Change, error: Exception) -> None:
             await self._producer.send_to_dlq([commit.records[change[0]].dead_letter(self._topic, "store", error)])
 
         await bisect(commit.in_graph, apply, reject, errors=DATA_ERRORS, name="changes of the graph")
-        await self._store([], commit.offset)
+        await self._store([], commit.offset, _positions([commit]))
 
-    async def _store(self, changes: Sequence[Change], position: int) -> None:
+    async def _store(self, changes: Sequence[Change], position: int, positions: Mapping[int, int]) -> None:
         """A snapshot is due at once where there are changes: whoever sees the position and asks for a snapshot gets one
         that includes it."""
         latest = dict(changes)
-        await self._thread.run(self._writer.apply, list(latest.items()), position)
+        await self._thread.run(self._writer.apply, list(latest.items()), position, positions)
         if latest:
             self._snapshots.schedule.changed()
+
+
+def _positions(commits: Sequence[Commit[SourceRecord]]) -> dict[int, int]:
+    """Those of the documents topic that the commits reached, the last of each partition."""
+    return {partition: offset for commit in commits for partition, (offset, _) in commit.reached.items()}

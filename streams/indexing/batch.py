@@ -215,23 +215,17 @@ class Batch:
             if value is not None or not self._found_nothing(key, self.resolutions[key].winner)
         }
 
-    def advance(self, graph_offsets: Mapping[DocumentKey, int]) -> dict[int, StoredPosition]:
-        """The positions reached with this batch; they never go back."""
+    def advance(self, mark: int = -1) -> dict[int, StoredPosition]:
+        """The positions reached with this batch, and the mark of what it changes; they never go back."""
         advanced: dict[int, StoredPosition] = {}
         for record in self.records:
             before = advanced.get(record.partition) or self.reached.get(record.partition, NOTHING_STORED)
             if record.offset > before.offset:
                 before = before._replace(offset=record.offset, timestamp_ms=record.timestamp_ms)
-            advanced[record.partition] = before
-        for winner in self.winners():
-            before = advanced[winner.event.position.partition]
-            graph_offset = max(before.graph_offset, graph_offsets.get(winner.key, -1))
-            advanced[winner.event.position.partition] = before._replace(graph_offset=graph_offset)
+            advanced[record.partition] = before._replace(mark=max(before.mark, mark))
         return advanced
 
-    def receipts(
-        self, graph_offsets: Mapping[DocumentKey, int], seconds: Mapping[str, float], now_ms: int
-    ) -> list[Receipt]:
+    def receipts(self, seconds: Mapping[str, float], now_ms: int) -> list[Receipt]:
         """One receipt for each record, in the order of the log. `seconds` by stage are the whole batch's."""
         receipts = [
             self._receipt(record, "dead_lettered", reason=letter.reason, message=letter.message)
@@ -239,7 +233,7 @@ class Batch:
         ]
         for key, resolution in self.resolutions.items():
             if resolution.winner is not None:
-                receipts.append(self._winner_receipt(key, resolution.winner, graph_offsets.get(key, -1)))
+                receipts.append(self._winner_receipt(key, resolution.winner))
             by = resolution.state and str(resolution.state.position)
             receipts += [
                 self._receipt(event.record, "superseded", version=event.version, superseded_by=by)
@@ -250,12 +244,10 @@ class Batch:
         rounded = {stage: round(value, 4) for stage, value in seconds.items()}
         return [msgspec.structs.replace(receipt, seconds=rounded, finished_at_ms=now_ms) for receipt in receipts]
 
-    def _winner_receipt(self, key: DocumentKey, winner: DecodedEvent, graph_offset: int) -> Receipt:
+    def _winner_receipt(self, key: DocumentKey, winner: DecodedEvent) -> Receipt:
         if winner.deletes:
             message = NOTHING_DELETED if self._found_nothing(key, winner) else None
-            return self._receipt(
-                winner.record, "deleted", version=winner.version, graph_offset=graph_offset, message=message
-            )
+            return self._receipt(winner.record, "deleted", version=winner.version, message=message)
         if key in self.unchanged:
             row = self.stored[key]
             return self._receipt(
@@ -272,7 +264,6 @@ class Batch:
             "indexed",
             version=winner.version,
             revision=winner.revision,
-            graph_offset=graph_offset,
             passages=len(linked.prepared.chunked.passages),
             chunks=len(linked.prepared.chunked.chunks),
             embedded=linked.encoded,
@@ -293,13 +284,12 @@ class Batch:
         return is_trusted and Position(row.partition, row.offset) != tombstone.position
 
     def _repeated_receipt(self, event: DecodedEvent, row: DocumentRow) -> Receipt:
-        """For a record that was done before, when perhaps its receipt was not: the offset reached is an upper bound."""
+        """For a record that was done before, when perhaps its receipt was not."""
         return self._receipt(
             event.record,
             "indexed" if row.live else "deleted",
             version=event.version,
             revision=event.revision,
-            graph_offset=self.reached.get(event.position.partition, NOTHING_STORED).graph_offset,
             passages=row.passages,
             chunks=row.chunks,
         )

@@ -160,17 +160,16 @@ class DocumentIndexer:
             await self._producer.send_to_dlq(batch.letters())
             watch.lap("dead_letters")
             mark = await self._contribute(batch, changes)  # 6
-            graph_offsets = dict.fromkeys(contributions, mark)
             watch.lap("contribute")
             if rows:
                 await self._thread.run(self._writer.replace, rows)  # 7
             self._not_stored.difference_update(key for key, _ in changes)
             watch.lap("store")
-            reached = batch.advance(graph_offsets)
+            reached = batch.advance(mark if contributions else -1)
             await self._thread.run(self._writer.store_positions, reached)
             self._reached |= reached
             watch.lap("positions")
-            receipts = batch.receipts(graph_offsets, watch.seconds, self._now_ms())
+            receipts = batch.receipts(watch.seconds, self._now_ms())
             await self._producer.send_receipts(receipts)
             watch.lap("receipts")
         self._report(batch, receipts, reached)
@@ -181,7 +180,7 @@ class DocumentIndexer:
         refused = {record.key or b"" for record, letter in batch.refused.values() if letter.stage == "store"}
         taken_back = [(key, encode_void()) for key in self._not_stored & refused - changed]
         self._not_stored |= changed
-        return await self._producer.send_commit([*changes, *taken_back], _marked(batch.advance({})))
+        return await self._producer.send_commit([*changes, *taken_back], _marked(batch.advance()))
 
     def _report(self, batch: Batch, receipts: Sequence[Receipt], reached: Mapping[int, StoredPosition]) -> None:
         """Metrics and the batch's one log line."""
@@ -291,9 +290,9 @@ class DocumentIndexer:
         changes = await asyncio.to_thread(encode_changes, rows, contributions)
         newest = await self._producer.send_commit(changes, _marked(self._reached))
         advanced = {
-            partition: stored_position._replace(graph_offset=newest)
+            partition: stored_position._replace(mark=newest)
             for partition, stored_position in self._reached.items()
-            if newest > stored_position.graph_offset
+            if newest > stored_position.mark
         }
         await self._thread.run(self._writer.store_positions, advanced)
         self._reached |= advanced

@@ -50,7 +50,7 @@ def test_an_envelope_ends_up_searchable_in_the_graph_and_with_a_receipt(worker: 
         row = row_of(worker, "rivers/rhine")
         assert row is not None
         assert (row.title, row.version, row.offset) == ("Rhine", 3, receipt.offset)
-        [commit] = [each for each in user.commits(worker) if each.offset == receipt.graph_offset]
+        commit = next(each for each in user.commits(worker) if DocumentKey("rivers", "rhine") in each.changes)
         change = commit.changes[DocumentKey("rivers", "rhine")]
         assert (change.contribution and change.contribution.revision) == receipt.revision
         assert commit.reached[receipt.partition][0] >= receipt.offset

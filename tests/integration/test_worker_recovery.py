@@ -10,8 +10,9 @@ from kafka import TopicPartition
 from kafka.admin import ConfigResource
 
 from indexer.generations import Generation, current_generation, read_manifest
+from indexer.graph.snapshots import published_snapshots
 from indexer.verify import verify_when_complete
-from kafka_client.sync_clients import AdminClient
+from kafka_client.sync_clients import AdminClient, open_consumer
 from query_api.index.worker_state import SILENT_SECONDS, WorkerMonitor
 from schemas.errors import Exit
 from schemas.runtime import read_state
@@ -132,6 +133,29 @@ def test_graph_is_remade_where_its_topic_lacks_what_follows_it(kafka: str, topic
         user.receipts_of(positions)
         assert digest_of(data_dir) == digest
         assert "which is made again from the log" in worker.said()
+
+
+def test_worker_goes_on_from_topic_that_it_has_trimmed(kafka: str, topic_prefix: str, tmp_path: Path) -> None:
+    with running_worker(kafka, topic_prefix, tmp_path) as worker, client(kafka, topic_prefix) as user:
+        for number in range(4):
+            user.receipts_of(user.publish_all(history()[number * 5 : number * 5 + 5]))
+            assert verify_when_complete(tmp_path, 40).ok
+        digest = verify_when_complete(tmp_path, 40).digest
+        contributions = TopicPartition(worker.contributions, 0)
+        snapshots = published_snapshots(generation_of(worker).snapshots_dir)
+        assert len(snapshots) == 3
+        worker.kill()
+        worker.start()
+        worker.wait_ready()
+        with closing(open_consumer(plaintext(kafka))) as consumer:
+            wait_until(lambda: consumer.beginning_offsets([contributions])[contributions] > 0, "the topic is trimmed")
+            assert consumer.beginning_offsets([contributions])[contributions] == snapshots[-1].graph_position + 1
+        worker.kill()
+        shutil.rmtree(generation_of(worker).snapshots_dir / snapshots[0].name)
+        worker.start()
+        worker.wait_ready()
+        assert verify_when_complete(tmp_path, 40).digest == digest
+        assert "made again" not in worker.said()
 
 
 @pytest.mark.nightly

@@ -24,7 +24,7 @@ from indexer.schema import (
     chunks_schema,
     document_rows,
     documents_table,
-    newest_graph_offset,
+    newest_mark,
 )
 from schemas.ids import DocumentKey
 
@@ -57,7 +57,7 @@ class OverlaidTables:
     @classmethod
     def of(cls, base: LanceSnapshot) -> Self:
         """What the tables have alone."""
-        return cls(base, base.positions, newest_graph_offset(base.positions), base.opened_at)
+        return cls(base, base.positions, newest_mark(base.positions), base.opened_at)
 
     def with_commits(self, commits: Sequence[Commit[Any]]) -> "OverlaidTables":
         """With what these commits changed, in the order of the log."""
@@ -67,8 +67,8 @@ class OverlaidTables:
             for partition, (offset, timestamp_ms) in commit.reached.items():
                 before = positions.get(partition, StoredPosition(-1, -1))
                 if offset > before.offset:
-                    before = StoredPosition(offset, before.graph_offset, timestamp_ms)
-                positions[partition] = before._replace(graph_offset=commit.offset) if commit.in_graph else before
+                    before = StoredPosition(offset, before.mark, timestamp_ms)
+                positions[partition] = before._replace(mark=commit.offset) if commit.in_graph else before
             for key, change in commit.changes.items():
                 if change.row is not None:
                     documents[key] = _Rows(change.row, commit.reached)
@@ -92,7 +92,7 @@ class OverlaidTables:
             self,
             base=base,
             positions={**self.positions, **newer},
-            offset=max(self.offset, newest_graph_offset(base.positions)),
+            offset=max(self.offset, newest_mark(base.positions)),
             opened_at=base.opened_at,
             _documents=left(self._documents),
             _contents={name: left(rows) for name, rows in self._contents.items()},

@@ -58,18 +58,16 @@ class StandInWorker:
         now = time.time_ns() // 1_000_000
         rows, graph = self._prepared(event, partition, offset, now)
         changes = encode_changes([rows], {rows.row.key: graph})
-        mark = (None, encode_mark({partition: (offset, now)}))
-        sent = [Sent(*record) for record in (*changes, mark)]
-        (*_, (_, graph_offset)) = send_with(self._producer, self._names.contributions(GENERATION), sent)
+        sent = [Sent(*record) for record in (*changes, (None, encode_mark({partition: (offset, now)})))]
+        (*_, (_, mark)) = send_with(self._producer, self._names.contributions(GENERATION), sent)
         self._writer.replace([rows])
-        self._writer.store_positions({partition: StoredPosition(offset, graph_offset)})
+        self._writer.store_positions({partition: StoredPosition(offset, mark)})
         receipt = Receipt(
             key=key.decode(),
             outcome="deleted" if value is None else "indexed",
             partition=partition,
             offset=offset,
             generation=GENERATION,
-            graph_offset=graph_offset,
         )
         send_with(self._producer, self._names.indexed, [Sent(key, encode_receipt(receipt), partition=partition)])
 

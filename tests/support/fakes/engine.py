@@ -16,7 +16,7 @@ from indexer.changes import Commit
 from indexer.generations import Generation, switch_to
 from indexer.generations import make_generation as make_stores
 from indexer.integrity.files import Damage
-from indexer.schema import DocumentRow, StoredPosition, newest_graph_offset
+from indexer.schema import DocumentRow, StoredPosition, newest_mark
 from query_api.app import create_app
 from query_api.index.communities import CommunityView
 from query_api.index.graph.view import GraphView
@@ -62,7 +62,7 @@ class Tables(InMemoryText):
 
     @property
     def offset(self) -> int:
-        return newest_graph_offset(self.positions)
+        return newest_mark(self.positions)
 
     def is_kept(self) -> bool:
         return not self.removed

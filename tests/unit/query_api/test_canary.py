@@ -45,7 +45,7 @@ class Scene:
 
     def shows(self, offset: int) -> None:
         """Searches show the records up to this offset."""
-        stored = {partition: SimpleNamespace(offset=offset, graph_offset=-1) for partition in EVERYWHERE}
+        stored = {partition: SimpleNamespace(offset=offset, mark=-1) for partition in EVERYWHERE}
         self.snapshots.current = SimpleNamespace(
             text=SimpleNamespace(positions=stored), graph=SimpleNamespace(position=-1)
         )

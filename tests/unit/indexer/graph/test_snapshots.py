@@ -65,6 +65,24 @@ def test_chosen_number_of_snapshots_is_kept(generation: Generation) -> None:
     assert [each.graph_position for each in published_snapshots(generation.snapshots_dir)] == [6, 5, 4, 3, 2]
 
 
+def test_snapshot_names_positions_also_after_restart(store: GraphStore, generation: Generation) -> None:
+    store.apply([document(1)], 3, {0: 7})
+    store.apply([document(2)], 5, {1: 2})
+    assert store.snapshot().positions == {0: 7, 1: 2}
+    again = GraphStore.open(generation, positions={0: 99})
+    again.apply([document(3)], 8, {1: 4})
+    assert again.snapshot().positions == {0: 7, 1: 4}
+
+
+def test_earlier_manifest_without_positions_is_read(store: GraphStore, generation: Generation) -> None:
+    store.apply([document(1)], 3, {0: 7})
+    made = store.snapshot()
+    earlier = msgspec.structs.replace(made, positions=msgspec.UNSET).seal()
+    (generation.snapshots_dir / made.name / MANIFEST).write_bytes(msgspec.json.encode(earlier))
+    assert published_snapshots(generation.snapshots_dir) == [earlier]
+    assert b"positions" not in msgspec.json.encode(earlier)
+
+
 @pytest.mark.parametrize("damage", DAMAGES)
 def test_damaged_file_is_named_and_snapshot_before_is_read(
     damage: str, store: GraphStore, generation: Generation

@@ -163,18 +163,19 @@ def test_without_snapshot_graph_of_restored_tables_is_remade(generation: Generat
 
 
 @pytest.mark.parametrize(
-    ("position", "beginning", "expected"), [(-1, 0, -1), (-1, 5, 4), (7, 0, 7), (7, 8, 7), (7, 9, None)]
+    ("position", "needed", "beginning", "expected"),
+    [(-1, -1, 0, -1), (-1, -1, 5, 4), (7, 9, 0, 7), (7, 9, 8, 7), (7, 9, 9, None), (7, 7, 9, 8), (7, 6, 9, 8)],
 )
 def test_complete_graph_follows_topic_that_has_what_it_lacks(
-    generation: Generation, position: int, beginning: int, expected: int | None
+    generation: Generation, position: int, needed: int, beginning: int, expected: int | None
 ) -> None:
     store = GraphStore.open(generation)
     store.apply([], position)
-    assert store.follows(beginning) == (expected is not None)
+    assert store.follows(beginning, needed) == (expected is not None)
     assert store.position() == (position if expected is None else expected)
     order_remake(generation)
     store = GraphStore.open(generation, needed=position)
-    assert store.follows(beginning)
+    assert store.follows(beginning, needed)
     assert store.position() == max(position, beginning - 1)
 
 

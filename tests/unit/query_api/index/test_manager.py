@@ -316,11 +316,26 @@ async def test_topic_that_ends_before_what_was_applied_is_not_followed(tmp_path:
         engine.reader.put(ONE, p0=(4, 8))
         await keeper.served.refresh()
         assert keeper.served._first_commit({0: Span(0, 7)}) == {0: 7}
-        assert keeper.served._first_commit({0: Span(9, 12)}) == {0: 9}
         with pytest.raises(LogUnavailable, match="another cluster"):
             keeper.served._first_commit({0: Span(0, 6)})
         with pytest.raises(LogUnavailable, match="must have one"):
             keeper.served._first_commit({0: Span(0, 9), 1: Span(0, 9)})
+
+
+async def test_stores_are_opened_again_where_log_has_left_them_behind(tmp_path: Path) -> None:
+    make_generation(tmp_path)
+    engine = ScriptedEngine(graph_file=GraphFile("s1", 6))
+    async with keeping(tmp_path, engine) as keeper:
+        await eventually(lambda: keeper.served)
+        behind = keeper.served
+        assert behind
+        with pytest.raises(LogUnavailable, match="opened again"):
+            behind._first_commit({0: Span(9, 12)})
+        await eventually(lambda: keeper.served is not behind)
+        assert keeper.served
+        assert keeper.served._first_commit({0: Span(9, 12)}) == {0: 9}, "what is gone is nowhere else"
+        with pytest.raises(LogUnavailable, match="opened again"):
+            keeper.served._first_commit({0: Span(11, 12)})
 
 
 async def test_whoever_waits_is_told_when_the_service_is_stopped(tmp_path: Path) -> None:

@@ -37,8 +37,8 @@ async def replaced(tmp_path: Path) -> AsyncIterator[Running]:
     engine.graph_file = GraphFile("now", 9)
     engine.graphs["now"] = [NEW.contribution()]
     snapshots = Generation(tmp_path, FIRST).snapshots_dir
-    write_snapshot(snapshots, [OLD.contribution()], 5, MARCH_MS)
-    write_snapshot(snapshots, [], 7, MARCH_MS + HOUR_MS)
+    write_snapshot(snapshots, [OLD.contribution()], 5, MARCH_MS, {0: 4})
+    write_snapshot(snapshots, [], 7, MARCH_MS + HOUR_MS, {0: 6})
     async with service_over(tmp_path, engine) as service:
         yield service
 
@@ -54,7 +54,7 @@ def facts(statements: list[dict[str, Any]]) -> set[tuple[str, str]]:
     return {(each["predicate"], each["object"]["label"]) for each in statements}
 
 
-@pytest.mark.parametrize("as_of", [AFTER, "5", "6"])
+@pytest.mark.parametrize("as_of", [AFTER, "5", "6", "0:4", "0:5"])
 async def test_an_entity_is_read_as_it_was(replaced: Running, as_of: str) -> None:
     then = await beacon(replaced, as_of=as_of)
     assert facts(then["statements"]) == {("depends_on", "Kafka"), ("is_a", "service")}
@@ -90,6 +90,7 @@ async def test_what_is_not_kept_is_gone_and_the_oldest_is_named(replaced: Runnin
     gone = await replaced.get(path, as_of=BEFORE)
     assert gone.status_code == 410
     assert gone.json()["oldest"] == {"graph_position": 5, "made_at": "2025-03-01T00:00:00+00:00"}
+    assert (await replaced.get(path, as_of="0:3")).status_code == 410, "a token from before all that is kept"
     assert "2025-03-01T00:00:00" in gone.json()["detail"]
     shutil.rmtree(Generation(tmp_path, FIRST).snapshots_dir)
     none = await replaced.get(path, as_of=BEFORE)

@@ -1,7 +1,7 @@
 """The graph agent on a graph in memory."""
 
 import asyncio
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import pytest
@@ -28,6 +28,7 @@ class InMemoryGraph:
     def __init__(self) -> None:
         self.held: dict[str, Contribution] = {}
         self.reached = -1
+        self.positions: dict[int, int] = {}
         self.pending_bytes = 0
         self.transactions = 0
         self.snapshots: list[int] = []
@@ -37,7 +38,9 @@ class InMemoryGraph:
     def position(self) -> int:
         return self.reached
 
-    def apply(self, changes: Sequence[tuple[DocumentKey, Contribution | None]], position: int) -> None:
+    def apply(
+        self, changes: Sequence[tuple[DocumentKey, Contribution | None]], position: int, positions: Mapping[int, int]
+    ) -> None:
         self.failing(changes)
         self.transactions += 1
         for key, contribution in changes:
@@ -46,6 +49,7 @@ class InMemoryGraph:
             else:
                 self.held[str(key)] = contribution
         self.reached = position
+        self.positions |= positions
 
     def changes(self) -> GraphChanges:
         return GraphChanges(self.reached, {})
@@ -112,6 +116,13 @@ async def test_commit_is_applied_with_its_mark(scene: Scene) -> None:
     assert (scene.graph.held, scene.graph.reached) == ({}, -1)
     await scene.agent.apply([mark])
     assert (sorted(scene.graph.held), scene.graph.reached) == (["c/a", "c/b"], 2)
+
+
+async def test_positions_of_documents_follow_the_marks(scene: Scene) -> None:
+    reached = ({0: (4, 1_000)}, {0: (6, 2_000), 1: (2, 2_000)})
+    values = [record for each in reached for record in committed({}, each)]
+    await scene.agent.apply([SourceRecord(0, offset, 0, *record) for offset, record in enumerate(values)])
+    assert scene.graph.positions == {0: 6, 1: 2}
 
 
 async def test_gap_within_a_commit_is_passed(scene: Scene) -> None:

@@ -46,7 +46,7 @@ async def test_a_document_ends_up_in_both_stores_with_a_receipt(bench: Bench) ->
     assert (row.title, row.partition, row.offset, row.chunks, row.live) == ("Rivers", 0, 3, 1, True)
     assert decode_contribution(bench.broker.graph()["default/a"]).title == "Rivers"
     [receipt] = bench.broker.receipts()
-    assert (receipt.outcome, receipt.offset, receipt.graph_offset, receipt.embedded) == ("indexed", 3, 1, 1)
+    assert (receipt.outcome, receipt.offset, receipt.embedded) == ("indexed", 3, 1)
     assert receipt.revision == row.revision
     assert receipt.entities > 0
     assert bench.documents.stored == {0: (3, 1, 1_003)}
@@ -137,7 +137,6 @@ async def test_delete_without_a_document_leaves_the_graph_alone(bench: Bench) ->
     assert [len(commit.in_graph) for commit in commits] == [1, 1, 0, 0, 0, 0]
     assert commits[-1].reached == {0: (5, 1_005)}
     assert bench.documents.stored == {0: (5, 3, 1_005)}, "a graph at 3 has the content of the text"
-    assert [receipt.graph_offset for receipt in bench.broker.receipts()[2:]] == [-1] * 4
 
 
 @pytest.mark.parametrize("call", ["replace", "after replace", "store_positions"])
@@ -151,7 +150,7 @@ async def test_delete_after_one_cut_off_by_a_crash_withdraws(call: str) -> None:
     bench = bench.restarted()
     await bench.indexer.index([delete(2)])
     assert (bench.documents.rows[A].live, bench.broker.graph()) == (False, {})
-    assert bench.broker.receipts()[-1].graph_offset == bench.documents.stored[0].graph_offset
+    assert bench.documents.stored[0].mark == bench.broker.commits()[-1].offset
     bench.close()
 
 
@@ -194,7 +193,6 @@ async def test_equal_content_only_moves_the_row(bench: Bench) -> None:
     assert len(bench.encoder.encoded) == 1
     [_, commit] = bench.broker.commits()
     assert (commit.in_graph, commit.changes[A].row is not None, commit.changes[A].passages) == ([], True, None)
-    assert bench.broker.receipts()[1].graph_offset == -1
     assert bench.documents.stored == {0: (1, 1, 1_001)}
 
 
@@ -218,7 +216,7 @@ async def test_poison_among_good_ones_is_buried_with_its_bytes_and_the_others_ar
     assert [one["thalweg.reason"] for one in headers] == ["not_json", "unparsable"]
     refused = [one for one in bench.broker.receipts() if one.outcome == "dead_lettered"]
     assert [(one.partition, one.offset, one.reason) for one in refused] == [(0, 1, "unparsable"), (2, 5, "not_json")]
-    assert bench.documents.stored == {0: (2, 2, 1_002), 2: (5, -1, 1_005)}
+    assert bench.documents.stored == {0: (2, 2, 1_002), 2: (5, 2, 1_005)}
 
 
 async def test_a_dead_lettered_update_leaves_the_document_as_it_was_also_within_a_batch(bench: Bench) -> None:
@@ -459,7 +457,7 @@ async def test_a_document_is_deleted_without_records_and_kept_where_only_its_own
     rows = bench.documents.rows
     assert (rows[A].live, rows[A].version, rows[b].live) == (True, 5, False)
     assert set(bench.broker.graph()) == {"default/a"}
-    assert bench.documents.stored[0].graph_offset == bench.broker.commits()[-1].offset
+    assert bench.documents.stored[0].mark == bench.broker.commits()[-1].offset
 
 
 async def test_a_damaged_store_makes_no_dead_letter(bench: Bench) -> None:
