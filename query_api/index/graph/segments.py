@@ -27,6 +27,7 @@ from query_api.index.graph.edges import (
 )
 from query_api.index.graph.identifiers import MISSING, Keys, document_key_of
 from query_api.index.graph.segment import Deleted, Segment
+from query_api.index.lsm import settled
 from schemas.graph_delta import Contribution
 from schemas.ids import DocumentKey
 
@@ -109,11 +110,20 @@ class _Part(NamedTuple):
         return cls(segment, np.zeros(segment.n_documents, dtype=bool), tables)
 
     @property
-    def n_live(self) -> int:
+    def size(self) -> int:
+        """In documents."""
+        return len(self.deleted)
+
+    @property
+    def live_count(self) -> int:
         return int((~self.deleted).sum())
 
+    def compacted(self) -> "_Part":
+        tables = self.live_tables()
+        return _Part.whole(segment_of(tables), tables)
+
     def merged(self, newer: "_Part") -> "_Part":
-        """One of the live documents of both; none may be live in both."""
+        """None may be live in both."""
         tables = merge(self.live_tables(), (), newer.live_tables())
         return _Part.whole(segment_of(tables), tables)
 
@@ -150,23 +160,24 @@ class ViewSegments(tuple[ViewSegment, ...]):
         return cls.numbered([_Part.whole(segment_of(tables))])
 
     def with_changes(self, newest: Mapping[DocumentKey, Contribution | None]) -> Self:
-        """What these documents contributed is deleted; what they contribute now is the newest segment."""
+        """What these documents contributed is deleted; what they contribute now is the newest segment; the base stays
+        as it is."""
         keys = np.array([document_key_of(key) for key in newest], dtype=np.uint64)
         parts = []
-        for number, part in enumerate(self):
+        for part in self:
             found = part.segment.find_documents(keys)
             found = found[found != MISSING]
             deleted = part.deleted
             if len(found) and not deleted[found].all():
                 deleted = deleted.copy()
                 deleted[found] = True
-            if number == 0 or not deleted.all():
-                parts.append(_Part(part.segment, deleted, part.tables))
+            parts.append(_Part(part.segment, deleted, part.tables))
         contributions = [contribution for contribution in newest.values() if contribution is not None]
         if contributions:
             tables = tables_of(contributions)
             parts.append(_Part.whole(segment_of(tables), tables))
-        return self.numbered(_merged(parts))
+        base, *newer = parts
+        return self.numbered([base, *settled(newer)])
 
     def of(self, number: int, kind: str) -> ViewSegment:
         """The segment of a node of this kind: `documents`, `passages` or `chunks`."""
@@ -228,14 +239,6 @@ class ViewSegments(tuple[ViewSegment, ...]):
         part = self.of(document, "documents")
         identifier = part.segment.document_ids[document - part.documents]
         return len(identifier), identifier
-
-
-def _merged(parts: list[_Part]) -> list[_Part]:
-    """Merge the newest segments while the one before is no larger: k documents end in at most 1 + log2 k segments. The
-    base, which is first, stays."""
-    while len(parts) > 2 and parts[-2].n_live <= parts[-1].n_live:
-        parts[-2:] = [parts[-2].merged(parts[-1])]
-    return parts
 
 
 Located = Iterable[tuple[ViewSegment, Numbers, Numbers]]  # as `ViewSegments.with_entities` gives it

@@ -1,8 +1,4 @@
-"""Immutable segments of rows grouped by document, a tombstone bitmap for each, and the rows of a search's scope.
-
-A log-structured merge (O'Neil et al. 1996): new rows make a small segment, segments of like size are merged, and
-deleted rows are dropped with a merge or when they are most of their segment.
-"""
+"""Immutable segments of rows grouped by document, a tombstone bitmap for each, and the rows of a search's scope."""
 
 import threading
 from abc import ABC, abstractmethod
@@ -17,10 +13,9 @@ import numpy as np
 from cachetools import LRUCache, cachedmethod
 from numpy.typing import NDArray
 
+from query_api.index.lsm import settled
 from schemas.ids import DocumentKey
 
-MAX_MERGED_ROWS = 50_000  # larger segments are only rewritten when half of their rows are deleted
-MERGE_RATIO = 2
 MAX_CACHED_SCOPES = 16  # finding a scope's rows again costs .3 ms for 100,000 rows
 FEW_DOCUMENTS = 256  # the rows of so few are not worth caching
 BUCKETS = 64  # the maxima of so many buckets of scores give a first bound of the best
@@ -113,6 +108,10 @@ class Segment(Generic[C]):
     def create(cls, ids: Sequence[str], documents: Sequence[DocumentKey], columns: C) -> "Segment[C]":
         return cls(RowKeys(_objects(ids), _objects(documents)), columns, np.ones(len(ids), dtype=np.bool_))
 
+    @property
+    def size(self) -> int:
+        return len(self.live)
+
     @cached_property
     def live_count(self) -> int:
         return int(np.count_nonzero(self.live))
@@ -192,29 +191,11 @@ class Segments(tuple[Segment[C], ...], Generic[C]):
 
     def without(self, documents: Iterable[DocumentKey]) -> "Segments[C]":
         deleted = list(documents)
-        return Segments(_merged(segment.without(deleted) for segment in self))
+        return Segments(settled(segment.without(deleted) for segment in self))
 
     def with_segment(self, segment: Segment[C]) -> "Segments[C]":
         """These rows and those of a new segment, whose documents must not be live here."""
-        return Segments(_merged([*self, segment]))
-
-
-def _merged(segments: Iterable[Segment[C]]) -> list[Segment[C]]:
-    """Few segments, none of them mostly deleted."""
-    stack: list[Segment[C]] = []
-    for segment in segments:
-        if not segment.live_count:
-            continue
-        stack.append(segment.compacted() if segment.live_count * 2 < len(segment.live) else segment)
-        while len(stack) > 1 and _worth_merging(stack[-2], stack[-1]):
-            newer = stack.pop()
-            stack.append(stack.pop().merged(newer))
-    return stack
-
-
-def _worth_merging(older: Segment[C], newer: Segment[C]) -> bool:
-    rows = older.live_count + newer.live_count
-    return older.live_count < MERGE_RATIO * newer.live_count and rows <= MAX_MERGED_ROWS
+        return Segments(settled([*self, segment]))
 
 
 Runs = list[tuple[int, int]]

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from query_api.index.text import segments as segments_module
+from query_api.index import lsm
 from query_api.index.text.segments import BUCKETS, Columns, Segment, Segments, top_rows
 from schemas.ids import DocumentKey
 
@@ -85,7 +85,7 @@ def test_a_collection_is_found_among_others_also_after_a_merge() -> None:
 
 def test_states_stay_as_they_were_and_segments_stay_few_and_alive(monkeypatch: pytest.MonkeyPatch) -> None:
     """Documents replaced at random for long: dead rows must not pile up in segments below the newest."""
-    monkeypatch.setattr(segments_module, "MAX_MERGED_ROWS", 40)
+    monkeypatch.setattr(lsm, "MAX_MERGED_ROWS", 40)
     chance = random.Random(5)
     documents = 400
     segments = Segments[Numbers]().with_segment(segment(*[key(number) for number in range(documents)]))
