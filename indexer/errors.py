@@ -18,8 +18,8 @@ class IncompatibleGeneration(Exception):
     """Model mismatch: the stores were made with another model or pipeline. Rebuild, or restore the settings."""
 
 
-class NewerGeneration(Failure):
-    """The stores are of a newer program: nothing is read or written. Run that one."""
+class OtherFormat(Failure):
+    """The stores have a format that this version does not read: nothing is read or written."""
 
     exit_code = Exit.USAGE
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import msgspec
 import structlog
 
-from indexer.errors import HEALING, DamagedStore, IncompatibleGeneration, NewerGeneration
+from indexer.errors import HEALING, DamagedStore, IncompatibleGeneration, OtherFormat
 from indexer.integrity.seal import Sealed
 from schemas.errors import Failure
 from schemas.generations import GENERATION_NAME, Build, GenerationPipeline
@@ -35,18 +35,17 @@ class LogIdentity(msgspec.Struct, frozen=True):
     graph: str
 
 
-FORMAT = 1  # of the stores; one more where earlier programs must not open them
+FORMAT = 2  # of the stores
 
 
 class _Format(msgspec.Struct):
-    format: int = FORMAT
+    format: int
 
 
 class Manifest(Sealed, frozen=True, kw_only=True):
     """The pipeline that all rows of a generation were made with.
 
-    `format` and `log` were not written by earlier programs; `log` is None, too, until the worker has seen its topics.
-    On disk, `sealed` is the checksum of the other fields; earlier programs wrote none.
+    `log` is None until the worker has seen its topics. On disk, `sealed` is the checksum of the other fields.
     """
 
     generation: str
@@ -368,8 +367,8 @@ def _here_and_aside(data_dir: Path) -> tuple[str, str]:
 
 
 def read_manifest(generation: Generation) -> Manifest:
-    """From the copy where the manifest is damaged. Raises DamagedStore when neither can be read, NewerGeneration for a
-    newer format."""
+    """From the copy where the manifest is damaged. Raises DamagedStore when neither can be read, OtherFormat for
+    one of another version."""
     problem = ""
     for path in (generation.manifest_path, generation.manifest_copy_path):
         _require_known_format(generation, path)
@@ -385,18 +384,27 @@ def _require_known_format(generation: Generation, path: Path) -> None:
         made = msgspec.json.decode(path.read_bytes(), type=_Format).format
     except (OSError, ValueError):
         return
+    if made == FORMAT:
+        return
+    found = (
+        f"Generation {generation.name} in {generation.data_dir} was made by "
+        f"{'a newer' if made > FORMAT else 'an earlier'} version of Thalweg: it has format {made}, and this version "
+        f"reads {FORMAT}. Nothing was changed."
+    )
     if made > FORMAT:
-        raise NewerGeneration(
-            f"Generation {generation.name} in {generation.data_dir} was made by a newer version of Thalweg: it has "
-            f"format {made}, and this program reads {FORMAT}. Run that version on it, or choose another data "
-            "directory. Nothing was changed."
-        )
+        raise OtherFormat(f"{found} Run that version on it, or choose another data directory.")
+    here, there = _here_and_aside(generation.data_dir)
+    raise OtherFormat(
+        f"{found} Have the stores made again from the log, which holds every document:\n"
+        f"  mkdir {there} && mv {here}/CURRENT {here}/generations {there}/\n"
+        f"  thalweg up --data-dir {here}\n"
+        f"Once it is ready, {there} can be deleted."
+    )
 
 
 def damaged_manifests(generation: Generation) -> list[tuple[str, str]]:
-    """(file, what is wrong with it); that there is no copy is no damage, as earlier programs made none."""
-    paths = [generation.manifest_path, generation.manifest_copy_path]
-    found = {path.name: _intact_manifest(path) for path in paths if path.exists() or path == generation.manifest_path}
+    """(file, what is wrong with it)."""
+    found = {path.name: _intact_manifest(path) for path in (generation.manifest_path, generation.manifest_copy_path)}
     return [(name, what) for name, what in found.items() if isinstance(what, str)]
 
 
@@ -410,7 +418,7 @@ def _intact_manifest(path: Path) -> Manifest | str:
         raise
     except (ValueError, OSError) as error:  # empty, cut off, no text, another type
         return f"cannot be read as a manifest: {error}"
-    if manifest.sealed not in ("", manifest.seal().sealed):
+    if manifest.sealed != manifest.seal().sealed:
         return "does not match its checksum"
     return msgspec.structs.replace(manifest, sealed="")
 

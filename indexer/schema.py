@@ -43,7 +43,7 @@ def primary_key(name: str, kind: pa.DataType) -> pa.Field:
 
 
 def checksum(name: str) -> pa.Field:
-    """A checksum of other columns, see `indexer.integrity.rows`; null in rows of earlier programs."""
+    """A checksum of other columns, see `indexer.integrity.rows`; null in rows that are in no table yet."""
     return pa.field(name, pa.uint64())
 
 
@@ -122,8 +122,8 @@ POSITIONS_SCHEMA = pa.schema(
     [
         primary_key("partition", pa.int32()),
         required("offset", pa.int64()),
-        required("graph_offset", pa.int64()),  # the mark
-        pa.field("timestamp_ms", pa.int64()),
+        required("mark", pa.int64()),
+        required("timestamp_ms", pa.int64()),
     ]
 )
 
@@ -145,7 +145,7 @@ RETRIEVALS_SCHEMA = pa.schema(
         pa.field("counted", pa.bool_()),
         checksum("checksum"),
     ]
-)  # earlier programs lack the nullable columns
+)
 
 FEEDBACK_SCHEMA = pa.schema(
     [
@@ -165,7 +165,7 @@ class StoredPosition(NamedTuple):
     """The last offset of a partition of the documents topic that the text stores include.
 
     `mark` is the offset of the mark on the contributions topic that ends what they include, -1 for none; `timestamp_ms`
-    the record's own, 0 by earlier programs.
+    the record's own.
     """
 
     offset: int
@@ -184,8 +184,8 @@ def compress_body(record: bytes) -> bytes:
 
 
 def decompress_body(body: bytes) -> bytes:
-    """The JSON record; earlier programs stored it uncompressed."""
-    return body if body.startswith(b"{") else zlib.decompress(body)
+    """The JSON record."""
+    return zlib.decompress(body)
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ import structlog
 from aiokafka import TopicPartition
 from fastapi import Request
 
-from indexer.errors import DamagedStore, IncompatibleGeneration, NewerGeneration
+from indexer.errors import DamagedStore, IncompatibleGeneration, OtherFormat
 from indexer.generations import Manifest, current_manifest
 from indexer.runtime.circuit_breaker import RESET_SECONDS
 from indexer.runtime.resources import trim_memory_periodically
@@ -255,7 +255,7 @@ class Service:
         """A sentence where the stores were filled from another log than the one that writes would go to."""
         manifest = self.manifest
         if manifest is None:  # while the stores are being opened, or cannot be
-            with suppress(DamagedStore, IncompatibleGeneration, NewerGeneration, OSError):
+            with suppress(DamagedStore, IncompatibleGeneration, OtherFormat, OSError):
                 manifest = current_manifest(self.settings.storage.data_dir)
         return None if manifest is None else self.log_identity.mismatch(manifest)
 

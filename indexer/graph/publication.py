@@ -25,7 +25,6 @@ from indexer.integrity.files import Damage, file_checksum
 KEPT_SNAPSHOTS = 3  # a reader may just have chosen the one before, and the newest may be damaged
 KEPT_DAMAGED = 1
 DAMAGED = ".damaged"
-OF_EARLIER_VERSIONS = ("*.kuzu", "*.kuzu.part", ".*.kuzu.part", "*.json", "LATEST")
 
 
 def publish_tables(
@@ -61,7 +60,6 @@ def publish_tables(
             positions=dict(positions),
             made_at_ms=made_at_ms,
             tables={table: stored_table(part / f"{table}.arrow", rows[table]) for table in TABLES},  # 2
-            unreachable={},
         ).seal()
         replace_file(part / MANIFEST, msgspec.json.encode(snapshot))  # 3
         part.rename(published)  # 4
@@ -107,23 +105,19 @@ def remove_unfinished(parent: Path) -> None:
 
 
 def _prune(snapshots_dir: Path, newest: GraphSnapshot, count: int) -> None:
-    """What is left of snapshots before the newest, and what earlier versions made. Those with damaged manifests are
-    left to `set_aside_damaged`, so that they are reported."""
+    """Remove what is left of snapshots before the newest. Those with damaged manifests are left to `set_aside_damaged`,
+    so that they are reported."""
     kept = {snapshot.name for snapshot in published_snapshots(snapshots_dir)[:count]}
     kept |= with_damaged_manifests(snapshots_dir)
     for folder in snapshots_dir.glob("[!.]*/"):
         if folder.name not in kept:
             remove_published(folder)
     for hidden in sorted(snapshots_dir.glob(".*"), reverse=True):
-        is_left = hidden.name.endswith((".part", ".kuzu")) and _made_at_ms(hidden) < newest.made_at_ms
+        is_left = hidden.name.endswith(".part") and _made_at_ms(hidden) < newest.made_at_ms
         if is_left or hidden.name.endswith(".removed"):
             _remove(hidden)
     for damaged in sorted(snapshots_dir.glob(f".*{DAMAGED}"), key=_made_at_ms)[:-KEPT_DAMAGED]:
         _remove(damaged)
-    for pattern in OF_EARLIER_VERSIONS:
-        for path in snapshots_dir.glob(pattern):
-            if path.is_file() and not path.name.startswith("."):
-                _remove(path)
 
 
 def _made_at_ms(path: Path) -> int:

@@ -13,13 +13,11 @@ import pyarrow as pa
 import structlog
 
 from indexer.errors import DamagedStore
-from indexer.graph.tables import TABLES, GraphTables, require_known_rows, with_missing_columns
+from indexer.graph.tables import TABLES, GraphTables, require_known_rows
 from indexer.integrity.files import Damage, file_checksum
 from indexer.integrity.seal import Sealed
 
-FORMAT = 3
-READABLE_FORMATS = (1, 2, 3)
-SINCE_FORMAT_3 = frozenset({"nodes", "references", "relations", "ends"})
+FORMAT = 4
 MANIFEST = "manifest.json"
 
 log = structlog.get_logger(__name__)
@@ -36,19 +34,15 @@ class TableFile(msgspec.Struct, frozen=True):
 
 class GraphSnapshot(Sealed, frozen=True, kw_only=True):
     """The manifest of a snapshot: the offset on the contributions topic and the `positions` of the documents topic that
-    it includes (not known of earlier versions), and its files by table.
-
-    `unreachable` is empty; earlier versions counted there what belonged to no document. `sealed` is the checksum of the
-    other fields.
+    it includes, and its files by table. `sealed` is the checksum of the other fields.
     """
 
     format: int
     name: str
     graph_position: int
-    positions: dict[int, int] | msgspec.UnsetType = msgspec.UNSET
+    positions: dict[int, int]
     made_at_ms: int
     tables: dict[str, TableFile]
-    unreachable: dict[str, int]
     sealed: str = ""
 
     @property
@@ -129,8 +123,6 @@ def read_graph(snapshots_dir: Path, snapshot: GraphSnapshot, *, is_mapped: bool 
 
 
 def _read_table(snapshots_dir: Path, snapshot: GraphSnapshot, name: str, *, is_mapped: bool) -> pa.Table:
-    if snapshot.format < 3 and name in SINCE_FORMAT_3:
-        return TABLES[name].empty_table()
     stored = snapshot.tables[name]
     path = snapshots_dir / snapshot.name / stored.file
     try:
@@ -144,8 +136,6 @@ def _read_table(snapshots_dir: Path, snapshot: GraphSnapshot, name: str, *, is_m
     if hashlib.sha256(content).hexdigest() != stored.checksum:
         raise _damaged(snapshot.name, stored.file, "does not match its checksum")
     table = pa.ipc.open_file(content).read_all()
-    if snapshot.format == 1:
-        table = with_missing_columns(name, table)
     if table.schema != TABLES[name]:
         raise _damaged(snapshot.name, stored.file, "has other columns than this version reads")
     require_known_rows(name, table, {each: stored.rows for each, stored in snapshot.tables.items()})
@@ -162,14 +152,14 @@ def _described(snapshots_dir: Path) -> Iterator[tuple[str, GraphSnapshot | None]
                 yield folder.name, None
             continue
         try:
-            if msgspec.json.decode(content, type=_Format).format not in READABLE_FORMATS:
+            if msgspec.json.decode(content, type=_Format).format != FORMAT:
                 continue
             snapshot = msgspec.json.decode(content, type=GraphSnapshot)
         except ValueError:
             yield folder.name, None
             continue
-        expected = TABLES.keys() - (SINCE_FORMAT_3 if snapshot.format < 3 else set())
-        is_intact = snapshot.seal() == snapshot and snapshot.name == folder.name and expected <= snapshot.tables.keys()
+        is_whole = snapshot.name == folder.name and TABLES.keys() <= snapshot.tables.keys()
+        is_intact = is_whole and snapshot.seal() == snapshot
         yield folder.name, snapshot if is_intact else None
 
 

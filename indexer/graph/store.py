@@ -1,6 +1,5 @@
 """The graph of a generation: its newest snapshot, and what changed since. The next snapshot is both, merged."""
 
-import shutil
 import threading
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -105,10 +104,8 @@ class GraphStore:
             order_remake(generation)
         position = -1 if needed is None else needed
         if newest is not None:
-            position, positions = newest.graph_position, newest.positions or {}
-        store = cls(generation, newest, position, kept_snapshots, positions)
-        shutil.rmtree(generation.root / "graph", ignore_errors=True)  # Kùzu's file, of earlier versions
-        return store
+            position, positions = newest.graph_position, newest.positions
+        return cls(generation, newest, position, kept_snapshots, positions)
 
     def position(self) -> int:
         """The last offset of the contributions topic that is applied; -1 for none."""

@@ -215,20 +215,6 @@ class GraphTables:
             yield pa.table({column: _spelled_column(part[column], ids.get(column)) for column in part.column_names})
 
 
-def with_missing_columns(name: str, table: pa.Table) -> pa.Table:
-    """A table of an earlier program, with the columns of TABLES that it did not have: empty strings, or 0."""
-    for field in TABLES[name]:
-        if field.name not in table.column_names:
-            empty: object = "" if pa.types.is_dictionary(field.type) or pa.types.is_string(field.type) else 0
-            values = pa.repeat(pa.scalar(empty, _plain_type(field.type)), table.num_rows)
-            table = table.append_column(field, values.cast(field.type))
-    return table.select(TABLES[name].names)
-
-
-def _plain_type(kind: pa.DataType) -> pa.DataType:
-    return kind.value_type if pa.types.is_dictionary(kind) else kind
-
-
 def require_known_rows(name: str, table: pa.Table, rows: Mapping[str, int]) -> None:
     """Raises DamagedStore where a column names a row that its table, of so many `rows`, does not have."""
     for (referring, column), of in REFERENCES.items():

@@ -87,7 +87,7 @@ def checksum_line(path: str, checksum: str) -> str:
 
 
 def read_checksums(lance_dir: Path) -> RecordedChecksums:
-    """The recorded checksums; none for tables of an earlier program."""
+    """The recorded checksums."""
     try:
         content = (lance_dir / CHECKSUMS).read_bytes()
     except FileNotFoundError:

@@ -11,7 +11,7 @@ from indexer.generations import Generation, new_generation_name, replace_file
 class Damaged(msgspec.Struct, frozen=True):
     """What is damaged, for a person, and the generation that takes its place; `ordered` once that is in the log.
 
-    `since_ms` is when it was noted, 0 by an earlier program; `refused` why only a person can go on.
+    `since_ms` is when it was noted; `refused` why only a person can go on.
     """
 
     problem: str

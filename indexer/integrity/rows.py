@@ -1,7 +1,7 @@
 """Checksums of rows: written with each row, and checked whenever a row is read to be shown.
 
 They also reveal bytes that changed before the file's checksum was recorded, or before maintenance copied the row into
-another file. Rows of earlier programs have none and are not checked.
+another file. Rows that are in no table yet have none.
 """
 
 import hashlib
@@ -56,13 +56,9 @@ def with_checksums(table: str, rows: pa.Table) -> pa.Table:
     return rows
 
 
-def checkable(table: str, columns: Sequence[str], existing: Sequence[str]) -> list[str]:
-    """`columns` with the table's checksum columns that cover them; `existing` are all columns of the table."""
-    checksums = [
-        name
-        for name, checked in CHECKED_COLUMNS.get(table, {}).items()
-        if name in existing and set(checked) <= {*columns}
-    ]
+def checkable(table: str, columns: Sequence[str]) -> list[str]:
+    """`columns` with the table's checksum columns that cover them."""
+    checksums = [name for name, checked in CHECKED_COLUMNS.get(table, {}).items() if set(checked) <= {*columns}]
     return [*columns, *(name for name in checksums if name not in columns)]
 
 

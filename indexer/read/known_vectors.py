@@ -16,8 +16,7 @@ from indexer.read.rows import IN_LIST, vector_matrix
 from indexer.schema import CHUNKS
 
 VECTOR_COLUMNS = list(CHECKED_COLUMNS[CHUNKS]["vector_checksum"])
-_ENTITIES = "entities"  # a column that earlier programs did not write
-_COLUMNS = [*VECTOR_COLUMNS, _ENTITIES]
+_ENTITIES = "entities"
 
 EncodedTexts = dict[str, EncodedText]
 
@@ -28,7 +27,7 @@ def encoded_by_hash(chunks: Table, hashes: Sequence[str]) -> EncodedTexts:
     Raises TransientStoreError, and DamagedStore for what is not as it was written.
     """
     found: EncodedTexts = {}
-    columns = checkable(CHUNKS, [name for name in _COLUMNS if name in chunks.schema.names], chunks.schema.names)
+    columns = checkable(CHUNKS, [*VECTOR_COLUMNS, _ENTITIES])
     with read_errors(CHUNKS):
         unique = list(dict.fromkeys(hashes))
         for start in range(0, len(unique), IN_LIST):
@@ -38,8 +37,7 @@ def encoded_by_hash(chunks: Table, hashes: Sequence[str]) -> EncodedTexts:
             if row_of:
                 taken = chunks.take_row_ids(list(row_of.values())).select(columns).to_arrow()
                 require_intact(CHUNKS, taken)
-                spans = taken[_ENTITIES].to_pylist() if _ENTITIES in columns else [None] * taken.num_rows
-                encoded = map(EncodedText, vector_matrix(taken), spans)
+                encoded = map(EncodedText, vector_matrix(taken), taken[_ENTITIES].to_pylist())
                 found |= zip(taken["content_hash"].to_pylist(), encoded, strict=True)
     return found
 

@@ -228,7 +228,7 @@ class LanceSnapshot:
                 condition = condition | ((col("partition") == lit(partition)) & (col("offset") > lit(position.offset)))
             query = query.where(condition)
         with read_errors(DOCUMENTS):
-            rows = query.select(checkable(DOCUMENTS, list(columns), documents.schema.names)).to_arrow()
+            rows = query.select(checkable(DOCUMENTS, list(columns))).to_arrow()
         require_intact(DOCUMENTS, rows)
         return rows
 
@@ -266,7 +266,7 @@ class LanceSnapshot:
             found = rows_with(table, "key", revisions, list(columns))
         else:
             with read_errors(name):
-                found = [table.search().select(checkable(name, list(columns), table.schema.names)).to_arrow()]
+                found = [table.search().select(checkable(name, list(columns))).to_arrow()]
             require_intact(name, found[0])
         missing = Counter({key: counts[key] for key in revisions})
         for rows in found:
@@ -377,10 +377,7 @@ def stored_positions(table: Table) -> dict[int, StoredPosition]:
     """The rows of `positions` by partition."""
     with read_errors(POSITIONS):
         rows: list[dict[str, Any]] = table.to_arrow().to_pylist()
-    return {
-        row["partition"]: StoredPosition(row["offset"], row["graph_offset"], row.get("timestamp_ms") or 0)
-        for row in rows
-    }
+    return {row["partition"]: StoredPosition(row["offset"], row["mark"], row["timestamp_ms"]) for row in rows}
 
 
 def _without_duplicates(rows: pa.Table) -> pa.Table:

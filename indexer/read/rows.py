@@ -136,7 +136,7 @@ def rows_with(table: Table, column: str, values: Iterable[str], columns: list[st
     unique = list(dict.fromkeys(values))
     found = []
     if columns is not None and unique:
-        columns = checkable(table.name, columns, table.schema.names)
+        columns = checkable(table.name, columns)
     with read_errors(table.name):
         for start in range(0, len(unique), IN_LIST):
             query = table.search().where(col(column).isin(unique[start : start + IN_LIST]))
@@ -153,7 +153,7 @@ def rows_in_spans(table: Table, spans: Iterable[ChunkSpan], columns: list[str]) 
     unique = list(dict.fromkeys(spans))
     found = []
     if unique:
-        columns = checkable(table.name, columns, table.schema.names)
+        columns = checkable(table.name, columns)
     with read_errors(table.name):
         for start in range(0, len(unique), SPANS):
             conditions = [

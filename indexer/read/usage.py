@@ -2,7 +2,6 @@
 
 import heapq
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import reduce
 from operator import and_
@@ -12,7 +11,6 @@ import pyarrow as pa
 import pyarrow.compute
 from lancedb import DBConnection
 from lancedb.expr import col, lit
-from lancedb.table import Table
 
 from indexer.lance_connection import read_errors, store_errors
 from indexer.read.rows import rows_with
@@ -38,8 +36,7 @@ class ShownChunk:
 
 
 class LoggedSearch(NamedTuple):
-    """`offset`: hits skipped by pagination; `best_confidence`: that of the surest hit, None where none has one. Of
-    retrievals recorded by an earlier program it is None, as `seconds` is."""
+    """`offset`: hits skipped by pagination; `best_confidence`: that of the surest hit, None where none has one."""
 
     query: str
     mode: str
@@ -54,7 +51,7 @@ class LoggedSearch(NamedTuple):
 
 class UsageTables:
     """Reads the `retrievals` and `feedback` tables, which are not part of a snapshot. `shown_chunks` and `searches` are
-    of the retrievals that count as usage; all of an earlier program's do.
+    of the retrievals that count as usage.
 
     Needs the memory of one batch, whatever the size of the tables. Thread-safe. All methods raise TransientStoreError.
     """
@@ -98,9 +95,9 @@ class UsageTables:
         for batch in self._retrievals(columns, collection, since_ms, None):
             counts = pa.compute.list_value_length(batch["chunk_ids"]).to_pylist()
             names = ("query", "mode", "at_ms", "offset", "seconds", "outcome", "cached", "best_confidence")
-            rows = zip(*(_values(batch, name) for name in names), counts, strict=True)
+            rows = zip(*(batch[name].to_pylist() for name in names), counts, strict=True)
             yield [
-                LoggedSearch(query, mode, at_ms, hits, offset or 0, seconds, outcome or "done", bool(cached), best)
+                LoggedSearch(query, mode, at_ms, hits, offset or 0, seconds, outcome, cached, best)
                 for query, mode, at_ms, offset, seconds, outcome, cached, best, hits in rows
             ]
 
@@ -113,16 +110,11 @@ class UsageTables:
         return self._feedback("chunk_id", chunk_ids)
 
     def _feedback(self, column: str, values: Iterable[str]) -> list[Feedback]:
-        table = self._feedback_table()
-        rows = [] if table is None else rows_with(table, column, values, ["feedback_id", "body"])
+        with store_errors("open the feedback"):
+            table = self._connection.open_table(FEEDBACK)
+        rows = rows_with(table, column, values, ["feedback_id", "body"])
         records = [decode_provenance(body) for part in rows for body in part["body"].to_pylist()]
         return sorted((each for each in records if isinstance(each, Feedback)), key=lambda each: each.at_ms)
-
-    def _feedback_table(self) -> Table | None:
-        """None in a generation of an earlier program, until the worker has created it."""
-        with store_errors("open the feedback"), suppress(ValueError):
-            return self._connection.open_table(FEEDBACK)
-        return None
 
     def _retrievals(
         self,
@@ -150,17 +142,8 @@ class UsageTables:
                 query = query.where(f"array_has(chunk_ids, '{quoted}')")
             elif conditions:
                 query = query.where(reduce(and_, conditions))
-            kept = set(table.schema.names)  # an earlier program's lacks some until the worker has opened it
-            names = [name for name in [*columns, "counted"] if name in kept]
-            for batch in query.select(names).to_batches(batch_size=BATCH_ROWS):
-                if only_counted and "counted" in kept:
-                    yield batch.filter(pa.compute.fill_null(batch["counted"], fill_value=True))
-                else:
-                    yield batch
-
-
-def _values(batch: pa.RecordBatch, column: str) -> list[Any]:
-    return batch[column].to_pylist() if column in batch.schema.names else [None] * batch.num_rows
+            for batch in query.select([*columns, "counted"]).to_batches(batch_size=BATCH_ROWS):
+                yield batch.filter(batch["counted"]) if only_counted else batch
 
 
 def _shown(batch: pa.RecordBatch, chunk_id: str | None) -> list[ShownChunk]:

@@ -50,7 +50,6 @@ __all__ = ["IndexedRows", "LanceWriter", "MaintenanceReport"]
 
 REOPEN_AFTER = 100  # calls of `replace`
 _COMPARED = ["key", "row", "checksum"]
-_NOT_MADE = -1  # no checksum
 
 Revisions = set[tuple[str, str]]  # (key, revision)
 
@@ -226,15 +225,7 @@ class LanceWriter:
         """Store the positions of these partitions; others keep theirs."""
         if not reached:
             return
-        rows = [
-            {
-                "partition": partition,
-                "offset": each.offset,
-                "graph_offset": each.mark,
-                "timestamp_ms": each.timestamp_ms,
-            }
-            for partition, each in reached.items()
-        ]
+        rows = [{"partition": partition, **position._asdict()} for partition, position in reached.items()]
         self._upsert(POSITIONS, pa.Table.from_pylist(rows, schema=POSITIONS_SCHEMA))
 
     def add_retrievals(self, retrievals: Sequence[tuple[str, Retrieval]]) -> None:
@@ -320,12 +311,12 @@ def _is_alike(made: DocumentRow, stored: DocumentRow | None) -> bool:
 
 
 def _differing_keys(made: pa.Table, stored: Iterable[pa.Table]) -> set[str]:
-    """The keys of documents of which other rows are stored. Rows of earlier programs have no checksum."""
+    """The keys of documents of which other rows are stored."""
     expected = {(each["key"], each["row"]): each["checksum"] for each in made.select(_COMPARED).to_pylist()}
     differing = set()
     for each in (row for rows in stored for row in rows.select(_COMPARED).to_pylist()):
-        checksum = expected.pop((each["key"], each["row"]), _NOT_MADE)
-        if checksum == _NOT_MADE or each["checksum"] not in (None, checksum):
+        checksum = expected.pop((each["key"], each["row"]), None)
+        if each["checksum"] != checksum:
             differing.add(each["key"])
     return differing | {key for key, _ in expected}
 
@@ -343,13 +334,13 @@ def forget_marks(lance_dir: Path) -> None:
     """Let the stored positions name no offset of a contributions topic."""
     if mark_of_tables(lance_dir) >= 0:
         with store_errors("write the positions"):
-            connect(lance_dir).open_table(POSITIONS).update(values={"graph_offset": -1})
+            connect(lance_dir).open_table(POSITIONS).update(values={"mark": -1})
 
 
 def _open_table(connection: lancedb.DBConnection, name: str, schema: pa.Schema) -> Table:
     """The table with its indexes; missing ones are created."""
     try:
-        table = _with_columns(connection, name, schema)
+        table = connection.create_table(name, schema=schema, exist_ok=True)
     except ValueError as error:
         vectors = f"; it writes vectors of {schema.field('vector').type.list_size} dimensions" if name == CHUNKS else ""
         raise IncompatibleGeneration(
@@ -360,21 +351,3 @@ def _open_table(connection: lancedb.DBConnection, name: str, schema: pa.Schema) 
         if column not in indexed:
             table.create_index(column, config=index)
     return table
-
-
-def _with_columns(connection: lancedb.DBConnection, name: str, schema: pa.Schema) -> Table:
-    """The table; one of an earlier program gets the nullable columns that it lacks.
-
-    Raises ValueError if it has other columns than the schema, or lacks one that is not nullable.
-    """
-    try:
-        return connection.create_table(name, schema=schema, exist_ok=True)
-    except ValueError:
-        table = connection.open_table(name)
-        existing = {field.name: field.type for field in table.schema}
-        missing = [field for field in schema if field.name not in existing]
-        known = all(name in schema.names and schema.field(name).type == kind for name, kind in existing.items())
-        if not missing or not known or not all(field.nullable for field in missing):
-            raise
-        table.add_columns(missing)
-        return table

@@ -4,7 +4,6 @@ import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-import msgspec
 from cachetools import TTLCache
 
 from indexer.generations import Generation
@@ -40,8 +39,6 @@ class Moment:
     def includes(self, snapshot: GraphSnapshot) -> bool:
         """Whether the snapshot holds nothing that came later."""
         if self.positions is not None:
-            if snapshot.positions is msgspec.UNSET:
-                return False
             return all(snapshot.positions.get(at, -1) <= offset for at, offset in self.positions.items())
         if self.position is not None:
             return snapshot.graph_position <= self.position

@@ -17,7 +17,7 @@ from typing import Any
 
 import structlog
 
-from indexer.errors import DamagedStore, NewerGeneration
+from indexer.errors import DamagedStore, OtherFormat
 from indexer.generations import Generation, Manifest, current_generation, read_manifest
 from kafka_client.unreadable_batches import Skip, skip_all, skip_none
 from query_api.index.curation import CurationFollower
@@ -146,7 +146,7 @@ class SnapshotManager:
                 try:
                     await self._refresh()
                     self.problem = None
-                except (FileNotFoundError, DamagedStore, NewerGeneration) as error:
+                except (FileNotFoundError, DamagedStore, OtherFormat) as error:
                     self._note(str(error), error=None)
                 except Exception as error:  # noqa: BLE001 -- edge of a background task: no store's error ends the service
                     self._note(f"The stores cannot be read: {error or type(error).__name__}", error)

@@ -7,7 +7,7 @@ from typing import Annotated, Literal, NamedTuple
 
 from fastapi import APIRouter, Path, Response
 
-from indexer.errors import DamagedStore, NewerGeneration
+from indexer.errors import DamagedStore, OtherFormat
 from indexer.generations import (
     Generation,
     current_generation,
@@ -210,7 +210,7 @@ async def _overview(service: Service) -> _Overview:
 def _of_disk(generation: Generation, *, is_live: bool) -> GenerationShown:
     try:
         manifest = read_manifest(generation)
-    except (DamagedStore, NewerGeneration):
+    except (DamagedStore, OtherFormat):
         manifest = None
     build = read_build(generation)
     state = "live" if is_live else _state(build)

@@ -3,7 +3,7 @@ is written on a cluster, which may be that of another installation."""
 
 from pathlib import Path
 
-from indexer.errors import DamagedStore, NewerGeneration
+from indexer.errors import DamagedStore, OtherFormat
 from indexer.generations import (
     Generation,
     LogIdentity,
@@ -32,7 +32,7 @@ async def own_documents_topic(connection: KafkaConnection, kafka: KafkaSettings,
     try:
         generation = current_generation(data_dir)
         recorded = None if generation is None else read_manifest(generation).log
-    except (DamagedStore, NewerGeneration, PermissionError):
+    except (DamagedStore, OtherFormat, PermissionError):
         return found
     if recorded is not None and differ(recorded.documents, found.topic_id):
         raise AnotherLog(

@@ -13,7 +13,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field
 
 from indexer.embedding.model_files import PACKAGED_MODEL, needs_packaged_model, packaged_model
-from indexer.errors import DamagedStore, IncompatibleGeneration, NewerGeneration
+from indexer.errors import DamagedStore, IncompatibleGeneration, OtherFormat
 from indexer.generations import current_manifest
 from schemas.environment import CONFIG_FILE_VARIABLE, without_settings
 from schemas.errors import WrongSetting
@@ -185,7 +185,7 @@ class Supervisor:
         """Here rather than in the parts, which would wait for each other unseen."""
         try:
             stored = current_manifest(data_dir)
-        except (DamagedStore, IncompatibleGeneration, NewerGeneration):  # the worker says what to do
+        except (DamagedStore, IncompatibleGeneration, OtherFormat):  # the worker says what to do
             return
         if not needs_packaged_model(self._settings.embedding, stored.embedding_provider if stored else None):
             return

@@ -87,7 +87,7 @@ def test_no_file_that_is_cut_or_zeroed_is_answered_from_and_each_is_told(generat
         assert tally.all_told
 
 
-@pytest.mark.parametrize("name", [b"sealed", b"checksum", b"graph_position", b"unreachable"])
+@pytest.mark.parametrize("name", [b"sealed", b"checksum", b"graph_position", b"positions"])
 def test_a_manifest_whose_field_has_lost_its_name_is_damage(generation: Generation, name: bytes) -> None:
     newest = published_snapshots(generation.snapshots_dir)[0]
     manifest = generation.snapshots_dir / newest.name / MANIFEST
@@ -97,7 +97,7 @@ def test_a_manifest_whose_field_has_lost_its_name_is_damage(generation: Generati
     ]
 
 
-@pytest.mark.parametrize("recorded", [True, False], ids=["with checksums", "of an earlier program"])
+@pytest.mark.parametrize("recorded", [True, False], ids=["with checksums", "without"])
 @pytest.mark.parametrize("table", [CHUNKS, PASSAGES, DOCUMENTS, POSITIONS])
 def test_a_table_that_is_gone_is_damage_and_not_empty(generation: Generation, table: str, recorded: bool) -> None:
     if not recorded:

@@ -68,7 +68,6 @@ def test_what_is_stored_already_is_told_from_what_differs(generation: Generation
     tables.open_table("passages").delete("document_id = 'b' AND text = 'Three'")
     tables.open_table("documents").delete("document_id = 'c'")
     tables.open_table("chunks").update("document_id = 'd' AND text = 'Two'", {"checksum": 7})
-    tables.open_table("passages").update("document_id = 'e'", {"checksum": None})  # as by an earlier program
     twice = tables.open_table("chunks").search().where("document_id = 'f' AND text = 'One'").to_arrow()
     tables.open_table("chunks").add(twice)
     asked = [*made[:6], document("g", "One. Two", "Three", offset=2), document("gone", "One")]

@@ -1,7 +1,6 @@
 """Retrievals and feedback in their tables: kept once, the later word counts, counted in batches; also of old tables."""
 
 import lancedb
-import msgspec
 import pyarrow as pa
 import pytest
 
@@ -9,14 +8,12 @@ from indexer.errors import IncompatibleGeneration
 from indexer.generations import Generation
 from indexer.read import usage as usage_module
 from indexer.read.usage import UsageTables
-from indexer.schema import RETRIEVALS, RETRIEVALS_SCHEMA
+from indexer.schema import RETRIEVALS
 from indexer.write.lance import LanceWriter
 from query_api.index.text.snapshot import TextReader
-from schemas.provenance import Retrieval, encode_retrieval
+from schemas.provenance import Retrieval
 from tests.support.fakes.usage import made_feedback, made_retrieval
 from tests.support.fixtures.text_rows import DIMENSION
-
-LATER = ("ranks", "seconds", "outcome", "cached", "offset", "best_confidence", "counted")
 
 
 def keep(writer: LanceWriter, *retrievals: Retrieval) -> None:
@@ -64,31 +61,6 @@ def test_retrievals_are_read_newest_first_and_counted_over_many_batches(
         ("q5", 2, 0.02, 0),
         ("q7", 2, 0.02, 0),
         ("q8", 1, 0.02, 0),
-    ]
-
-
-def test_a_table_of_an_earlier_program_gets_the_columns_it_lacks(generation: Generation) -> None:
-    old = pa.schema([field for field in RETRIEVALS_SCHEMA if field.name not in LATER])
-    before = msgspec.structs.replace(made_retrieval("before", ["a"], 1), retrieval_id="r_old")
-    row = {
-        "retrieval_id": "r_old", "at_ms": 1, "query": "before", "collection": None, "mode": "hybrid",
-        "chunk_ids": ["a"], "body": encode_retrieval(before),
-    }  # fmt: skip
-    generation.lance_dir.mkdir(parents=True, exist_ok=True)
-    connection = lancedb.connect(generation.lance_dir)
-    connection.create_table(RETRIEVALS, pa.Table.from_pylist([row], schema=old))
-    assert [each.best_confidence for found in UsageTables(connection).searches(None, None) for each in found] == [None]
-    writer = LanceWriter.open(generation, DIMENSION)
-    keep(writer, made_retrieval("later", ["a"], 2))
-    writer.close()
-    usage = usage_of(generation)
-    assert [each.query for each in usage.newest(None, None, None, 9)] == ["later", "before"]
-    counts = [(each.count, each.ranked) for found in usage.shown_chunks(None, "a") for each in found]
-    assert (sum(count for count, _ in counts), sum(ranked for _, ranked in counts)) == (2, 1)
-    searches = [each for found in usage.searches(None, None) for each in found]
-    assert sorted((str(each.seconds), str(each.best_confidence)) for each in searches) == [
-        ("0.02", "0.7"),
-        ("None", "None"),
     ]
 
 

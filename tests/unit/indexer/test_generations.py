@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from indexer.errors import DamagedStore, IncompatibleGeneration, NewerGeneration
+from indexer.errors import DamagedStore, IncompatibleGeneration, OtherFormat
 from indexer.generations import (
     CURRENT,
     CURRENT_COPY,
@@ -185,14 +185,20 @@ def test_a_manifest_that_is_damaged_with_its_copy_is_told_with_what_is_done(
             look(tmp_path)
 
 
-def test_stores_of_a_newer_program_are_left_alone_with_what_to_do(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("manifest", "said"),
+    [
+        (b'{"format": 3, "what": "nobody knows yet"}', r"a newer version(?s:.*)format 3(?s:.*)Run that version"),
+        (b'{"format": 1, "generation": "g0001"}', r"an earlier version(?s:.*)format 1(?s:.*)mkdir (?s:.*)thalweg up"),
+    ],
+)
+def test_stores_of_other_format_are_left_with_what_to_do(tmp_path: Path, manifest: bytes, said: str) -> None:
     path = open_generation(tmp_path, MANIFEST).manifest_path
-    newer = b'{"format": 2, "generation": "g0001", "what": "nobody knows yet"}'
-    path.write_bytes(newer)
+    path.write_bytes(manifest)
     for look in (current_manifest, lambda data_dir: open_generation(data_dir, MANIFEST)):
-        with pytest.raises(NewerGeneration, match=r"made by a newer version(?s:.*)format 2(?s:.*)Run that version"):
+        with pytest.raises(OtherFormat, match=said):
             look(tmp_path)
-    assert path.read_bytes() == newer
+    assert path.read_bytes() == manifest
 
 
 def test_a_manifest_with_another_value_does_not_match_its_checksum(tmp_path: Path) -> None:
@@ -200,16 +206,6 @@ def test_a_manifest_with_another_value_does_not_match_its_checksum(tmp_path: Pat
     path.write_bytes(path.read_bytes().replace(b'"chunk_characters": 300', b'"chunk_characters": 301'))
     assert b"301" in path.read_bytes()
     assert current_manifest(tmp_path) == MANIFEST
-
-
-def test_a_manifest_of_an_earlier_program_is_read(tmp_path: Path) -> None:
-    generation = open_generation(tmp_path, MANIFEST)
-    generation.manifest_copy_path.unlink()
-    generation.manifest_path.write_bytes(msgspec.json.encode(MANIFEST).replace(b',"sealed":""', b""))
-    assert b"sealed" not in generation.manifest_path.read_bytes()
-    assert current_manifest(tmp_path) == MANIFEST
-    open_generation(tmp_path, MANIFEST)
-    assert generation.manifest_copy_path.exists()
 
 
 def spoil(path: Path, content: bytes | None) -> None:

@@ -20,8 +20,6 @@ from indexer.graph.snapshots import (
 )
 from indexer.graph.store import GraphStore
 from indexer.graph.tables import TABLES
-from query_api.index.generation import LiveGraph
-from query_api.index.stores import Stores
 from tests.support.fixtures.graph import document, generation_in
 
 DAMAGES: dict[str, Callable[[bytes], bytes]] = {
@@ -49,7 +47,7 @@ def test_snapshot_lists_what_it_holds(store: GraphStore, generation: Generation)
 
     folder = generation.snapshots_dir / made.name
     assert {path.name for path in folder.iterdir()} == {MANIFEST, *(f"{name}.arrow" for name in TABLES)}
-    assert (made.graph_position, made.rows("documents"), made.rows("chunks"), made.unreachable) == (12, 9, 36, {})
+    assert (made.graph_position, made.rows("documents"), made.rows("chunks"), made.positions) == (12, 9, 36, {})
     assert made.content_bytes == sum(path.stat().st_size for path in folder.glob("*.arrow"))
     assert [made] == published_snapshots(generation.snapshots_dir)
     assert snapshot_named(generation.snapshots_dir, made.name) == made
@@ -72,15 +70,6 @@ def test_snapshot_names_positions_also_after_restart(store: GraphStore, generati
     again = GraphStore.open(generation, positions={0: 99})
     again.apply([document(3)], 8, {1: 4})
     assert again.snapshot().positions == {0: 7, 1: 4}
-
-
-def test_earlier_manifest_without_positions_is_read(store: GraphStore, generation: Generation) -> None:
-    store.apply([document(1)], 3, {0: 7})
-    made = store.snapshot()
-    earlier = msgspec.structs.replace(made, positions=msgspec.UNSET).seal()
-    (generation.snapshots_dir / made.name / MANIFEST).write_bytes(msgspec.json.encode(earlier))
-    assert published_snapshots(generation.snapshots_dir) == [earlier]
-    assert b"positions" not in msgspec.json.encode(earlier)
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
@@ -122,30 +111,13 @@ def test_damaged_snapshots_are_set_aside_and_last_is_kept(store: GraphStore, gen
     assert sorted(path.name for path in generation.snapshots_dir.iterdir()) == [f".{made.name}.damaged", intact.name]
 
 
-def test_snapshots_of_earlier_versions_are_replaced(generation: Generation) -> None:
-    generation.snapshots_dir.mkdir(exist_ok=True)
-    name = "000000000003-1795421879497"
-    for left in (f"{name}.kuzu", f"{name}.json", "LATEST", f".{name}.kuzu.part"):
-        (generation.snapshots_dir / left).write_bytes(b'{"name":"x","schema":2}')
-
-    stores = Stores(1_000, "documents")
-    assert stores.newest_graph_file(generation) is None
-    assert LiveGraph(stores.build_graph(generation, None)).view.position == -1, "the topic's beginning is read"
-    assert list(damaged_snapshots(generation.snapshots_dir)) == []
-
-    store = GraphStore.open(generation)
-    store.apply([document(1)], 3)
-    made = store.snapshot()
-    assert made.graph_position == 3
-    assert [path.name for path in generation.snapshots_dir.iterdir()] == [made.name]
-
-
-def test_snapshot_of_newer_format_is_not_read(generation: Generation) -> None:
+@pytest.mark.parametrize("difference", [-1, 1])
+def test_snapshot_of_other_format_is_not_read(generation: Generation, difference: int) -> None:
     store = GraphStore.open(generation)
     store.apply([document(1)], 3)
     made = store.snapshot()
     manifest = generation.snapshots_dir / made.name / MANIFEST
-    manifest.write_bytes(msgspec.json.encode(msgspec.structs.replace(made, format=FORMAT + 1).seal()))
+    manifest.write_bytes(msgspec.json.encode(msgspec.structs.replace(made, format=FORMAT + difference).seal()))
 
     assert latest_snapshot(generation.snapshots_dir) is None
     store = GraphStore.open(generation)

@@ -10,10 +10,7 @@ from indexer.generations import Generation
 from indexer.graph import publication
 from indexer.graph.contributions import tables_of
 from indexer.graph.snapshots import (
-    MANIFEST,
-    SINCE_FORMAT_3,
     GraphSnapshot,
-    latest_snapshot,
     published_snapshots,
     read_graph,
 )
@@ -22,7 +19,7 @@ from indexer.graph.tables import TABLES
 from indexer.verify import graph_digest
 from schemas.graph_delta import Contribution, decode_contribution, encode_contribution
 from schemas.ids import DocumentKey
-from tests.support.fixtures.graph import document, generation_in, hand_made_edge, story, withdrawn
+from tests.support.fixtures.graph import document, generation_in, story, withdrawn
 
 
 @pytest.fixture
@@ -237,13 +234,6 @@ def test_pending_bytes_are_given_back_by_a_snapshot(generation: Generation) -> N
     assert store.pending_bytes == 0
 
 
-def test_earlier_versions_graph_is_removed(generation: Generation) -> None:
-    (generation.root / "graph").mkdir()
-    (generation.root / "graph" / "graph.kuzu").write_bytes(b"a file of an earlier version")
-    GraphStore.open(generation)
-    assert not (generation.root / "graph").exists()
-
-
 def test_changes_during_publication_are_in_next_snapshot(generation: Generation) -> None:
     store = GraphStore.open(generation)
     store.apply([document(1), document(2), document(3)], 0)
@@ -295,23 +285,3 @@ def test_contribution_that_tables_cannot_hold_changes_nothing(generation: Genera
         store.apply([document(3), (name, msgspec.structs.replace(good, title="\ud800"))], 1)
 
     assert (store.position(), store.snapshot().rows("documents")) == (0, 1)
-
-
-@pytest.mark.parametrize("format_before", [1, 2])
-def test_snapshot_of_an_earlier_format_has_nothing_made_by_hand(format_before: int, generation: Generation) -> None:
-    store = GraphStore.open(generation)
-    documents = [document(number) for number in range(30)]
-    store.apply(documents, 7)
-    made = store.snapshot()
-    folder = generation.snapshots_dir / made.name
-    tables = {name: stored for name, stored in made.tables.items() if name not in SINCE_FORMAT_3}
-    for name in made.tables.keys() - tables.keys():
-        (folder / made.tables[name].file).unlink()
-    earlier = msgspec.structs.replace(made, format=format_before, tables=tables).seal()
-    (folder / MANIFEST).write_bytes(msgspec.json.encode(earlier))
-
-    assert latest_snapshot(generation.snapshots_dir) == earlier
-    assert digest_of(generation, earlier) == graph_digest(tables_of(each for _, each in documents if each is not None))
-    carried_on = GraphStore.open(generation)
-    carried_on.apply([hand_made_edge("e", "a", "b")], 8)
-    assert read_graph(generation.snapshots_dir, carried_on.snapshot()).relations.num_rows == 1

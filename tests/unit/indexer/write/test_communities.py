@@ -12,9 +12,7 @@ from tests.support.fixtures.communities import communities_of, two_themes
 
 
 def snapshot(position: int) -> GraphSnapshot:
-    return GraphSnapshot(
-        format=1, name=f"s{position}", graph_position=position, made_at_ms=0, tables={}, unreachable={}
-    )
+    return GraphSnapshot(format=1, name=f"s{position}", graph_position=position, made_at_ms=0, tables={}, positions={})
 
 
 def test_what_is_published_is_read_as_it_was(tmp_path: Path) -> None:

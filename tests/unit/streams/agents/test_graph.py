@@ -63,7 +63,7 @@ class InMemoryGraph:
             graph_position=changes.position,
             made_at_ms=1_000,
             tables={"documents": TableFile("documents.arrow", len(self.held), 0, "")},
-            unreachable={},
+            positions={},
         )
 
     def set_aside_damaged(self) -> list[Damage]:

@@ -52,7 +52,7 @@ def record(offset: int, at_ms: int, key: str = "default/a", value: bytes | None 
         ([record(11, LONG_AGO), record(13, YESTERDAY)], 14, StoredPosition(10, 0, LONG_AGO), True),
         ([record(11, YESTERDAY), record(13, YESTERDAY)], 14, StoredPosition(10, 0, LONG_AGO), False),
         ([], 14, StoredPosition(10, 0, LONG_AGO), True),  # the newest records are gone themselves
-        ([record(13, YESTERDAY)], 14, StoredPosition(10, 0, 0), True),  # stored by an earlier program, without a time
+        ([record(13, YESTERDAY)], 14, StoredPosition(10, 0, 0), True),  # without a time
         ([record(13, YESTERDAY)], 14, StoredPosition(-1, -1), False),  # nothing is stored that could be missed
     ],
 )
