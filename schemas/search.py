@@ -1,6 +1,5 @@
 """The request of a search: its parameters, their limits and choices."""
 
-from collections.abc import Mapping
 from typing import Annotated, Any, Self, get_args
 
 from pydantic import (
@@ -9,8 +8,6 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     Field,
-    ModelWrapValidatorHandler,
-    PrivateAttr,
     StringConstraints,
     ValidationInfo,
     field_validator,
@@ -20,9 +17,6 @@ from pydantic import (
 from schemas.choices import Channel, Context, Duplicates, Edge, Fusion, GraphMethod, Intent, Mode
 from schemas.filters import MAX_FILTER_CHARACTERS, MAX_FILTERS, MAX_HITS, Condition, Group, parse_condition
 from schemas.receipts import TOKEN_PATTERN
-
-RENAMED_MODES = {"rerank": "graph_rerank"}
-"""Modes by the names they had until 0.1; accepted with a note for one release."""
 
 RERANKED_MODES: frozenset[Mode] = frozenset({"hybrid", "vector", "keyword", "graph"})
 MAX_QUERY_CHARACTERS = 10_000
@@ -216,24 +210,6 @@ class SearchRequest(StrictNumbers):
         "snapshot, in place of `offset`.",
     )
     cache: bool = Field(True, description="May be answered from the cache of results, which knows the snapshot.")
-
-    _deprecations: tuple[str, ...] = PrivateAttr(())
-
-    @property
-    def deprecations(self) -> tuple[str, ...]:
-        """A sentence for each old name that the request uses; it names the new one."""
-        return self._deprecations
-
-    @model_validator(mode="wrap")
-    @classmethod
-    def _accept_renamed_mode(cls, data: Any, build: ModelWrapValidatorHandler[Self]) -> Self:
-        mode = data.get("mode") if isinstance(data, Mapping) else None
-        renamed = RENAMED_MODES.get(mode) if isinstance(mode, str) else None
-        if renamed is None:
-            return build(data)
-        request = build({**data, "mode": renamed})
-        request._deprecations = (f"mode={mode} is now called mode={renamed}; the old name goes with the next release.",)  # noqa: SLF001 -- its own
-        return request
 
     @model_validator(mode="after")
     def _something_counts(self) -> Self:

@@ -152,7 +152,7 @@ class Retriever:
                 async for frame in frames:
                     if isinstance(frame, Done):
                         frame.next_cursor = next_cursor(request, snapshot, frame.next_offset, self._pinned)
-                        frame.notes += [*request.deprecations, *_empty_notes(page, snapshot, frame)]
+                        frame.notes += _empty_notes(page, snapshot, frame)
                         frame.notes += [*_confidence_notes(page, frame), *_unknown_name_notes(page, retrieved.meta)]
                         frame.notes += _period_notes(retrieved.meta)
                     retrieved.add(frame)

@@ -25,22 +25,13 @@ from schemas.search import SearchRequest
         ({"diversity": "by", "max_per_value": 0}, "greater than or equal to 1"),
         ({"reranker": True, "mode": "structured"}, "for hybrid, vector, keyword and graph"),
         ({"reranker": True, "mode": "graph_rerank"}, "for hybrid, vector, keyword and graph"),
+        ({"mode": "rerank"}, "'graph_rerank'"),
         ({"max_per_document": 0}, "greater than or equal to 1"),
     ],
 )
 def test_nonsense_is_refused_with_what_to_do(options: dict[str, object], said: str) -> None:
     with pytest.raises(ValidationError, match=said):
         SearchRequest.model_validate({"q": "rivers"} | options)
-
-
-def test_a_renamed_mode_is_accepted_by_its_old_name_with_the_new_one_in_a_note() -> None:
-    old = SearchRequest.model_validate({"q": "rivers", "mode": "rerank"})
-    assert old.mode == "graph_rerank"
-    assert [note for note in old.deprecations if "mode=graph_rerank" in note] == list(old.deprecations) != []
-    assert old.model_copy(update={"k": 3}).deprecations == old.deprecations
-    new = SearchRequest.model_validate({"q": "rivers", "mode": "graph_rerank"})
-    assert new.mode == old.mode
-    assert not new.deprecations
 
 
 @pytest.mark.parametrize("fusion", ["adaptive", "rrf", "weighted"])
