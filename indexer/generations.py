@@ -4,7 +4,7 @@ import os
 import secrets
 import shlex
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import count
@@ -159,6 +159,13 @@ def current_generation(data_dir: Path) -> Generation | None:
     )
 
 
+def _last_written(data_dir: Path, named: Sequence[str], existing: Sequence[Generation]) -> str:
+    """The name of a generation that was lost with its folder, of the one that was written last, or a new one."""
+    lost = [each for each in named if GENERATION_NAME.fullmatch(each)]
+    latest = max(existing, key=_written_at, default=None)
+    return lost[0] if lost else latest.name if latest else new_generation_name(data_dir)
+
+
 def restore_current(data_dir: Path, running: Generation | None = None) -> None:
     """Name a generation in `CURRENT` and its copy where they are damaged: what the other one names, the one that is
     `running`, or else the one that was written last.
@@ -171,10 +178,7 @@ def restore_current(data_dir: Path, running: Generation | None = None) -> None:
     if not existing and not (data_dir / CURRENT).exists():
         return
     name = next((each for each in named if each in existing), running.name if running is not None else None)
-    if name is None:
-        lost = [each for each in named if GENERATION_NAME.fullmatch(each)]
-        latest = max(existing.values(), key=_written_at, default=None)
-        name = lost[0] if lost else latest.name if latest else new_generation_name(data_dir)
+    name = name or _last_written(data_dir, named, list(existing.values()))
     if named != [name, name] or name not in existing:
         log.warning("the current generation is named again", generation=name, files_held=[each[:80] for each in named])
         Generation(data_dir, name).root.mkdir(parents=True, exist_ok=True)

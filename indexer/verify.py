@@ -172,14 +172,9 @@ def verify(
     elif is_complete and revisions:
         found.append(_Difference(None, f"{len(revisions)} documents in the text and no graph snapshot"))
     differences = [each.what for each in found]
+    documents = rows.documents.drop_columns(_present(rows.documents, POSITION_COLUMNS))
     digests = {
-        "text": _digest(
-            [
-                *_tagged("document", rows.documents.drop_columns(_present(rows.documents, POSITION_COLUMNS))),
-                *(["passage", *sorted(row.items())] for row in passages),
-                *(["chunk", *sorted(row.items())] for row in chunks),
-            ]
-        ),
+        "text": _digest([*_tagged("document", documents), *_rows("passage", passages), *_rows("chunk", chunks)]),
         "graph": graph_digest(graph) if graph is not None else _digest([]),
     }
     return VerifyReport(
@@ -315,6 +310,10 @@ def document_digests(
         for owner, row in zip(owners[chosen].tolist(), tagged, strict=True):
             totals[owner] += _number(row)
     return {found[number]: (rows[number]["revision"], _sum_digest(total)) for number, total in totals.items()}
+
+
+def _rows(name: str, rows: Iterable[Mapping[str, Any]]) -> Iterator[list[Any]]:
+    return ([name, *sorted(row.items())] for row in rows)
 
 
 def _tagged(name: str, table: pa.Table) -> Iterator[list[Any]]:

@@ -84,20 +84,7 @@ def summary_of(
     At most two sentences of one document. As many as the level's least number where there are so many; up to its most,
     while they name members that none before does.
     """
-    candidates: list[tuple[SummarySentence, tuple[int, ...], float]] = []  # what is named, and a factor of the form
-    seen: set[str] = set()
-    for chunk in chunks:
-        text = texts.get(chunk.id, "")
-        for start, end in sentence_spans(text, language=language_of(text)):
-            sentence = " ".join(text[start:end].split())
-            if not SENTENCE_CHARACTERS[0] <= len(sentence) <= SENTENCE_CHARACTERS[1] or sentence in seen:
-                continue
-            named = tuple(at for at in chunk.members if _names(sentence, members[at].label))
-            if named:
-                seen.add(sentence)
-                source = SummarySentence(sentence, chunk.id, chunk.document_id)
-                form = 1.0 if _STOP.search(sentence) else UNFINISHED
-                candidates.append((source, named, form / math.sqrt(len(sentence))))
+    candidates = _candidates(members, chunks, texts)
     least, most = SENTENCES[level]
     chosen: list[SummarySentence] = []
     known: set[int] = set()
@@ -117,6 +104,25 @@ def summary_of(
         known.update(named)
         chosen.append(source)
     return tuple(chosen)
+
+
+def _candidates(
+    members: Sequence[Member], chunks: Sequence[SourceChunk], texts: Mapping[str, str]
+) -> list[tuple[SummarySentence, tuple[int, ...], float]]:
+    """Each sentence of a summary's length that names members, once; which it names, and a factor of its form."""
+    found: dict[str, tuple[SummarySentence, tuple[int, ...], float]] = {}
+    for chunk in chunks:
+        text = texts.get(chunk.id, "")
+        for start, end in sentence_spans(text, language=language_of(text)):
+            sentence = " ".join(text[start:end].split())
+            if not SENTENCE_CHARACTERS[0] <= len(sentence) <= SENTENCE_CHARACTERS[1] or sentence in found:
+                continue
+            named = tuple(at for at in chunk.members if _names(sentence, members[at].label))
+            if named:
+                form = 1.0 if _STOP.search(sentence) else UNFINISHED
+                source = SummarySentence(sentence, chunk.id, chunk.document_id)
+                found[sentence] = source, named, form / math.sqrt(len(sentence))
+    return list(found.values())
 
 
 def _names(sentence: str, label: str) -> bool:

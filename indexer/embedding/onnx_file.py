@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import onnx
 import onnxruntime
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from indexer.embedding.model_files import PACKAGED_MODEL, TOKENIZER, model_folder, pooling_mode
 from indexer.errors import IncompatibleGeneration
@@ -93,14 +93,19 @@ class _Unusable(Exception):
     """Why the file cannot be used, as the end of a sentence."""
 
 
+def _named_type(given: onnxruntime.NodeArg) -> tuple[str, DTypeLike]:
+    """The name and the type of an input. Raises _Unusable for one that is not of tokens, or has a fixed length."""
+    kind = _TYPES.get(given.type)
+    if given.name not in _INPUTS or kind is None:
+        raise _Unusable(f"it wants an input {given.name!r} of {given.type}, which is none of {', '.join(_INPUTS)}")
+    fixed = [length for length in given.shape if isinstance(length, int)]
+    if len(given.shape) != 2 or isinstance(given.shape[1], int) or fixed not in ([], [1]):
+        raise _Unusable(f"its input {given.name!r} has the fixed shape {given.shape}; export it with dynamic axes")
+    return given.name, kind
+
+
 def _forward(session: onnxruntime.InferenceSession, folder: Path) -> Callable[[Tokens], NDArray[np.float32]]:
-    inputs = [(given.name, _TYPES.get(given.type)) for given in session.get_inputs()]
-    for given, (name, kind) in zip(session.get_inputs(), inputs, strict=True):
-        if name not in _INPUTS or kind is None:
-            raise _Unusable(f"it wants an input {name!r} of {given.type}, which is none of {', '.join(_INPUTS)}")
-        fixed = [length for length in given.shape if isinstance(length, int)]
-        if len(given.shape) != 2 or isinstance(given.shape[1], int) or fixed not in ([], [1]):
-            raise _Unusable(f"its input {name!r} has the fixed shape {given.shape}; export it with dynamic axes")
+    inputs = [_named_type(given) for given in session.get_inputs()]
     ranks = {output.name: len(output.shape or ()) for output in session.get_outputs()}
     by_rank = {rank: name for name, rank in reversed(ranks.items())}
     output = _SENTENCE_OUTPUT if _SENTENCE_OUTPUT in ranks else by_rank.get(3) or by_rank.get(2)

@@ -4,7 +4,7 @@ import re
 import sys
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence, Set
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -93,16 +93,8 @@ def entity_occurrences(prepared: PreparedDocument, spans: Sequence[Sequence[Tagg
     by its form, see `name_form`, is left out; things become works, products, events or concepts where form tells it.
     """
     kept = _without_common_words(prepared, _without_overlaps(list(_candidates(prepared, spans))))
-    votes: dict[str, dict[str, float]] = defaultdict(lambda: defaultdict(float))
-    counts: dict[str, int] = defaultdict(int)
-    for one in kept:
-        votes[one.name][one.entity_type] += one.confidence
-        counts[one.name] += 1
-    elected = {
-        name: min(by_type.items(), key=lambda vote: (-round(vote[1], 6), vote[0])) for name, by_type in votes.items()
-    }
-    confidences = {name: round(total / counts[name], 3) for name, (_, total) in elected.items()}
-    unsure = {name for name, confidence in confidences.items() if confidence < MIN_TYPE_CONFIDENCE}
+    elected = _elected_types(kept)
+    unsure = {name for name, (_, confidence) in elected.items() if confidence < MIN_TYPE_CONFIDENCE}
     unsure |= {one.name for one in kept if elected[one.name][0] == PERSON and is_no_person(one.surface)}
     things = [
         one for one in kept if elected[one.name][0] == THING or (one.name in unsure and one.entity_type not in _AMOUNTS)
@@ -110,12 +102,22 @@ def entity_occurrences(prepared: PreparedDocument, spans: Sequence[Sequence[Tagg
     kinds = dict.fromkeys((one.name for one in things), THING) | _kinds_of_things(prepared, things)
     kinds |= {one.name: kind for one in kept if (kind := kind_of_code(one.surface, elected[one.name][0]))}
     return [
-        one._replace(
-            entity_type=kinds.get(one.name, elected[one.name][0]),
-            confidence=confidences[one.name],
-        )
+        one._replace(entity_type=kinds.get(one.name, elected[one.name][0]), confidence=elected[one.name][1])
         for one in kept
     ]
+
+
+def _elected_types(occurrences: Iterable[EntityOccurrence]) -> dict[str, tuple[str, float]]:
+    """{name: (type, confidence)}, see `entity_occurrences`."""
+    votes: dict[str, dict[str, float]] = defaultdict(lambda: defaultdict(float))
+    counts: dict[str, int] = defaultdict(int)
+    for one in occurrences:
+        votes[one.name][one.entity_type] += one.confidence
+        counts[one.name] += 1
+    elected = {
+        name: min(by_type.items(), key=lambda vote: (-round(vote[1], 6), vote[0])) for name, by_type in votes.items()
+    }
+    return {name: (kind, round(total / counts[name], 3)) for name, (kind, total) in elected.items()}
 
 
 def entity_mentions(prepared: PreparedDocument, spans: Sequence[Sequence[TaggedSpan]]) -> list[EntityMention]:
@@ -269,6 +271,20 @@ def _no_name_in_technical_text(
     return no_names
 
 
+def _own_part(one: EntityOccurrence, use: WordUse, alone: Set[str], inside: Set[str]) -> tuple[int, int]:
+    """Which part of its surface is the name: see `_without_words_around`. `alone` are names that also stand alone,
+    `inside` those inside a sentence."""
+    surface = one.surface
+    joined = _JOINED_ON.search(surface)
+    high = len(surface[: joined.start()].rstrip()) if joined else len(surface)
+    first, _, rest = surface[:high].partition(" ")
+    if rest.islower() and rest.isalpha() and first not in STOP_WORDS and normalise_name(first) in alone:
+        return 0, len(first)
+    if one.entity_type == THING and rest and one.name not in inside and _is_capitalised_common_word(first):
+        return 0 if use.is_common(rest) else high - len(_LOWER_CASE.sub("", rest)), high
+    return 0, high
+
+
 def _without_words_around(
     prepared: PreparedDocument, use: WordUse, occurrences: Sequence[EntityOccurrence]
 ) -> list[EntityOccurrence]:
@@ -284,14 +300,7 @@ def _without_words_around(
         if one.entity_type in _AMOUNTS or len(surface) != one.end - one.start:  # with a line's end inside
             mended.append(one)
             continue
-        low, high = 0, len(surface)
-        if joined := _JOINED_ON.search(surface):
-            high = len(surface[: joined.start()].rstrip())
-        first, _, rest = surface[:high].partition(" ")
-        if rest.islower() and rest.isalpha() and first not in STOP_WORDS and normalise_name(first) in alone:
-            high = len(first)
-        elif one.entity_type == THING and rest and one.name not in inside and _is_capitalised_common_word(first):
-            low = 0 if use.is_common(rest) else high - len(_LOWER_CASE.sub("", rest))
+        low, high = _own_part(one, use, alone, inside)
         kept = surface[low:high]
         if kept == surface:
             mended.append(one)

@@ -107,16 +107,12 @@ def taken(prepared: PreparedDocument, chunk: Chunk, answer: ExtractorAnswer, ver
         if entity.type == "number" or (entity.type == TIME and not is_calendar_time(entity.name)):
             continue
         sentences = sorted({prepared.sentence_at(chunk.start + start) for start, _ in places})
-        if name not in mentions and len(mentions) < MAX_MENTIONS_PER_CHUNK:
-            mentions[name] = EntityMention(
-                chunk.ordinal,
-                name,
-                " ".join(entity.name.split()),
-                len(places),
-                tuple(sentences),
-                entity.type,
-                MODEL_CONFIDENCE,
+        if len(mentions) < MAX_MENTIONS_PER_CHUNK:
+            written = " ".join(entity.name.split())
+            mention = EntityMention(
+                chunk.ordinal, name, written, len(places), tuple(sentences), entity.type, MODEL_CONFIDENCE
             )
+            mentions.setdefault(name, mention)
         if entity.definition:
             defining = _definition(prepared, chunk, entity, sentences, version)
             refused += defining is None

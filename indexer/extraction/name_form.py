@@ -5,6 +5,7 @@ identifiers; these rules know them by their form, in any language's letters. Non
 """
 
 import re
+from collections.abc import Sequence
 from functools import lru_cache
 
 from indexer.extraction.lexicon import (
@@ -211,17 +212,22 @@ def _trimmed(text: str, start: int, end: int) -> tuple[int, int]:
             return start, end
 
 
+def _without_label(text: str, start: int, end: int) -> tuple[int, int]:
+    """The span without a label before a colon, or without what follows the colon where that is no name."""
+    label, colon, rest = text[start:end].partition(": ")
+    if colon and (rest[:1].islower() or (rest[1:].islower() and rest.lower() in SENTENCE_STARTERS)):
+        return start, start + len(label)
+    is_label = bool(colon) and label.isalpha() and is_common_word(label)
+    return start + (len(label) + len(colon) if is_label else 0), end
+
+
 def _one_phrase(text: str, start: int, end: int) -> tuple[int, int]:
     """The first phrase of a span that reaches over several, and no piece of a phrase that goes on behind it."""
     if sentence := _SENTENCE_END.search(text, start, end):
         word = text[start : sentence.start()].rpartition(" ")[2]
         is_abbreviated = word in ABBREVIATIONS or len(word) < _LONGEST_INITIALS
         end = end if is_abbreviated else sentence.start()
-    label, colon, rest = text[start:end].partition(": ")
-    if colon and (rest[:1].islower() or (rest[1:].islower() and rest.lower() in SENTENCE_STARTERS)):
-        end = start + len(label)
-    elif colon and label.isalpha() and is_common_word(label):
-        start += len(label) + len(colon)
+    start, end = _without_label(text, start, end)
     while (word := text[start:end].partition(" ")[0]) != text[start:end] and word.islower() and word in _NOT_FIRST:
         start += len(word) + 1
     if text.startswith(_SEE, start) and begins_sentence(text, start):
@@ -257,19 +263,28 @@ def _is_placeholder(surface: str) -> bool:
     return (len(parts) > 1 and PLACEHOLDERS.issuperset(parts)) or not UNMISTAKABLE_PLACEHOLDERS.isdisjoint(parts)
 
 
+def _is_in_lower_case(letters: Sequence[str]) -> bool:
+    """Whether there is a capital of some letter, and none is one."""
+    has_capital = any(letter != letter.lower() for letter in letters)
+    return not has_capital and any(letter.upper() != letter.lower() for letter in letters)
+
+
+def _has_signs_of_others(surface: str) -> bool:
+    """Whether it has signs that no name has, or one of a pair."""
+    if any(form.search(surface) for form in (_SIGNS, _HASH, _MEASURED, _PLACEHOLDER, _MONTH_OF_YEAR)):
+        return True
+    return surface.count("(") != surface.count(")") or surface.count('"') % 2 == 1
+
+
 def is_name(surface: str) -> bool:
     """Whether a whole name may have this form."""
     letters = [sign for sign in surface if sign.isalpha()]
     digits = sum(sign.isdigit() for sign in surface)
-    has_signs = any(form.search(surface) for form in (_SIGNS, _HASH, _MEASURED, _PLACEHOLDER, _MONTH_OF_YEAR))
-    has_signs |= surface.count("(") != surface.count(")") or surface.count('"') % 2 == 1
-    if len(letters) < 2 or has_signs or surface.lower() in _LITERALS:
+    if len(letters) < 2 or _has_signs_of_others(surface) or surface.lower() in _LITERALS:
         return False
     if digits > len(letters) and not surface[0].isupper():
         return False
-    has_capital = any(letter != letter.lower() for letter in letters)
-    has_case = any(letter.upper() != letter.lower() for letter in letters)
-    if has_case and not has_capital and (not digits or " " in surface):
+    if _is_in_lower_case(letters) and (not digits or " " in surface):
         return False
     if _is_placeholder(surface) or _PART.fullmatch(surface) or _ROMAN.fullmatch(surface):
         return False
@@ -293,19 +308,33 @@ def _is_glued(text: str, start: int, end: int) -> bool:
     before, behind = text[:start][-2:], text[end : end + 2]
     if before[-1:] == "[" and behind[:1] == "]":  # the key of a reference, or an index
         return True
+    return _is_glued_before(before, text[start]) or _is_glued_behind(text, start, end)
+
+
+def _is_glued_before(before: str, first: str) -> bool:
+    """`before` are the two signs before, `first` the one that it begins with."""
+    if before.endswith(":"):
+        return len(before) > 1 and not before[0].isspace()
+    if before.endswith("-"):
+        return not (before[0].isalnum() and first.isupper())  # an option of a command
+    return before.endswith(_GLUE_BEFORE)
+
+
+def _is_glued_behind(text: str, start: int, end: int) -> bool:
+    behind = text[end : end + 2]
     further = behind[1:].isalnum() or behind[1:] == "_"
-    is_possessive = _POSSESSIVE_OF_NAME.match(text, end) is not None
-    return (
-        before.endswith(_GLUE_BEFORE)
-        or (before.endswith(":") and len(before) > 1 and not before[0].isspace())
-        or (before.endswith("-") and not (before[0].isalnum() and text[start].isupper()))  # an option of a command
-        or behind.startswith(_GLUE_BEHIND)
-        or (behind[:1] in (".", ";") and further)
-        or (is_possessive and is_common_word(text[start:end].rpartition(" ")[2]))
-        or (text[end - 1] == "." and behind[:1].isalnum())
-        or (behind[:1] == ":" and bool(behind[1:].strip()))
-        or (behind[:1] == "-" and further and not _may_begin_compound(text[start:end]))
-    )
+    if behind.startswith(_GLUE_BEHIND) or (text[end - 1] == "." and behind[:1].isalnum()):
+        return True
+    if _POSSESSIVE_OF_NAME.match(text, end) and is_common_word(text[start:end].rpartition(" ")[2]):
+        return True
+    match behind[:1]:
+        case "." | ";":
+            return further
+        case ":":
+            return bool(behind[1:].strip())
+        case "-":
+            return further and not _may_begin_compound(text[start:end])
+    return False
 
 
 def _may_begin_compound(surface: str) -> bool:

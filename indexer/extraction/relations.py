@@ -73,6 +73,14 @@ def extract_statements(
     )
 
 
+def _listed_lines(text: str, section: Section) -> Iterator[tuple[str, re.Match[str]]]:
+    """(predicate, line) of each line and row of a section that states a field."""
+    for line in _LISTED.finditer(text, section.start, section.end):
+        predicate = predicate_of(line["field"])
+        if is_listed(predicate) and predicate not in _NOT_IN_LISTS and not _is_head_of_table(text, line):
+            yield predicate, line
+
+
 def _listed_statements(
     title: str, parsed: ParsedDocument, chunked: ChunkedDocument, offsets: OffsetIndex
 ) -> tuple[Statement, ...]:
@@ -84,14 +92,8 @@ def _listed_statements(
     """
     found: dict[tuple[int, str, str, str], Statement] = {}
     for at, section in enumerate(chunked.sections):
-        lines = [
-            (predicate, line)
-            for line in _LISTED.finditer(parsed.text, section.start, section.end)
-            if is_listed(predicate := predicate_of(line["field"]))
-            and predicate not in _NOT_IN_LISTS
-            and not _is_head_of_table(parsed.text, line)
-        ]
-        heading = _name_in_heading(section) if len({predicate for predicate, _ in lines}) > 1 else ""
+        lines = list(_listed_lines(parsed.text, section))
+        heading = _name_in_heading(section) if len(dict(lines)) > 1 else ""
         is_general = at == 0 or _heading(section).lower().rstrip(" .:?") in PARTS_OF_DOCUMENTS
         subject = heading or (title if is_general and not parsed.fields else "")
         for predicate, line in lines if name_of(subject) else ():
@@ -125,6 +127,10 @@ def _name_in_heading(section: Section) -> str:
     return heading if is_name and " " in heading else ""
 
 
+def _are_two_names(one: str, other: str) -> bool:
+    return one != other and all(0 < len(name) <= MAX_NAME_CHARACTERS for name in (one, other))
+
+
 def _sentence_statements(
     parsed: ParsedDocument, chunks: Sequence[Chunk], offsets: OffsetIndex, about: frozenset[str]
 ) -> tuple[Statement, ...]:
@@ -139,10 +145,7 @@ def _sentence_statements(
             chunk = _chunk_holding(fact, chunks, first, end)
             names = _own_name(fact.subject, about), _own_name(fact.object, about)
             key = (chunk, fact.predicate, *names)
-            is_whole = (
-                chunk >= 0 and all(names) and names[0] != names[1] and max(map(len, names)) <= MAX_NAME_CHARACTERS
-            )
-            if not is_whole or key in found or counts[chunk] >= MAX_STATEMENTS_PER_CHUNK:
+            if chunk < 0 or not _are_two_names(*names) or key in found or counts[chunk] >= MAX_STATEMENTS_PER_CHUNK:
                 continue
             counts[chunk] += 1
             is_lead = extractor == DEFINITION and number < LEAD_SENTENCES and names[0] in about

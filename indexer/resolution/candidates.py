@@ -6,7 +6,7 @@ letters without blanks. Candidates of an entity are the members of its blocks, t
 found among the known words by their deletion neighbourhoods (Garbe, SymSpell 2012; Mor and Fraenkel 1982).
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations, islice
 from typing import NamedTuple, TypeVar
@@ -193,23 +193,30 @@ def _take(blocks: dict[Block, set[str] | str], block: Block, member: str) -> Non
             blocks[block] = members.pop()
 
 
+def _compared_words(plain: Sequence[str], entity_type: str) -> list[str]:
+    """Without small words; of a person without an honorific, else in the singular."""
+    words = [word for word in plain if word not in _SMALL_WORDS]
+    if entity_type != "person":
+        return [singular(word) for word in words]
+    return words[1:] if len(words) > 2 and words[0] in HONORIFICS else words
+
+
 def _form(entity: NamedEntity) -> _Form | None:
     key = resolution_key(entity.name, entity.type) if len(entity.name) <= MAX_NAME_CHARACTERS else ""
-    plain = [word.strip(".") for word in key.split() if word.strip(".")]
-    words = [word for word in plain if word not in _SMALL_WORDS]
-    if entity.type == "person" and len(words) > 2 and words[0] in HONORIFICS:
-        words = words[1:]
+    plain = list(filter(None, (word.strip(".") for word in key.split())))
+    words = _compared_words(plain, entity.type)
     if not words:
         return None
-    if entity.type != "person":
-        words = [singular(word) for word in words]
     letters = "".join(words).translate(_CONFUSABLE)
     digits = tuple(word for word in plain if any(map(str.isdigit, word)))
     initials = frozenset("".join(word[0] for word in each) for each in (plain, words) if len(each) > 1)
-    surface = entity.name.replace(".", "").strip()
-    is_acronym = len(plain) == 1 and 2 <= len(surface) <= 8 and surface.isupper() and surface.isalpha()
-    acronym = letters if is_acronym else ""
+    acronym = letters if len(plain) == 1 and _is_acronym(entity.name) else ""
     return _Form(entity, key, tuple(words), letters, digits, initials, acronym)
+
+
+def _is_acronym(word: str) -> bool:
+    bare = word.replace(".", "").strip()
+    return 2 <= len(bare) <= 8 and bare.isupper() and bare.isalpha()
 
 
 def _blocks(form: _Form) -> Iterator[str]:
@@ -247,6 +254,16 @@ def _compared(one: _Form, other: _Form) -> CandidatePair | None:
     return None if found is None else CandidatePair(first.entity.id, second.entity.id, *found)
 
 
+def _may_be_misspelt(shorter: _Form, longer: _Form, similarity: float) -> bool:
+    """Whether one may be the other with a wrong letter; code is never."""
+    if CODE in {shorter.entity.type, longer.entity.type}:
+        return False
+    one_letter = (
+        len(longer.letters) >= MIN_LETTERS and OSA.distance(shorter.letters, longer.letters, score_cutoff=1) <= 1
+    )
+    return (similarity >= MIN_LETTERS_ALIKE or one_letter) and _differ_in_spelling(shorter.words, longer.words)
+
+
 def _reasons(one: _Form, other: _Form) -> Iterator[tuple[float, str]]:
     shorter, longer = sorted((one, other), key=lambda form: (len(form.words), form.entity.id))
     names = f"{one.entity.name!r} and {other.entity.name!r}"
@@ -262,15 +279,9 @@ def _reasons(one: _Form, other: _Form) -> Iterator[tuple[float, str]]:
         return
     if _initials_fit(shorter.words, longer.words) or _initials_fit(longer.words, shorter.words):
         yield 0.75, f"In {names}, initials of one may stand for words of the other."
-    alike = ratio(one.letters, other.letters) / 100
-    one_letter = len(longer.letters) >= MIN_LETTERS and OSA.distance(one.letters, other.letters, score_cutoff=1) <= 1
-    may_be_misspelt = CODE not in {one.entity.type, other.entity.type}
-    if (
-        may_be_misspelt
-        and (alike >= MIN_LETTERS_ALIKE or one_letter)
-        and _differ_in_spelling(shorter.words, longer.words)
-    ):
-        yield alike - 0.05, f"{names} differ in a letter or two."
+    similarity = ratio(one.letters, other.letters) / 100
+    if _may_be_misspelt(shorter, longer, similarity):
+        yield similarity - 0.05, f"{names} differ in a letter or two."
     common = set(one.words) & set(other.words)
     overlap = len(common) / len(set(one.words) | set(other.words))
     if all(map(str.isdigit, common)):

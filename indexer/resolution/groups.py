@@ -37,6 +37,13 @@ class Groups(NamedTuple):
     overruled: frozenset[int]
 
 
+def _decide(found: "_Components", decision: Decision, first: str, second: str, cut: dict[str, int]) -> bool:
+    """Carry a decision out for two of its entities; whether it holds beside the newer ones."""
+    if decision.verdict == "different":
+        return found.part(first, second)
+    return _stands(decision.position, first, second, cut) and found.join(first, second)
+
+
 def resolve_groups(equal: Iterable[Sequence[str]], decisions: Iterable[Decision]) -> Groups:
     """The groups of entities: `equal` are ids of equal keys, each id in one of them at most.
 
@@ -50,13 +57,9 @@ def resolve_groups(equal: Iterable[Sequence[str]], decisions: Iterable[Decision]
     for decision in newest_first:
         if decision.verdict == "apart":
             continue
-        for first, second in combinations(sorted(set(decision.entities)), 2):
-            if decision.verdict == "different":
-                holds = found.part(first, second)
-            else:
-                holds = _stands(decision.position, first, second, cut) and found.join(first, second)
-            if not holds:
-                overruled.add(decision.position)
+        holds = [_decide(found, decision, *pair, cut) for pair in combinations(sorted(set(decision.entities)), 2)]
+        if not all(holds):
+            overruled.add(decision.position)
     for group in sorted(sorted(each for each in group if each not in cut) for group in equal):
         kept_apart = any(found.of(each).foes for each in group)
         links = combinations(group, 2) if kept_apart else ((group[0], other) for other in group[1:])

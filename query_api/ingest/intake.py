@@ -200,18 +200,7 @@ def from_form(form: FormData, limits: LimitSettings) -> Iterator[ParsedMember]:
     Fields: `collection`, `id`, `title`, `uri` (the last three for a single file only). Raises ApiProblem when the form
     as a whole cannot be used. Files are read one by one as they are asked for; some of them from disk.
     """
-    files = [part for _, part in form.multi_items() if isinstance(part, UploadFile)]
-    fields = {name: part for name, part in form.multi_items() if isinstance(part, str)}
-    if not files:
-        raise ApiProblem(422, "No file", "The form holds no file; send at least one, such as `-F file=@notes.md`.")
-    unknown = fields.keys() - {"collection", "id", "title", "uri"}
-    if unknown:
-        raise ApiProblem(
-            422, "Invalid request", f"There is no field {min(unknown)[:80]!r}; known: collection, id, title, uri."
-        )
-    single = fields.keys() & {"id", "title", "uri"}
-    if len(files) > 1 and single:
-        raise ApiProblem(422, "Invalid request", f"The field {min(single)!r} can go with one file only.")
+    files, fields = _parts_of(form)
     for file in files:
         document_id = fields.get("id") or file.filename or ""
         content_type = media_type_of(file.filename or "") or file.content_type or "application/octet-stream"
@@ -229,6 +218,23 @@ def from_form(form: FormData, limits: LimitSettings) -> Iterator[ParsedMember]:
             yield ParsedMember(problem, document_id or None)
         else:
             yield ParsedMember(event, document_id)
+
+
+def _parts_of(form: FormData) -> tuple[list[UploadFile], dict[str, str]]:
+    """Its files, and the text of its fields. Raises ApiProblem for what does not fit together."""
+    files = [part for _, part in form.multi_items() if isinstance(part, UploadFile)]
+    fields = {name: part for name, part in form.multi_items() if isinstance(part, str)}
+    if not files:
+        raise ApiProblem(422, "No file", "The form holds no file; send at least one, such as `-F file=@notes.md`.")
+    unknown = fields.keys() - {"collection", "id", "title", "uri"}
+    if unknown:
+        raise ApiProblem(
+            422, "Invalid request", f"There is no field {min(unknown)[:80]!r}; known: collection, id, title, uri."
+        )
+    single = fields.keys() & {"id", "title", "uri"}
+    if len(files) > 1 and single:
+        raise ApiProblem(422, "Invalid request", f"The field {min(single)!r} can go with one file only.")
+    return files, fields
 
 
 def document_key(collection: str, document_id: str) -> DocumentKey:

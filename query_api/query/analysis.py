@@ -83,20 +83,18 @@ class Question:
         is_content = [word.lower() not in STOP_WORDS for word in self.words]
         capitals = [at > 0 and word[0].isupper() for at, word in enumerate(self.words)]
         bare = [normalise_text(word) for word in self.words]
-        found = []
-        for first in range(len(bare)):
-            is_marked, has_content, all_capitals = False, False, True
-            for last in range(first + 1, min(first + MAX_NAME_WORDS, len(bare)) + 1):
-                at, words = last - 1, last - first
-                is_marked = is_marked or marked[at]
-                has_content = has_content or is_content[at]
-                all_capitals = all_capitals and capitals[at]
-                may_be_name = has_content or (words > 1 and all_capitals)
-                if not may_be_name or (not is_marked and words < MIN_UNMARKED_WORDS):
-                    continue
-                name = " ".join(bare[first:last]).strip(_EDGES)
-                if name and (words > 1 or len(name) >= MIN_SINGLE_WORD_LETTERS):
-                    found.append(Span(first, last, name, is_marked))
+
+        def span_of(first: int, last: int) -> Span | None:
+            words, is_marked = last - first, any(marked[first:last])
+            may_be_name = any(is_content[first:last]) or (words > 1 and all(capitals[first:last]))
+            if not may_be_name or (not is_marked and words < MIN_UNMARKED_WORDS):
+                return None
+            name = " ".join(bare[first:last]).strip(_EDGES)
+            is_long_enough = words > 1 or len(name) >= MIN_SINGLE_WORD_LETTERS
+            return Span(first, last, name, is_marked) if name and is_long_enough else None
+
+        ends = ((first, last) for first in range(len(bare)) for last in range(first + 1, first + MAX_NAME_WORDS + 1))
+        found = [span for first, last in ends if last <= len(bare) and (span := span_of(first, last)) is not None]
         return sorted(found, key=lambda span: (span.first - span.last, span.first))
 
 

@@ -56,13 +56,17 @@ def times_in(text: str) -> list[TimeExpression]:
     return sorted(found)
 
 
+def _span_between(first: str, last: str) -> Span | None:
+    """From the beginning of the first date to the end of the last."""
+    begin, end = date_span(first), date_span(last)
+    return Span(begin.start, end.end) if begin and end and begin.start <= end.start else None
+
+
 def _span_of(pattern: re.Pattern[str], match: re.Match[str]) -> Span | None:
     if pattern is _DECADE:
-        first, last = (date_span(str(int(match["decade"]) + more)) for more in (0, 9))
-        return Span(first.start, last.end) if first and last else None
+        return _span_between(match["decade"], str(int(match["decade"]) + 9))
     if pattern is _RANGE:
-        first, last = date_span(match["first"]), date_span(match["last"])
-        return Span(first.start, last.end) if first and last and first.start <= last.start else None
+        return _span_between(match["first"], match["last"])
     date = date_span(match["date"])
     if date is None or (pattern is _PLAIN and _BARE_YEAR.fullmatch(match["date"]) and not match["lead"]):
         return None
@@ -205,19 +209,23 @@ def time_words(text: str) -> list[tuple[int, int]]:
 
 
 def _restriction(text: str) -> re.Match[str] | None:
-    for match in _TIME.finditer(text):
-        if match["length"] is not None and "than" not in (match["relation"] or ""):
-            continue  # `3 days` alone is a length
-        if match["weekday"] and not match["on"] and not match["relation"]:
-            continue
-        if match["day"] and match.start() and match["day"][0].isupper() and not text.isupper():
-            continue  # a name, such as that of a song
-        if not match["relation"] and _NO_RESTRICTION.search(text[: match.start()]):
-            continue
-        if match["day"] and match["day"].lower() == "today" and not match["relation"] and not _HAPPENED.search(text):
-            continue
-        return match
-    return None
+    return next((match for match in _TIME.finditer(text) if _restricts(text, match)), None)
+
+
+def _restricts(text: str, match: re.Match[str]) -> bool:
+    """Whether a time restricts what is asked for, and is no length, name or part of the subject."""
+    relation, day = match["relation"] or "", match["day"] or ""
+    if match["length"] is not None and "than" not in relation:
+        return False  # `3 days` alone is a length
+    if day and match.start() and day[0].isupper() and not text.isupper():
+        return False  # a name, such as that of a song
+    if relation:
+        return True
+    if match["weekday"] and not match["on"]:
+        return False
+    if _NO_RESTRICTION.search(text[: match.start()]):
+        return False
+    return day.lower() != "today" or _HAPPENED.search(text) is not None
 
 
 def _span(match: re.Match[str], now: datetime) -> tuple[datetime, datetime]:

@@ -1,7 +1,7 @@
 """Which titles and entities a question names: the longest match of its words against the names of the graph."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -68,33 +68,49 @@ def link_names(
     known = view.entities_named(sorted(names), collection)
     if aliases.merged or aliases.renamed:
         known = aliases.widened(known, names, collection)
+    spans = [span for span in spans if span.name in known]
+    documents = _documents_about(view, {key for span in spans for key in known[span.name]})
+    matches = {
+        name: [(key, *target) for key in keys for target in documents.get(key, ())] for name, keys in known.items()
+    }
     used = [False] * len(question.words)
+
+    def unused(span: Span) -> bool:
+        """Whether no word of it was used; from now on all are."""
+        if any(used[span.first : span.last]):
+            return False
+        used[span.first : span.last] = [True] * (span.last - span.first)
+        return True
+
+    def surface(span: Span) -> str:
+        return " ".join(question.words[span.first : span.last]) if given is None else given_names[span.name]
+
     links: list[QueryLink] = []
-    entities: list[NamedEntity] = []
-    keys = sorted({key for span in spans for key in known.get(span.name, ())})
-    about = view.about(np.array(keys, dtype=np.uint64))
-    targets: dict[int, list[tuple[int, float]]] = {}
+    for span in spans:
+        found = matches[span.name]
+        if 0 < len(found) <= MAX_TARGETS and unused(span):
+            words = SURE_WORDS if given is not None else span.last - span.first
+            for key, document, weight in found:
+                link_strength = strength(weight, words, len(found)) * (1.0 if span.marked else UNMARKED)
+                links.append(QueryLink(surface(span), key, document, link_strength))
+    entities = [
+        NamedEntity(surface(span), key)
+        for span in spans
+        if not matches[span.name] and unused(span)
+        for key in known[span.name]
+    ]
+    return LinkedNames(links, entities, given is not None)
+
+
+def _documents_about(view: GraphView, entities: Set[int]) -> dict[int, list[tuple[int, float]]]:
+    """{entity: the documents that are about it, each with its alias weight}"""
+    about = view.about(np.array(sorted(entities), dtype=np.uint64))
+    found: dict[int, list[tuple[int, float]]] = {}
     for key, document, weight in zip(
         about.entity.tolist(), about.document.tolist(), about.weight.tolist(), strict=True
     ):
-        targets.setdefault(key, []).append((document, weight))
-    for wanted_titles in (True, False):
-        for span in spans:
-            if span.name not in known or any(used[span.first : span.last]):
-                continue
-            surface = " ".join(question.words[span.first : span.last]) if given is None else given_names[span.name]
-            words = SURE_WORDS if given is not None else span.last - span.first
-            matches = [(key, *target) for key in known[span.name] for target in targets.get(key, ())]
-            if wanted_titles and 0 < len(matches) <= MAX_TARGETS:
-                used[span.first : span.last] = [True] * (span.last - span.first)
-                for key, document, weight in matches:
-                    link_strength = strength(weight, words, len(matches))
-                    link_strength *= 1.0 if span.marked else UNMARKED
-                    links.append(QueryLink(surface, key, document, link_strength))
-            elif not wanted_titles and not matches:
-                used[span.first : span.last] = [True] * (span.last - span.first)
-                entities.extend(NamedEntity(surface, key) for key in known[span.name])
-    return LinkedNames(links, entities, given is not None)
+        found.setdefault(key, []).append((document, weight))
+    return found
 
 
 def shown_names(names: LinkedNames, view: GraphView) -> tuple[NamedInQuestion, ...]:

@@ -2,8 +2,9 @@
 
 import math
 import re
-from collections.abc import Callable, Iterable, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -232,38 +233,73 @@ def _by_phrase(
         by_span.setdefault(spans[found.phrase], []).append(found)
     total = int(live.sum())
     for (first, last), everything in by_span.items():
-        matched = _text_of(cues, first, last)
         ids = [each for each in everything if each.field == "document"]
-        if ids:
-            if len(ids[0].rows) <= MAX_DOCUMENTS_OF_ID:
-                yield _identity(first, last, matched, ids[0])
-            continue
-        single, marked, introduced = last - first == 1, cues.marked(first, last), cues.called(first)
-        if single and (words[first].text in STOP_WORDS or len(words[first].text) < 2):
-            continue
-        values = [each for each in everything if each.field not in IDENTITY]
-        cued = [each for each in values if cues.cued(each.field, first, last)]
-        topical = [each for each in values if each.field.rpartition(".")[2].lower() in TOPICAL]
-        named = {each.field for each in everything if _are_names(each, phrases[each.phrase], documents)}
-        selecting = [each for each in values if each.field not in named | {of.field for of in topical}]
-        names = [
-            each for each in everything if each.field in named and (marked or introduced or (not single and first == 0))
-        ]
-        chosen = cued or selecting or names or topical
-        if not chosen or (chosen is names and any(len(each.rows) > MAX_DOCUMENTS_OF_ID for each in names)):
-            continue
-        rows, fits = best_fits((each.rows, each.fits) for each in chosen)
-        sure = bool(cued)
-        if chosen is selecting:
-            distinctive = marked and 2 * len(rows) <= total and not is_common(matched, rows)
-            sure = distinctive or cues.before_documents(last)
-        if chosen is names and single and not introduced and is_common(matched, rows):
-            continue
-        certainty = 1.0 if sure or (not single and chosen is not topical) else UNCERTAIN
-        weight = max(MIN_WEIGHT, certainty * _idf_weight(len(rows), total))
-        fields = tuple(each.field for each in chosen)
-        bounds: tuple[tuple[Operator, str], ...] = (("=", _value_of(cues, first, last, fields)),)
-        yield Constraint(first, last, matched, fields, bounds, rows, fits, weight, chosen is names, sure)
+        if not ids:
+            phrase = " ".join(word.text for word in words[first:last])
+            named = {each.field for each in everything if _are_names(each, phrase, documents)}
+            constraint = _by_value(cues, first, last, everything, named, total, is_common)
+            if constraint is not None:
+                yield constraint
+        elif len(ids[0].rows) <= MAX_DOCUMENTS_OF_ID:
+            yield _identity(first, last, _text_of(cues, first, last), ids[0])
+
+
+Reading = Literal["cued", "selecting", "name", "topical"]
+
+
+def _readings(
+    cues: FieldCues, first: int, last: int, everything: Sequence[NamedDocuments], named: Set[str]
+) -> Mapping[Reading, list[NamedDocuments]]:
+    """What words may mean, the likeliest first: a value of a field that the question refers to, one that selects, a
+    name, a topic. `named` are the fields in which they are names."""
+    values = [each for each in everything if each.field not in IDENTITY]
+    topical = [each for each in values if _is_topical(each.field)]
+    begins = last - first > 1 and first == 0
+    may_be_name = cues.marked(first, last) or cues.called(first) or begins
+    return {
+        "cued": [each for each in values if cues.cued(each.field, first, last)],
+        "selecting": [each for each in values if each.field not in named and not _is_topical(each.field)],
+        "name": [each for each in everything if each.field in named] if may_be_name else [],
+        "topical": topical,
+    }
+
+
+def _is_topical(field: str) -> bool:
+    return field.rpartition(".")[2].lower() in TOPICAL
+
+
+def _by_value(
+    cues: FieldCues,
+    first: int,
+    last: int,
+    everything: Sequence[NamedDocuments],
+    named: Set[str],
+    total: int,
+    is_common: IsCommon,
+) -> Constraint | None:
+    """The constraint that words make by their likeliest reading, among `total` documents."""
+    is_single, word = last - first == 1, cues.words[first].text
+    if is_single and (word in STOP_WORDS or len(word) < 2):
+        return None
+    readings = _readings(cues, first, last, everything, named)
+    reading = next((each for each, found in readings.items() if found), None)
+    if reading is None:
+        return None
+    chosen, matched = readings[reading], _text_of(cues, first, last)
+    rows, fits = best_fits((each.rows, each.fits) for each in chosen)
+    if reading == "name":
+        too_many = any(len(each.rows) > MAX_DOCUMENTS_OF_ID for each in chosen)
+        if too_many or (is_single and not cues.called(first) and is_common(matched, rows)):
+            return None
+    sure = reading == "cued"
+    if reading == "selecting":
+        distinctive = cues.marked(first, last) and 2 * len(rows) <= total and not is_common(matched, rows)
+        sure = distinctive or cues.before_documents(last)
+    certainty = 1.0 if sure or (not is_single and reading != "topical") else UNCERTAIN
+    weight = max(MIN_WEIGHT, certainty * _idf_weight(len(rows), total))
+    fields = tuple(each.field for each in chosen)
+    bounds: tuple[tuple[Operator, str], ...] = (("=", _value_of(cues, first, last, fields)),)
+    return Constraint(first, last, matched, fields, bounds, rows, fits, weight, reading == "name", sure)
 
 
 def _are_names(named: NamedDocuments, phrase: str, documents: DocumentIndex) -> bool:
@@ -316,18 +352,20 @@ def _covered(words: Sequence[Word], kept: Sequence[Constraint], of_time: Set[int
     alone = all(word.text in STOP_WORDS | FINDING for at, word in enumerate(words) if at not in taken)
     counting = [each for each in kept if each.sure or (alone if each.identity else anchored)]
     taken = {at for each in counting for at in range(each.first, each.last)}
-    fields = [field.rpartition(".")[2] for each in counting for field in each.fields]
-    field_words = {word.text for field in fields for word in words_of(field)}
-    field_words |= {
-        cue for begin, cues in CUES.items() if any(field.startswith(begin) for field in fields) for cue in cues
-    }
-    idle = STOP_WORDS | ASKING | field_words
-    content = [
+    idle = STOP_WORDS | ASKING | _words_of_fields(counting)
+    others = [
         at
         for at, word in enumerate(words)
-        if at in taken or (word.text not in idle and len(word.text) > 1 and at not in of_time)
+        if at not in taken | of_time and word.text not in idle and len(word.text) > 1
     ]
-    return sum(at in taken for at in content) / len(content) if content else 0.0
+    return len(taken) / (len(taken) + len(others)) if taken or others else 0.0
+
+
+def _words_of_fields(constraints: Sequence[Constraint]) -> set[str]:
+    """The words of the fields' names, and those that refer to them."""
+    fields = [field.rpartition(".")[2] for each in constraints for field in each.fields]
+    referring = (cues for begin, cues in CUES.items() if any(field.startswith(begin) for field in fields))
+    return {word.text for field in fields for word in words_of(field)}.union(*referring)
 
 
 def shown_fields(recognised: Recognised) -> tuple[FieldInQuestion, ...]:

@@ -1,7 +1,7 @@
 """Channels fused into one order. Pure: from candidate lists and scores to ranked passages."""
 
 from collections import Counter
-from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
 from typing import NamedTuple, TypeVar
@@ -178,22 +178,10 @@ def rank_passages(
     }
     scores: dict[str, Scores] = {**_scores_to_depth(units, None), "graph": found.graph}
     channels = _deciding_channels(mode, found)
-    blocks: list[dict[str, float]] = []
-    ties: list[dict[str, float]] = []
-    depth = DEPTH
-    while True:
-        is_last = depth >= max(len(found.vector), len(found.keyword))
-        lists = (
-            scores
-            if is_last and len(found.structured) <= depth
-            else _scores_to_depth(units, depth) | {"graph": found.graph}
-        )
-        blocks.append(_fused(lists, found, mode, fusion, weights))
-        if mode == "hybrid" and fusion == "weighted":
-            ties.append(_text_scores(lists, found.graph, found))
-        if is_last:
-            break
-        depth *= DEEPER
+    by_depth = list(_lists_by_depth(units, scores, found))
+    blocks = [_fused(lists, found, mode, fusion, weights) for lists in by_depth]
+    is_weighted = mode == "hybrid" and fusion == "weighted"
+    ties = [_text_scores(lists, found.graph, found) for lists in by_depth] if is_weighted else []
     final = blocks[0] if len(blocks) == 1 else {k: v for block in reversed(blocks) for k, v in block.items()}
     candidates = {
         unit.name: unit.candidate for name in ("global", "structured", "keyword", "vector") for unit in units[name]
@@ -211,24 +199,36 @@ def rank_passages(
     if mode == "hybrid" and fusion == "adaptive" and found.gate and found.conclusiveness < 1:
         pool = sum(unit in blocks[0] for unit in order[:COVERAGE_POOL])
         order = _ordered_by_coverage(order, pool, final, found)
-    rankings = {name: dict(zip(ranked(scores[name]), count(1))) for name in channels}
-
-    def passage_of(unit: str, highest: float) -> RankedPassage:
-        candidate = candidates.get(unit)
-        return RankedPassage(
-            passage_id=unit if candidate is None else candidate.passage_id,
-            chunk_id=None if candidate is None else candidate.chunk_id,
-            score=min(final[unit], highest),
-            scores={name: scores[name][unit] for name in channels if unit in rankings[name]},
-            ranks={name: rankings[name][unit] for name in channels if unit in rankings[name]},
-            key=key_of(unit),
-        )
-
+    passage_of = _passages_by({name: scores[name] for name in channels}, candidates, final, key_of)
     passages: list[RankedPassage] = []
     for unit in order[:first]:
         passage = passage_of(unit, passages[-1].score if passages else final[unit])
         passages.append(passage.with_further(passage_of(each, passage.score) for each in further.get(passage.key, ())))
     return passages
+
+
+def _passages_by(
+    scores: Mapping[str, Scores],
+    candidates: Mapping[str, Candidate],
+    final: Mapping[str, float],
+    key_of: Callable[[str], DocumentKey],
+) -> Callable[[str, float], RankedPassage]:
+    """Makes the passage of a unit, with its place in each channel; its score is at most the one given."""
+    rankings = {name: dict(zip(ranked(of), count(1))) for name, of in scores.items()}
+
+    def passage_of(unit: str, highest: float) -> RankedPassage:
+        candidate = candidates.get(unit)
+        found_by = [name for name, ranking in rankings.items() if unit in ranking]
+        return RankedPassage(
+            passage_id=unit if candidate is None else candidate.passage_id,
+            chunk_id=None if candidate is None else candidate.chunk_id,
+            score=min(final[unit], highest),
+            scores={name: scores[name][unit] for name in found_by},
+            ranks={name: rankings[name][unit] for name in found_by},
+            key=key_of(unit),
+        )
+
+    return passage_of
 
 
 def _scores_to_depth(units: Mapping[str, Sequence[_Unit]], depth: int | None) -> dict[str, Scores]:
@@ -237,6 +237,18 @@ def _scores_to_depth(units: Mapping[str, Sequence[_Unit]], depth: int | None) ->
         name: {unit.name: unit.candidate.score for unit in of if depth is None or unit.position < depth}
         for name, of in units.items()
     }
+
+
+def _lists_by_depth(
+    units: Mapping[str, Sequence[_Unit]], scores: Mapping[str, Scores], found: ChannelResults
+) -> Iterator[Mapping[str, Scores]]:
+    """The channels' scores, first of the best `DEPTH` units alone, then of `DEEPER` times as many, and so on; in the
+    end `scores`, of all."""
+    depth = DEPTH
+    while depth < max(len(found.vector), len(found.keyword)):
+        yield _scores_to_depth(units, depth) | {"graph": found.graph}
+        depth *= DEEPER
+    yield scores if len(found.structured) <= depth else _scores_to_depth(units, depth) | {"graph": found.graph}
 
 
 def _deciding_channels(mode: Mode, found: ChannelResults) -> list[str]:

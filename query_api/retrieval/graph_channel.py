@@ -41,6 +41,26 @@ from query_api.retrieval.search_context import SearchContext
 from schemas.search import MAX_HOPS
 
 
+def _walk(context: SearchContext, seed_set: SeedSet, candidates: ScoredCandidates, gate: float) -> GraphResults:
+    """From the seeds, by PageRank or by expansion."""
+    request, view, text = context.request, context.snapshot.graph, context.snapshot.text
+    start = WalkStart(
+        context.question,
+        view,
+        seed_set,
+        *candidates,
+        context.scope,
+        gate,
+        request.edges,
+        request.mode == "graph",
+        hops_of(request) or MAX_HOPS,
+        request.hops or RELATION_HOPS,
+    )
+    if request.graph_method == "pagerank":
+        return personalised_pagerank(start)
+    return expansion(replace(start, across=partial(similar_across, view, text, context.snapshot.linking)))
+
+
 def search_graph(
     context: SearchContext, names: LinkedNames, candidates: ScoredCandidates, *, with_residuals: bool
 ) -> GraphResults:
@@ -64,16 +84,13 @@ def search_graph(
     seeds = read_seeds(question, view, context.passages, word_weights, chosen)  # 3
     seed_set = SeedSet(names.links, chosen.prior, seeds)
     if request.graph_method != "hop":
-        hops = hops_of(request) or MAX_HOPS
-        relation_hops = request.hops or RELATION_HOPS
-        start = WalkStart(question, view, seed_set, scorer, found, scope, gate, edges, alone, hops, relation_hops)
-        if request.graph_method == "pagerank":
-            return personalised_pagerank(start)
-        return expansion(replace(start, across=partial(similar_across, view, text, snapshot.linking)))
-    residual_hops = []
-    if with_residuals and edge_kind_enabled("residual", edges):  # 4
-        residuals = (residual_hop(at, seed, question, view, text, scope) for at, seed in enumerate(seeds))
-        residual_hops = [hop for hop in residuals if hop is not None]
+        return _walk(context, seed_set, candidates, gate)
+    follows_residuals = with_residuals and edge_kind_enabled("residual", edges)
+    residuals = (
+        residual_hop(at, seed, question, view, text, scope)
+        for at, seed in enumerate(seeds if follows_residuals else ())  # 4
+    )
+    residual_hops = [hop for hop in residuals if hop is not None]
     activations = _follow_edges(context, seed_set, alone=alone)  # 5
     most = MAX_REACHED if alone else MAX_REACHED_HYBRID
     reached = reached_passages(view, numbers, scope, found, activations, residual_hops, most)  # 6

@@ -136,16 +136,10 @@ class GenerationHost:
         live = await asyncio.to_thread(current_generation, self._data_dir)
         if live is None:
             return None
-        existing = {generation.name for generation in generations(self._data_dir)}
-        for name in self._orders.dropped():
-            if name in existing and name != live.name:
-                await self._drop(Generation(self._data_dir, name))
-                existing.discard(name)
-        wanted = self._orders.wanted(existing)
-        target = self._orders.target(existing)
-        others = [name for name in wanted if name != live.name]
-        building = target if target is not None and target != live.name else (others[-1] if others else None)
-        if building is None or (target == live.name and self._is_older(building, live.name)):
+        existing = await self._drop_ordered(live)
+        wanted, target = self._orders.wanted(existing), self._orders.target(existing)
+        building = self._to_build(list(wanted), target, live.name)
+        if building is None:
             await self._stop_builder()
             return None
         placed = wanted[building]
@@ -157,16 +151,29 @@ class GenerationHost:
         generation = Generation(self._data_dir, building)
         order = placed.order
         await self._keep_building(self._builder, generation, order.reason if order else "", live)
-        build = read_build(generation)
-        is_ready = build is not None and build.state == "ready" and build.at_ms >= self._builder.started_ms
-        if building != target or build is None or not is_ready or self._builder.process is None:
-            return None
-        if build.problem is not None and not (order and order.force):
+        force = order is not None and order.force
+        if building != target or not _may_go_live(self._builder, read_build(generation), force=force):
             return None
         if not await self._cut_over(self._builder, generation):
             return None
         self._log.info("switched to generation", generation=building, before=live.name)
         return building
+
+    async def _drop_ordered(self, live: Generation) -> set[str]:
+        """Drop what is ordered to go; the generations that are left."""
+        existing = {generation.name for generation in generations(self._data_dir)}
+        for name in self._orders.dropped():
+            if name in existing and name != live.name:
+                await self._drop(Generation(self._data_dir, name))
+                existing.discard(name)
+        return existing
+
+    def _to_build(self, wanted: Sequence[str], target: str | None, live: str) -> str | None:
+        """The generation to build now: the target, or else the last one wanted that is not live."""
+        others = [name for name in wanted if name != live]
+        building = target if target not in (None, live) else next(reversed(others), None)
+        is_passed_over = building is not None and target == live and self._is_older(building, live)
+        return None if is_passed_over else building
 
     async def _cut_over(self, builder: _Builder, generation: Generation) -> bool:
         """Switch once the build has all that the live generation has. Where it has not in time, commits go on, and
@@ -252,6 +259,14 @@ class GenerationHost:
         except (Failure, OSError) as error:
             self._log.warning("the topic of a dropped generation is still there", error=str(error)[:200])
         self._log.info("dropped generation", generation=generation.name)
+
+
+def _may_go_live(builder: _Builder, build: Build | None, *, force: bool) -> bool:
+    """Whether the build is complete since the builder started, and the builder runs; one that found a problem may by
+    force."""
+    if build is None or build.state != "ready" or build.at_ms < builder.started_ms or builder.process is None:
+        return False
+    return build.problem is None or force
 
 
 def _message(tail: str) -> str:

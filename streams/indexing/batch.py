@@ -130,12 +130,7 @@ class Batch:
                 wanted += [event for event in resolution.superseded if not event.deletes]
             if resolution.winner.deletes:
                 continue
-            if (
-                row is not None
-                and row.live
-                and row.revision == resolution.winner.revision
-                and row.offset <= watermarks.get(row.partition, -1)
-            ):
+            if _has_revision(row, resolution.winner, watermarks):
                 self.unchanged.add(key)
             else:
                 wanted.append(resolution.winner)
@@ -342,6 +337,13 @@ def _state_of(row: DocumentRow | None) -> DocumentState | None:
     if row is None:
         return None
     return DocumentState(Position(row.partition, row.offset), row.timestamp_ms, row.version, deleted=not row.live)
+
+
+def _has_revision(row: DocumentRow | None, winner: DecodedEvent, watermarks: Mapping[int, int]) -> bool:
+    """Whether the stores surely have the content of the winner."""
+    if row is None or not row.live:
+        return False
+    return row.revision == winner.revision and row.offset <= watermarks.get(row.partition, -1)
 
 
 def _passed_over(

@@ -294,28 +294,8 @@ class DocumentBuilder:
         missing = [digest for digest in texts if digest not in known]
         made = await self._encode(texts, missing, tagged)
         encoded: dict[str, EncodedText | Exception] = {**known, **made}
-        fresh = set(missing)
-        embedded: dict[Position, EmbeddedDocument | Refused] = {
-            refused.event.position: refused for refused in group.refused
-        }
-        for event, prepared, hashes in group.documents:
-            found = [each for digest in hashes if isinstance(each := encoded[digest], EncodedText)]
-            failure = next((each for digest in hashes if isinstance(each := encoded[digest], Exception)), None)
-            if failure is not None:
-                embedded[event.position] = Refused(event, "embed", WithoutVector("chunks", failure))
-                continue
-            count = len(fresh.intersection(hashes))
-            fresh.difference_update(hashes)
-            embedded[event.position] = EmbeddedDocument(
-                event,
-                prepared,
-                hashes,
-                np.asarray([each.vector for each in found], dtype=np.float32),
-                count,
-                tuple(each.spans if event.extracts else None for each in found),
-            )
         self._recent.update({digest: each for digest, each in encoded.items() if not isinstance(each, Exception)})
-        return embedded
+        return _embedded(group, encoded, set(missing))
 
     async def _encode(
         self, texts: Mapping[str, str], missing: Sequence[str], tagged: Collection[str]
@@ -377,3 +357,28 @@ def _entities(document: EmbeddedDocument) -> list[EntityMention] | None:
     if len(spans) < len(document.prepared.chunked.chunks):
         return None
     return entity_mentions(document.prepared, [decode_spans(each) for each in spans])
+
+
+def _embedded(
+    group: _Group, encoded: Mapping[str, EncodedText | Exception], fresh: set[str]
+) -> dict[Position, EmbeddedDocument | Refused]:
+    """The documents of a group with their vectors; what was encoded just now, `fresh`, counts for the first that has
+    it."""
+    embedded: dict[Position, EmbeddedDocument | Refused] = {each.event.position: each for each in group.refused}
+    for event, prepared, hashes in group.documents:
+        found = [each for digest in hashes if isinstance(each := encoded[digest], EncodedText)]
+        failure = next((each for digest in hashes if isinstance(each := encoded[digest], Exception)), None)
+        if failure is not None:
+            embedded[event.position] = Refused(event, "embed", WithoutVector("chunks", failure))
+            continue
+        count = len(fresh.intersection(hashes))
+        fresh.difference_update(hashes)
+        embedded[event.position] = EmbeddedDocument(
+            event,
+            prepared,
+            hashes,
+            np.asarray([each.vector for each in found], dtype=np.float32),
+            count,
+            tuple(each.spans if event.extracts else None for each in found),
+        )
+    return embedded

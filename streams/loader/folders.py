@@ -242,19 +242,23 @@ def plan_sync(paths: Sequence[str], selection: Selection, documents: Iterable[Kn
             if isinstance(item, Found):
                 present.add(item.document_id)
     marks = {scope.mark for scope in scopes}
-    gone: list[str] = []
-    unmarked: list[str] = []
-    known = 0
-    for document in documents:
-        known += document.mark in marks
-        absent = document.document_id not in present and selection.takes(document.document_id)
-        if absent and document.mark is None and any(scope.covers(document.document_id) for scope in scopes):
-            if media_type_of(document.document_id) is not None and left_out.reason_of(document.document_id) is None:
-                unmarked.append(document.document_id)
-        elif absent and any(scope.mark == document.mark and scope.covers(document.document_id) for scope in scopes):
-            gone.append(document.document_id)
-    ignored = {each: reason for each in sorted(gone) if (reason := left_out.reason_of(each)) is not None}
-    return SyncPlan(sorted(gone), known, len(present), sorted(unmarked), ignored)
+    every = list(documents)
+    absent = [each for each in every if each.document_id not in present and selection.takes(each.document_id)]
+    gone = sorted(each.document_id for each in absent if each.mark is not None and _is_covered(each, scopes))
+    unmarked = sorted(
+        each.document_id
+        for each in absent
+        if each.mark is None
+        and any(scope.covers(each.document_id) for scope in scopes)
+        and media_type_of(each.document_id) is not None
+        and left_out.reason_of(each.document_id) is None
+    )
+    ignored = {each: reason for each in gone if (reason := left_out.reason_of(each)) is not None}
+    return SyncPlan(gone, sum(each.mark in marks for each in every), len(present), unmarked, ignored)
+
+
+def _is_covered(document: KnownDocument, scopes: Iterable[Scope]) -> bool:
+    return any(scope.mark == document.mark and scope.covers(document.document_id) for scope in scopes)
 
 
 @dataclass

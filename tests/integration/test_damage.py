@@ -288,19 +288,6 @@ def test_a_row_that_changed_before_its_file_was_recorded_is_found_by_its_own_che
         text_answers(TextReader.open(generation).snapshot())
 
 
-def test_rows_without_checksums_are_taken_as_they_are(generation: Generation) -> None:
-    before = text_answers(TextReader.open(generation).snapshot())
-    connection = lancedb.connect(generation.lance_dir)
-    for table, columns in ((CHUNKS, ["checksum", "vector_checksum"]), (DOCUMENTS, ["checksum"])):
-        connection.open_table(table).drop_columns(columns)
-    assert text_answers(TextReader.open(generation).snapshot()) == before
-    writer = LanceWriter.open(generation, HashingEncoder.dimension)
-    writer.replace([written_document(1, 5_000, edition=9)[0]])
-    writer.close()
-    assert text_answers(TextReader.open(generation).snapshot()) != before
-    assert not verify_when_complete(generation.data_dir, 0).damage
-
-
 def test_a_damaged_vector_is_not_used_again(generation: Generation) -> None:
     rows, _ = written_document(1, 5_000)
     writer = LanceWriter.open(generation, HashingEncoder.dimension)

@@ -152,9 +152,7 @@ class _ClauseReader:
         if word in DETERMINERS or words.is_capital(at) or (word == "one" and words.at(at + 1) == "of"):
             return _Group(begin, at, onto=at + 2 * (word == "one"), is_plural=is_plural, is_copula=True)
         if word.endswith("ing"):
-            stem = word[:-3]
-            lemmas = [lemma for lemma in (stem, f"{stem}e", stem[:-1]) if _is_lemma(lemma)]
-            return self._related_group(begin, at, is_plural, lemmas[:1])
+            return self._related_group(begin, at, is_plural, _lemmas_of_ing(word)[:1])
         lemmas = [form.lemma for form in VERB_FORMS.get(word, ()) if form.is_participle]
         if not lemmas and word.endswith("ed") and words.at(at + 1) == "by":
             return _Group(begin, at, Relation(f"{word}_by", is_typed=False), at + 2, is_plural)
@@ -191,13 +189,19 @@ class _ClauseReader:
         finite = [form.lemma for form in forms if form.is_third or form.is_past]
         if finite:
             return self._related_group(at, at, not any(form.is_third for form in forms), finite)
-        plural = words.at(at - 1).endswith("s") and (
-            not words.is_capital(at - 1) or following in DETERMINERS or words.is_capital(at + 1)
-        )
-        goes_on = following in DETERMINERS or following in PREPOSITIONS or words.is_capital(at + 1)
-        if words.at(at - 1) in RELATIVES or plural or (goes_on and self._is_joined(at)):
+        if self._may_be_base_form(at, following):
             return self._related_group(at, at, True, [form.lemma for form in forms])
         return None
+
+    def _may_be_base_form(self, at: int, following: str) -> bool:
+        """Whether what is before a word may be its subject, in the plural: `engineers write`."""
+        words = self._words
+        begins_object = following in DETERMINERS or words.is_capital(at + 1)
+        if words.at(at - 1) in RELATIVES:
+            return True
+        if words.at(at - 1).endswith("s") and (not words.is_capital(at - 1) or begins_object):
+            return True
+        return (begins_object or following in PREPOSITIONS) and self._is_joined(at)
 
     def _is_joined(self, at: int) -> bool:
         """Whether the subject before a verb is two phrases, `Tern and Plover use`; or a plural that a verb shares."""
@@ -246,6 +250,11 @@ class _ClauseReader:
                 time = _TIME_AFTER.match(words.text, words.ends[place.high - 1])
                 found |= {"time": time[1]} if time else {}
         return tuple(sorted(found.items()))
+
+
+def _lemmas_of_ing(word: str) -> list[str]:
+    stem = word[:-3]
+    return [lemma for lemma in (stem, f"{stem}e", stem[:-1]) if _is_lemma(lemma)]
 
 
 def _is_lemma(word: str) -> bool:

@@ -153,24 +153,25 @@ def by_link(source: Source, rng: random.Random) -> Iterator[GeneratedQuestion]:
         candidates = [each for each in sentences(first.text) if _fits(each)]
         for target in rng.sample(first.links, len(first.links)):
             last = source.by_id[target]
-            if (
-                target in used
-                or any(names[name.lower()] > 1 for name in last.names)
-                or quotes_title(last, descriptive_title(first))
-            ):
+            is_ambiguous = any(names[name.lower()] > 1 for name in last.names)
+            if target in used or is_ambiguous or quotes_title(last, descriptive_title(first)):
                 continue
             clues = [clue for each in candidates if (clue := _clue(each, last, kinds.get(target))) is not None]
-            if not clues:
-                continue
-            clue = rng.choice(clues)
-            text = _question(clue, first, source.vocabulary, rng)
-            if text is None or names_document(last, text, None) or resembles_name(last, text):
-                continue
-            used.add(target)
-            yield GeneratedQuestion(
-                "multi-hop", text, {last.id: 1}, (Step(first.id, "links_to", last.id, clue.sentence),)
-            )
-            break
+            made = _asked_by(rng.choice(clues), first, last, source, rng) if clues else None
+            if made is not None:
+                used.add(target)
+                yield made
+                break
+
+
+def _asked_by(
+    clue: _Clue, first: IndexedDocument, last: IndexedDocument, source: Source, rng: random.Random
+) -> GeneratedQuestion | None:
+    """The question for the last document; None where it would name what it asks for."""
+    text = _question(clue, first, source.vocabulary, rng)
+    if text is None or names_document(last, text, None) or resembles_name(last, text):
+        return None
+    return GeneratedQuestion("multi-hop", text, {last.id: 1}, (Step(first.id, "links_to", last.id, clue.sentence),))
 
 
 def kinds_of(source: Source) -> Mapping[str, str]:

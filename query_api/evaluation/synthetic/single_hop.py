@@ -127,20 +127,31 @@ def structured(source: Source, rng: random.Random) -> Iterator[GeneratedQuestion
             yield GeneratedQuestion("structured", rng.choice(_NAMED).format(rng.choice(unique)), {document.id: 1})
             continue
         wanted = 1 if number % 3 == 1 else 2
-        for _ in range(FIELD_TRIES):
-            if len({field for field, _ in own}) < wanted:
-                break
-            chosen = rng.sample(own, wanted)
-            found = frozenset.intersection(*(holders[each] for each in chosen))
-            alone = min(len(holders[each]) for each in chosen)
-            if len({field for field, _ in chosen}) < wanted or len(found) > MAX_ANSWERS:
-                continue
-            if wanted == 2 and alone <= len(found):
-                continue  # the second value would decide nothing
+        selecting = _selecting_values(own, wanted, holders, rng)
+        if selecting is not None:
+            chosen, found = selecting
             parts = chain.from_iterable((_field_words(field), original[field, value]) for field, value in chosen)
             wording = rng.choice(_ONE if wanted == 1 else _TWO)
             yield GeneratedQuestion("structured", wording.format(*parts), dict.fromkeys(sorted(found), 1))
-            break
+
+
+def _selecting_values(
+    own: Sequence[tuple[str, str]],
+    wanted: int,
+    holders: Mapping[tuple[str, str], frozenset[str]],
+    rng: random.Random,
+) -> tuple[Sequence[tuple[str, str]], frozenset[str]] | None:
+    """So many values of a document, each of another field, that few documents have together; and these. None where
+    some tries find none."""
+    if len(dict(own)) < wanted:
+        return None
+    for _ in range(FIELD_TRIES):
+        chosen = rng.sample(own, wanted)
+        found = frozenset.intersection(*(holders[each] for each in chosen))
+        decides = wanted == 1 or min(len(holders[each]) for each in chosen) > len(found)
+        if len(dict(chosen)) == wanted and len(found) <= MAX_ANSWERS and decides:
+            return chosen, found
+    return None
 
 
 def temporal(source: Source, rng: random.Random) -> Iterator[GeneratedQuestion]:

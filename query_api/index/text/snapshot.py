@@ -123,6 +123,9 @@ class TextSnapshot:
             )
         if self.index.vectors is not None:
             return self.index.vectors.search(vector, limit, scope)
+        return self._search_table(vector, limit, scope)
+
+    def _search_table(self, vector: NDArray[np.float32], limit: int, scope: Scope) -> list[Candidate]:
         documents = None if scope.documents is None else [str(key) for key in sorted(scope.documents)]
         if limit < 1 or documents == []:
             return []

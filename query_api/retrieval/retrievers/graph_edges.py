@@ -381,11 +381,9 @@ def stated(
         if fact.passage != seed.passage:
             yield Activation(fact.passage, edge / math.sqrt(min(fan, MAX_SHARED)), reason)
         targets = [(entity, *target) for entity in others for target in targets_of.get(entity, ())]
-        if len(targets) > MAX_TARGETS:
-            continue
-        for entity, document, weight in targets:
-            if document != seed.document:
-                for passage, share in entries(document):
+        if len(targets) <= MAX_TARGETS:
+            for entity, document, weight in targets:
+                for passage, share in entries(document) if document != seed.document else ():
                     score = edge * weight * share / math.sqrt(len(targets))
                     yield Activation(passage, score, reason._replace(entity=entity))
 

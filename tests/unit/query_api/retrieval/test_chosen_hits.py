@@ -162,7 +162,7 @@ async def test_a_hit_is_as_likely_alone_on_its_page_as_among_others(executor: Ex
 
 
 async def test_without_a_floor_each_hit_tells_its_confidence(executor: Executor) -> None:
-    for mode in ("hybrid", "vector", "keyword", "graph", "rerank"):
+    for mode in ("hybrid", "vector", "keyword", "graph", "graph_rerank"):
         answer = await ask(world(PAGES), executor, mode=mode)
         assert answer.hits, mode
         assert all(hit.confidence is not None and 0 <= hit.confidence <= 1 for hit in answer.hits), mode

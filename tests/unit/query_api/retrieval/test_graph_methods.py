@@ -14,7 +14,7 @@ METHODS = get_args(GraphMethod)
 
 
 @pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("mode", ["graph", "hybrid", "rerank"])
+@pytest.mark.parametrize("mode", ["graph", "hybrid", "graph_rerank"])
 async def test_each_leads_to_the_answer_and_tells_its_way(executor: Executor, mode: str, method: str) -> None:
     answer = await ask(world(PAGES), executor, mode=mode, collection="wiki", graph_method=method)
     jane = next(hit for hit in answer.hits if hit.title == "Jane Doe")

@@ -218,7 +218,7 @@ async def test_it_is_used_where_there_is_one_unless_the_request_says_otherwise(e
 
 
 def test_modes_that_have_an_order_of_their_own_do_without() -> None:
-    for mode, used in {"hybrid": True, "vector": True, "keyword": True, "graph": True, "rerank": False}.items():
+    for mode, used in {"hybrid": True, "vector": True, "keyword": True, "graph": True, "graph_rerank": False}.items():
         assert wants_reranker(SearchRequest(q="?", mode=mode)) is used  # type: ignore[arg-type]
         assert not wants_reranker(SearchRequest(q="?", mode=mode, reranker=False))  # type: ignore[arg-type]
     assert not wants_reranker(SearchRequest(q="?", mode="structured"))
