@@ -258,16 +258,13 @@ def _no_name_in_technical_text(
         surface, confidences = of_name[0].surface, evidence[name]
         if not any(_is_inside(prepared, one) for one in of_name):
             sure = max(one.confidence for one in of_name)
-            if sure < SURE and use.may_be_common(surface):
-                no_names.add(name)
-                continue
-        elif not confidences and " " in surface and surface.replace(" ", "").replace("-", "").isalpha():
-            no_names.add(name)  # only referred to, as a part of a document
-        if name in common:
-            needed = max(REPEATED, use.times_in_lower_case(surface) + 1)
-            is_sure = name not in headings and max(confidences, default=0.0) >= SURE
-            if not is_sure and len(confidences) < needed:
-                no_names.add(name)
+            is_doubtful = sure < SURE and use.may_be_common(surface)
+        else:  # only referred to, as a part of a document
+            is_doubtful = not confidences and " " in surface and surface.replace(" ", "").replace("-", "").isalpha()
+        is_sure = name not in headings and max(confidences, default=0.0) >= SURE
+        needed = max(REPEATED, use.times_in_lower_case(surface) + 1) if name in common and not is_sure else 0
+        if is_doubtful or len(confidences) < needed:
+            no_names.add(name)
     return no_names
 
 

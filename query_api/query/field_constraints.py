@@ -293,8 +293,8 @@ def _by_value(
             return None
     sure = reading == "cued"
     if reading == "selecting":
-        distinctive = cues.marked(first, last) and 2 * len(rows) <= total and not is_common(matched, rows)
-        sure = distinctive or cues.before_documents(last)
+        may_be_distinctive = cues.marked(first, last) and 2 * len(rows) <= total
+        sure = cues.before_documents(last) or (may_be_distinctive and not is_common(matched, rows))
     certainty = 1.0 if sure or (not is_single and reading != "topical") else UNCERTAIN
     weight = max(MIN_WEIGHT, certainty * _idf_weight(len(rows), total))
     fields = tuple(each.field for each in chosen)

@@ -239,6 +239,34 @@ def _read_and_deduplicate(ranked: Sequence[RankedPassage], context: SearchContex
     return deduplicate(ranked, texts, vectors, threshold, copies_of)
 
 
+class _Compared:
+    """The vectors of the first MOST_COMPARED hits that were kept."""
+
+    def __init__(self, threshold: float) -> None:
+        self._threshold = threshold
+        self._kept: list[int] = []
+        self._matrix = np.zeros((0, 0), dtype=np.float32)  # as many rows or more
+
+    def duplicate_of(self, vector: NDArray[np.float32]) -> tuple[int | None, float]:
+        """The kept hit with the nearest vector, where its cosine is the threshold or more, and the cosine."""
+        if not self._kept:
+            return None, 0.0
+        cosines = self._matrix[: len(self._kept)] @ vector
+        nearest = int(cosines.argmax())
+        if cosines[nearest] < self._threshold:
+            return None, 0.0
+        return self._kept[nearest], round(min(1.0, float(cosines[nearest])), _DECIMALS)
+
+    def add(self, at: int, vector: NDArray[np.float32]) -> None:
+        if len(self._kept) == MOST_COMPARED:
+            return
+        if len(self._kept) == len(self._matrix):
+            more = np.zeros((max(64, len(self._matrix)), len(vector)), dtype=np.float32)
+            self._matrix = np.concatenate([self._matrix, more]) if self._kept else more
+        self._matrix[len(self._kept)] = vector
+        self._kept.append(at)
+
+
 def deduplicate(
     ranked: Sequence[RankedPassage],
     texts: Mapping[int, ShownText],
@@ -258,8 +286,7 @@ def deduplicate(
     left_out: dict[int, list[DuplicateHit]] = {}
     seen: dict[str | DocumentKey, int] = {}
     copies: dict[int, int] = {}
-    compared: list[int] = []
-    matrix = np.zeros((0, 0), dtype=np.float32)
+    compared = None if threshold is None else _Compared(threshold)
     for at, passage in enumerate(ranked):
         shown = texts.get(at)
         if shown is None:
@@ -267,12 +294,9 @@ def deduplicate(
             continue
         own = [] if shown.text is None else [" ".join(shown.text.split()).casefold()]
         original, similarity = next((seen[each] for each in (shown.key, *own) if each in seen), None), 1.0
-        vector = None if threshold is None else vectors.get(shown.chunk_id)
-        if original is None and vector is not None and compared:
-            cosines = matrix[: len(compared)] @ vector
-            nearest = int(cosines.argmax())
-            if threshold is not None and cosines[nearest] >= threshold:
-                original, similarity = compared[nearest], round(min(1.0, float(cosines[nearest])), _DECIMALS)
+        vector = vectors.get(shown.chunk_id)
+        if original is None and compared is not None and vector is not None:
+            original, similarity = compared.duplicate_of(vector)
         if original is not None:
             left_out.setdefault(original, []).append(
                 DuplicateHit(
@@ -287,10 +311,6 @@ def deduplicate(
         others = copies_of(shown.key)
         copies[at] = len(others)
         seen.update(dict.fromkeys((*own, *others), at))
-        if vector is not None and len(compared) < MOST_COMPARED:
-            if len(compared) == len(matrix):
-                more = np.zeros((max(64, len(matrix)), len(vector)), dtype=np.float32)
-                matrix = more if not compared else np.concatenate([matrix, more])
-            matrix[len(compared)] = vector
-            compared.append(at)
+        if compared is not None and vector is not None:
+            compared.add(at, vector)
     return [ranked[at]._replace(duplicates=tuple(left_out.get(at, ())), copies=copies.get(at, 0)) for at in kept]

@@ -224,6 +224,20 @@ class SyncPlan:
         return None
 
 
+def _look(paths: Sequence[str], selection: Selection) -> tuple[set[str], "LeftOutIds"]:
+    """The ids of the files that are taken, and those that are left out. Raises Failure, see `plan_sync`."""
+    present: set[str] = set()
+    left_out = LeftOutIds()
+    for item in (each for path in paths for each in find_files(path, selection)):
+        if isinstance(item, LeftOut):
+            left_out.add(item)
+        if isinstance(item, Refused) and item.reason == "unreadable":
+            raise Failure(f"{item.origin}: {item.message} So what left the folder is not known; nothing was sent.")
+        if isinstance(item, Found):
+            present.add(item.document_id)
+    return present, left_out
+
+
 def plan_sync(paths: Sequence[str], selection: Selection, documents: Iterable[KnownDocument]) -> SyncPlan:
     """Compare the folders with the documents of the collection.
 
@@ -231,16 +245,7 @@ def plan_sync(paths: Sequence[str], selection: Selection, documents: Iterable[Kn
     there must be no such file, readable or not. Raises Failure where a folder cannot be read: it may hold the file.
     """
     scopes = scopes_of(paths, selection)
-    present: set[str] = set()
-    left_out = LeftOutIds()
-    for path in paths:
-        for item in find_files(path, selection):
-            if isinstance(item, LeftOut):
-                left_out.add(item)
-            if isinstance(item, Refused) and item.reason == "unreadable":
-                raise Failure(f"{item.origin}: {item.message} So what left the folder is not known; nothing was sent.")
-            if isinstance(item, Found):
-                present.add(item.document_id)
+    present, left_out = _look(paths, selection)
     marks = {scope.mark for scope in scopes}
     every = list(documents)
     absent = [each for each in every if each.document_id not in present and selection.takes(each.document_id)]

@@ -97,15 +97,12 @@ def _read(client: ServiceClient, collection: str, summary: JSONObject) -> _RawDo
     own = {edge["to"] for edge in around["edges"] if edge["kind"] == "has_chunk" and edge["from"] == key}
     leaving = [edge for edge in around["edges"] if edge["from"] in own]
     subjects = {each["node"]["id"]: str(each["node"]["label"]) for each in about["neighbours"]}
-    of_itself = {
-        edge["label"].removesuffix(" (subject)")
-        for edge in leaving
-        if edge["kind"] == "states" and edge["label"].endswith(" (subject)") and edge["to"] in subjects
-    }
+    roles = [(*edge["label"].rpartition(" ")[::2], edge) for edge in leaving if edge["kind"] == "states"]
+    of_itself = {predicate for predicate, role, edge in roles if role == "(subject)" and edge["to"] in subjects}
     stated = [
-        (edge["label"].removesuffix(" (object)"), edge["to"], str(nodes[edge["to"]]["label"]))
-        for edge in leaving
-        if edge["kind"] == "states" and edge["label"].endswith(" (object)") and edge["weight"] >= STATED_CONFIDENCE
+        (predicate, edge["to"], str(nodes[edge["to"]]["label"]))
+        for predicate, role, edge in roles
+        if role == "(object)" and edge["weight"] >= STATED_CONFIDENCE
     ]
     return _RawDocument(
         id=summary["id"],
