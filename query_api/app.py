@@ -93,10 +93,8 @@ def create_app(
         try:
             yield
         finally:
-            await app.state.evaluations.stop()
-            await app.state.redrives.stop()
-            await app.state.reviews.stop()
-            await app.state.backups.stop()
+            for jobs in ("evaluations", "redrives", "reviews", "backups"):
+                await getattr(app.state, jobs).stop()
             await service.aclose()
 
     app = FastAPIOffline(

@@ -15,6 +15,7 @@ from cachetools import LRUCache
 from indexer.resolution.candidates import CandidateIndex, CandidatePair, NamedEntity
 from query_api.index.curation import CollectionEdits
 from query_api.index.snapshot import Snapshot
+from query_api.jobs import Explanation, Job, Jobs
 from schemas.choices import ReviewState
 from schemas.edits_api import Review, ReviewedEntity
 from schemas.graph_edits import decision_id
@@ -124,7 +125,7 @@ class Reviews:
         self.catalogue_of = catalogue_of
         self._pairs: dict[str, CandidatePairs] = {}
         self._found: dict[str, tuple[Catalogue, Candidates]] = {}
-        self._running: dict[str, asyncio.Task[None]] = {}
+        self._jobs: Jobs[Job] = Jobs("reviews", _explained)
         self._one_at_a_time = threading.Lock()
         self._stopped = threading.Event()
 
@@ -134,18 +135,18 @@ class Reviews:
         known = self._found.get(collection)
         if known is not None and known[0] is catalogue:
             return known[1]
-        if collection not in self._running:
-            self._running[collection] = asyncio.create_task(self._update(catalogue, collection))
-        running = self._running[collection]
-        done, _ = await asyncio.wait({running}, timeout=ANSWER_SECONDS)
-        if not done:
+        job = self._jobs.get(collection)
+        if job is None or job.state != "running":
+            job = self._jobs.begin(Job(id=collection), lambda _: self._update(catalogue, collection))
+        if not await job.ended(ANSWER_SECONDS):
             raise NotComputed("Candidates are being looked for, which takes a while in a large collection.")
-        running.result()
+        if job.error is not None:
+            raise job.error
         return self._found[collection][1]
 
     async def stop(self) -> None:
         self._stopped.set()
-        await asyncio.gather(*self._running.values(), return_exceptions=True)
+        await self._jobs.stop(cancel=False)
 
     async def _update(self, catalogue: Catalogue, collection: str) -> None:
         pairs = self._pairs.setdefault(collection, CandidatePairs())
@@ -154,10 +155,11 @@ class Reviews:
             with self._one_at_a_time:
                 return pairs.update(catalogue.named(collection), self._stopped)
 
-        try:
-            self._found[collection] = catalogue, await asyncio.to_thread(update)
-        finally:
-            del self._running[collection]
+        self._found[collection] = catalogue, await asyncio.to_thread(update)
+
+
+def _explained(error: Exception) -> Explanation:
+    return Explanation(str(error), foreseen=True)  # whoever asked gets the error itself
 
 
 def open_reviews(

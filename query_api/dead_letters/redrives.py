@@ -1,12 +1,9 @@
 """The redrives of a service: one at a time, in the background, each with what it did so far."""
 
-import asyncio
-from collections import Counter, OrderedDict
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from typing import Literal, Protocol
-from uuid import uuid4
 
 import structlog
 from aiokafka.errors import KafkaError
@@ -19,23 +16,18 @@ from query_api.dead_letters.redrive import Progress, RedriveFailed, Selection, c
 from query_api.dead_letters.resolution import Outcome, Verdict
 from query_api.index.follower import LocateBroker, LogUnavailable, connected, spans_of
 from query_api.index.manager import NotYetIndexed, ServiceStopping, SnapshotManager
+from query_api.jobs import Explanation, Job, Jobs, new_job_id
 from query_api.metrics import ServiceMetrics
-from schemas.clock import rfc3339
 from schemas.ids import Position
 from schemas.receipts import format_token
 from schemas.redrive import MAX_LISTED, RedrivenLetter, RedriveOrder, RedriveState
 from schemas.topics import TopicNames
 
-MAX_REDRIVES = 20  # remembered
 FOLLOW_SECONDS = 60.0
 SPAN_BYTES = 1024 * 1024
 AGAIN = "Run it again: nothing is redriven twice."
 
 log = structlog.get_logger(__name__)
-
-
-class RedriveRunning(Exception):
-    """One redrive runs; the next may begin when it has ended."""
 
 
 class UnknownLetters(Exception):
@@ -50,17 +42,13 @@ class Engine(Protocol):
     async def run(self, selection: Selection) -> None: ...
 
 
-@dataclass
-class _Redrive(Progress):
+@dataclass(kw_only=True)
+class _Redrive(Job, Progress):
     """One of them, and its progress."""
 
-    id: str
     order: RedriveOrder
     topics: TopicNames
-    created_at: str
-    state: Literal["running", "done", "failed"] = "running"
-    stage: Literal["reading", "redriving", "following", "ended"] = "reading"
-    ended_at: str | None = None
+    stage: Literal["reading", "redriving", "following"] = "reading"
     records: int = 0
     seen: int = 0
     outcomes: Counter[Outcome] = field(default_factory=Counter)
@@ -70,8 +58,11 @@ class _Redrive(Progress):
     redriven: set[Position] = field(default_factory=set)
     reached: dict[int, int] = field(default_factory=dict)
     failed_again: int | None = None
-    message: str | None = None
-    task: "asyncio.Task[None] | None" = field(default=None, repr=False)
+
+    @property
+    def is_exclusive(self) -> bool:
+        """One that has sent all it will, and follows, is no hindrance."""
+        return self.state == "running" and self.stage != "following"
 
     def to_look_at(self, records: int) -> None:
         self.records = records
@@ -99,17 +90,12 @@ class _Redrive(Progress):
                 )
             )
 
-    def end(self, state: Literal["done", "failed"], message: str | None = None) -> None:
-        self.state, self.stage = state, "ended"
-        self.message = message or self.message
-        self.ended_at = _now()
-
     def shown(self, topic_id: str, *, with_letters: bool) -> RedriveState:
         return RedriveState(
             id=self.id,
             order=self.order,
             state=self.state,
-            stage=self.stage,
+            stage=self.stage if self.state == "running" else "ended",
             created_at=self.created_at,
             ended_at=self.ended_at,
             to_look_at=self.records,
@@ -131,7 +117,7 @@ MakeEngine = Callable[[RedriveOrder, Progress], Engine]
 
 
 class Redrives:
-    """The last MAX_REDRIVES of them, in memory only: what they did is in the log."""
+    """The last of them, in memory only: what they did is in the log."""
 
     def __init__(
         self,
@@ -149,12 +135,9 @@ class Redrives:
         self._snapshots = snapshots
         self._topic_id = topic_id
         self._metrics = metrics
-        self._redrives: OrderedDict[str, _Redrive] = OrderedDict()
-
-    def require_none_running(self) -> None:
-        """One that has sent all it will, and follows, is no hindrance. Raises RedriveRunning."""
-        if any(each.state == "running" and each.stage != "following" for each in self._redrives.values()):
-            raise RedriveRunning
+        self._jobs: Jobs[_Redrive] = Jobs("redrive", _explained, again=AGAIN, on_end=self._ended)
+        self.require_idle = self._jobs.require_idle
+        self.stop = self._jobs.stop
 
     async def check(self, ids: Sequence[Position]) -> None:
         """That the topic can be read and holds these letters. Raises UnknownLetters; KafkaError, OSError, TimeoutError
@@ -179,55 +162,33 @@ class Redrives:
             )
 
     def begin(self, order: RedriveOrder, selection: Selection) -> RedriveState:
-        """Start it in the background. Raises RedriveRunning."""
-        self.require_none_running()
-        redrive = _Redrive(f"d_{uuid4().hex[:16]}", order, self._topics, _now())
-        self._redrives[redrive.id] = redrive
-        while len(self._redrives) > MAX_REDRIVES:
-            self._redrives.popitem(last=False)
-        redrive.task = asyncio.create_task(self._run(redrive, selection), name="redrive")
-        return redrive.shown(self._topic_id(), with_letters=False)
+        """Start it in the background. Raises JobRunning."""
+        self.require_idle()
 
-    def get(self, redrive_id: str) -> RedriveState | None:
-        redrive = self._redrives.get(redrive_id)
-        return None if redrive is None else redrive.shown(self._topic_id(), with_letters=True)
-
-    def listed(self) -> list[RedriveState]:
-        return [each.shown(self._topic_id(), with_letters=False) for each in reversed(self._redrives.values())]
-
-    async def stop(self) -> None:
-        """Cancel what runs."""
-        tasks = [each.task for each in self._redrives.values() if each.task is not None]
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-
-    async def _run(self, redrive: _Redrive, selection: Selection) -> None:
-        try:
-            engine = self._make(redrive.order, redrive)
+        async def run(redrive: _Redrive) -> None:
+            engine = self._make(order, redrive)
             await engine.run(selection)
             if redrive.redriven:
                 redrive.stage = "following"
                 await self._follow(redrive, engine)
-            redrive.end("done", None if redrive.reasons else _nothing(redrive))
-        except asyncio.CancelledError:
-            redrive.end("failed", f"The service stopped before it was done. {AGAIN}")
-            raise
-        except Exception as error:
-            message, is_foreseen = _explained(error)
-            redrive.end("failed", message)
-            log.warning("redrive failed", redrive=redrive.id, reason=message, exc_info=None if is_foreseen else error)
-        finally:
-            if not redrive.order.dry_run:
-                for outcome, letters in redrive.outcomes.items():
-                    self._metrics.redrives.labels(outcome).inc(letters)
-            log.info(
-                "redrive",
-                redrive=redrive.id,
-                state=redrive.state,
-                dry_run=redrive.order.dry_run,
-                outcomes=dict(redrive.outcomes),
-            )
+            if not redrive.reasons:
+                redrive.message = _nothing(redrive)
+
+        redrive = _Redrive(id=new_job_id("d"), order=order, topics=self._topics)
+        return self._jobs.begin(redrive, run).shown(self._topic_id(), with_letters=False)
+
+    def get(self, redrive_id: str) -> RedriveState | None:
+        redrive = self._jobs.get(redrive_id)
+        return None if redrive is None else redrive.shown(self._topic_id(), with_letters=True)
+
+    def listed(self) -> list[RedriveState]:
+        return [each.shown(self._topic_id(), with_letters=False) for each in self._jobs.newest_first()]
+
+    def _ended(self, redrive: _Redrive) -> None:
+        outcomes, dry_run = dict(redrive.outcomes), redrive.order.dry_run
+        for outcome, letters in outcomes.items():
+            self._metrics.redrives.labels(outcome).inc(0 if dry_run else letters)
+        log.info("redrive", redrive=redrive.id, state=redrive.state, dry_run=dry_run, outcomes=outcomes)
 
     async def _follow(self, redrive: _Redrive, engine: Engine) -> None:
         """Leaves `failed_again` null where the worker has not come so far in time, or Kafka went away: what was
@@ -256,17 +217,13 @@ def _nothing(redrive: _Redrive) -> str:
     )
 
 
-def _explained(error: Exception) -> tuple[str, bool]:
-    """A sentence on what to do, and whether this was foreseen."""
+def _explained(error: Exception) -> Explanation:
     if isinstance(error, RedriveFailed):
-        return str(error), True
+        return Explanation(str(error), foreseen=True)
     if isinstance(error, AccessDenied | UnreadableBatch):
-        return f"{str(error).rstrip('.')}. {AGAIN}", True
+        return Explanation(f"{str(error).rstrip('.')}. {AGAIN}", foreseen=True)
     if isinstance(error, KafkaError | OSError | TimeoutError | LogUnavailable):
         reason = str(error) or "it does not answer"
-        return f"Kafka is unavailable: {reason}. Once it is back, run it again: nothing is redriven twice.", True
-    return f"It failed unexpectedly ({type(error).__name__}: {error}). {AGAIN}", False
-
-
-def _now() -> str:
-    return rfc3339(int(datetime.now(UTC).timestamp() * 1000))
+        message = f"Kafka is unavailable: {reason}. Once it is back, run it again: nothing is redriven twice."
+        return Explanation(message, foreseen=True)
+    return Explanation(f"It failed unexpectedly ({type(error).__name__}: {error}). {AGAIN}", foreseen=False)

@@ -8,13 +8,12 @@ search runs.
 
 import asyncio
 import time
-from collections import OrderedDict
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import aclosing
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, Literal
+from typing import Any
 
 import msgspec
 import structlog
@@ -27,13 +26,12 @@ from query_api.evaluation.datasets import KIND, LabelledCollection, LabelledDocu
 from query_api.evaluation.judgements import LeftOut
 from query_api.evaluation.results import Answer, Evaluation, Loaded, ServiceFacts
 from query_api.evaluation.statistics import LEVEL, RESAMPLES
+from query_api.jobs import Explanation, Job, Jobs, new_job_id
 from schemas.analytics import EvaluationRequest, EvaluationState
 from schemas.frames import Done, SearchFrame
 from schemas.hits import Hit
-from schemas.ids import sha256_hex
 from schemas.search import SearchRequest
 
-MAX_EVALUATIONS = 20  # remembered
 YIELD_SECONDS = 0.02
 MAX_YIELD_SECONDS = 1.0
 RETRY_SECONDS = 600.0  # while the service is overloaded
@@ -46,31 +44,22 @@ SearchInThread = Callable[[SearchRequest, ThreadPoolExecutor], AsyncGenerator[Se
 """The frames of one search, in a thread of the caller's."""
 
 
-class EvaluationRunning(Exception):
-    """One evaluation runs; the next may begin when it has ended."""
-
-
-@dataclass
-class _Run:
+@dataclass(kw_only=True)
+class _Run(Job):
     """One evaluation and its progress."""
 
-    id: str
     request: EvaluationRequest
     approaches: Sequence[Approach]
-    created_at: str
     left_out: LeftOut | None = None
     asked: int = 0
-    status: Literal["running", "done", "failed"] = "running"
-    message: str | None = None
     report: dict[str, Any] | None = None
-    task: "asyncio.Task[None] | None" = field(default=None, repr=False)
 
-    def state(self, *, with_report: bool) -> EvaluationState:
+    def shown(self, *, with_report: bool) -> EvaluationState:
         return EvaluationState(
             id=self.id,
             name=self.request.name,
             collection=self.request.collection,
-            status=self.status,
+            status=self.state,
             searches=len(self.request.questions) * len(self.approaches),
             asked=self.asked,
             created_at=self.created_at,
@@ -82,7 +71,7 @@ class _Run:
 
 
 class Evaluations:
-    """The last MAX_EVALUATIONS of them, in memory only."""
+    """The last of them, in memory only."""
 
     def __init__(
         self,
@@ -101,7 +90,8 @@ class Evaluations:
             stop=stop_after_delay(RETRY_SECONDS),
             reraise=True,
         )
-        self._runs: OrderedDict[str, _Run] = OrderedDict()
+        self._jobs: Jobs[_Run] = Jobs("evaluation", _explained)
+        self.stop = self._jobs.stop
 
     def begin(
         self,
@@ -111,56 +101,25 @@ class Evaluations:
         left_out: LeftOut | None = None,
     ) -> EvaluationState:
         """Start it in the background; `documents` are all of the collection's, `left_out` what `request` is asked
-        without. Raises EvaluationRunning."""
-        if any(run.status == "running" for run in self._runs.values()):
-            raise EvaluationRunning
-        made_at = datetime.now(UTC).isoformat(timespec="milliseconds")
-        run_id = f"e_{sha256_hex(f'{made_at} {request.model_dump_json()}'.encode())[:16]}"
-        run = _Run(run_id, request, approaches, made_at, left_out)
-        self._runs[run.id] = run
-        while len(self._runs) > MAX_EVALUATIONS:
-            self._runs.popitem(last=False)
-        run.task = asyncio.create_task(self._run(run, documents), name="evaluation")
-        return run.state(with_report=False)
+        without. Raises JobRunning."""
+        self._jobs.require_idle()
+        run = _Run(id=new_job_id("e"), request=request, approaches=approaches, left_out=left_out)
+        return self._jobs.begin(run, lambda run: self._run(run, documents)).shown(with_report=False)
 
     def get(self, run_id: str) -> EvaluationState | None:
-        run = self._runs.get(run_id)
-        return None if run is None else run.state(with_report=True)
+        run = self._jobs.get(run_id)
+        return None if run is None else run.shown(with_report=True)
 
     def listed(self) -> list[EvaluationState]:
-        return [run.state(with_report=False) for run in reversed(self._runs.values())]
-
-    async def stop(self) -> None:
-        """Cancel what runs."""
-        tasks = [run.task for run in self._runs.values() if run.task is not None]
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        return [run.shown(with_report=False) for run in self._jobs.newest_first()]
 
     async def _run(self, run: _Run, documents: Sequence[LabelledDocument]) -> None:
         began = time.perf_counter()
         with ThreadPoolExecutor(1, thread_name_prefix="evaluation") as threads:
-            try:
-                answers = await self._answers(run, threads)
-                loop = asyncio.get_running_loop()
-                run.report = await loop.run_in_executor(threads, self._report, run, documents, answers)
-                run.status = "done"
-            except asyncio.CancelledError:
-                run.status, run.message = "failed", "The service stopped before it was done."
-                raise
-            except Exception as error:  # edge of a background task: the state says why
-                run.status, run.message = (
-                    "failed",
-                    f"{str(error) or type(error).__name__} Start it again once that is mended.",
-                )
-                log.warning("evaluation failed", evaluation=run.id, exc_info=error)
-        log.info(
-            "evaluation",
-            evaluation=run.id,
-            status=run.status,
-            asked=run.asked,
-            seconds=round(time.perf_counter() - began, 3),
-        )
+            answers = await self._answers(run, threads)
+            loop = asyncio.get_running_loop()
+            run.report = await loop.run_in_executor(threads, self._report, run, documents, answers)
+        log.info("evaluation", evaluation=run.id, asked=run.asked, seconds=round(time.perf_counter() - began, 3))
 
     async def _answers(self, run: _Run, threads: ThreadPoolExecutor) -> dict[str, list[Answer]]:
         answers: dict[str, list[Answer]] = {approach.name: [] for approach in run.approaches}
@@ -255,6 +214,10 @@ class Evaluations:
         )
         report: dict[str, Any] = msgspec.to_builtins(evaluation)
         return report
+
+
+def _explained(error: Exception) -> Explanation:
+    return Explanation(f"{str(error) or type(error).__name__} Start it again once that is repaired.", foreseen=False)
 
 
 def _retry_after(state: RetryCallState) -> float:

@@ -3,11 +3,13 @@
 import asyncio
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Path, Request, Response
+from fastapi import APIRouter, Depends, Path, Response
 
-from query_api.backups import BackupRunning, Backups
+from query_api.backups import Backups
 from query_api.errors import ApiProblem, problem_responses
+from query_api.jobs import JobRunning
 from query_api.middleware import ModelRoute
+from query_api.routes.parameters import of_app
 from schemas.backups import BACKUP_NAME, BackupList, BackupRequest, BackupShown
 
 router = APIRouter(tags=["generations"], route_class=ModelRoute)
@@ -23,13 +25,8 @@ async def backup_name(name: Annotated[str, Path(json_schema_extra={"pattern": f"
 Name = Annotated[str, Depends(backup_name)]
 
 
-async def backups_of(request: Request) -> Backups:
-    """Those of the request's app."""
-    backups: Backups = request.app.state.backups
-    return backups
-
-
-BackupsOf = Annotated[Backups, Depends(backups_of)]
+BackupsOf = Annotated[Backups, of_app("backups")]
+RUNNING = "Another backup is being written or verified: wait for it, and see GET /v1/backups."
 
 
 @router.post("/v1/backups", status_code=202, summary="Back up the live stores", responses=problem_responses(409))
@@ -38,8 +35,8 @@ async def post_backup(request: BackupRequest, backups: BackupsOf, response: Resp
     `thalweg restore` makes another one. 409 while another is being written."""
     try:
         shown = backups.begin(request.name)
-    except BackupRunning as error:
-        raise _conflict(str(error)) from error
+    except JobRunning as error:
+        raise _conflict(RUNNING) from error
     except FileExistsError as error:
         raise _conflict(f"There is a backup {request.name} already: choose another name, or drop it first.") from error
     response.headers["Location"] = f"/v1/backups/{shown.name}"
@@ -67,8 +64,8 @@ async def verify_backup(name: Name, backups: BackupsOf) -> BackupShown:
     """Reads all of it; its `intact` tells the outcome. 409 while another is being written or checked."""
     try:
         return backups.verify(name)
-    except BackupRunning as error:
-        raise _conflict(str(error)) from error
+    except JobRunning as error:
+        raise _conflict(RUNNING) from error
     except FileNotFoundError as error:
         raise _missing(name) from error
 
@@ -77,8 +74,8 @@ async def verify_backup(name: Name, backups: BackupsOf) -> BackupShown:
 async def delete_backup(name: Name, backups: BackupsOf) -> None:
     try:
         await asyncio.to_thread(backups.drop, name)
-    except BackupRunning as error:
-        raise _conflict(str(error)) from error
+    except JobRunning as error:
+        raise _conflict(RUNNING) from error
     except FileNotFoundError as error:
         raise _missing(name) from error
 

@@ -6,20 +6,21 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Request, Response
+from fastapi import APIRouter, Response
 from pydantic import ValidationError
 
 from query_api.context import Service, not_ready
 from query_api.errors import ApiProblem, problem_responses
 from query_api.evaluation.approaches import Approach, approaches_named
 from query_api.evaluation.datasets import LabelledDocument
-from query_api.evaluation.in_process import EvaluationRunning, Evaluations, search_request
+from query_api.evaluation.in_process import Evaluations, search_request
 from query_api.evaluation.judgements import LeftOut, unknown_documents, without_unknown
 from query_api.evaluation.metrics import require_ir_measures
 from query_api.evaluation.results import ServiceFacts
+from query_api.jobs import JobRunning
 from query_api.middleware import LargeModelRoute
 from query_api.rerankers import HOW_TO_CONFIGURE
-from query_api.routes.parameters import ServiceOf
+from query_api.routes.parameters import ServiceOf, of_app
 from query_api.sse.events import new_retrieval_id
 from schemas.analytics import EvaluationList, EvaluationRequest, EvaluationState, UnknownDocument
 from schemas.errors import WrongSetting
@@ -34,13 +35,7 @@ MAX_DOCUMENTS = 200_000
 SHOWN = 5
 
 
-async def evaluations_of(request: Request) -> Evaluations:
-    """Those of the request's app."""
-    evaluations: Evaluations = request.app.state.evaluations
-    return evaluations
-
-
-EvaluationsOf = Annotated[Evaluations, Depends(evaluations_of)]
+EvaluationsOf = Annotated[Evaluations, of_app("evaluations")]
 
 
 def create_evaluations(service: Service) -> Evaluations:
@@ -85,7 +80,7 @@ async def begin_evaluation(
     asked, left_out = await _judged(service, asked, {document.id for document in documents})
     try:
         state = evaluations.begin(asked, approaches, documents, left_out)
-    except EvaluationRunning as error:
+    except JobRunning as error:
         raise ApiProblem(
             409, "Another evaluation runs", "One evaluation runs at a time; GET /v1/evaluations tells how far it is."
         ) from error

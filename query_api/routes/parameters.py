@@ -6,7 +6,7 @@ more than a pattern.
 
 import time
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from fastapi import Depends, Path, Query, Request
 from pydantic import BaseModel
@@ -20,6 +20,16 @@ if TYPE_CHECKING:
     from fastapi.dependencies.models import Dependant
 
 ServiceOf = Annotated[Service, Depends(service_of)]
+
+
+def of_app(name: str) -> Any:
+    """A dependency: what the state of the request's app has by this name; async, so it needs no thread."""
+
+    async def found(request: Request) -> Any:
+        return getattr(request.app.state, name)
+
+    return Depends(found)
+
 
 COLLECTION = {"minLength": 1, "maxLength": 128, "pattern": r"^[^/\x00-\x1f\x7f]+$"}
 DOCUMENT_ID = {"minLength": 1, "maxLength": 2048, "pattern": r"^[^\x00-\x1f\x7f]+$"}

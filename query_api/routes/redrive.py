@@ -3,17 +3,18 @@
 from typing import Annotated, Any
 
 from aiokafka.errors import KafkaError
-from fastapi import APIRouter, Depends, Query, Request, Response
+from fastapi import APIRouter, Query, Response
 from fastapi.exceptions import RequestValidationError
 from pydantic import ValidationError
 
 from query_api.context import Service
 from query_api.dead_letters.redrive import Progress, Redriver, Selection
-from query_api.dead_letters.redrives import RedriveRunning, Redrives, UnknownLetters
+from query_api.dead_letters.redrives import Redrives, UnknownLetters
 from query_api.errors import AnotherLog, ApiProblem, log_unavailable, problem_responses
 from query_api.index.follower import LogUnavailable
+from query_api.jobs import JobRunning
 from query_api.middleware import ModelRoute
-from query_api.routes.parameters import ServiceOf, Since, first_ms
+from query_api.routes.parameters import ServiceOf, Since, first_ms, of_app
 from schemas.ids import Position, parse_positions
 from schemas.redrive import RedriveChoice, RedriveList, RedriveOrder, RedriveState
 
@@ -22,13 +23,7 @@ router = APIRouter(tags=["dead letters"], route_class=ModelRoute)
 PATH = "/v1/dead-letters/redrive"
 
 
-async def redrives_of(request: Request) -> Redrives:
-    """Those of the request's app."""
-    redrives: Redrives = request.app.state.redrives
-    return redrives
-
-
-RedrivesOf = Annotated[Redrives, Depends(redrives_of)]
+RedrivesOf = Annotated[Redrives, of_app("redrives")]
 
 
 def create_redrives(service: Service) -> Redrives:
@@ -85,10 +80,10 @@ async def begin_redrive(
     if (other_log := service.other_log()) is not None:
         raise AnotherLog(other_log)
     try:
-        redrives.require_none_running()
+        redrives.require_idle()
         await redrives.check(sorted(selection.ids or ()))
         state = redrives.begin(order, selection)
-    except RedriveRunning as error:
+    except JobRunning as error:
         raise ApiProblem(
             409, "Another redrive runs", f"One redrive runs at a time; GET {PATH} tells how far it is."
         ) from error
