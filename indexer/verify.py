@@ -26,7 +26,7 @@ from indexer.integrity.files import Damage, damage_advice, damaged_tables
 from indexer.read.lance import LanceReader, LanceSnapshot
 from indexer.schema import newest_mark
 from schemas.ids import DocumentKey
-from schemas.repairs import MOST_DOCUMENTS
+from schemas.orders import MOST_DOCUMENTS
 
 ROWS_ADVICE = "'thalweg verify --repair --store text' has the worker make the stores again from the log, beside these."
 SHOWN = 20

@@ -1,12 +1,11 @@
 """What a record of `curation.v1` may say about a collection, decoded once, at the edge.
 
-The key is `<collection>/settings/<setting>`; a null value takes the setting back. `<collection>/relink/<id>` is an
-order to link what is stored, under which the worker reports its progress; `*/generation/<name>` an order to build a
-generation, to switch to it or to drop it, `*/replay/<id>` one to apply records again. `<collection>/node/<id>` and
-the like are edits of the graph (`schemas.graph_edits`). Keys of other kinds are not read.
+The key is `<collection>/settings/<setting>`; a null value takes the setting back. `*/generation/<name>` is an order to
+build a generation, to switch to it or to drop it; `*/replay/<id>` and the like are orders about what is stored
+(`schemas.orders`), `<collection>/merge/<id>` and the like edits of the graph (`schemas.graph_edits`). Keys of other
+kinds are not read.
 """
 
-import re
 from typing import Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -16,7 +15,6 @@ from schemas.errors import MalformedEvent
 from schemas.generations import EVERY_COLLECTION, GENERATION, GENERATION_NAME, GenerationEvent, GenerationOrder
 from schemas.graph_edits import (
     EDITS,
-    AnyEdit,
     DecisionEdit,
     EditKind,
     GraphChoice,
@@ -28,15 +26,13 @@ from schemas.graph_edits import (
 )
 from schemas.ids import DocumentKey
 from schemas.numbers import whole_numbers
-from schemas.repairs import REPAIR, REPAIR_ID, Repair, RepairEvent
-from schemas.replays import REPLAY, REPLAY_ID, Replay, ReplayEvent
+from schemas.orders import ORDERS, OrderEvent, decode_order
 
 SETTINGS = "settings"
 CHUNKING = "chunking"
 LINKING = "linking"
 EXTRACTION = "extraction"
 GRAPH = "graph"
-RELINK = "relink"
 
 Language = Literal[
     "auto", "am", "ar", "az", "be", "bg", "bn", "ca", "cs", "da", "de", "el", "en", "es", "et", "eu", "fa", "fi", "fr",
@@ -116,29 +112,6 @@ class CollectionLinking(BaseModel):
     documents: int | None = Field(None, description=DOCUMENTS)
 
 
-class Relinking(BaseModel):
-    """How far the linking of a collection's stored documents is. Documents that arrive meanwhile are linked anyway."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
-
-    state: Literal["ordered", "running", "done"] = "ordered"
-    documents: int = Field(0, ge=0, description="Documents looked at so far.")
-    of: int = Field(0, ge=0, description="Documents there are.")
-    changed: int = Field(0, ge=0, description="Documents whose edges became others.")
-    skipped: int = Field(
-        0,
-        ge=0,
-        description="Documents left as they are: replaced meanwhile, no longer in the log, or too large for the graph.",
-    )
-
-
-class RelinkAccepted(BaseModel):
-    """The order is in the log; the worker carries it out once."""
-
-    id: str
-    position: str = Field(description="`<partition>:<offset>` on the curation topic.", examples=["0:3"])
-
-
 class ChunkingChoice(BaseModel):
     """How a collection's documents are cut. What is left out, or null, stays as the worker is set up."""
 
@@ -214,24 +187,8 @@ class LinkingEvent(NamedTuple):
     choice: LinkingChoice | None
 
 
-class RelinkEvent(NamedTuple):
-    """An order, or how far it is; `state` is None where it was taken back."""
-
-    collection: str
-    id: str
-    state: Relinking | None
-
-
 CurationEvent = (
-    ChunkingEvent
-    | LinkingEvent
-    | ExtractionEvent
-    | GraphSettingsEvent
-    | GraphEdit
-    | RelinkEvent
-    | GenerationEvent
-    | RepairEvent
-    | ReplayEvent
+    ChunkingEvent | LinkingEvent | ExtractionEvent | GraphSettingsEvent | GraphEdit | GenerationEvent | OrderEvent
 )
 
 
@@ -255,14 +212,9 @@ def graph_settings_key(collection: str) -> bytes:
     return _key(collection, SETTINGS, GRAPH)
 
 
-def relink_key(collection: str, order: str) -> bytes:
-    """The record key of an order to link a collection again. Raises MalformedEvent for what is no collection or id."""
-    return _key(collection, RELINK, order)
-
-
 def _key(collection: str, kind: str, name: str) -> bytes:
     DocumentKey.checked(collection, name)
-    return f"{collection}/{kind}/{name}".encode("utf-8", "surrogatepass")
+    return DocumentKey(collection, f"{kind}/{name}").encoded()
 
 
 def is_setting(key: bytes) -> bool:
@@ -275,22 +227,7 @@ def is_generation(key: bytes) -> bool:
     return key.split(b"/")[:2] == [EVERY_COLLECTION.encode(), GENERATION.encode()]
 
 
-def is_replay(key: bytes) -> bool:
-    """Whether a record of the curation topic is about a replay."""
-    return key.split(b"/")[:2] == [EVERY_COLLECTION.encode(), REPLAY.encode()]
-
-
-def encode_choice(
-    choice: ChunkingChoice
-    | LinkingChoice
-    | ExtractionChoice
-    | GraphChoice
-    | AnyEdit
-    | Relinking
-    | GenerationOrder
-    | Repair
-    | Replay,
-) -> bytes:
+def encode_choice(choice: BaseModel) -> bytes:
     return choice.model_dump_json(exclude_none=True).encode()
 
 
@@ -303,17 +240,17 @@ def decode_curation(key: bytes | None, value: bytes | None) -> CurationEvent | N
     name = (key or b"").decode("utf-8", "replace")
     collection, _, rest = name.partition("/")
     kind, _, setting = rest.partition("/")
-    if kind not in (SETTINGS, RELINK, GENERATION, REPAIR, REPLAY, *EDITS):
+    if kind not in (SETTINGS, GENERATION, *ORDERS, *EDITS):
         return None
     if "\N{REPLACEMENT CHARACTER}" in name:
         raise MalformedEvent("bad_key", "The record's key is not UTF-8.")
     DocumentKey.checked(collection, setting)
-    if kind in (GENERATION, REPAIR, REPLAY):
-        return _order(kind, setting, value)
+    if kind == GENERATION:
+        return _generation(setting, value)
+    if kind in ORDERS:
+        return decode_order(kind, setting, value, collection)
     if kind in EDITS:
         return _edit(collection, kind, setting, value)
-    if kind == RELINK:
-        return RelinkEvent(collection, setting, None if value is None else read_model(Relinking, value, "order"))
     return _setting(collection, setting, value)
 
 
@@ -343,21 +280,10 @@ def _edit(collection: str, kind: EditKind, identifier: str, value: bytes | None)
     return GraphEdit(collection, kind, identifier, edit)
 
 
-def _order(kind: str, name: str, value: bytes | None) -> GenerationEvent | RepairEvent | ReplayEvent:
-    """One that is about no collection."""
-    if kind == GENERATION:
-        _require(GENERATION_NAME, name, "name of a generation, such as g0002-5f3a9c")
-        return GenerationEvent(name, None if value is None else read_model(GenerationOrder, value, "order"))
-    if kind == REPAIR:
-        _require(REPAIR_ID, name, "id of a repair: 12 hex digits")
-        return RepairEvent(name, None if value is None else read_model(Repair, value, "order"))
-    _require(REPLAY_ID, name, "id of a replay: 12 hex digits")
-    return ReplayEvent(name, None if value is None else read_model(Replay, value, "order"))
-
-
-def _require(pattern: re.Pattern[str], name: str, described: str) -> None:
-    if pattern.fullmatch(name) is None:
-        raise MalformedEvent("bad_key", f"{name[:80]!r} is no {described}.")
+def _generation(name: str, value: bytes | None) -> GenerationEvent:
+    if GENERATION_NAME.fullmatch(name) is None:
+        raise MalformedEvent("bad_key", f"{name[:80]!r} is no name of a generation, such as g0002-5f3a9c.")
+    return GenerationEvent(name, None if value is None else read_model(GenerationOrder, value, "order"))
 
 
 class CollectionChunking(BaseModel):

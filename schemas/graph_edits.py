@@ -149,7 +149,7 @@ class GraphEdit(NamedTuple):
 def edit_key(collection: str, kind: EditKind, identifier: str) -> bytes:
     """The record key of an edit. Raises MalformedEvent for what is no collection."""
     DocumentKey.checked(collection, identifier)
-    return f"{collection}/{kind}/{identifier}".encode("utf-8", "surrogatepass")
+    return DocumentKey(collection, f"{kind}/{identifier}").encoded()
 
 
 def decision_id(entities: list[str]) -> str:

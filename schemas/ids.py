@@ -60,6 +60,10 @@ class DocumentKey(NamedTuple):
     def __str__(self) -> str:
         return f"{self.collection}/{self.document_id}"
 
+    def encoded(self) -> bytes:
+        """The key of its records: halves of surrogate pairs, which JSON may hold, included."""
+        return str(self).encode("utf-8", "surrogatepass")
+
 
 def is_canary(key: str) -> bool:
     """Whether a record with this key measures freshness and is nobody's document: it belongs into no count or list."""

@@ -25,6 +25,7 @@ from kafka_client.partitioner import murmur2_partition
 from kafka_client.skipped_batches import SkippedBatches
 from kafka_client.sync_clients import answers_metadata
 from schemas.errors import InUse, Unreachable
+from schemas.orders import RELINK, REPAIR, REPLAY
 from schemas.topics import TopicNames
 from streams.agents import documents, graph, provenance
 from streams.agents.batching import MOST_GATHER_SECONDS, CommitPace, attach_agent
@@ -42,11 +43,9 @@ from streams.indexing.commit import DocumentIndexer
 from streams.indexing.embed import PROBE, DocumentBuilder, EncoderThread, VectorLookup
 from streams.indexing.extract import open_extractors, outdated_note, versions_of
 from streams.indexing.missed_deletes import AWAY_TOO_LONG, MissedDeletes
+from streams.indexing.orders import OrderRunner, relink, repair, replay
 from streams.indexing.prepare import Parsers, Preparer
 from streams.indexing.reapply import Reapplier
-from streams.indexing.relink import Relinker
-from streams.indexing.repair import Repairer
-from streams.indexing.replay import Replayer
 from streams.kafka.log_identity import reconcile, topics_of_generation
 from streams.kafka.partition_reader import AWAY, PartitionReader, SettingsTopic
 from streams.kafka.producer import ConfirmedProducer
@@ -343,14 +342,20 @@ class WorkerContext:
         readers = [self._partition_reader(names.documents, at) for at in range(topics[names.documents].partitions)]
         reapplier = Reapplier(readers, indexer, stores, snapshots.make, self._commit_lock)
         retrier = self._retrier("kafka", *AWAY)
-        orders: list[Callable[[], Coroutine[Any, Any, None]]] = []
+        orders: Sequence[Callable[[], Coroutine[Any, Any, None]]] = ()
         if self._role.build is None:  # all that is built is linked by the rules of now
-            last = (reapplier, producer, retrier)
-            orders = [
-                Relinker(collection_settings, stores.vectors, stores.lance, *last, self._commit_lock).run,
-                Repairer(generation.name, collection_settings, *last, partial(order_remake, generation)).run,
-                Replayer(generation.name, collection_settings, *last).run,
-            ]
+            orders = OrderRunner(
+                generation.name,
+                collection_settings,
+                {
+                    RELINK: partial(relink, reapplier, partial(stores.lance.run, stores.vectors.live_positions)),
+                    REPAIR: partial(repair, reapplier, partial(order_remake, generation)),
+                    REPLAY: partial(replay, reapplier),
+                },
+                producer,
+                retrier,
+                self._commit_lock,
+            ).loops()
             self._run(CarryOver(collection_settings, producer, partition_of).run())
         self._run(self._complete_graph(stores, reapplier, snapshots, retrier, orders))
 

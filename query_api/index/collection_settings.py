@@ -14,13 +14,12 @@ from schemas.curation import (
     CurationEvent,
     decode_curation,
     is_generation,
-    is_replay,
     is_setting,
 )
 from schemas.errors import MalformedEvent
 from schemas.generations import GenerationEvent
 from schemas.ids import Position
-from schemas.replays import ReplayEvent
+from schemas.orders import REPLAY, OrderEvent
 
 ANSWER_SECONDS = 20.0
 FETCH_BYTES = 1024 * 1024
@@ -56,9 +55,11 @@ class SettingsReader:
         """The newest order about each generation, in the order of the log."""
         return [event for event in await self._in_order(is_generation) if isinstance(event, GenerationEvent)]
 
-    async def replays(self) -> list[ReplayEvent]:
+    async def replays(self) -> list[OrderEvent]:
         """How far each replay is, the one that was told of last at the end."""
-        return [event for event in await self._in_order(is_replay) if isinstance(event, ReplayEvent)]
+        return [
+            event for event in await self._in_order(lambda key: REPLAY.encode() in key) if isinstance(event, OrderEvent)
+        ]
 
     async def _in_order(self, wanted: Callable[[bytes], bool]) -> list[CurationEvent | None]:
         """The newest record of each key, in the order of the log."""

@@ -30,8 +30,7 @@ from schemas.graph_edits import (
     MergeEdit,
 )
 from schemas.ids import digest, id_key, normalise_name
-from schemas.repairs import RepairEvent
-from schemas.replays import ReplayEvent
+from schemas.orders import OrderEvent, Repair, Replay
 
 FETCH_BYTES = 1024 * 1024
 CATCH_UP_SECONDS = 2.0
@@ -331,8 +330,7 @@ class CurationFollower:
 
 def _rewritten(event: CurationEvent | None) -> str | None:
     """The generation of which rows were written again."""
-    if isinstance(event, RepairEvent) and event.repair is not None and event.repair.state == "done":
-        return event.repair.generation
-    if isinstance(event, ReplayEvent) and event.replay is not None and event.replay.state == "done":
-        return event.replay.generation if event.replay.changed and not event.replay.dry_run else None
+    order = event.order if isinstance(event, OrderEvent) else None
+    if isinstance(order, Repair | Replay) and order.state == "done":
+        return order.generation if isinstance(order, Repair) or (order.changed and not order.dry_run) else None
     return None

@@ -20,13 +20,10 @@ from schemas.curation import (
     CurationEvent,
     ExtractionEvent,
     LinkingEvent,
-    RelinkAccepted,
-    RelinkEvent,
-    Relinking,
     encode_choice,
-    relink_key,
 )
 from schemas.errors import MalformedEvent
+from schemas.orders import OrderEvent, RelinkAccepted, Relinking, relink_key
 
 router = APIRouter(tags=["collections"], route_class=ModelRoute)
 
@@ -138,6 +135,6 @@ async def get_relink(
     collection: CollectionInPath, order: Annotated[str, Path(json_schema_extra=DOCUMENT_ID)], service: ServiceOf
 ) -> Relinking:
     found = await newest_setting(service, checked_key(relink_key, collection, order))
-    if not isinstance(found.event, RelinkEvent) or found.event.state is None:
+    if not isinstance(found.event, OrderEvent) or not isinstance(found.event.order, Relinking):
         raise ApiProblem(404, "Not found", f"There is no order {order[:80]!r} to link this collection.")
-    return found.event.state
+    return found.event.order

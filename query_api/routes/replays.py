@@ -17,16 +17,17 @@ from query_api.routes.generations import require_no_build
 from query_api.routes.parameters import ServiceOf, first_ms
 from schemas.curation import encode_choice
 from schemas.ids import Position, format_positions
-from schemas.replays import (
-    REPLAY_ID,
+from schemas.orders import (
+    ORDER_ID,
+    REPLAY,
+    OrderEvent,
     Replay,
     ReplayAccepted,
-    ReplayEvent,
     ReplayList,
     ReplayRange,
     ReplayRequest,
     ReplayShown,
-    replay_key,
+    order_key,
 )
 
 router = APIRouter(tags=["generations"], route_class=ModelRoute)
@@ -60,7 +61,7 @@ async def post_replay(request: ReplayRequest, service: ServiceOf, response: Resp
         raise _outside(f"The stores hold nothing of that range: they reach {format_positions(reached) or 'none'}.")
     await require_no_build(service)
     name = uuid4().hex[:12]
-    position = await publish(service, replay_key(name), encode_choice(replay))
+    position = await publish(service, order_key(REPLAY, name), encode_choice(replay))
     response.headers["Location"] = f"/v1/replays/{name}"
     return ReplayAccepted(id=name, position=position)
 
@@ -73,18 +74,18 @@ async def list_replays(service: ServiceOf) -> ReplayList:
         events = await reader.replays()
     except UNREADABLE as error:
         raise log_unavailable(unreadable(error)) from error
-    shown = [ReplayShown(id=event.id, **event.replay.model_dump()) for event in events if event.replay is not None]
+    shown = [ReplayShown(id=event.id, **event.order.model_dump()) for event in events if event.order is not None]
     return ReplayList(replays=shown[::-1])
 
 
 @router.get("/v1/replays/{id}", summary="How far it is", responses=problem_responses(404))
 async def get_replay(
-    name: Annotated[str, Path(alias="id", json_schema_extra={"pattern": f"^{REPLAY_ID.pattern}$"})], service: ServiceOf
+    name: Annotated[str, Path(alias="id", json_schema_extra={"pattern": f"^{ORDER_ID.pattern}$"})], service: ServiceOf
 ) -> Replay:
-    if REPLAY_ID.fullmatch(name) is not None:
-        found = (await newest_setting(service, replay_key(name))).event
-        if isinstance(found, ReplayEvent) and found.replay is not None:
-            return found.replay
+    if ORDER_ID.fullmatch(name) is not None:
+        found = (await newest_setting(service, order_key(REPLAY, name))).event
+        if isinstance(found, OrderEvent) and isinstance(found.order, Replay):
+            return found.order
     raise ApiProblem(404, "Not found", f"There is no replay {name[:40]!r}.")
 
 

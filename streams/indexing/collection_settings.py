@@ -1,4 +1,4 @@
-"""Settings of collections and relink orders: the curation topic, reduced to the newest record of each key."""
+"""Settings of collections and orders: the curation topic, reduced to the newest record of each key."""
 
 from collections.abc import Mapping, Sequence
 from typing import Protocol
@@ -13,14 +13,12 @@ from schemas.curation import (
     ChunkingEvent,
     ExtractionEvent,
     LinkingEvent,
-    RelinkEvent,
     decode_curation,
 )
 from schemas.errors import MalformedEvent, install_extra
 from schemas.graph_documents import MEDIA_TYPES
 from schemas.graph_edits import GraphEdit
-from schemas.repairs import Repair, RepairEvent
-from schemas.replays import Replay, ReplayEvent
+from schemas.orders import OrderEvent
 from streams.indexing.carry_over import EarlierEdit
 from streams.kafka.producer import ConfirmedProducer
 from streams.kafka.records import DeadLetter, SourceRecord
@@ -98,7 +96,7 @@ class CollectionChoices:
 
 
 class CollectionSettings:
-    """Chunking, linking and extractors of collections that have settings of their own, and relink orders."""
+    """Chunking, linking and extractors of collections that have settings of their own, and orders."""
 
     def __init__(
         self,
@@ -114,9 +112,7 @@ class CollectionSettings:
         self._producer = producer
         self._retrier = retrier
         self._choices = CollectionChoices(defaults, versions)
-        self._orders: dict[tuple[str, str], RelinkEvent] = {}
-        self._repairs: dict[str, Repair] = {}
-        self._replays: dict[str, Replay] = {}
+        self._orders: dict[bytes, OrderEvent] = {}
         self._earlier_edits: dict[bytes, EarlierEdit] = {}
         self._log = structlog.get_logger("thalweg.worker")
 
@@ -131,19 +127,10 @@ class CollectionSettings:
         return dict(self._choices.extractors)
 
     @property
-    def orders(self) -> Sequence[RelinkEvent]:
-        """Those that are not done, in the order of the log, as of the last call of `current`."""
-        return list(self._orders.values())
-
-    @property
-    def repairs(self) -> Mapping[str, Repair]:
-        """Those that are not done, by id, as of the last call of `current`."""
-        return dict(self._repairs)
-
-    @property
-    def replays(self) -> Mapping[str, Replay]:
-        """Those that are not done, by id, as of the last call of `current`."""
-        return dict(self._replays)
+    def orders(self) -> Mapping[bytes, OrderEvent]:
+        """Those that are not done, in the order of the log, by the keys of their records, as of the last call of
+        `current`. One that was begun and not done starts again."""
+        return dict(self._orders)
 
     @property
     def earlier_edits(self) -> Mapping[bytes, EarlierEdit]:
@@ -170,18 +157,12 @@ class CollectionSettings:
 
     def _take(self, record: SourceRecord) -> None:
         event = decode_curation(record.key, record.value)
-        if isinstance(event, RelinkEvent):
-            self._take_order(event)
-        elif isinstance(event, RepairEvent):
-            self._repairs.pop(event.id, None)
-            if event.repair is not None and event.repair.state != "done":
-                self._repairs[event.id] = event.repair
-        elif isinstance(event, ReplayEvent):
-            self._replays.pop(event.id, None)
-            if event.replay is not None and event.replay.state != "done":
-                self._replays[event.id] = event.replay
+        key = record.key or b""
+        if isinstance(event, OrderEvent):
+            self._orders[key] = event
+            if event.order is None or event.order.state == "done":
+                del self._orders[key]
         elif isinstance(event, GraphEdit) and event.kind in MEDIA_TYPES:
-            key = record.key or b""
             self._earlier_edits.pop(key, None)
             if event.edit is not None:
                 self._earlier_edits[key] = EarlierEdit(*event[:3], event.edit, record.offset)
@@ -189,13 +170,6 @@ class CollectionSettings:
             self._choices.take(event)
             what = {ChunkingEvent: "chunking", LinkingEvent: "linking", ExtractionEvent: "extractor"}[type(event)]
             self._log.info(f"a collection's {what} changed", position=str(record.position), reset=event.choice is None)
-
-    def _take_order(self, event: RelinkEvent) -> None:
-        """An order that was begun and not done starts again."""
-        if event.state is None or event.state.state == "done":
-            self._orders.pop((event.collection, event.id), None)
-        else:
-            self._orders[event.collection, event.id] = event
 
     async def _send_to_dlq(self, letters: Sequence[tuple[int, DeadLetter]]) -> None:
         """Once: every start reads the whole topic, and letters below the checked offset were sent before."""

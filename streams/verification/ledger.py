@@ -14,7 +14,7 @@ from indexer.schema import DocumentRow
 from schemas.errors import MalformedEvent
 from schemas.events import DocumentDelete, decode_document_event
 from schemas.ids import DocumentKey, Position, is_canary
-from schemas.repairs import MOST_DOCUMENTS
+from schemas.orders import MOST_DOCUMENTS
 from schemas.settings import LimitSettings
 from schemas.versioning import DocumentState, judge
 from streams.kafka.records import SourceRecord

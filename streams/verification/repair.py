@@ -13,7 +13,7 @@ from schemas.curation import decode_curation, encode_choice
 from schemas.errors import Failure
 from schemas.generations import GenerationOrder, generation_key
 from schemas.ids import DocumentKey
-from schemas.repairs import MOST_DOCUMENTS, Repair, RepairEvent, repair_key
+from schemas.orders import MOST_DOCUMENTS, REPAIR, OrderEvent, Repair, order_key
 from schemas.runtime import read_state
 from schemas.settings import KafkaConnection
 from schemas.topics import TopicNames
@@ -77,15 +77,15 @@ class Orders:
 
     def repair(self, documents: Iterable[str], *, graph: bool, show: Callable[[Repair], None]) -> Repair:
         """Order it and follow it to its end. Raises Failure where no worker begins, or goes on."""
-        key = repair_key(secrets.token_hex(6))
+        key = order_key(REPAIR, secrets.token_hex(6))
         repair = Repair(generation=self._generation.name, documents=sorted(set(documents)), graph=graph)
         offset = send_order(self._connection, self._topic, key, encode_choice(repair))
         deadline = time.monotonic() + BEGIN_SECONDS
         seen_at = time.monotonic()
         for value in follow_order(self._connection, self._topic, key, offset):
             event = None if value is None else decode_curation(key, value)
-            if isinstance(event, RepairEvent) and event.repair is not None:
-                repair = event.repair
+            if isinstance(event, OrderEvent) and isinstance(event.order, Repair):
+                repair = event.order
                 show(repair)
             if repair.state == "done":
                 break

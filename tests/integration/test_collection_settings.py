@@ -10,12 +10,11 @@ from schemas.curation import (
     ChunkingEvent,
     LinkingChoice,
     LinkingEvent,
-    Relinking,
     chunking_key,
     encode_choice,
     linking_key,
-    relink_key,
 )
+from schemas.orders import Relinking, relink_key
 from schemas.topics import TopicSpec
 from streams.kafka.partition_reader import SettingsTopic
 from streams.kafka.topics import ensure_topics

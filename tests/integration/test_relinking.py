@@ -11,15 +11,13 @@ from query_api.retrieval.pipeline import search
 from query_api.retrieval.search_context import SearchSettings
 from schemas.curation import (
     LinkingChoice,
-    RelinkEvent,
-    Relinking,
     decode_curation,
     encode_choice,
     linking_key,
-    relink_key,
 )
 from schemas.graph_delta import Contribution
 from schemas.hits import Hit
+from schemas.orders import OrderEvent, Relinking, relink_key
 from schemas.search import SearchRequest
 from schemas.settings import EmbeddingSettings
 from tests.support.processes.worker import Client, WorkerProcess, client
@@ -34,12 +32,12 @@ def contributed(user: Client, worker: WorkerProcess) -> dict[str, Contribution]:
 
 def relinked(user: Client, order: str, worker: WorkerProcess) -> Relinking:
     """The state of an order once it is done."""
-    before = worker.said().count("linked again")
+    before = worker.said().count("order carried out")
     user.send(user.names.curation, relink_key("beds", order), encode_choice(Relinking()))
-    wait_until(lambda: worker.said().count("linked again") > before, "the order to be carried out")
+    wait_until(lambda: worker.said().count("order carried out") > before, "the order to be carried out")
     events = [decode_curation(one.key, one.value) for one in user.read_all(user.names.curation)]
-    [*_, last] = [event.state for event in events if isinstance(event, RelinkEvent) and event.id == order]
-    assert last is not None
+    [*_, last] = [event.order for event in events if isinstance(event, OrderEvent) and event.id == order]
+    assert isinstance(last, Relinking)
     return last
 
 

@@ -7,15 +7,13 @@ from schemas.curation import (
     ChunkingChoice,
     LinkingChoice,
     LinkingEvent,
-    RelinkEvent,
-    Relinking,
     chunking_key,
     decode_curation,
     encode_choice,
     linking_key,
-    relink_key,
 )
 from schemas.errors import MalformedEvent
+from schemas.orders import RELINK, OrderEvent, Relinking, relink_key
 
 
 def test_a_choice_comes_back_as_it_was_sent() -> None:
@@ -29,8 +27,8 @@ def test_linking_and_orders_come_back_as_they_were_sent() -> None:
     choice = LinkingChoice(similar_above=0.5, max_related=2)
     assert decode_curation(linking_key("notes"), encode_choice(choice)) == LinkingEvent("notes", choice)
     state = Relinking(state="running", documents=3, of=7, changed=1)
-    assert decode_curation(relink_key("notes", "a1"), encode_choice(state)) == RelinkEvent("notes", "a1", state)
-    assert decode_curation(relink_key("notes", "a1"), None) == RelinkEvent("notes", "a1", None)
+    assert decode_curation(relink_key("notes", "a1"), encode_choice(state)) == OrderEvent(RELINK, "a1", state, "notes")
+    assert decode_curation(relink_key("notes", "a1"), None) == OrderEvent(RELINK, "a1", None, "notes")
 
 
 def test_a_null_value_takes_the_choice_back() -> None:

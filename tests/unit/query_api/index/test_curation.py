@@ -19,7 +19,7 @@ from schemas.graph_edits import (
     decision_id,
     edit_key,
 )
-from schemas.repairs import Repair, repair_key
+from schemas.orders import REPAIR, Repair, order_key
 
 
 async def test_the_newest_record_of_a_collection_counts_and_a_changed_choice_is_told_of_once() -> None:
@@ -47,7 +47,7 @@ async def test_a_repair_is_told_when_it_is_done_and_not_those_of_before() -> Non
     states = ["done", "ordered", "running", "done"]
     values = [encode_choice(Repair(generation="g0001", state=state)) for state in states]
     await follower._take(
-        [FollowedRecord(0, 1 + at, repair_key("0123456789ab"), each) for at, each in enumerate(values)]
+        [FollowedRecord(0, 1 + at, order_key(REPAIR, "0123456789ab"), each) for at, each in enumerate(values)]
     )
     assert repaired == ["g0001"]
 

@@ -5,8 +5,9 @@ import pytest
 from query_api.index.collection_settings import NewestRecord
 from query_api.ingest.producer import OutgoingRecord
 from query_api.routes import collections
-from schemas.curation import ExtractionChoice, ExtractionEvent, LinkingChoice, LinkingEvent, RelinkEvent, Relinking
+from schemas.curation import ExtractionChoice, ExtractionEvent, LinkingChoice, LinkingEvent
 from schemas.ids import Position
+from schemas.orders import OrderEvent, Relinking
 from tests.support.fakes.service import Running, problem
 
 PATH = "/v1/collections/a/linking"
@@ -62,7 +63,7 @@ async def test_what_applies_is_shown_with_what_was_chosen(running: Running, monk
 
 async def test_an_order_tells_how_far_it_is(running: Running, monkeypatch: pytest.MonkeyPatch) -> None:
     state = Relinking(state="running", documents=64, of=100, changed=3)
-    topic_says(monkeypatch, NewestRecord(RelinkEvent("a", "a1", state), Position(0, 4)))
+    topic_says(monkeypatch, NewestRecord(OrderEvent("relink", "a1", state, "a"), Position(0, 4)))
     assert (await running.get(f"{RELINK}/a1")).json() == state.model_dump()
     topic_says(monkeypatch, NewestRecord())
     assert problem(await running.get(f"{RELINK}/a2"))["status"] == 404

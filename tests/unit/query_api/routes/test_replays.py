@@ -11,7 +11,7 @@ from query_api.index.lag import LagMonitor
 from query_api.ingest.producer import OutgoingRecord
 from schemas.generations import Build
 from schemas.ids import Position
-from schemas.replays import Replay, ReplayEvent
+from schemas.orders import REPLAY, OrderEvent, Replay
 from tests.support.fakes.service import Running, problem
 
 
@@ -95,7 +95,7 @@ async def test_how_far_it_is(running: Running, monkeypatch: pytest.MonkeyPatch) 
     replay = Replay(generation="g0001", first="0:0", state="done", records=3, of=2, documents=2, changed=1)
 
     async def newest(_reader: SettingsReader, key: bytes) -> NewestRecord:
-        return NewestRecord(ReplayEvent("0" * 12, replay) if key.endswith(b"000000000000") else None)
+        return NewestRecord(OrderEvent(REPLAY, "0" * 12, replay) if key.endswith(b"000000000000") else None)
 
     monkeypatch.setattr(SettingsReader, "newest", newest)
     shown = (await running.http.get("/v1/replays/000000000000")).json()
@@ -106,10 +106,10 @@ async def test_how_far_it_is(running: Running, monkeypatch: pytest.MonkeyPatch) 
 
 
 async def test_all_of_them_the_newest_first(running: Running, monkeypatch: pytest.MonkeyPatch) -> None:
-    events = [ReplayEvent(digit * 12, Replay(generation="g0001", first=f"0:{digit}")) for digit in "12"]
+    events = [OrderEvent(REPLAY, digit * 12, Replay(generation="g0001", first=f"0:{digit}")) for digit in "12"]
 
-    async def replays(_reader: SettingsReader) -> list[ReplayEvent]:
-        return [*events, ReplayEvent("3" * 12, None)]
+    async def replays(_reader: SettingsReader) -> list[OrderEvent]:
+        return [*events, OrderEvent(REPLAY, "3" * 12, None)]
 
     monkeypatch.setattr(SettingsReader, "replays", replays)
     shown = (await running.http.get("/v1/replays")).json()["replays"]

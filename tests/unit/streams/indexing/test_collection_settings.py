@@ -90,9 +90,9 @@ async def test_an_order_is_open_until_it_is_done_also_after_a_restart(bench: Ben
     curation.state("b/relink/3", b'{"state": "ordered"}')
     curation.state("b/relink/3", None)
     settings = settings_on(curation, bench)
-    assert settings.orders == []
+    assert settings.orders == {}
     await settings.current()
-    assert [(order.collection, order.id) for order in settings.orders] == [("a", "1")]
+    assert list(settings.orders) == [b"a/relink/1"]
 
 
 async def test_what_is_chosen_as_the_default_is_no_choice(bench: Bench) -> None:

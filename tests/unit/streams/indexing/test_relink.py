@@ -1,7 +1,7 @@
 """Stored documents linked again, beside documents that arrive meanwhile."""
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -9,11 +9,12 @@ import pytest
 
 from indexer.chunking.splitter import ChunkingParameters
 from indexer.linking import LinkingRules
-from schemas.curation import RelinkEvent, Relinking, decode_curation
+from schemas.curation import decode_curation
 from schemas.graph_delta import decode_contribution
 from schemas.ids import DocumentKey
+from schemas.orders import RELINK, OrderEvent, Relinking, relink_key
+from streams.indexing.orders import OrderRunner, relink
 from streams.indexing.reapply import Reapplier
-from streams.indexing.relink import Relinker
 from streams.kafka.records import SourceRecord
 from streams.runtime.retry import Retrier
 from tests.support.fakes.worker import (
@@ -37,14 +38,12 @@ class OrdersInMemory:
     """The curation topic of a bench: orders stand in it until the worker has said that they are done."""
 
     bench: Bench
-    given: list[RelinkEvent] = field(default_factory=list)
-    orders: Sequence[RelinkEvent] = ()
+    given: list[OrderEvent] = field(default_factory=list)
+    orders: Mapping[bytes, OrderEvent] = field(default_factory=dict)
 
     async def current(self) -> None:
-        done = {
-            (event.collection, event.id) for event in told(self.bench) if event.state and event.state.state == "done"
-        }
-        self.orders = [order for order in self.given if (order.collection, order.id) not in done]
+        done = {event.id for event in told(self.bench) if event.order and event.order.state == "done"}
+        self.orders = {relink_key(each.collection, each.id): each for each in self.given if each.id not in done}
 
 
 class LoggedBench(Bench):
@@ -70,24 +69,28 @@ async def bench() -> AsyncIterator[LoggedBench]:
     made.close()
 
 
-def told(bench: Bench) -> list[RelinkEvent]:
+def told(bench: Bench) -> list[OrderEvent]:
     events = [decode_curation(key, value) for key, value, _, _ in bench.broker.topics[NAMES.curation]]
-    return [event for event in events if isinstance(event, RelinkEvent)]
+    return [event for event in events if isinstance(event, OrderEvent)]
 
 
 async def no_snapshot() -> None:
     """Relinking leaves them to their schedule."""
 
 
-def relinker(bench: LoggedBench, orders: OrdersInMemory) -> Relinker:
+async def relinked(bench: LoggedBench, orders: OrdersInMemory) -> None:
+    """All that is ordered, by a worker that has just started."""
     stores = StoresInMemory(bench.documents, bench.broker)
     retrier = Retrier("kafka", (OSError,), bench.metrics, bench.progress, first_wait_seconds=0.001)
     reapplier = Reapplier([bench.log], bench.indexer, stores, no_snapshot, bench.commit_lock)
-    return Relinker(orders, bench.documents, bench.thread, reapplier, bench.producer, retrier, bench.commit_lock)
+    work = partial(relink, reapplier, partial(bench.thread.run, bench.documents.live_positions))
+    runner = OrderRunner(GENERATION, orders, {RELINK: work}, bench.producer, retrier, bench.commit_lock)
+    await runner.read()
+    await runner.process(RELINK)
 
 
 def order(bench: Bench, collection: str = "default") -> OrdersInMemory:
-    return OrdersInMemory(bench, [RelinkEvent(collection, "a1", Relinking())])
+    return OrdersInMemory(bench, [OrderEvent(RELINK, "a1", Relinking(), collection)])
 
 
 def similar(bench: Bench, key: str) -> list[float]:
@@ -98,17 +101,17 @@ async def test_other_rules_reach_stored_documents_without_encoder(bench: LoggedB
     await bench.index(upsert(0, text=TEXT), upsert(1, "other/a", text=TEXT))
     before, embedded, written = bench.broker.graph(), len(bench.encoder.encoded), list(bench.documents.writes)
     bench.linking["default"] = EVERYTHING_ALIKE
-    await relinker(bench, order(bench)).process_orders()
+    await relinked(bench, order(bench))
     assert len(similar(bench, "default/a")) == len(bench.documents.chunks[next(iter(bench.documents.chunks))]) - 1
     assert bench.broker.graph()["other/a"] == before["other/a"], "another collection is left alone"
     assert (len(bench.encoder.encoded), bench.documents.writes) == (embedded, written)
-    assert told(bench)[-1].state == Relinking(state="done", documents=1, of=1, changed=1)
+    assert told(bench)[-1].order == Relinking(state="done", documents=1, of=1, changed=1)
 
 
 async def test_relinked_document_is_what_it_would_be_indexed_as(bench: LoggedBench) -> None:
     await bench.index(upsert(0, text=TEXT))
     bench.linking["default"] = EVERYTHING_ALIKE
-    await relinker(bench, order(bench)).process_orders()
+    await relinked(bench, order(bench))
     other = Bench(linking=bench.linking)
     await other.indexer.index([upsert(0, text=TEXT)])
     assert other.broker.graph() == bench.broker.graph()
@@ -118,10 +121,10 @@ async def test_relinked_document_is_what_it_would_be_indexed_as(bench: LoggedBen
 async def test_relinking_by_unchanged_rules_sends_nothing(bench: LoggedBench) -> None:
     await bench.index(*(upsert(number, f"default/{number}", text=TEXT) for number in range(70)))
     sent = bench.sent()
-    await relinker(bench, order(bench)).process_orders()
+    await relinked(bench, order(bench))
     assert bench.sent() == sent
-    states = [event.state for event in told(bench)]
-    assert [(state.state, state.documents, state.changed) for state in states if state] == [
+    states = [event.order for event in told(bench)]
+    assert [(state.state, state.documents, state.changed) for state in states if isinstance(state, Relinking)] == [
         ("running", 0, 0),
         ("running", 50, 0),
         ("running", 70, 0),
@@ -140,14 +143,14 @@ async def test_order_is_carried_out_again_only_where_it_was_cut_off(bench: Logge
 
     bench.broker.failing = cut
     with pytest.raises(PowerCut):
-        await relinker(bench, given).process_orders()
+        await relinked(bench, given)
     bench.broker.failing = lambda _topic, _value: None
     linked, sent = bench.broker.graph(), bench.sent()
-    await relinker(bench, given).process_orders()
+    await relinked(bench, given)
     assert (bench.broker.graph(), bench.sent()) == (linked, sent)
-    assert told(bench)[-1].state == Relinking(state="done", documents=3, of=3, changed=0)
+    assert told(bench)[-1].order == Relinking(state="done", documents=3, of=3, changed=0)
     records = len(bench.broker.topics[NAMES.curation])
-    await relinker(bench, given).process_orders()
+    await relinked(bench, given)
     assert len(bench.broker.topics[NAMES.curation]) == records
 
 
@@ -156,23 +159,22 @@ async def test_document_replaced_or_deleted_meanwhile_stays_so(bench: LoggedBenc
     bench.linking["default"] = EVERYTHING_ALIKE
     changes = [upsert(3, text="Other words. " + TEXT), delete(4, "default/b")]
     bench.log.between = partial(bench.index, *changes)
-    await relinker(bench, order(bench)).process_orders()
+    await relinked(bench, order(bench))
     row = bench.documents.rows[A]
     assert (row.offset, decode_contribution(bench.broker.graph()["default/a"]).revision) == (3, row.revision)
     assert set(bench.broker.graph()) == {"default/a", "default/c"}
-    assert told(bench)[-1].state == Relinking(state="done", documents=3, of=3, changed=1, skipped=2)
+    assert told(bench)[-1].order == Relinking(state="done", documents=3, of=3, changed=1, skipped=2)
 
 
 async def test_nothing_is_linked_during_a_commit(bench: LoggedBench) -> None:
     await bench.commit_lock.acquire()
-    working = relinker(bench, order(bench))
-    task = asyncio.create_task(working.process_orders())
+    task = asyncio.create_task(relinked(bench, order(bench)))
     for _ in range(20):
         await asyncio.sleep(0)
     assert told(bench) == []
     bench.commit_lock.release()
     await task
-    assert told(bench)[-1].state == Relinking(state="done")
+    assert told(bench)[-1].order == Relinking(state="done")
 
 
 @pytest.mark.parametrize("first", [0, 2], ids=["taken by compaction", "cut short"])
@@ -181,22 +183,22 @@ async def test_document_that_log_no_longer_holds_is_skipped(first: int, bench: L
     before = bench.broker.graph()
     bench.linking["default"] = EVERYTHING_ALIKE
     bench.log.found, bench.log.first = bench.log.found[2:], first
-    await relinker(bench, order(bench)).process_orders()
+    await relinked(bench, order(bench))
     after = bench.broker.graph()
     assert {key for key in before if after[key] == before[key]} == {"default/a", "default/b"}
-    assert told(bench)[-1].state == Relinking(state="done", documents=3, of=3, changed=1, skipped=2)
+    assert told(bench)[-1].order == Relinking(state="done", documents=3, of=3, changed=1, skipped=2)
 
 
 async def test_other_chunking_cuts_again_and_keeps_what_row_knows(bench: LoggedBench) -> None:
     await bench.index(upsert(0, text="Older.", version=9), upsert(1, text=TEXT, version=9))
     bench.documents.rows[A] = replace(bench.documents.rows[A], version=12, other_partitions=(3,))
     bench.choices.known["default"] = ChunkingParameters(chunk_characters=200)
-    await relinker(bench, order(bench)).process_orders()
+    await relinked(bench, order(bench))
     row = bench.documents.rows[A]
     assert (row.version, row.other_partitions, row.offset) == (12, (3,), 1)
     assert decode_contribution(bench.broker.graph()["default/a"]).revision == row.revision
     assert len(bench.documents.chunks[A]) == row.chunks > 10
-    assert told(bench)[-1].state == Relinking(state="done", documents=1, of=1, changed=1)
+    assert told(bench)[-1].order == Relinking(state="done", documents=1, of=1, changed=1)
 
 
 async def test_incomplete_graph_gets_what_it_lacks_and_loses_the_rest(bench: LoggedBench) -> None:

@@ -2,15 +2,16 @@
 
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
+from functools import partial
 
 import pytest
 
 from schemas.curation import decode_curation
 from schemas.ids import DocumentKey
-from schemas.repairs import Repair, RepairEvent
+from schemas.orders import REPAIR, OrderEvent, Repair, order_key
 from streams.errors import StartAgain
+from streams.indexing.orders import OrderRunner, repair
 from streams.indexing.reapply import Reapplier
-from streams.indexing.repair import Repairer
 from streams.runtime.retry import Retrier
 from tests.support.fakes.worker import GENERATION, NAMES, Bench, LogInMemory, StoresInMemory, failing_times, upsert
 
@@ -25,7 +26,7 @@ class Story:
 
     bench: Bench
     log: LogInMemory
-    repairs: dict[str, Repair] = field(default_factory=dict)
+    orders: dict[bytes, OrderEvent] = field(default_factory=dict)
     remakes: int = 0
     snapshots: int = 0
 
@@ -34,7 +35,11 @@ class Story:
         stores = StoresInMemory(bench.documents, bench.broker)
         reapplier = Reapplier([self.log], bench.indexer, stores, self.make_snapshot, bench.commit_lock)
         retrier = Retrier("kafka", (OSError,), bench.metrics, bench.progress, first_wait_seconds=0.001)
-        self.repairer = Repairer(GENERATION, self, reapplier, bench.producer, retrier, self.begin_graph)
+        work = partial(repair, reapplier, self.begin_graph)
+        self.runner = OrderRunner(GENERATION, self, {REPAIR: work}, bench.producer, retrier, bench.commit_lock)
+
+    async def current(self) -> None:
+        """The orders are given."""
 
     def begin_graph(self) -> None:
         self.remakes += 1
@@ -45,13 +50,13 @@ class Story:
     async def repair(self, *documents: DocumentKey, **order: object) -> Repair | None:
         """As it was told last; None where nothing was."""
         named = {"generation": GENERATION, "documents": [str(each) for each in documents]}
-        self.repairs = {ORDER: Repair(**(named | order))}
-        await self.repairer.process_orders()
+        self.orders = {order_key(REPAIR, ORDER): OrderEvent(REPAIR, ORDER, Repair(**(named | order)))}
+        await self.runner.process(REPAIR)
         return self.told()[-1] if self.told() else None
 
     def told(self) -> list[Repair]:
         events = [decode_curation(key, value) for key, value, _, _ in self.bench.broker.topics[NAMES.curation]]
-        return [each.repair for each in events if isinstance(each, RepairEvent) and each.repair is not None]
+        return [each.order for each in events if isinstance(each, OrderEvent) and isinstance(each.order, Repair)]
 
     def lose(self, key: DocumentKey) -> None:
         self.bench.documents.rows.pop(key)
@@ -77,7 +82,7 @@ async def test_what_the_stores_have_lost_comes_back_once(story: Story) -> None:
     assert counts(await story.repair(A, DocumentKey("default", "never"))) == ("done", 1, 0, 0)
     assert story.bench.state() == before
     told = len(story.told())
-    await story.repairer.process_orders()  # the order is still there until the topic is read again
+    await story.runner.process(REPAIR)  # the order is still there until the topic is read again
     assert (len(story.told()), story.snapshots) == (told, 1)
 
 

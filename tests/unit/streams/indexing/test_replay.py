@@ -8,9 +8,9 @@ import pytest
 
 from schemas.curation import decode_curation
 from schemas.ids import CANARY_COLLECTION, DocumentKey
-from schemas.replays import Replay, ReplayEvent
+from schemas.orders import REPLAY, OrderEvent, Replay, order_key
+from streams.indexing.orders import OrderRunner, replay
 from streams.indexing.reapply import Reapplier
-from streams.indexing.replay import Replayer
 from streams.kafka.records import SourceRecord
 from streams.runtime.retry import Retrier
 from tests.support.fakes.worker import (
@@ -43,28 +43,33 @@ class Story:
     bench: Bench
     log: LogInMemory
     lost: set[DocumentKey] = field(default_factory=set)
-    replays: dict[str, Replay] = field(default_factory=dict)
+    orders: dict[bytes, OrderEvent] = field(default_factory=dict)
     snapshots: int = 0
 
     async def index(self, *records: SourceRecord) -> None:
         self.log.found += records
         await self.bench.indexer.index(records)
 
+    async def current(self) -> None:
+        """The orders are given."""
+
     async def make_snapshot(self) -> None:
         self.snapshots += 1
 
     async def replay(self, **order: object) -> Replay:
         """As far as it was told last."""
-        self.replays = {ORDER: Replay(generation=GENERATION, **order)}
+        self.orders = {order_key(REPLAY, ORDER): OrderEvent(REPLAY, ORDER, Replay(generation=GENERATION, **order))}
         bench = self.bench
         stores = StoresInMemory(bench.documents, bench.broker, self.lost)
         reapplier = Reapplier([self.log], bench.indexer, stores, self.make_snapshot, bench.commit_lock)
         retrier = Retrier("kafka", (OSError,), bench.metrics, bench.progress, first_wait_seconds=0.001)
-        await Replayer(GENERATION, self, reapplier, bench.producer, retrier).process_orders()
+        work = partial(replay, reapplier)
+        runner = OrderRunner(GENERATION, self, {REPLAY: work}, bench.producer, retrier, bench.commit_lock)
+        await runner.process(REPLAY)
         events = [decode_curation(key, value) for key, value, _, _ in self.bench.broker.topics[NAMES.curation]]
-        assert isinstance(events[-1], ReplayEvent)
-        assert events[-1].replay is not None
-        return events[-1].replay
+        assert isinstance(events[-1], OrderEvent)
+        assert isinstance(events[-1].order, Replay)
+        return events[-1].order
 
     def written(self) -> tuple[int, int, int]:
         commits = self.bench.broker.commits()

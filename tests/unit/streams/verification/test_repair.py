@@ -11,7 +11,7 @@ from indexer.generations import Generation, write_build
 from indexer.integrity.noted_damage import note_damage
 from schemas.errors import Failure
 from schemas.generations import Build
-from schemas.repairs import MOST_DOCUMENTS
+from schemas.orders import MOST_DOCUMENTS
 from schemas.runtime import WorkerState, write_state
 from schemas.settings import KafkaSettings
 from streams.verification import repair

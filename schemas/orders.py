@@ -1,22 +1,81 @@
-"""Replays, as the processes tell each other of them: orders on `curation.v1` to apply a part of the log again.
+"""Orders to the worker, as the processes exchange them on `curation.v1`: link, repair or apply again what is stored.
 
-The key of an order is `*/replay/<id>`: it is about no collection.
+The key of an order is `<collection>/relink/<id>`, `*/repair/<id>` or `*/replay/<id>`: the last two are about no single
+collection. The worker reports under the same key how far it is; a null value takes the order back.
 """
 
 import re
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, Self
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
+from schemas.errors import MalformedEvent
 from schemas.generations import EVERY_COLLECTION
-from schemas.ids import Position, parse_positions
+from schemas.graph_edits import read_model
+from schemas.ids import DocumentKey, Position, parse_positions
 from schemas.numbers import whole_numbers
 
-REPLAY = "replay"
-REPLAY_ID = re.compile(r"[0-9a-f]{12}")
+OrderKind = Literal["relink", "repair", "replay"]
+RELINK: OrderKind = "relink"
+REPAIR: OrderKind = "repair"
+REPLAY: OrderKind = "replay"
+ORDER_ID = re.compile(r"[0-9a-f]{12}")  # of repairs and replays
+MOST_DOCUMENTS = 1_000  # in one repair; of more, the stores are built again
 
 
-class Replay(BaseModel):
+class Order(BaseModel):
+    """How far an order is. Only the counts change, and the state."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    state: Literal["ordered", "running", "done"] = "ordered"
+
+    def concerns(self, generation: str) -> bool:
+        """Whether the worker of this generation is to carry it out."""
+        return getattr(self, "generation", generation) == generation
+
+    def plus(self, **counts: int) -> Self:
+        return self.model_copy(update={name: getattr(self, name) + count for name, count in counts.items()})
+
+
+class Relinking(Order):
+    """How far the linking of a collection's stored documents is. Documents that arrive meanwhile are linked anyway."""
+
+    documents: int = Field(0, ge=0, description="Documents looked at so far.")
+    of: int = Field(0, ge=0, description="Documents there are.")
+    changed: int = Field(0, ge=0, description="Documents whose edges became others.")
+    skipped: int = Field(
+        0,
+        ge=0,
+        description="Documents left as they are: replaced meanwhile, no longer in the log, or too large for the graph.",
+    )
+
+
+class RelinkAccepted(BaseModel):
+    """The order is in the log; the worker carries it out once."""
+
+    id: str
+    position: str = Field(description="`<partition>:<offset>` on the curation topic.", examples=["0:3"])
+
+
+class StoreOrder(Order):
+    """One that only a worker of this generation obeys."""
+
+    generation: str = Field(min_length=1, max_length=64)
+
+
+class Repair(StoreOrder):
+    """What a generation is to get again from the log, and how far that is: `documents` are written again as their
+    records have them; `graph` makes the graph again from its topic."""
+
+    documents: list[str] = Field(default_factory=list, max_length=MOST_DOCUMENTS)
+    graph: bool = False
+    repaired: int = Field(0, ge=0, description="Documents written or deleted.")
+    kept: int = Field(0, ge=0, description="Documents left as they are: the log no longer holds what they came from.")
+    failed: int = Field(0, ge=0, description="Documents left as they are: a store or the pipeline refused them.")
+
+
+class Replay(StoreOrder):
     """Records of the documents topic that are to be applied again, and how far that is. Only a worker that runs this
     generation obeys.
 
@@ -25,15 +84,11 @@ class Replay(BaseModel):
     nothing is written, and `changed` counts what would be.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
-
-    generation: str = Field(min_length=1, max_length=64)
     first: str | None = None
     last: str | None = None
     since_ms: int | None = Field(None, ge=0)
     partition: int | None = Field(None, ge=0)
     dry_run: bool = False
-    state: Literal["ordered", "running", "done"] = "ordered"
     records: int = Field(0, ge=0, description="Records in the range.")
     of: int = Field(0, ge=0, description="Documents these are about.")
     documents: int = Field(0, ge=0, description="Documents applied again so far.")
@@ -47,13 +102,6 @@ class Replay(BaseModel):
         if given is not None:
             parse_positions(given)
         return given
-
-
-class ReplayEvent(NamedTuple):
-    """An order, or how far it is; `replay` is None where it was taken back."""
-
-    id: str
-    replay: Replay | None
 
 
 class ReplayRange:
@@ -126,6 +174,31 @@ class ReplayList(BaseModel):
     replays: list[ReplayShown]
 
 
-def replay_key(name: str) -> bytes:
-    """The record key of an order."""
-    return f"{EVERY_COLLECTION}/{REPLAY}/{name}".encode()
+class OrderEvent(NamedTuple):
+    """An order, or how far it is; `order` is None where it was taken back."""
+
+    kind: OrderKind
+    id: str
+    order: Relinking | Repair | Replay | None
+    collection: str = EVERY_COLLECTION
+
+
+def order_key(kind: OrderKind, name: str, collection: str = EVERY_COLLECTION) -> bytes:
+    """The record key of an order. Raises MalformedEvent for what is no collection or id."""
+    DocumentKey.checked(collection, name)
+    return DocumentKey(collection, f"{kind}/{name}").encoded()
+
+
+def relink_key(collection: str, name: str) -> bytes:
+    """As `order_key`."""
+    return order_key(RELINK, name, collection)
+
+
+def decode_order(kind: OrderKind, name: str, value: bytes | None, collection: str) -> OrderEvent:
+    """Raises MalformedEvent: `bad_key`, `not_json`, `wrong_type`."""
+    if kind != RELINK and ORDER_ID.fullmatch(name) is None:
+        raise MalformedEvent("bad_key", f"{name[:80]!r} is no id of a {kind}: 12 hex digits.")
+    return OrderEvent(kind, name, None if value is None else read_model(ORDERS[kind], value, "order"), collection)
+
+
+ORDERS: dict[OrderKind, type[Relinking | Repair | Replay]] = {RELINK: Relinking, REPAIR: Repair, REPLAY: Replay}
