@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from schemas.choices import ChunkingMethod, ExtractorName
 from schemas.errors import MalformedEvent
-from schemas.generations import EVERY_COLLECTION, GENERATION, GENERATION_NAME, GenerationEvent, GenerationOrder
+from schemas.generations import GENERATION, GENERATION_NAME, GenerationEvent, GenerationOrder
 from schemas.graph_edits import (
     EDITS,
     DecisionEdit,
@@ -215,16 +215,6 @@ def graph_settings_key(collection: str) -> bytes:
 def _key(collection: str, kind: str, name: str) -> bytes:
     DocumentKey.checked(collection, name)
     return DocumentKey(collection, f"{kind}/{name}").encoded()
-
-
-def is_setting(key: bytes) -> bool:
-    """Whether a record key names a setting of a collection, known or not."""
-    return key.split(b"/")[1:2] == [SETTINGS.encode()]
-
-
-def is_generation(key: bytes) -> bool:
-    """Whether a record key names a generation."""
-    return key.split(b"/")[:2] == [EVERY_COLLECTION.encode(), GENERATION.encode()]
 
 
 def encode_choice(choice: BaseModel) -> bytes:

@@ -11,11 +11,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from operator import itemgetter
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from indexer.resolution.groups import Decision, Groups, Verdict, resolve_groups
 from kafka_client.unreadable_batches import Skip
-from query_api.index.follower import FollowedRecord, LocateBroker, Span, TopicFollower
+from query_api.index.follower import FollowedRecord, LocateBroker, LogUnavailable, Span, TopicFollower
 from schemas.curation import CurationEvent, LinkingChoice, LinkingEvent, decode_curation
 from schemas.errors import MalformedEvent
 from schemas.graph_documents import MEDIA_TYPES
@@ -29,11 +30,12 @@ from schemas.graph_edits import (
     GraphSettingsEvent,
     MergeEdit,
 )
-from schemas.ids import digest, id_key, normalise_name
+from schemas.ids import Position, digest, id_key, normalise_name
 from schemas.orders import OrderEvent, Repair, Replay
 
 FETCH_BYTES = 1024 * 1024
 CATCH_UP_SECONDS = 2.0
+ANSWER_SECONDS = 20.0
 
 Said_co = TypeVar("Said_co", bound=AnyEdit, covariant=True)
 
@@ -145,6 +147,16 @@ class PlacedEvent(NamedTuple):
     event: GraphEdit | GraphSettingsEvent
 
 
+class NewestRecord(NamedTuple):
+    """What the newest record of a key says, and where it is; None where there is none."""
+
+    event: CurationEvent | None = None
+    position: Position = Position(0, -1)
+
+
+Event = TypeVar("Event", bound=CurationEvent)
+
+
 def fold(events: Iterable[PlacedEvent]) -> Curation:
     """The state after these events: the newest of each key counts."""
     newest: dict[Key, PlacedEvent] = {}
@@ -201,7 +213,7 @@ def _key(event: GraphEdit | GraphSettingsEvent) -> Key:
 
 
 class CurationFollower:
-    """Follows the topic, so that searches and edits need not ask it.
+    """Follows the topic, so that searches, edits and settings need not read it.
 
     `linking` is how the newest record of each collection has it linked, as far as it was read: empty until the log is
     reached, kept while it is away. `changed` is called when that or what is said about a graph is another, and
@@ -218,11 +230,12 @@ class CurationFollower:
     ) -> None:
         self.linking: Mapping[str, LinkingChoice] = {}
         self.reached = -1
-        """The offset of the last record that was read."""
+        """The last offset up to which the topic was read."""
         self.written = -1
         """The offset of the last record that this service wrote itself."""
         self.not_carried_over: set[tuple[str, EditKind, str]] = set()
         """Nodes and edges of earlier versions, which the worker has still to make documents."""
+        self._newest: dict[bytes, NewestRecord] = {}
         self._offsets: dict[Key, int] = {}
         self._state = Curation()
         self._unapplied: dict[Key, PlacedEvent] = {}
@@ -230,9 +243,8 @@ class CurationFollower:
         self._repaired = repaired
         self._first_end: int | None = None
         self._moved = asyncio.Event()
-        self._heard_at = 0.0
         self._follower = TopicFollower(
-            topic, locate_broker, self._begin, self._take, record_bytes=FETCH_BYTES, skip=skip
+            topic, locate_broker, self._begin, self._take, record_bytes=FETCH_BYTES, skip=skip, passed=self._pass
         )
 
     async def run(self) -> None:
@@ -246,13 +258,19 @@ class CurationFollower:
             self._unapplied = {}
         return self._state
 
+    def newest(self, key: bytes) -> NewestRecord:
+        """What the topic says of a setting or an order, as far as it was read."""
+        return self._newest.get(key, NewestRecord())
+
+    def events(self, of: type[Event]) -> list[Event]:
+        """The newest of every setting or order of this type, in the order of the log."""
+        found = [(each.position, each.event) for each in self._newest.values() if isinstance(each.event, of)]
+        return [event for _, event in sorted(found, key=itemgetter(0))]
+
     @property
     def was_reached(self) -> bool:
-        """Whether the topic was read to where it ended when it was first reached. A last offset that holds no record,
-        such as the end of a transaction, is waited for only for a moment."""
-        if self._first_end is None:
-            return False
-        return self.reached >= self._first_end - 1 or time.monotonic() - self._heard_at > CATCH_UP_SECONDS
+        """Whether the topic was read to where it ended when it was first reached."""
+        return self._first_end is not None and self.reached >= self._first_end - 1
 
     @property
     def problem(self) -> str | None:
@@ -269,6 +287,13 @@ class CurationFollower:
             return False
         return True
 
+    async def read_to(self, end: int) -> None:
+        """Until every record before this offset was read. Raises LogUnavailable."""
+        deadline = time.monotonic() + ANSWER_SECONDS
+        while not await self.wait_for(end - 1, CATCH_UP_SECONDS):
+            if self.problem is not None or time.monotonic() > deadline:
+                raise LogUnavailable(self.problem or f"it was not read to its end within {ANSWER_SECONDS:g} s")
+
     async def wait_until_reached(self) -> bool:
         """`was_reached`, after a moment where the service has just begun."""
         with suppress(TimeoutError):
@@ -281,7 +306,7 @@ class CurationFollower:
         """From the beginning. A topic that ends before what was read of it was made again: nothing of it holds."""
         if spans[0].end <= self.reached:
             self.linking, self._state, self._first_end = {}, Curation(), None
-            self._offsets, self._unapplied, self.reached, self.written = {}, {}, -1, -1
+            self._newest, self._offsets, self._unapplied, self.reached, self.written = {}, {}, {}, -1, -1
             self.not_carried_over.clear()
             self._changed()
         if self._first_end is None:
@@ -291,7 +316,7 @@ class CurationFollower:
 
     async def _take(self, records: Sequence[FollowedRecord]) -> None:
         """What the worker refuses as malformed is skipped, as there."""
-        choices, edited = dict(self.linking), False
+        edited, linked, linking = False, False, self.linking
         for record in records:
             try:
                 event = decode_curation(record.key, record.value)
@@ -299,22 +324,32 @@ class CurationFollower:
                 continue
             if (rewritten := _rewritten(event)) is not None and record.offset >= (self._first_end or 0):
                 self._repaired(rewritten)
-            elif isinstance(event, LinkingEvent):
-                choices.pop(event.collection, None)
-                if event.choice is not None:
-                    choices[event.collection] = event.choice
-            elif isinstance(event, GraphEdit) and event.kind in MEDIA_TYPES:
+            if isinstance(event, GraphEdit) and event.kind in MEDIA_TYPES:
                 (self.not_carried_over.discard if event.edit is None else self.not_carried_over.add)(event[:3])
             elif isinstance(event, GraphEdit | GraphSettingsEvent):
                 edited |= self._add(PlacedEvent(record.offset, event))
+            if record.key is not None and not isinstance(event, GraphEdit | None):
+                linked |= isinstance(event, LinkingEvent)
+                held = self._newest.get(record.key)
+                if held is None or held.position.offset <= record.offset:
+                    self._newest[record.key] = NewestRecord(event, Position(0, record.offset))
+        if linked:
+            linking = {each.collection: each.choice for each in self.events(LinkingEvent) if each.choice is not None}
         self.reached = max(self.reached, records[-1].offset)
-        if choices != self.linking or (edited and self.was_reached):
-            self.linking = choices
+        if linking != self.linking or (edited and self.was_reached):
+            self.linking = linking
             self._changed()
         self._notify()
 
+    def _pass(self, positions: Mapping[int, int]) -> None:
+        """The last offsets may hold no record: the end of a transaction, for one."""
+        before, self.reached = self.reached, max(self.reached, positions[0] - 1)
+        if self.reached > before:
+            if self._unapplied:
+                self._changed()
+            self._notify()
+
     def _notify(self) -> None:
-        self._heard_at = time.monotonic()
         moved, self._moved = self._moved, asyncio.Event()
         moved.set()
 

@@ -60,14 +60,24 @@ class TopicFollower:
     """Hands every record of a topic to `take`, from where `begin` says, reconnecting forever."""
 
     def __init__(
-        self, topic: str, locate_broker: LocateBroker, begin: Begin, take: Take, *, record_bytes: int, skip: Skip
+        self,
+        topic: str,
+        locate_broker: LocateBroker,
+        begin: Begin,
+        take: Take,
+        *,
+        record_bytes: int,
+        skip: Skip,
+        passed: Callable[[Mapping[int, int]], None] | None = None,
     ) -> None:
-        """A batch that cannot be read, and that is not skipped, is a `problem`: what comes after it waits."""
+        """A batch that cannot be read, and that is not skipped, is a `problem`: what comes after it waits. `passed` is
+        called with the next offset of each partition, also behind offsets that hold no record."""
         self.topic = topic
         self.problem: str | None = "not connected yet"
         self._locate_broker = locate_broker
         self._begin = begin
         self._take = take
+        self._passed = passed
         self._record_bytes = record_bytes
         self._skip = skip
 
@@ -110,6 +120,8 @@ class TopicFollower:
                 ]
                 if records:
                     await self._take(records)
+                if self._passed is not None:
+                    self._passed({each.partition: await consumer.position(each) for each in consumer.assignment()})
         finally:
             await consumer.stop()
 

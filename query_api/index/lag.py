@@ -14,9 +14,9 @@ import structlog
 from aiokafka import TopicPartition
 from aiokafka.errors import KafkaError
 
-from kafka_client.async_clients import unreadable_at
+from kafka_client.async_clients import LogConsumer, unreadable_at
 from kafka_client.unreadable_batches import Skip, UnreadableBatch
-from query_api.index.follower import LocateBroker, LogUnavailable, Span, connect, missing, spans_by_topic
+from query_api.index.follower import LocateBroker, LogUnavailable, Span, connect, missing, spans_by_topic, spans_of
 from schemas.clock import Arrivals
 
 log = structlog.get_logger(__name__)
@@ -139,6 +139,8 @@ class LagMonitor:
         self._now_ms = now_ms
         self._partitions: dict[tuple[str, int], _Partition] = {}
         self._open_since: dict[tuple[str, int, int], tuple[float, int]] = {}
+        self._consumer: LogConsumer | None = None
+        self._was_asked = asyncio.Event()
 
     @property
     def open_transactions(self) -> list[OpenTransaction]:
@@ -169,6 +171,7 @@ class LagMonitor:
                 if self.problem is None:
                     log.warning("kafka out of reach", problem=problem)
                 self.problem = problem
+                self._was_asked.set()
             await asyncio.sleep(LOOK_SECONDS)
 
     async def _look_while_connected(self) -> None:
@@ -179,9 +182,21 @@ class LagMonitor:
             while self._locate_broker() == servers:
                 async with asyncio.timeout(ANSWER_SECONDS):
                     await self._look(consumer)
+                self._consumer = consumer
+                self._was_asked.set()
                 await asyncio.sleep(LOOK_SECONDS)
         finally:
+            self._consumer = None
             await consumer.stop()
+
+    async def end_now(self, topic: str) -> int:
+        """Where partition 0 of a topic ends now; a moment, since nothing is fetched on this connection. Raises
+        LogUnavailable, KafkaError, OSError or TimeoutError."""
+        async with asyncio.timeout(ANSWER_SECONDS):
+            await self._was_asked.wait()
+            if self._consumer is None:
+                raise LogUnavailable(self.problem or "Kafka does not answer")
+            return (await spans_of(self._consumer, topic))[0].end
 
     async def _look(self, consumer: Any) -> None:
         applied = self._applied()

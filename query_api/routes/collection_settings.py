@@ -55,7 +55,7 @@ class CollectionSetting(Generic[ChoiceT]):
         choice: BaseModel | None = getattr(found.event, "choice", None)
         if not isinstance(choice, self.choice):
             return None, None
-        return choice, None if found.position is None else str(found.position)
+        return choice, str(found.position)
 
     async def choose(self, service: Service, collection: str, choice: ChoiceT | None) -> SettingAccepted:
         """Put a choice into the log, or with None take it back. Raises ApiProblem while the log is unavailable."""

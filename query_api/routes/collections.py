@@ -9,7 +9,7 @@ from fastapi import APIRouter, Path
 
 from query_api.context import Service
 from query_api.errors import ApiProblem, log_unavailable, problem_responses, refused_event
-from query_api.index.collection_settings import NewestRecord, SettingsReader
+from query_api.index.curation import CurationFollower, NewestRecord
 from query_api.index.follower import LogUnavailable
 from query_api.ingest.producer import BrokerUnavailable, OutgoingRecord
 from query_api.middleware import ModelRoute
@@ -17,7 +17,6 @@ from query_api.routes.parameters import DOCUMENT_ID, CollectionInPath, ServiceOf
 from schemas.api import CollectionList, CollectionSummary, describe_collections
 from schemas.curation import (
     ChunkingEvent,
-    CurationEvent,
     ExtractionEvent,
     LinkingEvent,
     encode_choice,
@@ -28,7 +27,8 @@ from schemas.orders import OrderEvent, RelinkAccepted, Relinking, relink_key
 router = APIRouter(tags=["collections"], route_class=ModelRoute)
 
 
-UNREADABLE = (KafkaError, LogUnavailable, TimeoutError, OSError)  # what SettingsReader raises
+UNREADABLE = (KafkaError, LogUnavailable, TimeoutError, OSError)  # what `read_curation` raises
+SettingEvent = ChunkingEvent | LinkingEvent | ExtractionEvent
 RELINK_PATH = "/v1/collections/{collection}/relink"
 
 
@@ -37,15 +37,14 @@ async def list_collections(service: ServiceOf) -> CollectionList:
     """Those with live documents, and those with a setting ahead of them. While the log is unavailable a note says that
     what was chosen is not known."""
     counts = service.snapshot().text.fields.collections()
-    chosen: dict[str, list[CurationEvent]] = {name: [] for name in counts}
+    chosen: dict[str, list[SettingEvent]] = {name: [] for name in counts}
     notes = []
     try:
-        for found in await SettingsReader(service.locate_broker, service.topics.curation, service.skipped).settings():
-            if (
-                isinstance(found.event, ChunkingEvent | LinkingEvent | ExtractionEvent)
-                and found.event.choice is not None
-            ):
-                chosen.setdefault(found.event.collection, []).append(found.event)
+        of = (await read_curation(service)).events
+        events: list[SettingEvent] = [*of(ChunkingEvent), *of(LinkingEvent), *of(ExtractionEvent)]
+        for event in events:
+            if event.choice is not None:
+                chosen.setdefault(event.collection, []).append(event)
     except UNREADABLE as error:
         notes.append(f"What was chosen for them is not known: {unreadable(error)}")
     return CollectionList(
@@ -85,10 +84,17 @@ def require_documents(service: Service, collection: str) -> None:
     )
 
 
+async def read_curation(service: Service) -> CurationFollower:
+    """The curation topic, read to the end that it has now. Raises one of UNREADABLE."""
+    follower = service.snapshots.curation
+    await follower.read_to(await service.log_watch.end_now(service.topics.curation))
+    return follower
+
+
 async def newest_setting(service: Service, key: bytes) -> NewestRecord:
     """What the newest record of a key on the curation topic says. Raises ApiProblem while the log is unavailable."""
     try:
-        return await SettingsReader(service.locate_broker, service.topics.curation, service.skipped).newest(key)
+        return (await read_curation(service)).newest(key)
     except UNREADABLE as error:
         raise log_unavailable(unreadable(error)) from error
 

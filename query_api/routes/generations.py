@@ -19,9 +19,8 @@ from indexer.generations import (
 )
 from query_api.context import Service
 from query_api.errors import ApiProblem, problem_responses
-from query_api.index.collection_settings import SettingsReader
 from query_api.middleware import ModelRoute
-from query_api.routes.collections import UNREADABLE, publish, unreadable
+from query_api.routes.collections import UNREADABLE, publish, read_curation, unreadable
 from query_api.routes.parameters import ServiceOf
 from schemas.curation import encode_choice
 from schemas.errors import Failure
@@ -200,8 +199,7 @@ async def _overview(service: Service) -> _Overview:
         )
     orders, notes = {}, []
     try:
-        reader = SettingsReader(service.locate_broker, service.topics.curation, service.skipped)
-        orders = {event.name: event for event in await reader.generation_orders()}
+        orders = {event.name: event for event in (await read_curation(service)).events(GenerationEvent)}
     except UNREADABLE as error:
         notes.append(f"What was ordered is not known: {unreadable(error)}")
     return _Overview(live, {each.name: each for each in generations(data_dir)}, orders, notes)

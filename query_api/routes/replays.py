@@ -9,10 +9,9 @@ from fastapi import APIRouter, Path, Response
 
 from query_api.context import Service, not_ready
 from query_api.errors import ApiProblem, log_unavailable, problem_responses
-from query_api.index.collection_settings import SettingsReader
 from query_api.index.follower import Span
 from query_api.middleware import ModelRoute
-from query_api.routes.collections import UNREADABLE, newest_setting, publish, unreadable
+from query_api.routes.collections import UNREADABLE, newest_setting, publish, read_curation, unreadable
 from query_api.routes.generations import require_no_build
 from query_api.routes.parameters import ServiceOf, first_ms
 from schemas.curation import encode_choice
@@ -70,11 +69,12 @@ async def post_replay(request: ReplayRequest, service: ServiceOf, response: Resp
 async def list_replays(service: ServiceOf) -> ReplayList:
     """Those that were ordered, are running, or are done."""
     try:
-        reader = SettingsReader(service.locate_broker, service.topics.curation, service.skipped)
-        events = await reader.replays()
+        events = (await read_curation(service)).events(OrderEvent)
     except UNREADABLE as error:
         raise log_unavailable(unreadable(error)) from error
-    shown = [ReplayShown(id=event.id, **event.order.model_dump()) for event in events if event.order is not None]
+    shown = [
+        ReplayShown(id=event.id, **event.order.model_dump()) for event in events if isinstance(event.order, Replay)
+    ]
     return ReplayList(replays=shown[::-1])
 
 

@@ -1,10 +1,18 @@
 """How a collection is cut, chosen on a real curation topic and kept by a real worker."""
 
+import asyncio
+from collections.abc import AsyncIterator, Coroutine
+from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 from uuid import uuid4
 
+from aiokafka import AIOKafkaProducer
+
+from kafka_client.async_clients import open_producer
 from kafka_client.unreadable_batches import skip_none
-from query_api.index.collection_settings import SettingsReader
+from query_api.index.curation import CurationFollower
+from query_api.index.lag import LagMonitor
 from schemas.curation import (
     ChunkingChoice,
     ChunkingEvent,
@@ -15,6 +23,7 @@ from schemas.curation import (
     linking_key,
 )
 from schemas.orders import Relinking, relink_key
+from schemas.settings import KafkaConnection
 from schemas.topics import TopicSpec
 from streams.kafka.partition_reader import SettingsTopic
 from streams.kafka.topics import ensure_topics
@@ -94,10 +103,40 @@ async def test_the_service_reads_the_newest_of_every_setting_and_passes_over_wha
         Sent(linking_key("lakes"), None),
         Sent(relink_key("seas", "a1"), encode_choice(Relinking())),
     )
-    stated = await SettingsReader(lambda: plaintext(kafka), name).settings()
-    assert [(one.event, one.position and one.position.offset) for one in stated] == [
-        (ChunkingEvent("rivers", semantic), 1),
-        (LinkingEvent("seas", tight), 3),
-        (LinkingEvent("lakes", None), 5),
-    ]
-    assert (await SettingsReader(lambda: plaintext(kafka), name).newest(linking_key("seas"))).event == stated[1].event
+    watch = LagMonitor(lambda: plaintext(kafka), dict)
+    follower = CurationFollower(name, lambda: plaintext(kafka), lambda: None, lambda _: None, skip_none)
+    async with background(watch.run()), background(follower.run()):
+        await follower.read_to(await watch.end_now(name))
+        assert follower.events(ChunkingEvent) == [ChunkingEvent("rivers", semantic)]
+        assert follower.events(LinkingEvent) == [LinkingEvent("seas", tight), LinkingEvent("lakes", None)]
+        assert follower.newest(linking_key("seas")) == (LinkingEvent("seas", tight), (0, 3))
+        for position in range(7, 17):
+            send(kafka, name, Sent(linking_key("seas"), None if position % 2 else encode_choice(tight)))
+            await follower.read_to(await watch.end_now(name))
+            assert follower.newest(linking_key("seas")).position == (0, position)
+        async with producer_of(plaintext(kafka), transactional_id=name) as producer:
+            await producer.begin_transaction()
+            await producer.send(name, encode_choice(tight), linking_key("lakes"))
+            await producer.commit_transaction()  # its mark is the last offset, and no record
+        await follower.read_to(await watch.end_now(name))
+        assert follower.newest(linking_key("lakes")) == (LinkingEvent("lakes", tight), (0, 17))
+        assert (follower.reached, follower.linking) == (18, {"seas": tight, "lakes": tight})
+
+
+@asynccontextmanager
+async def background(work: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
+    task = asyncio.create_task(work)
+    try:
+        yield
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+
+@asynccontextmanager
+async def producer_of(connection: KafkaConnection, **settings: Any) -> AsyncIterator[AIOKafkaProducer]:
+    producer = await open_producer(connection, **settings)
+    try:
+        yield producer
+    finally:
+        await producer.stop()

@@ -46,6 +46,7 @@ class CurationLog:
         self._first = running.engine.reader.positions[0].offset + 1
         self.records: list[OutgoingRecord] = []
         self.documents: list[OutgoingRecord] = []
+        self.ends_asked = 0
         self.follows = True
         """Whether what is published is read, and indexed."""
         self._service.snapshots.curation._begin({0: Span(0, 0)})
@@ -62,6 +63,15 @@ class CurationLog:
         if self.follows:
             await self.follow(first)
         return [Position(0, first + at) for at in range(len(records))]
+
+    async def end_now(self, topic: str) -> int:
+        assert topic == self._service.topics.curation
+        self.ends_asked += 1
+        return len(self.records)
+
+    async def put(self, key: bytes, value: bytes | None) -> None:
+        """Have somebody else write a record of the curation topic."""
+        await self.publish(self._service.topics.curation, [OutgoingRecord(key, value)])
 
     async def follow(self, first: int = 0) -> None:
         """Have the service read the records from an offset on."""
@@ -92,4 +102,5 @@ class CurationLog:
 def curation_log(running: Running, monkeypatch: pytest.MonkeyPatch) -> CurationLog:
     log = CurationLog(running)
     monkeypatch.setattr(running.service.writer, "publish", log.publish)
+    monkeypatch.setattr(running.service.log_watch, "end_now", log.end_now)
     return log

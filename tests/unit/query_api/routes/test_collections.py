@@ -1,17 +1,23 @@
 """How a collection is cut, over HTTP: what is refused before it reaches the log."""
 
+import asyncio
 from typing import Any
 
 import pytest
 
-from query_api.index.collection_settings import NewestRecord
 from query_api.ingest.producer import OutgoingRecord
-from query_api.routes import collections
-from schemas.curation import ChunkingChoice, ChunkingEvent, LinkingChoice, LinkingEvent
+from schemas.curation import ChunkingChoice, LinkingChoice, chunking_key, encode_choice, linking_key
 from schemas.ids import Position
+from tests.support.fakes.curation import CurationLog, curation_log
 from tests.support.fakes.service import Running, problem
+from tests.support.waiting import eventually
 
 PATH = "/v1/collections/notes/chunking"
+
+
+@pytest.fixture
+def log(running: Running, monkeypatch: pytest.MonkeyPatch) -> CurationLog:
+    return curation_log(running, monkeypatch)
 
 
 async def test_a_choice_goes_to_the_curation_topic(running: Running, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -57,44 +63,33 @@ async def test_what_the_worker_would_not_take_is_refused(
     assert says in body["detail"]
 
 
-async def test_what_applies_is_shown_with_what_was_chosen(running: Running, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[bytes] = []
-    newest = [
-        NewestRecord(ChunkingEvent("notes", ChunkingChoice(child_characters=200)), Position(0, 9)),
-        NewestRecord(),
-    ]
-
-    class Reader:
-        def __init__(self, *_: object) -> None:
-            pass
-
-        async def newest(self, key: bytes) -> NewestRecord:
-            asked.append(key)
-            return newest.pop(0)
-
-    monkeypatch.setattr(collections, "SettingsReader", Reader)
-    chosen, default = (await running.get(PATH)).json(), (await running.get(PATH)).json()
-    assert (chosen["child_characters"], chosen["position"]) == (200, "0:9")
+async def test_what_applies_is_shown_with_what_was_chosen(running: Running, log: CurationLog) -> None:
+    default = (await running.get(PATH)).json()
+    await log.put(chunking_key("notes"), encode_choice(ChunkingChoice(child_characters=200)))
+    await log.put(chunking_key("notes"), b"{")  # refused as malformed, so that the choice stays
+    await log.put(chunking_key("others"), encode_choice(ChunkingChoice(child_characters=100)))
+    chosen = (await running.get(PATH)).json()
+    assert (chosen["child_characters"], chosen["position"]) == (200, "0:0")
     assert {name: value for name, value in chosen["chosen"].items() if value is not None} == {"child_characters": 200}
     assert (default["child_characters"], default["position"]) == (300, None)
-    assert asked == [b"notes/settings/chunking"] * 2
+
+
+async def test_setting_is_shown_once_the_topic_is_read_to_its_end(running: Running, log: CurationLog) -> None:
+    log.follows = False
+    await log.put(chunking_key("notes"), encode_choice(ChunkingChoice(child_characters=200)))
+    asked = asyncio.create_task(running.get(PATH))
+    await eventually(lambda: log.ends_asked == 1)
+    assert not asked.done()
+    await log.follow()
+    assert (await asked).json()["child_characters"] == 200
 
 
 async def test_the_collections_there_are_with_what_they_hold_and_what_was_chosen(
-    running: Running, monkeypatch: pytest.MonkeyPatch
+    running: Running, log: CurationLog
 ) -> None:
-    class Reader:
-        def __init__(self, *_: object) -> None:
-            pass
-
-        async def settings(self) -> list[NewestRecord]:
-            return [
-                NewestRecord(LinkingEvent("a", LinkingChoice(max_related=2)), Position(0, 3)),
-                NewestRecord(ChunkingEvent("a", None), Position(0, 4)),
-                NewestRecord(ChunkingEvent("ahead", ChunkingChoice(method="semantic")), Position(0, 5)),
-            ]
-
-    monkeypatch.setattr(collections, "SettingsReader", Reader)
+    await log.put(linking_key("a"), encode_choice(LinkingChoice(max_related=2)))
+    await log.put(chunking_key("a"), None)
+    await log.put(chunking_key("ahead"), encode_choice(ChunkingChoice(method="semantic")))
     answer = (await running.get("/v1/collections")).json()
     there, ahead = answer["collections"]
     assert (there["name"], there["documents"], there["chunking"], answer["notes"]) == ("a", 3, None, [])
@@ -109,15 +104,8 @@ async def test_without_kafka_collections_are_listed_and_a_note_says_what_is_not_
     assert "What was chosen for them is not known" in answer["notes"][0]
 
 
-async def test_a_setting_tells_how_many_documents_it_meets(running: Running, monkeypatch: pytest.MonkeyPatch) -> None:
-    class Reader:
-        def __init__(self, *_: object) -> None:
-            pass
-
-        async def newest(self, key: bytes) -> NewestRecord:
-            return NewestRecord()
-
-    monkeypatch.setattr(collections, "SettingsReader", Reader)
+@pytest.mark.usefixtures("log")
+async def test_a_setting_tells_how_many_documents_it_meets(running: Running) -> None:
     held = [(await running.get(f"/v1/collections/{name}/chunking")).json()["documents"] for name in ("a", "notes")]
     assert held == [3, 0]
 

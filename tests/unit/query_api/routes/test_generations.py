@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from indexer.generations import Generation, make_generation, read_manifest, write_build
-from query_api.index.collection_settings import SettingsReader
+from query_api.index.curation import CurationFollower
 from query_api.index.follower import LogUnavailable
 from query_api.ingest.producer import OutgoingRecord
 from schemas.generations import Build, GenerationComparison, GenerationEvent, GenerationOrder, StoreCounts
@@ -32,11 +32,12 @@ class Log:
             self.sent += records
             return [Position(0, len(self.sent))]
 
-        async def orders(_reader: SettingsReader) -> list[GenerationEvent]:
-            return self.orders
+        async def end_now(_topic: str) -> int:
+            return 0
 
         monkeypatch.setattr(running.service.writer, "publish", publish)
-        monkeypatch.setattr(SettingsReader, "generation_orders", orders)
+        monkeypatch.setattr(running.service.log_watch, "end_now", end_now)
+        monkeypatch.setattr(CurationFollower, "events", lambda _follower, _of: self.orders)
 
     def built(self, state: str, **changes: Any) -> None:
         live = read_manifest(Generation(self.data_dir, LIVE))
@@ -162,10 +163,10 @@ async def test_the_comparison_is_shown(running: Running, log: Log) -> None:
 async def test_while_the_log_is_away_what_is_on_disk_is_shown_with_a_note(
     running: Running, log: Log, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def away(_reader: SettingsReader) -> list[GenerationEvent]:
+    async def away(_topic: str) -> int:
         raise LogUnavailable("nobody answers")
 
-    monkeypatch.setattr(SettingsReader, "generation_orders", away)
+    monkeypatch.setattr(running.service.log_watch, "end_now", away)
     answer = (await running.http.get("/v1/generations")).json()
     assert [each["name"] for each in answer["generations"]] == [LIVE]
     assert answer["notes"] == ["What was ordered is not known: The curation topic cannot be read: nobody answers."]

@@ -2,12 +2,11 @@
 
 import pytest
 
-from query_api.index.collection_settings import NewestRecord
 from query_api.ingest.producer import OutgoingRecord
-from query_api.routes import collections
-from schemas.curation import ExtractionChoice, ExtractionEvent, LinkingChoice, LinkingEvent
+from schemas.curation import ExtractionChoice, LinkingChoice, encode_choice, extraction_key, linking_key
 from schemas.ids import Position
-from schemas.orders import OrderEvent, Relinking
+from schemas.orders import Relinking, relink_key
+from tests.support.fakes.curation import CurationLog, curation_log
 from tests.support.fakes.service import Running, problem
 
 PATH = "/v1/collections/a/linking"
@@ -27,15 +26,9 @@ def sent(running: Running, monkeypatch: pytest.MonkeyPatch) -> list[OutgoingReco
     return found
 
 
-def topic_says(monkeypatch: pytest.MonkeyPatch, stated: NewestRecord) -> None:
-    class Reader:
-        def __init__(self, *_: object) -> None:
-            pass
-
-        async def newest(self, key: bytes) -> NewestRecord:
-            return stated
-
-    monkeypatch.setattr(collections, "SettingsReader", Reader)
+@pytest.fixture
+def log(running: Running, monkeypatch: pytest.MonkeyPatch) -> CurationLog:
+    return curation_log(running, monkeypatch)
 
 
 async def test_a_choice_and_an_order_go_to_the_curation_topic(running: Running, sent: list[OutgoingRecord]) -> None:
@@ -50,22 +43,20 @@ async def test_a_choice_and_an_order_go_to_the_curation_topic(running: Running, 
     assert sent[2].key == f"a/relink/{order.json()['id']}".encode()
 
 
-async def test_what_applies_is_shown_with_what_was_chosen(running: Running, monkeypatch: pytest.MonkeyPatch) -> None:
-    choice = LinkingChoice(max_related=2)
-    topic_says(monkeypatch, NewestRecord(LinkingEvent("a", choice), Position(0, 4)))
+async def test_what_applies_is_shown_with_what_was_chosen(running: Running, log: CurationLog) -> None:
+    await log.put(linking_key("a"), encode_choice(LinkingChoice(max_related=2)))
     shown = (await running.get(PATH)).json()
-    assert (shown["max_related"], shown["similar_above"], shown["position"]) == (2, 0.8, "0:4")
+    assert (shown["max_related"], shown["similar_above"], shown["position"]) == (2, 0.8, "0:0")
     assert shown["chosen"]["similar_above"] is None
     assert (shown["defaults"]["max_related"], shown["defaults"]["similar_above"]) == (8, 0.8)
-    topic_says(monkeypatch, NewestRecord(LinkingEvent("a", None), Position(0, 5)))
+    await log.put(linking_key("a"), None)
     assert (await running.get(PATH)).json()["position"] is None
 
 
-async def test_an_order_tells_how_far_it_is(running: Running, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_order_tells_how_far_it_is(running: Running, log: CurationLog) -> None:
     state = Relinking(state="running", documents=64, of=100, changed=3)
-    topic_says(monkeypatch, NewestRecord(OrderEvent("relink", "a1", state, "a"), Position(0, 4)))
+    await log.put(relink_key("a", "a1"), encode_choice(state))
     assert (await running.get(f"{RELINK}/a1")).json() == state.model_dump()
-    topic_says(monkeypatch, NewestRecord())
     assert problem(await running.get(f"{RELINK}/a2"))["status"] == 404
 
 
@@ -88,9 +79,7 @@ async def test_without_kafka_nothing_is_ordered(running: Running) -> None:
         assert problem(answer)["status"] == 503
 
 
-async def test_an_extractor_is_chosen_by_an_event(
-    running: Running, sent: list[OutgoingRecord], monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_an_extractor_is_chosen_by_an_event(running: Running, sent: list[OutgoingRecord]) -> None:
     path = "/v1/collections/a/extraction"
     assert (await running.http.put(path, json={"extractor": "language_model"})).status_code == 202
     assert (await running.http.put(path, json={"extractor": "magic"})).status_code == 422
@@ -99,10 +88,13 @@ async def test_an_extractor_is_chosen_by_an_event(
         OutgoingRecord(b"a/settings/extraction", b'{"extractor":"language_model"}'),
         OutgoingRecord(b"a/settings/extraction", None),
     ]
-    choice = ExtractionChoice(extractor="language_model")
-    topic_says(monkeypatch, NewestRecord(ExtractionEvent("a", choice), Position(0, 4)))
+
+
+async def test_chosen_extractor_is_shown_until_it_is_taken_back(running: Running, log: CurationLog) -> None:
+    path = "/v1/collections/a/extraction"
+    await log.put(extraction_key("a"), encode_choice(ExtractionChoice(extractor="language_model")))
     chosen = (await running.http.get(path)).json()
-    assert (chosen["extractor"], chosen["position"]) == ("language_model", "0:4")
-    topic_says(monkeypatch, NewestRecord(ExtractionEvent("a", None), Position(0, 5)))
+    assert (chosen["extractor"], chosen["position"]) == ("language_model", "0:0")
+    await log.put(extraction_key("a"), None)
     default = (await running.http.get(path)).json()
     assert (default["extractor"], default["position"]) == ("rules", None)

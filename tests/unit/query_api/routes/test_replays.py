@@ -5,13 +5,14 @@ from typing import Any
 import pytest
 
 from indexer.generations import Generation, write_build
-from query_api.index.collection_settings import NewestRecord, SettingsReader
 from query_api.index.follower import Span
 from query_api.index.lag import LagMonitor
 from query_api.ingest.producer import OutgoingRecord
+from schemas.curation import encode_choice
 from schemas.generations import Build
 from schemas.ids import Position
-from schemas.orders import REPLAY, OrderEvent, Replay
+from schemas.orders import REPAIR, REPLAY, Repair, Replay, order_key
+from tests.support.fakes.curation import curation_log
 from tests.support.fakes.service import Running, problem
 
 
@@ -92,12 +93,9 @@ async def test_none_while_a_generation_is_being_built(running: Running, sent: li
 
 
 async def test_how_far_it_is(running: Running, monkeypatch: pytest.MonkeyPatch) -> None:
+    log = curation_log(running, monkeypatch)
     replay = Replay(generation="g0001", first="0:0", state="done", records=3, of=2, documents=2, changed=1)
-
-    async def newest(_reader: SettingsReader, key: bytes) -> NewestRecord:
-        return NewestRecord(OrderEvent(REPLAY, "0" * 12, replay) if key.endswith(b"000000000000") else None)
-
-    monkeypatch.setattr(SettingsReader, "newest", newest)
+    await log.put(order_key(REPLAY, "0" * 12), encode_choice(replay))
     shown = (await running.http.get("/v1/replays/000000000000")).json()
     assert (shown["state"], shown["documents"], shown["changed"]) == ("done", 2, 1)
     for unknown in ("111111111111", "x"):
@@ -106,11 +104,11 @@ async def test_how_far_it_is(running: Running, monkeypatch: pytest.MonkeyPatch) 
 
 
 async def test_all_of_them_the_newest_first(running: Running, monkeypatch: pytest.MonkeyPatch) -> None:
-    events = [OrderEvent(REPLAY, digit * 12, Replay(generation="g0001", first=f"0:{digit}")) for digit in "12"]
-
-    async def replays(_reader: SettingsReader) -> list[OrderEvent]:
-        return [*events, OrderEvent(REPLAY, "3" * 12, None)]
-
-    monkeypatch.setattr(SettingsReader, "replays", replays)
+    log = curation_log(running, monkeypatch)
+    for digit in "213":
+        await log.put(order_key(REPLAY, digit * 12), encode_choice(Replay(generation="g0001", first=f"0:{digit}")))
+    await log.put(order_key(REPLAY, "2" * 12), encode_choice(Replay(generation="g0001", first="0:2", state="done")))
+    await log.put(order_key(REPLAY, "3" * 12), None)
+    await log.put(order_key(REPAIR, "4" * 12), encode_choice(Repair(generation="g0001")))
     shown = (await running.http.get("/v1/replays")).json()["replays"]
-    assert [(each["id"], each["first"]) for each in shown] == [("2" * 12, "0:2"), ("1" * 12, "0:1")]
+    assert [(each["id"], each["state"]) for each in shown] == [("2" * 12, "done"), ("1" * 12, "ordered")]
