@@ -104,7 +104,3 @@ class UnusableAnswer(ExtractorFailure):
 
 class UnparsableDocument(MalformedEvent):
     """The content does not match its media type, or has no readable text: a dead letter."""
-
-
-class MalformedCursor(ValueError):
-    """Not a cursor of a list: omit it to start from the first page."""

@@ -13,6 +13,7 @@ from starlette.routing import Match
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from indexer.errors import DamagedStore, TransientStoreError
+from schemas.cursors import MalformedCursor
 from schemas.errors import MalformedEvent
 from schemas.refusals import explanation_fields, is_explained
 
@@ -105,6 +106,7 @@ def install_problem_handlers(app: FastAPI) -> None:
     """Make every error of the app a problem: our own, validation, unknown routes and methods, and any other."""
     app.add_exception_handler(ApiProblem, _on_problem)
     app.add_exception_handler(AnotherLog, _on_another_log)
+    app.add_exception_handler(MalformedCursor, _on_malformed_cursor)
     app.add_exception_handler(TransientStoreError, _on_store_error)
     app.add_exception_handler(DamagedStore, _on_damage)
     app.add_exception_handler(RequestValidationError, _on_invalid_request)
@@ -148,6 +150,11 @@ async def _on_problem(request: Request, error: Exception) -> Response:
 async def _on_another_log(request: Request, error: Exception) -> Response:
     del request
     return ApiProblem(503, "Another log", str(error), members={"reason": "another_log"}).response()
+
+
+async def _on_malformed_cursor(request: Request, error: Exception) -> Response:
+    del request
+    return ApiProblem(400, "Malformed cursor", str(error)).response()
 
 
 async def _on_store_error(request: Request, error: Exception) -> Response:

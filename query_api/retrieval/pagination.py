@@ -1,8 +1,5 @@
 """Pagination by cursor: the cursor's format, and the snapshots pinned for the next page."""
 
-import base64
-import binascii
-import hashlib
 import secrets
 import time
 from collections.abc import Callable
@@ -11,13 +8,11 @@ from typing import Annotated
 import msgspec
 from cachetools import TTLCache
 
-from indexer.errors import MalformedCursor
 from query_api.errors import ApiProblem
 from query_api.index.snapshot import Snapshot
 from query_api.retrieval.cache import question_digest, snapshot_identity
+from schemas.cursors import read_cursor, write_cursor
 from schemas.search import MAX_OFFSET, SearchRequest
-
-CHECK_BYTES = 6
 
 Name = Annotated[str, msgspec.Meta(min_length=1, max_length=64)]
 
@@ -30,33 +25,9 @@ class Cursor(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields
     offset: Annotated[int, msgspec.Meta(ge=0, le=MAX_OFFSET)]
 
 
-_decoder = msgspec.json.Decoder(Cursor)
-
-
-def write_cursor(cursor: Cursor) -> str:
-    """With a check sum before it. It is no secret and no signature: a cursor opens nothing its caller may not search,
-    and a snapshot's name cannot be guessed."""
-    body = msgspec.json.encode(cursor)
-    return base64.urlsafe_b64encode(_check(body) + body).decode().rstrip("=")
-
-
-def read_cursor(text: str) -> Cursor:
-    """Raises MalformedCursor for anything that `write_cursor` did not make."""
-    try:
-        padded = text.encode("ascii") + b"=" * (-len(text) % 4)
-        sent = base64.b64decode(padded, altchars=b"-_", validate=True)
-        check, body = sent[:CHECK_BYTES], sent[CHECK_BYTES:]
-        if check != _check(body):
-            raise ValueError("the check sum does not fit")
-        return _decoder.decode(body)
-    except (binascii.Error, ValueError) as error:
-        raise MalformedCursor(
-            f"{text[:40]!r} is no cursor of a search: give the `next_cursor` of the page before, as it came."
-        ) from error
-
-
-def _check(body: bytes) -> bytes:
-    return hashlib.blake2b(body, digest_size=CHECK_BYTES, person=b"cursor").digest()
+def _read(cursor: str) -> Cursor:
+    """Raises MalformedCursor."""
+    return read_cursor(cursor, Cursor, "a search")
 
 
 class _PinnedCache(TTLCache[str, Snapshot]):
@@ -115,18 +86,15 @@ def page_of(request: SearchRequest) -> SearchRequest:
     """The request with its cursor's offset in place of the cursor. Raises MalformedCursor."""
     if request.cursor is None:
         return request
-    return request.model_copy(update={"cursor": None, "offset": read_cursor(request.cursor).offset})
+    return request.model_copy(update={"cursor": None, "offset": _read(request.cursor).offset})
 
 
 def snapshot_of_page(request: SearchRequest, cursor: str, pinned: PinnedSnapshots) -> "Snapshot":
     """The snapshot that a cursor's page is read from, also where another generation has become the live one. Raises
-    ApiProblem: 400 for a cursor that does not fit, 410 for one whose snapshot is gone."""
+    MalformedCursor, or ApiProblem: 400 for a cursor that does not fit, 410 for one whose snapshot is gone."""
     if request.offset:
         raise ApiProblem(422, "Invalid request", "Give `cursor` or `offset`, not both: a cursor holds its offset.")
-    try:
-        position = read_cursor(cursor)
-    except MalformedCursor as error:
-        raise ApiProblem(400, "Malformed cursor", str(error)) from error
+    position = _read(cursor)
     if position.question != question_digest(request):
         raise ApiProblem(
             400,

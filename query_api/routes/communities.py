@@ -1,14 +1,10 @@
 """`/v1/communities`: communities of entities, their members and summaries."""
 
-import base64
-import binascii
 from collections.abc import Sequence
 from typing import Annotated, TypeVar
 
-import msgspec
 from fastapi import APIRouter, Query
 
-from indexer.errors import MalformedCursor
 from query_api.entities.catalogue import EntityCatalogue
 from query_api.errors import ApiProblem, problem_responses
 from query_api.index.communities import CommunityView, Place
@@ -19,6 +15,7 @@ from query_api.routes.parameters import AllCollections, ServiceOf
 from schemas.choices import CommunityLevel
 from schemas.clock import rfc3339
 from schemas.communities import CommunityDetail, CommunityMember, CommunityPage, CommunitySummary
+from schemas.cursors import read_cursor, write_cursor
 
 router = APIRouter(tags=["graph"])
 
@@ -43,16 +40,13 @@ async def list_communities(
     """By collection, from coarse to fine, the largest first."""
     snapshot = service.snapshot()
     view = view_of(snapshot)
-    try:
-        after = None if cursor is None else _place_of(cursor)
-    except MalformedCursor as error:
-        raise ApiProblem(400, "Malformed cursor", str(error)) from error
+    after = None if cursor is None else read_cursor(cursor, Place, "a list of communities")
 
     def read() -> CommunityPage:
         found = view.page(collection, level, q, after, limit)
         return CommunityPage(
             communities=with_current_sentences(snapshot, found.communities),
-            next_cursor=_cursor_after(view.place(found.communities[-1].id)) if found.has_more else None,
+            next_cursor=write_cursor(view.place(found.communities[-1].id)) if found.has_more else None,
             total=found.total,
             graph_position=view.graph_position,
             made_at=rfc3339(view.made_at_ms),
@@ -129,16 +123,3 @@ def with_current_sentences(snapshot: Snapshot, communities: Sequence[Summary]) -
         community.model_copy(update={"summary": [each for each in community.summary if each.chunk_id in there]})
         for community in communities
     ]
-
-
-def _cursor_after(place: Place) -> str:
-    return base64.urlsafe_b64encode(msgspec.json.encode(place)).decode().rstrip("=")
-
-
-def _place_of(cursor: str) -> Place:
-    """The last of the page before. Raises MalformedCursor."""
-    try:
-        padded = cursor.encode("ascii") + b"=" * (-len(cursor) % 4)
-        return msgspec.json.decode(base64.b64decode(padded, altchars=b"-_", validate=True), type=Place)
-    except (binascii.Error, ValueError) as error:
-        raise MalformedCursor("Give the `next_cursor` of the page before, as it came.") from error

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from fastapi import APIRouter, Header, Query, Request, Response
 
-from indexer.errors import MalformedCursor
 from indexer.parsing import formats
 from indexer.read.rows import joined_text
 from query_api.context import Service
@@ -96,10 +95,7 @@ async def list_documents(
         keys = [DocumentKey(each, document_id) for each in holding_document(snapshot, collection, document_id)]
         found = await service.read(lambda: tables.documents(keys))
         return DocumentPage(documents=[DocumentSummary(**_summary(service, row)) for row in found.values()])
-    try:
-        rows, following = await service.read(lambda: tables.list_documents(collection, cursor, limit, media_type))
-    except MalformedCursor as error:
-        raise ApiProblem(400, "Malformed cursor", str(error)) from error
+    rows, following = await service.read(lambda: tables.list_documents(collection, cursor, limit, media_type))
     return DocumentPage(documents=[DocumentSummary(**_summary(service, row)) for row in rows], next_cursor=following)
 
 

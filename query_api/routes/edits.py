@@ -1,12 +1,9 @@
 """What routes for people's edits share: the state they are checked against, the record they become, pages by id."""
 
-import base64
-import binascii
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping
-from typing import Annotated, NamedTuple, TypeVar
+from typing import Annotated, NamedTuple
 
-import msgspec
 from fastapi import Query
 
 from query_api.context import Service
@@ -15,14 +12,12 @@ from query_api.errors import ApiProblem, log_unavailable
 from query_api.index.curation import CollectionEdits, Curation
 from query_api.routes.collections import checked_key, publish
 from schemas.curation import encode_choice
+from schemas.cursors import read_cursor, write_cursor
 from schemas.errors import MalformedToken
 from schemas.graph_edits import AnyEdit, EditKind, edit_key
 from schemas.ids import Position, parse_positions
 
 OWN_WRITE_SECONDS = 5.0
-NOT_A_CURSOR = "Not a cursor of this list: omit it to start from the first page."
-
-T = TypeVar("T")
 
 After = Annotated[
     str | None,
@@ -86,35 +81,12 @@ def edits_of(curation: Curation, collection: str | None) -> Mapping[str, Collect
 
 
 def page_of(ids: Iterable[MadeId], cursor: str | None, limit: int) -> Page:
-    """The ids after the cursor's, ascending. Raises ApiProblem 400."""
-    after = MadeId("", "") if cursor is None else decode_place(cursor, MadeId)
+    """The ids after the cursor's, ascending. Raises MalformedCursor."""
+    after = MadeId("", "") if cursor is None else read_cursor(cursor, MadeId, "this list")
     found = sorted(ids)
     following = found[bisect_right(found, after) :]
     more = len(following) > limit
-    return Page(following[:limit], encode_place(following[limit - 1]) if more else None, len(found))
-
-
-def encode_place(place: object) -> str:
-    return encode_cursor(msgspec.json.encode(place).decode())
-
-
-def decode_place(cursor: str, of: type[T]) -> T:
-    """Raises ApiProblem 400."""
-    try:
-        return msgspec.json.decode(decode_cursor(cursor), type=of)
-    except msgspec.DecodeError as error:
-        raise ApiProblem(400, "Malformed cursor", NOT_A_CURSOR) from error
-
-
-def encode_cursor(identifier: str) -> str:
-    return base64.urlsafe_b64encode(identifier.encode()).decode().rstrip("=")
-
-
-def decode_cursor(cursor: str) -> str:
-    try:
-        return base64.b64decode(cursor + "=" * (-len(cursor) % 4), altchars=b"-_", validate=True).decode()
-    except (binascii.Error, UnicodeDecodeError, ValueError) as error:
-        raise ApiProblem(400, "Malformed cursor", NOT_A_CURSOR) from error
+    return Page(following[:limit], write_cursor(following[limit - 1]) if more else None, len(found))
 
 
 def check_id(identifier: str, kind: EditKind, *, fits: bool) -> None:

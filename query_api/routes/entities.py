@@ -1,7 +1,5 @@
 """`/v1/entities`, `/v1/entities/{id}` and `/v1/paths`: the graph as people see it."""
 
-import base64
-import binascii
 import re
 import time
 from collections.abc import Sequence
@@ -31,6 +29,7 @@ from query_api.routes.edits import Cursor, current_curation
 from query_api.routes.graph import explorer_of
 from query_api.routes.parameters import AllCollections, OneCollection, ServiceOf, Since, first_ms
 from schemas.clock import SINCE_PATTERN
+from schemas.cursors import read_cursor, write_cursor
 from schemas.entities import EntityDetail, EntityPage, EntityPaths, NodePaths, StatementSample
 from schemas.receipts import TOKEN_PATTERN
 
@@ -115,9 +114,13 @@ async def list_entities(
         elif sample is not None:
             rows = catalogue.sample(rows, limit, sample)
         elif cursor is not None:
-            rows = catalogue.after(rows, *msgspec.structs.astuple(_decode(cursor)))
+            rows = catalogue.after(rows, *msgspec.structs.astuple(read_cursor(cursor, _Place, "a list of entities")))
         found = [catalogue[row] for row in rows[:limit].tolist()]
-        following = _encode(found[-1]) if len(rows) > limit else None
+        following = (
+            write_cursor(_Place(found[-1].mentions, found[-1].name, key_of(found[-1].id)))
+            if len(rows) > limit
+            else None
+        )
         return EntityPage(entities=[summary(each) for each in found], next_cursor=following, total=total)
 
     return await service.read(read)
@@ -365,18 +368,3 @@ def _by_meaning(
     vector = encoder.encode_queries([question])[0]
     nearest = snapshot.text.vector_search(vector, NEAREST_CHUNKS, Scope(collection=collection))
     return entities_by_meaning(snapshot.graph, catalogue, nearest)
-
-
-def _encode(last: Entity) -> str:
-    place = msgspec.json.encode(_Place(last.mentions, last.name, key_of(last.id)))
-    return base64.urlsafe_b64encode(place).decode().rstrip("=")
-
-
-def _decode(cursor: str) -> _Place:
-    try:
-        content = base64.b64decode(cursor + "=" * (-len(cursor) % 4), altchars=b"-_", validate=True)
-        return msgspec.json.decode(content, type=_Place)
-    except (binascii.Error, ValueError) as error:
-        raise ApiProblem(
-            400, "Malformed cursor", "Not a cursor of this list: omit it to start from the first page."
-        ) from error

@@ -31,13 +31,12 @@ from query_api.routes.edits import (
     WaitSeconds,
     check_id,
     current_curation,
-    decode_place,
-    encode_place,
     page_of,
 )
 from query_api.routes.parameters import AllCollections, OneCollection, ServiceOf
 from schemas.api import NamedNodePage
 from schemas.curation import encode_choice
+from schemas.cursors import read_cursor, write_cursor
 from schemas.edits_api import EdgeCreation, EdgePage, EditAccepted, HandMadeEdge, NodeCreation, NodePage
 from schemas.errors import MalformedEvent
 from schemas.events import DocumentDelete, DocumentEvent, DocumentUpsert, checked
@@ -91,12 +90,12 @@ async def list_nodes(
     order of their ids."""
     snapshot = await snapshot_after(service, after, wait_seconds)
     if prefix is not None or kind is not None:
-        place = None if cursor is None else decode_place(cursor, Place)
+        place = None if cursor is None else read_cursor(cursor, Place, "this list")
 
         def read() -> NamedNodePage:
             named = named_nodes(service, collection)
             nodes, last = named.page(kind or LISTED_KINDS, prefix or "", node_type, place, limit)
-            following = None if last is None else encode_place(last)
+            following = None if last is None else write_cursor(last)
             return NamedNodePage(nodes=nodes, next_cursor=following)
 
         return await service.read(read)

@@ -1,7 +1,5 @@
 """`/v1/retrievals`: the provenance of searches, and feedback on their hits."""
 
-import base64
-import binascii
 import time
 from collections.abc import Mapping, Sequence
 from typing import Annotated
@@ -10,7 +8,6 @@ import msgspec
 from fastapi import APIRouter, Query
 from fastapi.responses import JSONResponse
 
-from indexer.errors import MalformedCursor
 from query_api.analytics import feedback_shown
 from query_api.context import Service
 from query_api.errors import ApiProblem, log_unavailable, problem_responses
@@ -26,6 +23,7 @@ from schemas.analytics import (
     RetrievedHitShown,
 )
 from schemas.clock import rfc3339
+from schemas.cursors import read_cursor, write_cursor
 from schemas.ids import DocumentKey
 from schemas.provenance import Feedback, Retrieval, RetrievedHit, encode_feedback
 
@@ -43,16 +41,13 @@ async def list_retrievals(
 ) -> RetrievalPage:
     """Newest first, as far as the provenance topic is indexed: a moment behind the answers."""
     from_ms = first_ms(since)
-    try:
-        before = _position_of(cursor) if cursor else None
-    except MalformedCursor as error:
-        raise ApiProblem(400, "Malformed cursor", str(error)) from error
+    before = read_cursor(cursor, tuple[int, str], "a list of retrievals") if cursor else None
     usage = service.snapshot().text.usage
     found = await service.read(lambda: usage.newest(collection, from_ms, before, limit + 1, only_counted=counted))
     page = found[:limit]
     return RetrievalPage(
         retrievals=[_summary(each) for each in page],
-        next_cursor=_cursor_after(page[-1]) if len(found) > limit else None,
+        next_cursor=write_cursor((page[-1].at_ms, page[-1].retrieval_id)) if len(found) > limit else None,
     )
 
 
@@ -131,21 +126,6 @@ def _hit(retrieval: Retrieval, feedback: FeedbackRequest) -> RetrievedHit:
         f"The retrieval {retrieval.retrieval_id[:80]!r} has no hit with {named}; it has {len(retrieval.hits)}, which "
         "GET /v1/retrievals/{id} lists.",
     )
-
-
-def _cursor_after(retrieval: Retrieval) -> str:
-    position = msgspec.json.encode((retrieval.at_ms, retrieval.retrieval_id))
-    return base64.urlsafe_b64encode(position).decode().rstrip("=")
-
-
-def _position_of(cursor: str) -> tuple[int, str]:
-    """Time and id of the last retrieval of the page before. Raises MalformedCursor."""
-    try:
-        padded = cursor.encode("ascii") + b"=" * (-len(cursor) % 4)
-        decoded = base64.b64decode(padded, altchars=b"-_", validate=True)
-        return msgspec.json.decode(decoded, type=tuple[int, str])
-    except (binascii.Error, ValueError) as error:
-        raise MalformedCursor("Give the `next_cursor` of the page before, as it came.") from error
 
 
 def _summary(retrieval: Retrieval) -> RetrievalSummary:

@@ -33,13 +33,12 @@ from query_api.routes.edits import (
     Limit,
     WaitSeconds,
     current_curation,
-    decode_place,
     edits_of,
-    encode_place,
     write,
 )
 from query_api.routes.parameters import AllCollections, ServiceOf
 from schemas.choices import ReviewState
+from schemas.cursors import read_cursor, write_cursor
 from schemas.edits_api import (
     EditAccepted,
     EntityChange,
@@ -81,7 +80,7 @@ async def list_reviews(
 ) -> ReviewPage:
     """Open ones first, the best score first; then what people decided, the newest first."""
     curation = await current_curation(service, after, wait_seconds)
-    beyond = None if cursor is None else decode_place(cursor, ReviewKey)
+    beyond = None if cursor is None else read_cursor(cursor, ReviewKey, "this list")
     catalogue = await _catalogue(request, service)
     found: list[tuple[ReviewKey, Review]] = []
     if state in {"open", "all"}:
@@ -99,7 +98,7 @@ async def list_reviews(
     more = len(following) > limit
     return ReviewPage(
         reviews=[review for _, review in shown],
-        next_cursor=encode_place(shown[-1][0]) if more and shown else None,
+        next_cursor=write_cursor(shown[-1][0]) if more and shown else None,
         total=len(found),
     )
 

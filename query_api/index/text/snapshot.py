@@ -1,7 +1,5 @@
 """One consistent state of the text stores: searches in memory where they fit, in the tables where they do not."""
 
-import base64
-import binascii
 import heapq
 import math
 import threading
@@ -10,13 +8,12 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any, Self, TypeVar
 
-import msgspec
 import numpy as np
 from cachetools import LRUCache
 from numpy.typing import NDArray
 
 from indexer.changes import Commit
-from indexer.errors import DamagedStore, MalformedCursor
+from indexer.errors import DamagedStore
 from indexer.generations import Generation
 from indexer.lance_connection import INDEX_CACHE_BYTES
 from indexer.read.lance import LanceReader
@@ -30,6 +27,7 @@ from query_api.index.text.inverted import TermScores
 from query_api.index.text.overlay import ChangedRows, OverlaidTables, stored_change
 from query_api.index.text.segments import EVERYTHING, Candidate, Scope, Segments
 from query_api.index.text.vectors import CosineSpread
+from schemas.cursors import read_cursor, write_cursor
 from schemas.events import media_type_in
 from schemas.graph_documents import kind_of, may_be_made
 from schemas.ids import DocumentKey
@@ -260,7 +258,7 @@ class TextSnapshot:
 
         Raises MalformedCursor.
         """
-        after = None if cursor is None else read_cursor(cursor)
+        after = None if cursor is None else read_cursor(cursor, DocumentKey, "a list of documents")
         live = (
             key
             for key, revision in self.index.revisions.items()
@@ -390,20 +388,6 @@ class TextReader:
                 index = old.index.updated_to(base, old.positions)
             self._snapshot = TextSnapshot(old.tables.with_base(base), index, self._cache)
             return True
-
-
-def write_cursor(key: DocumentKey) -> str:
-    """The cursor of a list of documents: the last document of the page before."""
-    return base64.urlsafe_b64encode(msgspec.json.encode(key)).decode().rstrip("=")
-
-
-def read_cursor(cursor: str) -> DocumentKey:
-    """Raises MalformedCursor for anything that `write_cursor` did not make."""
-    try:
-        padded = cursor.encode("ascii") + b"=" * (-len(cursor) % 4)
-        return msgspec.json.decode(base64.urlsafe_b64decode(padded), type=DocumentKey)
-    except (binascii.Error, UnicodeError, msgspec.DecodeError) as error:
-        raise MalformedCursor(f"The cursor {cursor[:80]!r} was not given out by a list of documents.") from error
 
 
 K = TypeVar("K")

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from indexer.errors import MalformedCursor
 from indexer.generations import Generation
 from indexer.lance_connection import connect
 from indexer.read.rows import ChunkSpan, DocumentLookup
@@ -13,6 +12,7 @@ from indexer.write.lance_maintenance import MaintenanceParameters
 from indexer.write.lance_rows import IndexedRows
 from query_api.index.text.segments import Scope
 from query_api.index.text.snapshot import TextReader, TextSnapshot
+from schemas.cursors import MalformedCursor
 from schemas.ids import DocumentKey
 from tests.support.fixtures.text_rows import DIMENSION, document, tombstone, vector_of
 

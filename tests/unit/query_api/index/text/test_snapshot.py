@@ -6,10 +6,9 @@ from typing import Any
 
 import pytest
 
-from indexer.errors import MalformedCursor
 from indexer.read.rows import ChunkRow, PassageRow
 from query_api.index.text.in_memory import InMemoryIndex
-from query_api.index.text.snapshot import TextCache, TextSnapshot, read_cursor, write_cursor
+from query_api.index.text.snapshot import TextCache, TextSnapshot
 from schemas.ids import DocumentKey
 
 KEYS = [DocumentKey("wiki", f"d{number}") for number in range(3)]
@@ -93,18 +92,3 @@ def test_the_rows_used_longest_ago_go_first() -> None:
     assert tables.calls["passages"] == 0
     text.passages([IDS[1]])
     assert tables.calls["passages"] == 1
-
-
-@pytest.mark.parametrize(
-    "key", [DocumentKey("a", "b"), DocumentKey("é'", "x/y/😀"), DocumentKey("a" * 128, "b" * 2000)]
-)
-def test_a_cursor_comes_back_as_the_key_it_was_made_of(key: DocumentKey) -> None:
-    cursor = write_cursor(key)
-    assert read_cursor(cursor) == key
-    assert cursor.replace("-", "").replace("_", "").isalnum()
-
-
-@pytest.mark.parametrize("cursor", ["", "x", "é", "!!!!", "WyJhIl0", "eyJhIjoxfQ", "WzEsMl0", "////"])
-def test_anything_else_is_refused(cursor: str) -> None:
-    with pytest.raises(MalformedCursor, match="list of documents"):
-        read_cursor(cursor)
