@@ -1,19 +1,17 @@
 """A language model as an extractor, behind any endpoint that speaks OpenAI's `/chat/completions`.
 
-The answer has to be JSON by a schema, which is sent with the text. Of what an endpoint says only its status reaches a
-message: the rest may quote the text, or the key.
+The answer has to be JSON by a schema, which is sent with the text.
 """
 
 from collections.abc import Sequence
 from typing import Any
 
-import httpx
 import msgspec
 
 from indexer.embedding.encoder import encodable
-from indexer.errors import ExtractorFailure, ExtractorRefused, ExtractorUnavailable, UnusableAnswer
+from indexer.errors import ExtractorRefused, ExtractorUnavailable, UnusableAnswer
 from indexer.extraction.extractor import AnsweredEntity, AnsweredStatement, ExtractorAnswer
-from indexer.runtime.bounded_http import AnswerTooLong, post_json
+from indexer.runtime.model_endpoint import EndpointErrors, ModelEndpoint
 from schemas.graph_delta import ENTITY_TYPES
 from schemas.predicates import NAMED_FIRST
 from schemas.settings import LanguageModelSettings
@@ -22,7 +20,6 @@ PROMPT_VERSION = 1
 """Another one with every change of what is asked, or of what is taken of the answer."""
 LANGUAGE_MODEL_VERSION = "language_model:"
 """What every version begins with."""
-_TRANSIENT = frozenset({408, 409, 425})  # and all from 500 on
 _TYPES = (*(each for each in ENTITY_TYPES if each != "identifier"), "number")
 _INSTRUCTION = f"""You read a passage and list what it names and states, as JSON.
 entities: everything that has a name. name: exactly as written in the passage. type: one of {", ".join(_TYPES)}.
@@ -80,13 +77,20 @@ class LanguageModel:
         self.version = version
         self.at_once = settings.parallel
         self._model = settings.model
-        self._url = f"{settings.base_url}/chat/completions"
-        self._where = f"The language model at {settings.base_url}"
-        self._seconds = settings.timeout_seconds
         self._max_bytes = settings.max_answer_bytes
-        key = settings.api_key
-        headers = {"Authorization": f"Bearer {key.get_secret_value()}"} if key else {}
-        self._http = httpx.Client(headers=headers, timeout=settings.timeout_seconds)
+        self._endpoint = ModelEndpoint(
+            "The language model",
+            str(settings.base_url),
+            "/chat/completions",
+            model=str(settings.model),
+            api_key=settings.api_key,
+            seconds=settings.timeout_seconds,
+            settings="THALWEG_LANGUAGE_MODEL",
+            not_taken="the text ({})",
+            errors=EndpointErrors(ExtractorUnavailable, ExtractorUnavailable, ExtractorRefused, UnusableAnswer),
+        )
+        self._where = self._endpoint.where
+        self.close = self._endpoint.close
 
     def extract(self, text: str, known_names: Sequence[str]) -> ExtractorAnswer:
         """What the model says of the text.
@@ -94,11 +98,7 @@ class LanguageModel:
         Raises ExtractorUnavailable for what passes (time-out, no connection, 429, 5xx), ExtractorRefused for 401, 403,
         404, 405 and redirections, UnusableAnswer for anything else: cut, too long, not JSON, of another form.
         """
-        return self._read(self._answer(self._body(text, known_names)))
-
-    def close(self) -> None:
-        """Close the connections."""
-        self._http.close()
+        return self._read(self._endpoint.post(self._body(text, known_names), self._max_bytes))
 
     def _body(self, text: str, known_names: Sequence[str]) -> dict[str, Any]:
         names = "; ".join(map(encodable, known_names))
@@ -110,20 +110,6 @@ class LanguageModel:
             "messages": [{"role": "system", "content": _INSTRUCTION}, {"role": "user", "content": question}],
             "response_format": {"type": "json_schema", "json_schema": form},
         }
-
-    def _answer(self, body: dict[str, Any]) -> bytes:
-        """The body of a 200, of at most so many bytes, within the time limit."""
-        try:
-            answer = post_json(self._http, self._url, body, seconds=self._seconds, max_bytes=self._max_bytes)
-        except AnswerTooLong:
-            raise UnusableAnswer(f"{self._where} gave an answer of more than {self._max_bytes:,} bytes.") from None
-        except httpx.TimeoutException:
-            raise ExtractorUnavailable(f"{self._where} did not answer within {self._seconds:g} s.") from None
-        except (httpx.HTTPError, httpx.InvalidURL):  # what is behind it may quote a text or the key
-            raise ExtractorUnavailable(f"{self._where} cannot be reached, or broke off.") from None
-        if answer.status != httpx.codes.OK:
-            raise self._failure(answer.status, answer.retry_after)
-        return answer.content
 
     def _read(self, content: bytes) -> ExtractorAnswer:
         try:
@@ -142,20 +128,6 @@ class LanguageModel:
         except (msgspec.DecodeError, UnicodeError):
             raise UnusableAnswer(f"{self._where} gave an answer that is not JSON, or cut short.") from None
         return ExtractorAnswer(lists.entities, lists.statements)
-
-    def _failure(self, status: int, retry_after: float | None) -> ExtractorFailure:
-        if status == httpx.codes.TOO_MANY_REQUESTS:
-            return ExtractorUnavailable(f"{self._where} takes no more just now (429).", retry_after)
-        if status in _TRANSIENT or status >= 500:
-            return ExtractorUnavailable(f"{self._where} failed ({status}).", retry_after)
-        if status in (401, 403):
-            return ExtractorRefused(f"{self._where} refuses the key ({status}): set THALWEG_LANGUAGE_MODEL__API_KEY.")
-        if status in (404, 405) or status < 400:
-            return ExtractorRefused(
-                f"{self._where} does not know the model {self._model!r}, or is no such endpoint ({status}): set "
-                "THALWEG_LANGUAGE_MODEL__MODEL or THALWEG_LANGUAGE_MODEL__BASE_URL."
-            )
-        return UnusableAnswer(f"{self._where} does not take the text ({status}).")
 
 
 def version_of(settings: LanguageModelSettings) -> str | None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from indexer.runtime import bounded_http
+from indexer.runtime import model_endpoint
 from query_api.rerankers import RerankerFailure, RerankerRefused, RerankerUnavailable, TextsNotScored
 from query_api.rerankers import endpoint as module
 from query_api.rerankers.endpoint import EndpointReranker
@@ -147,7 +147,10 @@ def test_a_number_without_end_is_none(opened: Any) -> None:
 def test_an_answer_without_end_is_not_read_to_it(opened: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "MAX_ANSWER_BYTES", 1_000)
     endless = Answer(instead=b"[" * 100_000)
-    with reranking_endpoint(otherwise=endless) as endpoint, pytest.raises(TextsNotScored, match="without end"):
+    with (
+        reranking_endpoint(otherwise=endless) as endpoint,
+        pytest.raises(TextsNotScored, match="more than 1,000 bytes"),
+    ):
         opened(endpoint).scores(QUESTION, TEXTS)
 
 
@@ -157,7 +160,7 @@ def test_an_answer_that_trickles_is_late_once_all_of_the_time_is_used(
     times = iter([0.0, 60.0])
     with reranking_endpoint() as endpoint:
         reranker = opened(endpoint)
-        monkeypatch.setattr(bounded_http, "time", SimpleNamespace(monotonic=lambda: next(times)))
+        monkeypatch.setattr(model_endpoint, "time", SimpleNamespace(monotonic=lambda: next(times)))
         with pytest.raises(RerankerUnavailable, match="within 5 s"):
             reranker.scores(QUESTION, TEXTS)
 
