@@ -40,7 +40,7 @@ def encode_change(key: DocumentKey, rows: IndexedRows | None, contribution: byte
     slices = [data[start : start + PART_BYTES] for start in range(0, len(data), PART_BYTES)]
     change = hashlib.sha256(data).digest()[:16]
     parts = [Part(change, number, len(slices), len(body), part) for number, part in enumerate(slices)]
-    name = str(key).encode("utf-8", "surrogatepass")
+    name = key.encoded()
     return [(name, msgspec.msgpack.encode(part)) for part in parts]
 
 

@@ -222,7 +222,7 @@ class OpenLetters:
     def judge(self, asked: Iterable[DocumentKey], rows: "Mapping[DocumentKey, DocumentRow]") -> None:
         """By the rows of those documents that the stores hold."""
         for key in asked:
-            subject = subject_of(self._topics.documents, str(key).encode("utf-8", "surrogatepass"))
+            subject = subject_of(self._topics.documents, key.encoded())
             if subject not in self._by_subject:
                 continue  # it was forgotten meanwhile
             if (row := rows.get(key)) is not None:
@@ -254,7 +254,7 @@ class OpenLetters:
 
     def open_of(self, row: "DocumentRow") -> KnownLetter | None:
         """The open letter of a document that is indexed: of a newer record of it, then, than the one that is shown."""
-        subject = subject_of(self._topics.documents, str(row.key).encode("utf-8", "surrogatepass"))
+        subject = subject_of(self._topics.documents, row.key.encoded())
         letter = self.newest_open(subject)
         if letter is None or letter.failed is None or is_newer(_stored(row), letter.failed):
             return None
@@ -262,7 +262,7 @@ class OpenLetters:
 
     def open_named(self, key: DocumentKey) -> KnownLetter | None:
         """The open letter of a document."""
-        return self.newest_open(subject_of(self._topics.documents, str(key).encode("utf-8", "surrogatepass")))
+        return self.newest_open(subject_of(self._topics.documents, key.encoded()))
 
     def newest_open(self, subject: bytes) -> KnownLetter | None:
         same = self._by_subject.get(subject)

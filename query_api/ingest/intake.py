@@ -269,7 +269,7 @@ def record_of(event: DocumentEvent, kafka: KafkaSettings, traceparent: str | Non
 
     `traceparent` is the request's own; the record carries it on.
     """
-    key = str(event.key).encode("utf-8", "surrogatepass")
+    key = event.key.encoded()
     traceparent = traceparent or event.traceparent
     headers = ((TRACEPARENT, traceparent.encode()),) if traceparent else ()
     if isinstance(event, DocumentDelete):

@@ -16,6 +16,7 @@ from query_api.rerankers import RerankerRefused, RerankerUnavailable, TextsNotSc
 from query_api.settings import RerankerSettings
 
 MAX_ANSWER_BYTES = 16 * 1024 * 1024  # some send the texts back
+NOT_TAKEN = "the question or a text ({}); it may be too long for the model, or THALWEG_RERANKER__FORM the wrong form"
 EXPECTED = "scores; see whether THALWEG_RERANKER__FORM is the form it takes"
 
 
@@ -53,8 +54,7 @@ class EndpointReranker:
             api_key=settings.api_key,
             seconds=settings.budget_seconds,
             settings="THALWEG_RERANKER",
-            not_taken="the question or a text ({}); it may be too long for the model, or THALWEG_RERANKER__FORM the wrong "
-            "form",
+            not_taken=NOT_TAKEN,
             errors=EndpointErrors(RerankerUnavailable, RerankerUnavailable, RerankerRefused, TextsNotScored),
         )
         self.close = self._endpoint.close

@@ -73,7 +73,7 @@ class CarryOver:
     def _record(self, made: EarlierEdit) -> tuple[bytes, bytes, int]:
         """The key, value and partition of its document."""
         document = made_key(made.collection, made.kind, made.id)
-        key = str(document).encode("utf-8", "surrogatepass")
+        key = document.encoded()
         envelope = Envelope(
             id=document.document_id,
             collection=document.collection,

@@ -139,7 +139,7 @@ class MissedDeletes:
     async def _compare(self, partition: int, offset: int) -> None:
         live = await live_keys(self._open_partition(partition))
         stored = await self._thread.run(self._documents.live_keys, partition, offset)
-        missing = [key for key in stored if str(key).encode("utf-8", "surrogatepass") not in live]
+        missing = [key for key in stored if key.encoded() not in live]
         for start in range(0, len(missing), BATCH_DOCUMENTS):
             async with self._commit_lock:
                 await self._delete(missing[start : start + BATCH_DOCUMENTS], partition, offset)

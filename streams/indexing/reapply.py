@@ -178,7 +178,7 @@ class DocumentRecords:
 
     def __init__(self, partitions: Sequence[PartitionReader], keys: Collection[DocumentKey]) -> None:
         self._partitions = partitions
-        self._names = {str(key).encode("utf-8", "surrogatepass"): key for key in keys}
+        self._names = {key.encoded(): key for key in keys}
         self._found: dict[DocumentKey, list[SourceRecord]] = {key: [] for key in keys}
         self._read_to = [0] * len(partitions)
 

@@ -364,7 +364,7 @@ def with_repeated_tombstones(records: Iterable[Record], data_dir: Path, partitio
         stores = stores or DocumentLookup.open(data_dir)
         row = stores.find(record.key)
         if row is not None:
-            belongs = murmur2_partition(partitions)(str(record.key).encode("utf-8", "surrogatepass"))
+            belongs = murmur2_partition(partitions)(record.key.encoded())
             yield from (
                 replace(record, partition=partition)
                 for partition in sorted({row.partition, *row.other_partitions} - {belongs})
