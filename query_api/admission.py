@@ -20,6 +20,7 @@ from query_api.errors import ApiProblem
 
 Reason = Literal["overloaded", "fair_share"]
 
+MAX_WAIT_SECONDS = 2.0  # well under the time-outs of clients: more is refused at once
 FIRST_GUESS_SECONDS = 0.1  # of one search, before one has ended
 SMOOTHING = 0.1  # the share of the latest search in the mean
 SEARCH_PATH = "/v1/search"

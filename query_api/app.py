@@ -20,7 +20,14 @@ from query_api.errors import MEDIA_TYPE, PROBLEM, install_problem_handlers
 from query_api.health import gauges
 from query_api.index.stores import Stores
 from query_api.installation import InstallationMiddleware
-from query_api.middleware import OPEN_PATHS, AuthMiddleware, BodySizeMiddleware
+from query_api.middleware import (
+    ENVELOPE_FACTOR,
+    MAX_REQUEST_BYTES,
+    OPEN_PATHS,
+    REQUEST_BYTES_AT_ONCE,
+    AuthMiddleware,
+    BodySizeMiddleware,
+)
 from query_api.retrieval.pipeline import SearchEngine
 from query_api.reviews import Reviews
 from query_api.routes import (
@@ -108,7 +115,8 @@ def create_app(
         lifespan=lifespan,
     )
     install_problem_handlers(app)
-    app.add_middleware(BodySizeMiddleware, settings=settings.service)
+    largest = max(MAX_REQUEST_BYTES, int(ENVELOPE_FACTOR * settings.limits.max_document_bytes))
+    app.add_middleware(BodySizeMiddleware, max_request_bytes=largest, bytes_at_once=REQUEST_BYTES_AT_ONCE)
     app.add_middleware(AdmissionMiddleware)
     app.state.stream_tickets = StreamTickets()
     app.add_middleware(AuthMiddleware, settings=settings.service, tickets=app.state.stream_tickets)

@@ -32,6 +32,7 @@ SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 ACCESS_TOKEN = "access_token"  # noqa: S105 - RFC 6750's name of the parameter, which is refused
 READS = f"GET, HEAD and POST {SEARCH_PATH}"
 
+SESSION_SECONDS = 600  # longer than the streams of a page are resumed
 _ALGORITHM = "HS256"
 _AUDIENCE = "thalweg"
 _PURPOSE = b"thalweg session tokens\0"
@@ -55,7 +56,7 @@ class ApiKeys:
         if settings.api_key is None:
             return None
         read = None if settings.read_api_key is None else settings.read_api_key.get_secret_value()
-        return cls(settings.api_key.get_secret_value(), read, settings.session_token_seconds)
+        return cls(settings.api_key.get_secret_value(), read, SESSION_SECONDS)
 
     def access_of(
         self, scope: Scope, headers: Headers, in_address: Mapping[str, str], tickets: StreamTickets

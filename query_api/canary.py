@@ -18,6 +18,8 @@ from schemas.ids import CANARY_COLLECTION, DocumentKey
 
 log = structlog.get_logger(__name__)
 
+CANARY_SECONDS = 60.0  # without a document that measures freshness
+
 
 class Canary:
     """Deletes, in each partition, a document that does not exist.

@@ -18,8 +18,8 @@ from indexer.generations import Manifest, current_manifest
 from indexer.runtime.circuit_breaker import RESET_SECONDS
 from indexer.runtime.resources import trim_memory_periodically
 from kafka_client.skipped_batches import SkippedBatches
-from query_api.admission import SearchAdmission
-from query_api.canary import Canary
+from query_api.admission import MAX_WAIT_SECONDS, SearchAdmission
+from query_api.canary import CANARY_SECONDS, Canary
 from query_api.dead_letters.reader import DeadLetterReader
 from query_api.dead_letters.recent import RecentDeadLetters
 from query_api.encoder import LoadEncoder, ServedModel, load_encoder
@@ -28,23 +28,30 @@ from query_api.entities.earlier_graphs import EarlierGraphs
 from query_api.errors import ApiProblem
 from query_api.index.lag import LagMonitor, UnreadableBatchMonitor
 from query_api.index.log_identity import LogIdentity
-from query_api.index.manager import NotYetIndexed, ServiceStopping, SnapshotManager, covers
+from query_api.index.manager import REFRESH_SECONDS, NotYetIndexed, ServiceStopping, SnapshotManager, covers
 from query_api.index.snapshot import Snapshot
 from query_api.index.stores import Stores
 from query_api.index.worker_state import WorkerMonitor
 from query_api.ingest.own_writes import OwnWrites
-from query_api.ingest.producer import LogWriter
+from query_api.ingest.producer import WRITE_SECONDS, LogWriter
 from query_api.metrics import ServiceMetrics
-from query_api.process_pool import SearchPool, search_process_count
-from query_api.provenance import ProvenanceQueue
+from query_api.process_pool import SEARCH_THREADS, SearchPool, search_process_count
+from query_api.provenance import CAPACITY, FLUSH_SECONDS, ProvenanceQueue
 from query_api.rerankers.reranker import ServedReranker
-from query_api.retrieval.cache import ResultCache
-from query_api.retrieval.pagination import PinnedSnapshots, reads_tables, snapshot_gone, snapshot_of_page
+from query_api.retrieval.cache import CACHE_BYTES, CACHE_ENTRIES, CACHE_SECONDS, ResultCache
+from query_api.retrieval.pagination import (
+    CURSOR_SECONDS,
+    CURSOR_SNAPSHOTS,
+    PinnedSnapshots,
+    reads_tables,
+    snapshot_gone,
+    snapshot_of_page,
+)
 from query_api.retrieval.pipeline import SearchEngine
 from query_api.retrieval.service import Retriever
 from query_api.settings import ServiceSettings
-from query_api.sse.replay import ReplayBuffer
-from query_api.sse.stream import SearchStreams
+from query_api.sse.replay import REPLAY_BYTES, REPLAY_SECONDS, REPLAY_STREAMS, ReplayBuffer
+from query_api.sse.stream import KEEP_ALIVE_SECONDS, SearchStreams
 from schemas.errors import MalformedToken
 from schemas.ids import format_positions
 from schemas.receipts import parse_token
@@ -129,19 +136,17 @@ class Service:
             return LogWriter(
                 locate_broker,
                 kafka.max_record_bytes,
-                block.write_timeout_seconds,
+                WRITE_SECONDS,
                 compression=compression,
                 other_log=other_log,
             )
 
         skipped = SkippedBatches(locate_broker, topics.curation)
         stores = stores or Stores(block.resident_text_bytes, topics.documents)
-        embed_seconds = min(settings.embedding.timeout_seconds, block.budgets.embed_seconds)
-        embedding = settings.embedding.model_copy(update={"timeout_seconds": embed_seconds})
-        model = ServedModel(embedding, settings.storage.data_dir, load_encoder, encoder_retry_seconds)
-        snapshots = SnapshotManager(settings, stores, locate_broker, metrics, skipped, model.prepare)
+        model = ServedModel(settings.embedding, settings.storage.data_dir, load_encoder, encoder_retry_seconds)
+        snapshots = SnapshotManager(settings, stores, locate_broker, metrics, skipped, model.prepare, REFRESH_SECONDS)
         reranker = ServedReranker(settings.reranker) if settings.reranker.configured else None
-        engine = engine or SearchEngine(block.budgets, reranker)
+        engine = engine or SearchEngine(reranker)
         log_watch = LagMonitor(locate_broker, snapshots.applied)
         worker_watch, writer = WorkerMonitor(settings.storage.data_dir), log_writer()
         recent_dead_letters = RecentDeadLetters(locate_broker, topics, lambda: snapshots.current)
@@ -150,18 +155,16 @@ class Service:
         provenance = ProvenanceQueue(
             provenance_writer,
             topics.provenance,
-            block.provenance_buffer,
-            max(1, block.replay_retrievals),
+            CAPACITY,
+            REPLAY_STREAMS,
             metrics.provenance_dropped.inc,
         )
-        search_threads = ThreadPoolExecutor(block.search_threads, thread_name_prefix="search")
-        searches = SearchPool(engine, search_threads, block)
-        cache = ResultCache(block.cache_entries, block.cache_seconds, block.cache_bytes)
-        pinned = PinnedSnapshots(block.cursor_snapshots, block.cursor_seconds)
-        retriever = Retriever(
-            model, searches, metrics, provenance, cache, pinned, resumable_seconds=block.replay_seconds
-        )
-        replay = ReplayBuffer(block.replay_retrievals, block.replay_seconds, block.replay_bytes)
+        search_threads = ThreadPoolExecutor(SEARCH_THREADS, thread_name_prefix="search")
+        searches = SearchPool(engine, search_threads, block.search_processes)
+        cache = ResultCache(CACHE_ENTRIES, CACHE_SECONDS, CACHE_BYTES)
+        pinned = PinnedSnapshots(CURSOR_SNAPSHOTS, CURSOR_SECONDS)
+        retriever = Retriever(model, searches, metrics, provenance, cache, pinned, resumable_seconds=REPLAY_SECONDS)
+        replay = ReplayBuffer(REPLAY_STREAMS, REPLAY_SECONDS, REPLAY_BYTES)
         service = cls(
             settings=settings,
             topics=topics,
@@ -182,14 +185,14 @@ class Service:
                 skipped,
             ),
             worker_watch=worker_watch,
-            canary=Canary(topics.documents, writer, snapshots, log_watch, worker_watch, block.canary_seconds),
+            canary=Canary(topics.documents, writer, snapshots, log_watch, worker_watch, CANARY_SECONDS),
             dead_letters=DeadLetterReader(locate_broker, topics, recent_dead_letters.letters),
             recent_dead_letters=recent_dead_letters,
             writer=writer,
             provenance=provenance,
             admission=SearchAdmission(
-                max(block.search_threads, SEARCHES_A_PROCESS * search_process_count(block.search_processes)),
-                block.max_search_wait_seconds,
+                max(SEARCH_THREADS, SEARCHES_A_PROCESS * search_process_count(block.search_processes)),
+                MAX_WAIT_SECONDS,
                 lambda reason: metrics.searches_refused.labels(reason=reason).inc(),
             ),
             cache=cache,
@@ -197,7 +200,7 @@ class Service:
             searches=searches,
             retriever=retriever,
             replay=replay,
-            streams=SearchStreams(retriever.retrieve, replay, metrics.sse_clients, block),
+            streams=SearchStreams(retriever.retrieve, replay, metrics.sse_clients, KEEP_ALIVE_SECONDS),
             version=_version(),
             installation=installation_of(settings.storage.data_dir),
             locate_broker=locate_broker,
@@ -230,7 +233,7 @@ class Service:
 
     async def aclose(self) -> None:
         """Send what waits to be sent, then stop the background work and let go of all that is open."""
-        await self.provenance.flush(self.settings.service.provenance_flush_seconds)
+        await self.provenance.flush(FLUSH_SECONDS)
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)

@@ -20,6 +20,7 @@ from schemas.settings import EmbeddingSettings
 
 log = structlog.get_logger(__name__)
 
+EMBED_SECONDS = 2.0  # that a search waits for the vector of its question
 PROBE = "Is the encoder there?"
 MOST_EARLIER = 2
 GC_THRESHOLDS = (10_000, 10, 10)  # a search leaves fewer objects; Python's own 700 cost it .4 ms
@@ -97,7 +98,7 @@ def load_encoder(settings: EmbeddingSettings, data_dir: Path) -> PromptedEncoder
 
     Raises IncompatibleGeneration when there is no such model, EncoderUnavailable when an endpoint has to be asked about
     its model and is away."""
-    return embedding.load_matching_encoder(settings, current_manifest(data_dir))
+    return embedding.load_matching_encoder(settings, current_manifest(data_dir), request_seconds=EMBED_SECONDS)
 
 
 class ServedModel:

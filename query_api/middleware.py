@@ -27,6 +27,9 @@ from schemas.settings import MIB
 OPEN_PATHS = frozenset({"/livez", "/readyz"})
 PAGE_PATH, PAGE_FILES = "/", "/console/"  # the web console's own files, which hold no data
 MAX_PARAMETERS = 256
+MAX_REQUEST_BYTES = 64 * MIB  # of one body: a batch of documents, or uploaded files
+REQUEST_BYTES_AT_ONCE = 128 * MIB  # of documents' bodies; each byte costs about four while it is read and published
+ENVELOPE_FACTOR = 1.6  # what a document may have as an envelope: a third more for base64, and its metadata
 DEFAULT_PORTS = {"http": ":80", "https": ":443"}
 
 
@@ -196,10 +199,10 @@ class BodySizeMiddleware:
     """ASGI middleware. A body over its route's limit gets 413; one that all bodies together leave no room for gets 503
     with `Retry-After`. Bytes are counted until the answer begins."""
 
-    def __init__(self, app: ASGIApp, settings: ServiceBlock) -> None:
+    def __init__(self, app: ASGIApp, max_request_bytes: int, bytes_at_once: int) -> None:
         self._app = app
-        self._max_request_bytes = settings.max_request_bytes
-        self._documents = BodyBudget(max(settings.request_bytes_at_once, settings.max_request_bytes))
+        self._max_request_bytes = max_request_bytes
+        self._documents = BodyBudget(max(bytes_at_once, max_request_bytes))
         self._small = BodyBudget(SMALL_BODIES_BYTES)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -267,7 +270,10 @@ class LimitedBody:
 
 
 def _too_large(limit: int) -> str:
-    return f"The body is over {limit:,} bytes. Send less at once, or raise THALWEG_SERVICE__MAX_REQUEST_BYTES."
+    return (
+        f"The body is over {limit:,} bytes. Send less at once; for a larger document raise "
+        "THALWEG_LIMITS__MAX_DOCUMENT_BYTES."
+    )
 
 
 def _no_room(budget: BodyBudget) -> str:

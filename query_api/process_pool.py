@@ -21,7 +21,6 @@ from indexer.runtime.resources import usable_processors
 from query_api.encoder import ServedEncoder
 from query_api.index.snapshot import Snapshot
 from query_api.search_worker import Answer, WorkerLost, WorkerProcess
-from query_api.settings import ServiceBlock
 from schemas.frames import NAMES, SearchFrame, identity
 from schemas.search import SearchRequest
 
@@ -35,8 +34,9 @@ PAUSE_FACTOR = 50  # at most a fiftieth of the event loop's time goes into forki
 PAUSE_AFTER_LOSS_SECONDS = 60.0
 PAUSE_AFTER_REFUSAL_SECONDS = 3600.0
 IDLE_SECONDS = 60.0
-SILENCE_SECONDS = 5.0  # beyond the budgets of all stages of a search
+SILENCE_SECONDS = 19.0  # the budgets of all stages of a search, and five seconds
 MAX_PROCESSES = 4
+SEARCH_THREADS = 4  # about two for each core: more only queue
 FORKABLE = frozenset({"onnx", "onnx-int8", "hashing"})  # encoders that compute in the calling thread, without a service
 
 
@@ -53,14 +53,13 @@ class Engine(Protocol):
 class SearchPool:
     """Searches by the engine, here or in a worker process. Used on the event loop."""
 
-    def __init__(self, engine: Engine, executor: Executor, block: ServiceBlock) -> None:
+    def __init__(self, engine: Engine, executor: Executor, processes: int) -> None:
+        """`processes` as in the settings: 0 for as many as there are cores, `MAX_PROCESSES` at most."""
         self.forked = 0  # searches in workers so far
         self.under_way = 0  # here; workers count theirs
         self._engine = engine
         self._executor = executor
-        self._threads = block.search_threads
-        self._max_workers = search_process_count(block.search_processes) - 1
-        self._silence_seconds = sum(block.budgets.model_dump().values()) + SILENCE_SECONDS
+        self._max_workers = search_process_count(processes) - 1
         self._overlaps: deque[float] = deque(maxlen=CROWD_SEARCHES)
         self._searched: tuple[Snapshot | None, float] = (None, 0.0)
         self._workers_snapshot: Snapshot | None = None
@@ -156,7 +155,7 @@ class SearchPool:
         if self._workers_snapshot is not snapshot:
             self._retire()
             self._workers_snapshot = snapshot
-        worker = await WorkerProcess.create(partial(self._answer_in_worker, snapshot, encoder), self._silence_seconds)
+        worker = await WorkerProcess.create(partial(self._answer_in_worker, snapshot, encoder), SILENCE_SECONDS)
         self._no_fork_before = time.monotonic() + max(SHORTEST_PAUSE_SECONDS, PAUSE_FACTOR * worker.fork_seconds)
         try:
             async with aclosing(worker.search(SearchRequest(q=request.q), "first")) as frames:
@@ -196,7 +195,7 @@ class SearchPool:
         ending.add_done_callback(self._ending.discard)
 
     def _answer_in_worker(self, snapshot: Snapshot, encoder: ServedEncoder) -> Answer:
-        executor = ThreadPoolExecutor(self._threads, thread_name_prefix="search")
+        executor = ThreadPoolExecutor(SEARCH_THREADS, thread_name_prefix="search")
         return lambda request, retrieval_id: self._engine.search(request, retrieval_id, snapshot, encoder, executor)
 
 

@@ -17,6 +17,8 @@ from schemas.provenance import Retrieval, decode_retrieval, encode_retrieval
 
 log = structlog.get_logger(__name__)
 
+CAPACITY = 10_000  # retrievals that wait while Kafka is away
+FLUSH_SECONDS = 5.0  # that a stop waits for unsent ones
 BATCH_RETRIEVALS = 200
 MAX_BYTES = 64 * 1024 * 1024  # of unsent retrievals
 RECENT_SHARE = 8  # of so many bytes, for recent ones, sent or not

@@ -18,19 +18,6 @@ from schemas.settings import (
 )
 
 
-class SearchBudgetSettings(BaseModel):
-    """How long each step of a search may take. A channel that takes longer is left out, and the answer says so."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    embed_seconds: float = Field(2.0, gt=0, le=600, description="Turning the question into a vector.")
-    vector_seconds: float = Field(2.0, gt=0, le=600, description="The vector index; raise it for cold, large tables.")
-    keyword_seconds: float = Field(2.0, gt=0, le=600, description="The keyword index; raise it with the one above.")
-    structured_seconds: float = Field(1.0, gt=0, le=600, description="Documents' own fields, in memory.")
-    graph_seconds: float = Field(2.0, gt=0, le=600, description="Following the graph in memory.")
-    texts_seconds: float = Field(5.0, gt=0, le=600, description="Reading the hits' texts; late here fails the search.")
-
-
 class ServiceBlock(BaseModel):
     """What only the query service needs."""
 
@@ -49,14 +36,6 @@ class ServiceBlock(BaseModel):
         description="A second key, for who may only read: GET, HEAD and `POST /v1/search`. All else gets 403: writes, "
         "edits, feedback, rebuilds, evaluations, clearing the cache. It goes beside `api_key`, and is another one.",
     )
-    session_token_seconds: int = Field(
-        600,
-        ge=10,
-        le=86_400,
-        description="How long a token of `POST /v1/session-tokens` is good for, with which a page in a browser reads; "
-        "it ends before when its key is changed. A stream that is open when it expires goes on; choose it longer than "
-        "a page's streams are resumed.",
-    )
     allowed_hosts: tuple[str, ...] = Field(
         LOOPBACK_NAMES,
         description="Host names a request may be addressed to while there is no `api_key`; this keeps web pages that "
@@ -67,22 +46,6 @@ class ServiceBlock(BaseModel):
         description="Origins of web pages that may use this service from a browser, such as "
         "`https://wiki.example.org`; its own pages always may. Of other pages, writes are refused.",
     )
-    search_threads: int = Field(
-        4,
-        ge=1,
-        le=256,
-        description="Threads that search the stores, and searches that run at once (at least two for each of "
-        "`search_processes`); others wait for their turn. About two for each core; more only queue. Raise it where "
-        "vectors come from an endpoint.",
-    )
-    max_search_wait_seconds: float = Field(
-        2.0,
-        gt=0,
-        le=60,
-        description="The longest that a search may be expected to wait for its turn, by how long recent ones took. "
-        "One that would wait longer is refused at once with 503 and `Retry-After`; 429 where its client holds more "
-        "than its share of the queue. Stay well under the time-out of your clients.",
-    )
     search_processes: int = Field(
         0,
         ge=0,
@@ -91,67 +54,12 @@ class ServiceBlock(BaseModel):
         "share its memory, of which each needs some 100 MB. 0 for one for each core that the "
         "service may use (a container's quota counts), four at most; 1 for the service alone. Linux only.",
     )
-    budgets: SearchBudgetSettings = SearchBudgetSettings()
-    max_streams: int = Field(
-        256,
-        ge=1,
-        description="Searches that may stream at once; one more gets 503. Each holds some 100 kB beside its frames, "
-        "which count towards `replay_bytes`.",
-    )
-    max_status_streams: int = Field(
-        256, ge=1, description="Documents that may be followed by streams at once; one more gets 503."
-    )
-    send_timeout_seconds: float = Field(
-        30.0,
-        gt=0,
-        description="A client that reads nothing of an answer for so long is disconnected; a stream can be resumed.",
-    )
-    keep_alive_seconds: float = Field(
-        15.0, gt=0, description="A stream is silent for at most so long; stay under the idle limit of proxies between."
-    )
-    replay_retrievals: int = Field(1_000, ge=0, description="Streams that can be resumed with Last-Event-ID, at most.")
-    replay_seconds: float = Field(300.0, ge=0, description="How long after its last frame a stream can be resumed.")
-    replay_bytes: int = Field(
-        64 * MIB,
-        ge=0,
-        description="Memory for the frames of streams, kept for resuming or not read yet. The oldest go first, then "
-        "those of clients that do not read, whose streams end with an error.",
-    )
-    cursor_snapshots: int = Field(
-        8,
-        ge=0,
-        le=256,
-        description="Snapshots kept for cursors, at most; each shares with the newest one what did not change. Raise "
-        "it where documents change while people turn pages.",
-    )
-    cursor_seconds: float = Field(
-        300.0,
-        ge=0,
-        le=480,
-        description="How long a snapshot is kept after a first page was read from it; then its cursors get 410.",
-    )
     resident_text_bytes: int = Field(
         512 * MIB,
         ge=0,
         le=2_000 * MIB,
         description="Memory for the passages' texts; with more of them, searches read them from the tables, which "
         "takes about 15 ms longer.",
-    )
-    cache_entries: int = Field(100, ge=0, description="Answers in the cache of results, at most; 0 turns it off.")
-    cache_seconds: float = Field(300.0, ge=0, description="How long an answer stays in the cache of results, at most.")
-    cache_bytes: int = Field(32 * MIB, ge=0, description="Memory for the cache of results.")
-    provenance_buffer: int = Field(
-        10_000, ge=1, description="Retrievals queued while Kafka is away; further ones are dropped and counted."
-    )
-    provenance_flush_seconds: float = Field(5.0, ge=0, description="How long a stop waits for unsent retrievals.")
-    refresh_seconds: float = Field(
-        2.0, gt=0, le=60, description="How often newer tables and graph snapshots are taken from disk."
-    )
-    canary_seconds: float = Field(
-        60.0,
-        ge=0,
-        description="After so many seconds in which no document measured freshness, a canary measures it: a delete of "
-        "a document that does not exist, which no list or count shows. 0 turns it off.",
     )
     max_lag_seconds: float | None = Field(
         None,
@@ -160,19 +68,6 @@ class ServiceBlock(BaseModel):
         "balancer asks another service; choose it above what your largest load takes. Unset: never. While Kafka is "
         "away the lag is unknown, and does not count.",
     )
-    write_timeout_seconds: float = Field(
-        4.0, gt=0, le=60, description="How long a write waits for Kafka before it is refused with 503."
-    )
-    max_request_bytes: int = Field(
-        64 * MIB, ge=1_024, description="Largest body of one request: a batch of documents, or uploaded files."
-    )
-    request_bytes_at_once: int = Field(
-        128 * MIB,
-        ge=1_024,
-        description="Bodies of documents in memory at once, over all requests; more gets 503 with `Retry-After`. "
-        "Each byte costs about four of memory while it is read and published. `max_request_bytes` is let in anyway.",
-    )
-    max_batch_documents: int = Field(1_000, ge=1, description="Most documents in one request.")
 
     @property
     def is_loopback(self) -> bool:
@@ -254,12 +149,6 @@ class RerankerSettings(BaseModel):
         le=200,
         description="How many of the first hits the model reads: more can bring up what stands further down, and take "
         "as much more time.",
-    )
-    budget_seconds: float = Field(
-        5.0,
-        gt=0,
-        le=600,
-        description="How long a search waits for the model; then its order stays as it was, and the answer says so.",
     )
 
     @property

@@ -432,7 +432,7 @@ class ServiceStatus(BaseModel):
     provenance_dropped: int
     streams_open: int
     searches_running: int
-    searches_waiting: int = Field(description="For their turn; see THALWEG_SERVICE__MAX_SEARCH_WAIT_SECONDS.")
+    searches_waiting: int = Field(description="For their turn, each two seconds at most.")
     searches_refused: int = Field(description="Since the start, as too many.")
     memory_bytes: int
     embedding_model: str | None

@@ -73,7 +73,7 @@ EXPLANATIONS: Mapping[DeadLetterReason, Explanation] = {
     ),
     "parser_limit": Explanation(
         "Takes too long or too much memory to read",
-        "Split it into parts, or raise THALWEG_WORKER__PARSER_CPU_SECONDS and send it again.",
+        "Split it into parts, or save it in a simpler format, and send it again.",
     ),
     "parser_failed": Explanation("Could not be read", f"Thalweg failed to read it. {_REPORT}"),
     "embedding_failed": Explanation(

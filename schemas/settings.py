@@ -21,6 +21,7 @@ from pydantic_settings import (
 
 from schemas.environment import refuse_unknown_variables, variable_of
 from schemas.errors import WrongSetting
+from schemas.former_settings import FORMER
 from schemas.settings_file import DEFAULT_DATA_DIR, read_file, suggestion
 
 SecurityProtocol = Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"]
@@ -209,9 +210,8 @@ def _data_dir_of(overrides: Mapping[str, Any]) -> Path | None:
 def _sentence(problem: Any, settings: type[BaseSettings]) -> str:
     variable = variable_of(*map(str, problem["loc"]))
     if problem["type"] == "extra_forbidden":  # in a block that is given as JSON
-        return (
-            f"{variable}: there is no such setting.{suggestion(problem['loc'][-1], _names_beside(problem, settings))}"
-        )
+        meant = suggestion(problem["loc"][-1], _names_beside(problem, settings))
+        return f"{variable}: {FORMER.get(problem['loc']) or f'there is no such setting.{meant}'}"
     message = str(problem["msg"]).removeprefix("Value error, ").replace(" items after validation", " characters")
     message = message.rstrip(".")
     if isinstance(problem["input"], (str, int, float)) and not variable.endswith(_MAY_HOLD_SECRETS):
@@ -295,7 +295,10 @@ class LimitSettings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     max_document_bytes: int = Field(
-        10 * MIB, ge=1, description="Largest content of one document. Raise `kafka.max_record_bytes` with it."
+        10 * MIB,
+        ge=1,
+        description="Largest content of one document. Raise `kafka.max_record_bytes` with it; the largest body of a "
+        "request, 64 MiB, grows with it.",
     )
     max_metadata_bytes: int = Field(64 * 1024, ge=2, description="Largest metadata of one document, as JSON.")
 
@@ -323,7 +326,6 @@ class EmbeddingSettings(BaseModel):
         description="`all-MiniLM-L6-v2`, which is downloaded once into the user's cache; or a folder that holds "
         "another model, or an `.onnx` file in it; for `openai` the name the endpoint knows it by.",
     )
-    threads: int = Field(0, ge=0, description="CPU threads the encoder uses; 0 means one for each core it may use.")
     base_url: EndpointAddress = Field(
         None,
         description="For `openai`: where the endpoint is, up to what comes before `/embeddings`, such as "
@@ -351,13 +353,6 @@ class EmbeddingSettings(BaseModel):
         description="The same before each passage, such as `passage: ` or `search_document: `. A change of either "
         "needs the stores to be rebuilt.",
     )
-    timeout_seconds: float = Field(
-        30.0,
-        gt=0,
-        le=600,
-        description="For `openai`: how long one request may take. A search waits no longer than its own budget.",
-    )
-    batch_texts: int = Field(64, ge=1, le=2_048, description="For `openai`: most texts in one request.")
 
     @model_validator(mode="after")
     def _reachable(self) -> Self:
@@ -373,12 +368,6 @@ class StorageSettings(BaseModel):
 
     data_dir: Path = Field(
         DEFAULT_DATA_DIR, description="Everything Thalweg keeps on disk. Deleting it loses nothing the log has."
-    )
-    graph_buffer_bytes: int | None = Field(
-        None,
-        ge=64 * 1024**2,
-        description="The most memory that publishing the graph for `thalweg cypher` may take for pages, in a process "
-        "of its own; a quarter of what the worker may use when left out.",
     )
 
 
@@ -397,7 +386,3 @@ class LanguageModelSettings(BaseModel):
         None, description="Sent as the bearer token. Leave it out where the endpoint wants none."
     )
     timeout_seconds: float = Field(60.0, gt=0, le=600, description="How long one answer may take.")
-    max_answer_bytes: int = Field(
-        MIB, ge=1024, le=64 * MIB, description="Largest answer about one chunk; a longer one is broken off."
-    )
-    parallel: int = Field(4, ge=1, le=64, description="Chunks it is asked about at once.")

@@ -16,6 +16,7 @@ from schemas.environment import (
     variable_of,
 )
 from schemas.errors import NoAccess, WrongSetting
+from schemas.former_settings import FORMER
 
 FILE_NAME = "thalweg.toml"
 DEFAULT_DATA_DIR = Path("thalweg-data")
@@ -86,7 +87,7 @@ def _problems(values: Mapping[str, Any], above: tuple[str, ...], file: Path) -> 
         path = (*above, name)
         if path in PATHS:
             continue
-        if path in TABLES and isinstance(value, Mapping):
+        if (path in TABLES or path in FORMER) and isinstance(value, Mapping):
             yield from _problems(value, path, file)
         elif path in TABLES:
             yield f"{file}: {name} is a table, with its settings below a line [{'.'.join(path)}]."
@@ -98,6 +99,8 @@ def _unknown(path: tuple[str, ...], file: Path) -> str:
     *above, name = path
     beside = {each[len(above)] for each in PATHS if each[: len(above)] == tuple(above)}
     meant = suggestion(name, sorted(beside))
+    if path in FORMER:
+        return f"{variable_of(*path)}: {FORMER[path]} It stands in {file}."
     if not above:
         return f"{file}: there is no table [{name}].{meant}"
     return f"{variable_of(*path)}: there is no such setting. It stands in {file}, [{'.'.join(above)}].{meant}"

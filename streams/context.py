@@ -28,9 +28,17 @@ from schemas.errors import InUse, Unreachable
 from schemas.orders import RELINK, REPAIR, REPLAY
 from schemas.topics import TopicNames
 from streams.agents import documents, graph, provenance
-from streams.agents.batching import MOST_GATHER_SECONDS, CommitPace, attach_agent
-from streams.agents.documents import DocumentsAgent
-from streams.agents.graph import GraphAgent
+from streams.agents.batching import (
+    BATCH_RECORDS,
+    BATCH_WAIT_SECONDS,
+    GATHER_SECONDS,
+    LATER_BATCH_WAIT_SECONDS,
+    MOST_GATHER_SECONDS,
+    CommitPace,
+    attach_agent,
+)
+from streams.agents.documents import COMMIT_BYTES, COMMIT_DOCUMENTS, DocumentsAgent
+from streams.agents.graph import GRAPH_BATCH_RECORDS, GraphAgent
 from streams.agents.provenance import ProvenanceAgent
 from streams.errors import StartAgain
 from streams.faust_app import build_app, group_name, until_crashed
@@ -51,13 +59,27 @@ from streams.kafka.partition_reader import AWAY, PartitionReader, SettingsTopic
 from streams.kafka.producer import ConfirmedProducer
 from streams.kafka.topics import TopicReport, watch_partitions
 from streams.metrics import WorkerMetrics
-from streams.runtime.communities import MOST_SECONDS, Communities, CommunityFinder, is_due
+from streams.runtime.communities import (
+    COMMUNITY_MAX_SECONDS,
+    COMMUNITY_MIN_SECONDS,
+    COMMUNITY_SHARE,
+    Communities,
+    CommunityFinder,
+    is_due,
+)
 from streams.runtime.health import Health, HealthServer, Heartbeat
 from streams.runtime.maintenance import check_files, maintain_tables, record_checksums
 from streams.runtime.progress import Progress, TopicPartition
 from streams.runtime.publication import SHARE, GraphPublisher, publishing_process
 from streams.runtime.retry import Retrier, retry_for
-from streams.runtime.snapshots import Snapshots, SnapshotSchedule
+from streams.runtime.snapshots import (
+    SNAPSHOT_IDLE_SECONDS,
+    SNAPSHOT_MAX_SECONDS,
+    SNAPSHOT_MIN_SECONDS,
+    SNAPSHOT_SHARE,
+    Snapshots,
+    SnapshotSchedule,
+)
 from streams.runtime.store_thread import StoreThread
 from streams.runtime.trimming import Trimmer
 from streams.runtime.watchdog import KafkaLog, Watchdog
@@ -67,6 +89,7 @@ from streams.supervisor.data_directory import WORKER_LOCK, locked, make_director
 
 _POLL_SECONDS = 0.25
 _LOCK_SECONDS = 30.0
+BROKER_WAIT_SECONDS = 60.0  # of a start, for the first broker to answer
 _FIRST_WAIT_SECONDS = 0.5
 _BUSY_WITHIN_SECONDS = MOST_GATHER_SECONDS + 1.0  # small updates are gathered for so long
 
@@ -128,9 +151,8 @@ class WorkerContext:
         self._cleanup.push_async_callback(app.stop)
         self._run(snapshots.run())
         self._run(snapshots.check())
-        if worker.communities:
-            self._run(communities.run())
-            self._run(communities.check())
+        self._run(communities.run())
+        self._run(communities.check())
         if worker.publish_graph:
             self._run(publisher.run())
             self._run(publisher.check())
@@ -203,16 +225,14 @@ class WorkerContext:
         return encoder
 
     async def _find_broker(self) -> None:
-        timeout = self._settings.worker.broker_wait_seconds
-
         async def look() -> None:
             if not await asyncio.to_thread(answers_metadata, self._settings.kafka, seconds=2.0):
                 raise Unreachable(
-                    f"No Kafka broker answered at {self._settings.kafka} for {timeout:.0f} s. Start one with "
-                    "'thalweg up' or 'thalweg kafka', or set THALWEG_KAFKA__BOOTSTRAP_SERVERS."
+                    f"No Kafka broker answered at {self._settings.kafka} for {BROKER_WAIT_SECONDS:.0f} s. Start one "
+                    "with 'thalweg up' or 'thalweg kafka', or set THALWEG_KAFKA__BOOTSTRAP_SERVERS."
                 )
 
-        await retry_for(timeout, look, Unreachable, every_seconds=_POLL_SECONDS)
+        await retry_for(BROKER_WAIT_SECONDS, look, Unreachable, every_seconds=_POLL_SECONDS)
         self._health.up("kafka")
 
     async def _lock(self, generation: Generation) -> None:
@@ -227,22 +247,20 @@ class WorkerContext:
         return stores
 
     def _communities(self, generation: Generation) -> Communities:
-        worker = self._settings.worker
         schedule = SnapshotSchedule(
-            idle_seconds=worker.snapshot_idle_seconds,
-            min_seconds=worker.community_min_seconds,
-            max_seconds=MOST_SECONDS,
-            share=worker.community_share,
+            idle_seconds=SNAPSHOT_IDLE_SECONDS,
+            min_seconds=COMMUNITY_MIN_SECONDS,
+            max_seconds=COMMUNITY_MAX_SECONDS,
+            share=COMMUNITY_SHARE,
             pending=is_due(generation, latest_snapshot(generation.snapshots_dir)),
             is_busy=self._is_indexing,
         )
         return Communities(CommunityFinder(generation), self._store_thread("communities"), schedule)
 
     def _publisher(self, generation: Generation) -> GraphPublisher:
-        worker = self._settings.worker
         schedule = SnapshotSchedule(
-            idle_seconds=worker.snapshot_idle_seconds,
-            min_seconds=worker.snapshot_min_seconds,
+            idle_seconds=SNAPSHOT_IDLE_SECONDS,
+            min_seconds=SNAPSHOT_MIN_SECONDS,
             max_seconds=math.inf,
             share=SHARE,
             idle_share=SHARE,
@@ -250,8 +268,7 @@ class WorkerContext:
             is_busy=self._is_indexing,
         )
         log_file = make_directory(generation.data_dir / "logs") / f"publication-{generation.name}.log"
-        buffer_bytes = self._settings.storage.graph_buffer_bytes or default_buffer_bytes()
-        start = partial(publishing_process, generation, log_file, buffer_bytes)
+        start = partial(publishing_process, generation, log_file, default_buffer_bytes())
         return GraphPublisher(generation, start, schedule, self._metrics)
 
     def _is_indexing(self) -> bool:
@@ -259,8 +276,11 @@ class WorkerContext:
 
     def _snapshots(self, generation: Generation, stores: OpenStores, *published: Callable[[], None]) -> Snapshots:
         newest = latest_snapshot(generation.snapshots_dir)
-        schedule = SnapshotSchedule.of(
-            self._settings.worker,
+        schedule = SnapshotSchedule(
+            idle_seconds=SNAPSHOT_IDLE_SECONDS,
+            min_seconds=SNAPSHOT_MIN_SECONDS,
+            max_seconds=SNAPSHOT_MAX_SECONDS,
+            share=SNAPSHOT_SHARE,
             pending=newest is None or newest.graph_position < stores.graph.position(),
             is_busy=self._is_indexing,
         )
@@ -324,7 +344,7 @@ class WorkerContext:
         parsers: Parsers,
         encoder: PromptedEncoder,
     ) -> None:
-        names, worker = self._names, self._settings.worker
+        names = self._names
         contributions_topic = names.contributions(generation.name)
         is_new = self._role.is_new_letter(generation, names.documents)
         producer = ConfirmedProducer(app.producer, names, generation.name, self._metrics, self._progress, is_new=is_new)
@@ -359,10 +379,8 @@ class WorkerContext:
             self._run(CarryOver(collection_settings, producer, partition_of).run())
         self._run(self._complete_graph(stores, reapplier, snapshots, retrier, orders))
 
-        pace = CommitPace(worker.gather_seconds)
-        documents_agent = DocumentsAgent(
-            names.documents, indexer, self._progress, worker.commit_documents, worker.commit_bytes, pace
-        )
+        pace = CommitPace(GATHER_SECONDS)
+        documents_agent = DocumentsAgent(names.documents, indexer, self._progress, COMMIT_DOCUMENTS, COMMIT_BYTES, pace)
         graph_agent = self._graph_agent(contributions_topic, stores, producer, snapshots)
         provenance_agent = ProvenanceAgent(
             topic=names.provenance,
@@ -372,10 +390,10 @@ class WorkerContext:
             progress=self._progress,
         )
         attach = partial(attach_agent, app, fail=self._fail)
-        quick, slow = worker.batch_wait_seconds, worker.later_batch_wait_seconds
-        attach("documents", names.documents, documents_agent.run, worker.batch_records, quick, pause=pace.wait)
-        attach("graph", contributions_topic, graph_agent.run, worker.graph_batch_records, slow)
-        attach("provenance", names.provenance, provenance_agent.run, worker.batch_records, slow)
+        quick, slow = BATCH_WAIT_SECONDS, LATER_BATCH_WAIT_SECONDS
+        attach("documents", names.documents, documents_agent.run, BATCH_RECORDS, quick, pause=pace.wait)
+        attach("graph", contributions_topic, graph_agent.run, GRAPH_BATCH_RECORDS, slow)
+        attach("provenance", names.provenance, provenance_agent.run, BATCH_RECORDS, slow)
         self._run(Trimmer(self._settings.kafka, contributions_topic, generation, stores.mark).run())
         app.on_partitions_assigned.connect(self._on_assigned, weak=False)  # type: ignore[arg-type]  # Faust's own stub
 
@@ -478,11 +496,10 @@ class WorkerContext:
         for each in extractors.values():
             self._cleanup.callback(each.close)
         return DocumentBuilder(
-            Preparer(parsers, encoder_thread, self._role.chunking.parameters()).prepare,
+            Preparer(parsers, encoder_thread, self._role.chunking).prepare,
             encoder_thread,
             stores.lance,
             vectors,
-            encode_texts=self._settings.worker.encode_texts,
             linking_of=collection_settings.linking_of,
             extractors=extractors,
         )
@@ -496,12 +513,11 @@ class WorkerContext:
             self._progress.unreadable,
         )
         self._cleanup.push_async_callback(settings_topic.close)
-        chunking = self._role.chunking.parameters()
         return CollectionSettings(
             self._names.curation,
             settings_topic,
             producer,
-            chunking,
+            self._role.chunking,
             self._retrier("kafka", *AWAY),
             versions_of(self._settings),
         )
@@ -517,7 +533,6 @@ class WorkerContext:
             self._progress,
             self._metrics,
             self._health,
-            timeout_seconds=self._settings.worker.watchdog_seconds,
         )
 
     def _retrier(self, target: str, *errors: type[Exception]) -> Retrier:

@@ -19,6 +19,7 @@ _REQUEST_SECONDS = 40.0
 _DAY_SECONDS = 24 * 60 * 60.0
 _BUFFERED_RECORDS = 1_000
 _CRASH_POLL_SECONDS = 0.25
+COMMIT_INTERVAL_SECONDS = 1.0  # of offsets to Kafka; a restart repeats so much, harmlessly
 # What one fetch brings of a partition, or one record where that is larger. A client returns all it has fetched of one
 # partition before it turns to the next, so with megabytes of small documents buffered the graph waited for minutes.
 _FETCH_BYTES = 64 * 1024
@@ -75,7 +76,7 @@ def build_app(
         stream_wait_empty=False,
         stream_buffer_maxsize=_BUFFERED_RECORDS,
         stream_processing_timeout=_DAY_SECONDS,
-        broker_commit_interval=settings.worker.commit_interval_seconds,
+        broker_commit_interval=COMMIT_INTERVAL_SECONDS,
         broker_commit_livelock_soft_timeout=_DAY_SECONDS,
         broker_heartbeat_interval=_HEARTBEAT_SECONDS,
         broker_session_timeout=_SESSION_SECONDS,

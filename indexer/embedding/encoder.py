@@ -190,15 +190,17 @@ class PromptedEncoder:
         return cut
 
 
-def load_encoder(settings: EmbeddingSettings, stored: StoredVectors | None = None) -> PromptedEncoder:
+def load_encoder(
+    settings: EmbeddingSettings, stored: StoredVectors | None = None, *, request_seconds: float | None = None
+) -> PromptedEncoder:
     """The encoder the settings name. `auto` means the provider of the `stored` vectors, else the fastest here.
 
     Takes a second; ten for `sentence-transformers`, whose libraries are large; the first time, as long as it takes to
     download the packaged model. Raises IncompatibleGeneration when there is no such model or the provider cannot run
     it, EncoderFailure when an endpoint has to be asked for its dimension and does not answer, Failure when the packaged
-    model cannot be downloaded.
+    model cannot be downloaded. An endpoint is given `request_seconds` for each request, 30 unless they are given.
     """
-    model = _load(settings, _provider(settings, stored), stored)
+    model = _load(settings, _provider(settings, stored), stored, request_seconds)
     if (settings.dimension or 0) > model.dimension:
         raise IncompatibleGeneration(
             f"The model {model.model!r} gives vectors of {model.dimension} numbers, not of {settings.dimension}: "
@@ -207,11 +209,13 @@ def load_encoder(settings: EmbeddingSettings, stored: StoredVectors | None = Non
     return PromptedEncoder(model, _prompts(settings, model.provider), settings.dimension)
 
 
-def load_matching_encoder(settings: EmbeddingSettings, stored: StoredVectors | None) -> PromptedEncoder:
+def load_matching_encoder(
+    settings: EmbeddingSettings, stored: StoredVectors | None, *, request_seconds: float | None = None
+) -> PromptedEncoder:
     """The encoder that made the `stored` vectors, also where the settings name another model by now; the one that they
     name where nothing is stored, or where the encoder of then cannot be had. Raises what `load_encoder` raises."""
     if stored is None or names_model_of(settings, stored):
-        return load_encoder(settings, stored)
+        return load_encoder(settings, stored, request_seconds=request_seconds)
     as_stored = settings.model_copy(
         update={
             "provider": stored.embedding_provider,
@@ -222,10 +226,10 @@ def load_matching_encoder(settings: EmbeddingSettings, stored: StoredVectors | N
         }
     )
     with suppress(IncompatibleGeneration, EncoderFailure, Failure):
-        encoder = load_encoder(as_stored, stored)
+        encoder = load_encoder(as_stored, stored, request_seconds=request_seconds)
         if (encoder.digest, encoder.dimension) == (stored.embedding_digest, stored.dimension):
             return encoder
-    return load_encoder(settings, stored)
+    return load_encoder(settings, stored, request_seconds=request_seconds)
 
 
 def names_model_of(settings: EmbeddingSettings, stored: StoredVectors) -> bool:
@@ -276,23 +280,28 @@ def _provider(settings: EmbeddingSettings, stored: StoredVectors | None) -> Embe
     return fastest_provider(settings.model)
 
 
-def _load(settings: EmbeddingSettings, provider: EmbeddingProvider, stored: StoredVectors | None) -> Encoder:
+def _load(
+    settings: EmbeddingSettings,
+    provider: EmbeddingProvider,
+    stored: StoredVectors | None,
+    request_seconds: float | None,
+) -> Encoder:
     """Imports what runs the model only where it is chosen: torch alone takes ten seconds."""
     if provider == "hashing":
         return HashingEncoder()
     if provider == "openai":
         from indexer.embedding.openai import EndpointEncoder
 
-        return EndpointEncoder.open(settings, stored)
+        return EndpointEncoder.open(settings, stored, request_seconds)
     if provider == "sentence-transformers":
         from indexer.embedding.torch import SentenceTransformerEncoder
 
-        return SentenceTransformerEncoder(settings.model, settings.threads)
+        return SentenceTransformerEncoder(settings.model)
     from indexer.embedding.onnx_encoder import open_bert, open_file
 
     if provider == "onnx-file":
-        return open_file(settings.model, settings.threads)
-    return open_bert(settings.model, provider, settings.threads)
+        return open_file(settings.model)
+    return open_bert(settings.model, provider)
 
 
 def _prompts(settings: EmbeddingSettings, provider: EmbeddingProvider) -> Prompts:

@@ -50,14 +50,13 @@ class OnnxEncoder:
         model: str,
         digest: str,
         dimension: int,
-        threads: int = 0,
         forward_states: ForwardStates | None = None,
     ) -> None:
-        """`tokenizer` truncates to the model's window. `threads` 0 means one for each core this process may use."""
+        """`tokenizer` truncates to the model's window."""
         self._forward = forward
         self._forward_states = forward_states
         self._tokenizer: Any = tokenizer
-        self._thread_count = threads or usable_processors()
+        self._thread_count = usable_processors()
         self._threads = ThreadPoolExecutor(self._thread_count, thread_name_prefix="encoder")
         self.provider = provider
         self.model = model
@@ -135,7 +134,7 @@ class OnnxEncoder:
         return direction  # no words, and a tokenizer without special tokens
 
 
-def open_bert(model: str, provider: Literal["onnx", "onnx-int8"], threads: int = 0) -> OnnxEncoder:
+def open_bert(model: str, provider: Literal["onnx", "onnx-int8"]) -> OnnxEncoder:
     """The weights of a BERT sentence encoder, in a graph of our own. Raises IncompatibleGeneration."""
     folder = model_folder(model)
     precision: Literal["float32", "int8"] = "int8" if provider == "onnx-int8" else "float32"
@@ -166,12 +165,11 @@ def open_bert(model: str, provider: Literal["onnx", "onnx-int8"], threads: int =
         model=model,
         digest=f"{model_digest(folder)}-{precision}-{_GRAPH_VERSION}",
         dimension=shape.width,
-        threads=threads,
         forward_states=forward_states,
     )
 
 
-def open_file(model: str, threads: int = 0) -> OnnxEncoder:
+def open_file(model: str) -> OnnxEncoder:
     """A model that comes as an ONNX file, whatever its architecture. Raises IncompatibleGeneration."""
     file = OnnxFile.open(model, single_threaded())
     tokenizer = _tokenizer(file.folder, file.max_tokens)
@@ -182,7 +180,6 @@ def open_file(model: str, threads: int = 0) -> OnnxEncoder:
         model=model,
         digest=f"{model_digest(file.folder, file.weights)}-file-{_GRAPH_VERSION}",
         dimension=file.dimension,
-        threads=threads,
     )
 
 

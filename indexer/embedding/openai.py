@@ -21,6 +21,8 @@ from schemas.settings import EmbeddingProvider, EmbeddingSettings
 
 _DIMENSION_PROBE = "How long are the vectors?"
 MAX_BYTES_A_TEXT = 1024 * 1024  # of an answer; a vector of 3,072 numbers takes about 70 kB
+REQUEST_SECONDS = 30.0
+REQUEST_TEXTS = 64  # where an endpoint takes fewer, the worker bisects what it refuses
 
 
 class _Row(msgspec.Struct):
@@ -41,21 +43,28 @@ class EndpointEncoder:
 
     provider: EmbeddingProvider = "openai"
 
-    def __init__(self, settings: EmbeddingSettings, dimension: int | None) -> None:
+    def __init__(
+        self,
+        settings: EmbeddingSettings,
+        dimension: int | None,
+        *,
+        request_seconds: float = REQUEST_SECONDS,
+        request_texts: int = REQUEST_TEXTS,
+    ) -> None:
         """`dimension` is what every vector has to have; None asks the endpoint, and raises EncoderFailure."""
         if settings.base_url is None:
             raise IncompatibleGeneration(
                 "The stored vectors come from an endpoint: set THALWEG_EMBEDDING__BASE_URL to where it is."
             )
         self.model = settings.model
-        self.batch_texts: int | None = settings.batch_texts
+        self.batch_texts: int | None = request_texts
         self._endpoint = ModelEndpoint(
             "The embeddings endpoint",
             settings.base_url,
             "/embeddings",
             model=self.model,
             api_key=settings.api_key,
-            seconds=settings.timeout_seconds,
+            seconds=request_seconds,
             settings="THALWEG_EMBEDDING",
             not_taken="the text ({}); most often it is too long for the model",
             errors=EndpointErrors(EncoderUnavailable, EncoderBusy, EncoderRefused, TextNotEncoded),
@@ -63,7 +72,7 @@ class EndpointEncoder:
         )
         self._where = self._endpoint.where
         self.close = self._endpoint.close
-        self._request_texts = settings.batch_texts
+        self._request_texts = request_texts
         self._body: dict[str, Any] = {"model": self.model, "encoding_format": "float"}
         if settings.dimension is not None:
             self._body["dimensions"] = settings.dimension
@@ -71,12 +80,14 @@ class EndpointEncoder:
         self.digest = f"openai/{self.model}/{self.dimension}"
 
     @classmethod
-    def open(cls, settings: EmbeddingSettings, stored: StoredVectors | None) -> "EndpointEncoder":
+    def open(
+        cls, settings: EmbeddingSettings, stored: StoredVectors | None, request_seconds: float | None = None
+    ) -> "EndpointEncoder":
         """Without a request, where the settings or the stored vectors of the same model give the dimension."""
         dimension = settings.dimension
         if stored and (stored.embedding_provider, stored.embedding_model) == (cls.provider, settings.model):
             dimension = dimension or stored.dimension
-        return cls(settings, dimension)
+        return cls(settings, dimension, request_seconds=request_seconds or REQUEST_SECONDS)
 
     def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """(n_texts, dimension) float32, each row of L2 norm 1.

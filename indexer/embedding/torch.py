@@ -31,7 +31,7 @@ class SentenceTransformerEncoder:
     provider: EmbeddingProvider = "sentence-transformers"
     batch_texts: int | None = None
 
-    def __init__(self, model: str, threads: int = 0) -> None:
+    def __init__(self, model: str) -> None:
         folder = model_folder(model)
         os.environ.setdefault("HF_HUB_OFFLINE", "1")
         os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
@@ -52,7 +52,7 @@ class SentenceTransformerEncoder:
             raise IncompatibleGeneration(
                 f"The model {model!r} leaves its prompt out when it pools, which no provider here does: name another."
             )
-        self._threads = ThreadPoolExecutor(threads or usable_processors(), thread_name_prefix="encoder")
+        self._threads = ThreadPoolExecutor(usable_processors(), thread_name_prefix="encoder")
         self.model = model
         self.digest = model_digest(folder)
         dimension = self._model.get_embedding_dimension()

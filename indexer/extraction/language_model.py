@@ -20,6 +20,8 @@ PROMPT_VERSION = 1
 """Another one with every change of what is asked, or of what is taken of the answer."""
 LANGUAGE_MODEL_VERSION = "language_model:"
 """What every version begins with."""
+MAX_ANSWER_BYTES = 1024 * 1024  # about one chunk; a longer one is broken off
+AT_ONCE = 4  # chunks it is asked about
 _TYPES = (*(each for each in ENTITY_TYPES if each != "identifier"), "number")
 _INSTRUCTION = f"""You read a passage and list what it names and states, as JSON.
 entities: everything that has a name. name: exactly as written in the passage. type: one of {", ".join(_TYPES)}.
@@ -75,9 +77,9 @@ class LanguageModel:
         if version is None:
             raise ValueError("A language model needs an address and a name.")
         self.version = version
-        self.at_once = settings.parallel
+        self.at_once = AT_ONCE
         self._model = settings.model
-        self._max_bytes = settings.max_answer_bytes
+        self._max_bytes = MAX_ANSWER_BYTES
         self._endpoint = ModelEndpoint(
             "The language model",
             str(settings.base_url),

@@ -32,6 +32,7 @@ from schemas.runtime import announced, reachable
 MAX_URL_BYTES = 65_535
 MAX_HEAD_BYTES = 64 * 1024 + MAX_URL_BYTES
 REQUEST_SECONDS = 20.0
+SEND_SECONDS = 30.0  # a client that reads nothing of an answer for so long is disconnected
 
 TOO_LONG = ApiProblem(
     414,
@@ -230,7 +231,7 @@ def serve(settings: ServiceSettings, log_level: str) -> None:
         if problem:
             log.warning(problem)
         app = create_app(settings)  # which knows the installation by what is announced
-        config = server_config(app, settings.service.send_timeout_seconds)
+        config = server_config(app)
         if sys.stdout.isatty():
             print(f"Thalweg query service: {url}", flush=True)
         else:
@@ -239,7 +240,9 @@ def serve(settings: ServiceSettings, log_level: str) -> None:
             _Server(config, app).run(sockets=[listening])
 
 
-def server_config(app: ASGIApp, send_seconds: float, request_seconds: float = REQUEST_SECONDS) -> uvicorn.Config:
+def server_config(
+    app: ASGIApp, send_seconds: float = SEND_SECONDS, request_seconds: float = REQUEST_SECONDS
+) -> uvicorn.Config:
     """With the timeouts of `ServiceProtocol`."""
     protocol = partial(ServiceProtocol, send_seconds=send_seconds, request_seconds=request_seconds)
     return uvicorn.Config(

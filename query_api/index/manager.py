@@ -34,6 +34,7 @@ from schemas.topics import TopicNames
 
 log = structlog.get_logger(__name__)
 
+REFRESH_SECONDS = 2.0  # between two looks for newer tables and graph snapshots on disk
 WAITED_FOR_REFRESH_SECONDS = 0.1  # while commits cannot be read, or another generation catches up
 RECEIPTS_PER_PARTITION = 1_000
 
@@ -70,6 +71,7 @@ class SnapshotManager:
         metrics: ServiceMetrics,
         skip: Skip = skip_none,
         prepare: Prepare | None = None,
+        refresh_seconds: float = REFRESH_SECONDS,
     ) -> None:
         """`skip` says which unreadable batches of contributions to skip; receipts do without theirs. `prepare` is
         awaited, with the name of the live generation and the manifest of another, before that takes its place."""
@@ -83,7 +85,7 @@ class SnapshotManager:
         self._stores = stores
         self._data_dir = settings.storage.data_dir
         self._kafka = settings.kafka
-        self._refresh_seconds = settings.service.refresh_seconds
+        self._refresh_seconds = refresh_seconds
         self._locate_broker = locate_broker
         self._metrics = metrics
         self._skip = skip

@@ -18,6 +18,7 @@ log = structlog.get_logger(__name__)
 
 RECORD_OVERHEAD_BYTES = 64 * 1024
 STOP_SECONDS = 5.0
+WRITE_SECONDS = 4.0  # that a write waits for Kafka before it is refused
 
 
 class OutgoingRecord(NamedTuple):

@@ -6,6 +6,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+BUDGET_SECONDS = 5.0  # that a search waits for the model; then its order stays, and the answer says so
 HOW_TO_CONFIGURE = (
     "No re-ranker is configured: set THALWEG_RERANKER__PROVIDER to `cross-encoder` or `endpoint` (see docs/models.md) "
     "and start the service again, or leave `reranker` out."

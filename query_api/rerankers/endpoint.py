@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from indexer.embedding.encoder import encodable
 from indexer.runtime.model_endpoint import EndpointErrors, ModelEndpoint
-from query_api.rerankers import RerankerRefused, RerankerUnavailable, TextsNotScored, checked
+from query_api.rerankers import BUDGET_SECONDS, RerankerRefused, RerankerUnavailable, TextsNotScored, checked
 from query_api.settings import RerankerSettings
 
 MAX_ANSWER_BYTES = 16 * 1024 * 1024  # some send the texts back
@@ -39,7 +39,7 @@ class EndpointReranker:
 
     at_once = 8
 
-    def __init__(self, settings: RerankerSettings) -> None:
+    def __init__(self, settings: RerankerSettings, budget_seconds: float = BUDGET_SECONDS) -> None:
         """Asks nothing yet. Raises RerankerRefused where no address is set."""
         if settings.base_url is None:
             raise RerankerRefused("Where the re-ranker is is not known: set THALWEG_RERANKER__BASE_URL.")
@@ -52,7 +52,7 @@ class EndpointReranker:
             "/rerank",
             model=self.name,
             api_key=settings.api_key,
-            seconds=settings.budget_seconds,
+            seconds=budget_seconds,
             settings="THALWEG_RERANKER",
             not_taken=NOT_TAKEN,
             errors=EndpointErrors(RerankerUnavailable, RerankerUnavailable, RerankerRefused, TextsNotScored),

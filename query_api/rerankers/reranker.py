@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from indexer.runtime.circuit_breaker import RESET_SECONDS, CircuitBreaker
 from query_api.rerankers import (
+    BUDGET_SECONDS,
     HOW_TO_CONFIGURE,
     Reranker,
     RerankerFailure,
@@ -51,11 +52,12 @@ class ServedReranker:
         settings: RerankerSettings,
         load: Callable[[RerankerSettings], Reranker] = load_reranker,
         *,
+        budget_seconds: float = BUDGET_SECONDS,
         reset_seconds: float = RESET_SECONDS,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.depth = settings.depth
-        self.budget_seconds = settings.budget_seconds
+        self.budget_seconds = budget_seconds
         self._settings = settings
         self._load = load
         self._breaker = CircuitBreaker(reset_seconds, clock)

@@ -16,6 +16,9 @@ from schemas.hits import Hit
 from schemas.ids import digest
 from schemas.search import SearchRequest
 
+CACHE_ENTRIES = 100
+CACHE_SECONDS = 300.0
+CACHE_BYTES = 32 * 1024 * 1024
 HIT_BYTES = 5_500  # what a hit takes beside its JSON's length: 2.7 kB of JSON are 8.2 kB of objects
 PASSAGE_BYTES = 3_400  # likewise each further passage of its document
 PAGE_PARAMETERS = frozenset({"k", "offset", "cursor", "after", "wait_seconds", "cache"})

@@ -14,6 +14,8 @@ from query_api.retrieval.cache import question_digest, snapshot_identity
 from schemas.cursors import read_cursor, write_cursor
 from schemas.search import MAX_OFFSET, SearchRequest
 
+CURSOR_SNAPSHOTS = 8  # kept for cursors; each shares with the newest one what did not change
+CURSOR_SECONDS = 300.0  # after a first page was read from one
 Name = Annotated[str, msgspec.Meta(min_length=1, max_length=64)]
 
 
@@ -113,8 +115,8 @@ def snapshot_gone() -> ApiProblem:
         410,
         "Snapshot gone",
         "The snapshot of this cursor is no longer kept: search again without it and begin at the first page. "
-        "THALWEG_SERVICE__CURSOR_SECONDS and THALWEG_SERVICE__CURSOR_SNAPSHOTS say how long and how many are kept, but "
-        "for what is read from disk a shorter time while documents keep changing.",
+        f"The newest {CURSOR_SNAPSHOTS} are kept for {CURSOR_SECONDS:.0f} s, but for what is read from disk a shorter "
+        "time while documents keep changing.",
     )
 
 

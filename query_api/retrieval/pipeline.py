@@ -24,7 +24,6 @@ from query_api.retrieval.search_context import (
     ALL_CHANNELS,
     Diagnostics,
     Outcome,
-    SearchBudgets,
     SearchContext,
     SearchFailed,
     SearchSettings,
@@ -43,7 +42,6 @@ from query_api.retrieval.stages import (
     search_texts,
 )
 from query_api.retrieval.subqueries import MergedRanking, rank_merged, run_subqueries, subqueries
-from query_api.settings import SearchBudgetSettings
 from schemas.choices import Mode
 from schemas.frames import Done, Meta, SearchFrame, Stage
 from schemas.search import RERANKED_MODES, SearchRequest
@@ -58,10 +56,9 @@ def wants_reranker(request: SearchRequest) -> bool:
 
 
 class SearchEngine:
-    """Searches with the service's budgets and re-ranker."""
+    """Searches with the service's re-ranker."""
 
-    def __init__(self, budgets: SearchBudgetSettings, reranker: ServedReranker | None) -> None:
-        self._budgets = SearchBudgets(**budgets.model_dump())
+    def __init__(self, reranker: ServedReranker | None) -> None:
         self._reranker = reranker
 
     def reranks(self, request: SearchRequest) -> bool:
@@ -72,7 +69,7 @@ class SearchEngine:
         self, request: SearchRequest, retrieval_id: str, snapshot: Snapshot, encoder: ServedEncoder, executor: Executor
     ) -> AsyncGenerator[SearchFrame, None]:
         """The frames of an answer, see `search`."""
-        settings = SearchSettings(self._budgets, reranker=self._reranker)
+        settings = SearchSettings(reranker=self._reranker)
         return search(request, retrieval_id, snapshot, encoder, executor, settings)
 
 

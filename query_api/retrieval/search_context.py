@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from typing import Any, Generic, Literal, NamedTuple, TypeVar
 
 from indexer.errors import DamagedStore, EncoderFailure, TransientStoreError
+from query_api.encoder import EMBED_SECONDS
 from query_api.index.snapshot import PassageReader, QueryEncoder, Snapshot
 from query_api.index.text.segments import Scope
 from query_api.query.analysis import Question, analysed_question
@@ -37,12 +38,12 @@ class SearchFailed(Exception):
 class SearchBudgets:
     """How long each stage may take; a channel that takes longer is left out of the answer, and the answer says so."""
 
-    embed_seconds: float = 2.0
+    embed_seconds: float = EMBED_SECONDS
     vector_seconds: float = 2.0
     keyword_seconds: float = 2.0
     structured_seconds: float = 1.0
     graph_seconds: float = 2.0
-    texts_seconds: float = 5.0
+    texts_seconds: float = 5.0  # late here fails the search
 
     @property
     def total_seconds(self) -> float:

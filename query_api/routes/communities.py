@@ -22,7 +22,7 @@ router = APIRouter(tags=["graph"])
 RETRY_SECONDS = 10
 NONE_YET = (
     "No communities are found yet. The worker finds them after its next snapshot of the graph, in a quiet moment or "
-    "about once a minute: is one running, and is THALWEG_WORKER__COMMUNITIES on?"
+    "about once a minute: is one running?"
 )
 
 

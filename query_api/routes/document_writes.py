@@ -26,6 +26,7 @@ from schemas.unknown_fields import name_unknown
 router = APIRouter(tags=["documents"])
 
 
+MAX_BATCH_DOCUMENTS = 1_000
 ENVELOPE_EXAMPLE = {
     "id": "notes/today.md",
     "content": "# Today\nThe river is high.",
@@ -82,7 +83,7 @@ async def publish_documents(
             return await _publish_batch(service, document)
         return await _publish_one(service, *document)
     if media_type == "multipart/form-data":
-        async with request.form(max_files=service.settings.service.max_batch_documents, max_fields=20) as form:
+        async with request.form(max_files=MAX_BATCH_DOCUMENTS, max_fields=20) as form:
             files = intake.from_form(form, limits)
             batch = await asyncio.to_thread(build_batch, files, service.settings.kafka, trace)
         return await _publish_batch(service, batch)
@@ -205,7 +206,7 @@ def _outgoing(event: DocumentEvent, settings: ServiceSettings, traceparent: str 
 
 def _from_json(settings: ServiceSettings, body: bytearray, traceparent: str | None) -> Batch | _Outgoing:
     """Runs in a thread: the event loop answers others meanwhile."""
-    members = intake.split_json(body, settings.service.max_batch_documents)
+    members = intake.split_json(body, MAX_BATCH_DOCUMENTS)
     if members is None:
         return _outgoing(intake.from_envelope(body, settings.limits), settings, traceparent)
     return build_batch(intake.from_envelopes(members, settings.limits), settings.kafka, traceparent)

@@ -16,7 +16,7 @@ router = APIRouter(tags=["operations"])
 
 @router.post(SESSION_TOKENS_PATH, summary="A token for a page that reads", responses=problem_responses(409))
 async def post_session_token(request: Request, service: ServiceOf, response: Response) -> SessionToken:
-    """Either key gets one that reads for THALWEG_SERVICE__SESSION_TOKEN_SECONDS, sent as a bearer token. It ends when
+    """Either key gets one that reads for ten minutes, sent as a bearer token. It ends when
     that key is changed."""
     keys = ApiKeys.from_settings(service.settings.service)
     if keys is None:

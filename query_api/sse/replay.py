@@ -20,11 +20,13 @@ from schemas.search import SearchRequest
 if TYPE_CHECKING:
     from query_api.index.snapshot import Snapshot
 
+REPLAY_STREAMS = 1_000  # that can be resumed with Last-Event-ID
+REPLAY_SECONDS = 300.0  # after the last frame
+REPLAY_BYTES = 64 * 1024 * 1024  # of frames kept or not read yet: the oldest go first, then those not read
 LAST_FRAMES: frozenset[FrameName] = frozenset({"done", "error"})
 EVICTED = StreamError(
     title="Read too slowly",
-    detail="The frames that were not read yet had to make room for those of others "
-    "(THALWEG_SERVICE__REPLAY_BYTES). Ask again, for fewer hits at once.",
+    detail="The frames that were not read yet had to make room for those of others. Ask again, for fewer hits at once.",
 )
 
 

@@ -15,7 +15,6 @@ from indexer.errors import DamagedStore, TransientStoreError
 from query_api.admission import Turn
 from query_api.errors import ApiProblem
 from query_api.retrieval.search_context import SearchFailed
-from query_api.settings import ServiceBlock
 from query_api.sse.events import EventId, new_retrieval_id
 from query_api.sse.replay import RecordedStream, ReplayBuffer
 from schemas.frames import EVENT_STREAM, NAMES, Reset, SearchFrame, StreamError
@@ -25,6 +24,10 @@ if TYPE_CHECKING:
     from query_api.index.snapshot import Snapshot
 
 log = structlog.get_logger(__name__)
+
+KEEP_ALIVE_SECONDS = 15.0  # the longest silence: less than the idle limits of common proxies
+MAX_STREAMS = 256  # of searches; each holds some 100 kB beside its frames
+MAX_STATUS_STREAMS = 256
 
 
 class Retrieve(Protocol):
@@ -98,13 +101,22 @@ class SearchStreams:
     """The streams of this process: of searches and of document status, each with a limit. Used on the event loop only.
     The connection of a client that does not read is closed by `ServiceProtocol`."""
 
-    def __init__(self, retrieve: Retrieve, replay: ReplayBuffer, clients: Gauge, settings: ServiceBlock) -> None:
+    def __init__(
+        self,
+        retrieve: Retrieve,
+        replay: ReplayBuffer,
+        clients: Gauge,
+        keep_alive_seconds: float = KEEP_ALIVE_SECONDS,
+        *,
+        max_streams: int = MAX_STREAMS,
+        max_status_streams: int = MAX_STATUS_STREAMS,
+    ) -> None:
         self._retrieve = retrieve
         self._replay = replay
         self._clients = clients
-        self._keep_alive_seconds = settings.keep_alive_seconds
-        self._searches = StreamLimit(settings.max_streams)
-        self._followed = StreamLimit(settings.max_status_streams)
+        self._keep_alive_seconds = keep_alive_seconds
+        self._searches = StreamLimit(max_streams)
+        self._followed = StreamLimit(max_status_streams)
         self.reading = 0
 
     def resumable(self, last_event_id: str | None, request: SearchRequest) -> tuple[RecordedStream, int] | None:

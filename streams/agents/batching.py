@@ -11,6 +11,10 @@ import faust
 from streams.kafka.records import SourceRecord
 from streams.runtime.progress import Progress
 
+BATCH_RECORDS = 1_000
+BATCH_WAIT_SECONDS = 0.02  # for more records; part of every document's latency
+LATER_BATCH_WAIT_SECONDS = 1.0  # of the graph and of provenance, for which nobody waits: larger batches
+GATHER_SECONDS = 1.0  # updates that keep coming are gathered in one commit for so long
 BURST = 30  # commits that go at once after a quiet spell
 COMMIT_SHARE = 0.2  # of the time, at most, goes into small commits
 MOST_GATHER_SECONDS = 2.0

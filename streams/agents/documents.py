@@ -13,6 +13,8 @@ from streams.kafka.records import SourceRecord
 from streams.runtime.progress import Progress
 
 STAGE = "text"
+COMMIT_DOCUMENTS = 500  # in one commit: what a crash has to do again
+COMMIT_BYTES = 512 * 1024  # of records in one commit: how often progress shows, and memory
 
 
 @dataclass(frozen=True)

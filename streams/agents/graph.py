@@ -18,6 +18,7 @@ from streams.runtime.snapshots import Snapshots
 from streams.runtime.store_thread import DATA_ERRORS, StoreThread
 
 STAGE = "graph"
+GRAPH_BATCH_RECORDS = 500
 MAX_PENDING_BYTES = 64 * 1024**2  # a snapshot is made before more than this waits for one
 
 

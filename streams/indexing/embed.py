@@ -35,6 +35,7 @@ Vector = NDArray[np.float32]  # (dimension,), L2-normalised
 Run = Callable[[list[str]], Awaitable[Sequence[Result]]]
 
 FIRST_SHARE = 8  # of the usual number of texts: the first group is soon prepared, and until then the encoder is idle
+ENCODE_TEXTS = 512  # more sorts better by length, fewer stops sooner
 RECENT_VECTORS = 16_384  # 25 MB of 384 numbers each
 
 PROBE = "a probe of the encoder"
@@ -206,7 +207,7 @@ class DocumentBuilder:
         thread: StoreThread,
         lookup: VectorLookup,
         *,
-        encode_texts: int,
+        encode_texts: int = ENCODE_TEXTS,
         linking_of: Callable[[str], LinkingRules] = lambda _collection: DEFAULT_RULES,
         extractors: Mapping[str, ExtractorThreads] | None = None,
     ) -> None:

@@ -27,6 +27,7 @@ from streams.indexing.embed import EncoderThread, WithoutVector
 from streams.settings import WorkerSettings
 
 _TASK = "indexer.pipeline:prepare_bytes"
+_LIMITS = SandboxLimits(cpu_seconds=20, wall_seconds=60.0)  # of one document; one that needs more is a dead letter
 _MOST_PARSERS_BY_DEFAULT = 2
 _WARM_UP = DocumentUpsert(
     key=DocumentKey("warm-up", "1"), content=b"# Warm-up\n\nA few words.", content_type=DEFAULT_CONTENT_TYPE
@@ -44,15 +45,8 @@ class Parsers:
 
     @classmethod
     def open(cls, settings: WorkerSettings) -> "Parsers":
-        worker = settings.worker
-        limits = SandboxLimits(
-            cpu_seconds=worker.parser_cpu_seconds,
-            wall_seconds=worker.parser_wall_seconds,
-            memory_bytes=worker.parser_memory_bytes,
-            output_bytes=worker.parser_output_bytes,
-        )
-        processes = worker.parsers or min(_MOST_PARSERS_BY_DEFAULT, usable_processors())
-        return cls(Sandbox(_TASK, limits, processes=processes), processes, settings.limits.max_metadata_bytes)
+        processes = settings.worker.parsers or min(_MOST_PARSERS_BY_DEFAULT, usable_processors())
+        return cls(Sandbox(_TASK, _LIMITS, processes=processes), processes, settings.limits.max_metadata_bytes)
 
     async def warm_up(self) -> None:
         """Start every child, so that the first document does not wait for it."""

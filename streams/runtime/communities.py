@@ -16,7 +16,9 @@ from indexer.write.communities import publish_communities, remove_damaged
 from streams.runtime.snapshots import MadeOfSnapshots, SnapshotSchedule
 from streams.runtime.store_thread import DATA_ERRORS, StoreThread
 
-MOST_SECONDS = 3_600.0  # between two findings
+COMMUNITY_MIN_SECONDS = 60.0  # between two findings while documents are being indexed
+COMMUNITY_MAX_SECONDS = 3_600.0
+COMMUNITY_SHARE = 0.02  # of the time, at most, meanwhile
 
 
 class Finder(Protocol):

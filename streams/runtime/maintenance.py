@@ -17,6 +17,7 @@ from streams.runtime.store_thread import StoreThread
 from streams.settings import WorkerSettings
 
 AFTER_WORK_SECONDS = 0.5
+MAINTENANCE_SECONDS = 2.0  # between two looks at the tables; work is done only where it pays
 RETENTION_CHECK_SECONDS = 3_600.0
 CHECKSUM_SECONDS = 1.0
 CHECK_SECONDS = 15.0
@@ -60,7 +61,7 @@ async def maintain_tables(
             )
             await asyncio.sleep(AFTER_WORK_SECONDS)
         else:
-            await asyncio.sleep(settings.worker.maintenance_seconds)
+            await asyncio.sleep(MAINTENANCE_SECONDS)
 
 
 class Retention:

@@ -4,7 +4,7 @@ import asyncio
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Sequence
-from typing import ClassVar, Protocol, Self
+from typing import ClassVar, Protocol
 
 import structlog
 
@@ -14,8 +14,11 @@ from indexer.integrity.files import Damage
 from indexer.runtime.resources import trim_memory
 from streams.metrics import WorkerMetrics
 from streams.runtime.store_thread import StoreThread
-from streams.settings import WorkerBlock
 
+SNAPSHOT_IDLE_SECONDS = 1.0  # without a change, until one is made
+SNAPSHOT_MIN_SECONDS = 30.0  # between two under changes: nobody waits, but a start after a crash reads as much again
+SNAPSHOT_MAX_SECONDS = 300.0
+SNAPSHOT_SHARE = 0.05  # of the time, at most, while changes keep coming
 CHECK_SECONDS = 15.0
 DERIVED_CHECK_SECONDS = 60.0
 CHECK_PAUSE_FACTOR = 50  # reading snapshots takes two hundredths of one core at most
@@ -56,17 +59,6 @@ class SnapshotSchedule:
         self._began = now
         self._took = 0.0
         self._wake = asyncio.Event()
-
-    @classmethod
-    def of(cls, worker: WorkerBlock, *, pending: bool, is_busy: Callable[[], bool]) -> Self:
-        return cls(
-            idle_seconds=worker.snapshot_idle_seconds,
-            min_seconds=worker.snapshot_min_seconds,
-            max_seconds=worker.snapshot_max_seconds,
-            share=worker.snapshot_share,
-            pending=pending,
-            is_busy=is_busy,
-        )
 
     @property
     def pending(self) -> bool:

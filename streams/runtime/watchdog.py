@@ -20,6 +20,7 @@ from streams.runtime.health import Health
 from streams.runtime.progress import PartitionProgress, Progress, TopicPartition
 
 STORES = {"text": "lance", "graph": "graph", "provenance": "lance"}
+STUCK_SECONDS = 300.0  # without progress in spite of lag: the worker ends, to be restarted
 UNKNOWN = math.nan  # a lag while the broker does not answer: nobody knows what was written meanwhile
 _ANSWER_SECONDS = 5.0
 _FETCH_BYTES = 16 * 1024
@@ -136,7 +137,7 @@ class Watchdog:
         metrics: WorkerMetrics,
         health: Health,
         *,
-        timeout_seconds: float,
+        timeout_seconds: float = STUCK_SECONDS,
         every_seconds: float = 2.0,
         clock: Callable[[], float] = time.monotonic,
         now_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000,

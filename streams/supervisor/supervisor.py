@@ -20,7 +20,7 @@ from schemas.errors import WrongSetting
 from schemas.runtime import Running, announce, reachable, withdraw
 from schemas.settings_file import find_file
 from schemas.topics import topic_specs
-from streams.embedded_kafka.broker import BrokerSettings, EmbeddedKafka
+from streams.embedded_kafka.broker import EmbeddedKafka
 from streams.kafka.topics import ensure_topics
 from streams.ports import free_port, is_free, require_free
 from streams.settings import WorkerSettings
@@ -55,7 +55,6 @@ class ServiceAddress(BaseModel):
 class UpSettings(WorkerSettings):
     """Read once at the start of `up`, `kafka` and `topics`."""
 
-    broker: BrokerSettings = Field(default_factory=BrokerSettings)
     service: ServiceAddress = ServiceAddress()
 
 
@@ -75,12 +74,14 @@ class Supervisor:
         ready: Callable[[Running], None],
         steps: StartSteps | None = None,
         show_logs: Callable[[str], None] | None = None,
+        kafka_port: int | None = None,
         command: Sequence[str] = (sys.executable, "-m", "thalweg"),
     ) -> None:
         """`environment` is handed to the parts; `say` prints messages, `steps` what a start does, `show_logs` the
         parts' log lines.
 
-        `ready` is called once, when everything answers. The parts are started as `command` with `worker` or `serve`.
+        `ready` is called once, when everything answers. `kafka_port` is that of the embedded Kafka, 0 for a free
+        one. The parts are started as `command` with `worker` or `serve`.
         """
         self._settings = settings
         self._environment = environment
@@ -88,6 +89,7 @@ class Supervisor:
         self._ready = ready
         self._steps = steps or StartSteps()
         self._show_logs = show_logs
+        self._kafka_port = kafka_port
         self._command = command
         self._stopping = asyncio.Event()
         self._parts: list[Part] = []
@@ -166,12 +168,12 @@ class Supervisor:
                 await _first_to_end([task for _, task in running_parts])
 
     def _embedded_kafka(self, data_dir: Path) -> EmbeddedKafka:
-        port, note = choose_kafka_port(self._settings.broker.port)
+        port, note = choose_kafka_port(self._kafka_port)
         if note:
             self._say(note)
         return EmbeddedKafka(
             data_dir,
-            self._settings.broker.model_copy(update={"port": port}),
+            port=port,
             max_record_bytes=self._settings.kafka.max_record_bytes,
             progress=self._report_fetch,
         )

@@ -92,11 +92,10 @@ async def open_builder(
     parsers = Parsers.open(settings)
     try:
         yield DocumentBuilder(
-            Preparer(parsers, encoding, role.chunking.parameters()).prepare,
+            Preparer(parsers, encoding, role.chunking).prepare,
             encoding,
             thread,
             NoVectors(),
-            encode_texts=settings.worker.encode_texts,
             linking_of=choices.linking_of,
         )
     finally:

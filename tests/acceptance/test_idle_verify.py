@@ -6,10 +6,11 @@ from pathlib import Path
 import pytest
 
 from schemas.ids import parse_positions
+from tests.support.constants import PROGRAM, given
 from tests.support.processes.installation import HASHING, Installation, installation
 from tests.support.waiting import wait_until
 
-SETTINGS = {**HASHING, "THALWEG_SERVICE__CANARY_SECONDS": "1"}
+QUICK = {**HASHING, **given({"query_api.context.CANARY_SECONDS": 1})}
 DOCUMENTS = 5
 ROUNDS = 3
 
@@ -40,12 +41,12 @@ def digest_when_idle(thalweg: Installation) -> str:
 @pytest.mark.timeout(600)
 def test_idle_installation_is_equal_also_rebuilt_and_restarted(tmp_path: Path) -> None:
     lines = "\n".join(json.dumps({"id": f"d{n}", "content": f"Gauge {n} on the Thur."}) for n in range(DOCUMENTS))
-    with installation(tmp_path / "data", **SETTINGS) as thalweg:
+    with installation(tmp_path / "data", PROGRAM, **QUICK) as thalweg:
         thalweg.run("load", "-", text_in=lines)
         digest = digest_when_idle(thalweg)
         assert thalweg.run_json("rebuild")["name"] == thalweg.run_json("status")["generation"]
         assert digest_when_idle(thalweg) == digest
-    with installation(tmp_path / "data", **SETTINGS) as thalweg:
+    with installation(tmp_path / "data", PROGRAM, **QUICK) as thalweg:
         assert digest_when_idle(thalweg) == digest
         thalweg.run("delete", "d-never", check=False)
         report = thalweg.verify()

@@ -24,7 +24,8 @@ from schemas.errors import Exit, Unreachable
 from schemas.settings import KafkaConnection
 from schemas.topics import TopicSpec
 from streams.kafka.topics import ensure_topics
-from tests.support.processes.installation import installation
+from tests.support.constants import PROGRAM, given
+from tests.support.processes.installation import HASHING, installation
 from tests.support.processes.secured_kafka import (
     CLIENT_SECRET,
     KEY_PASSWORD,
@@ -158,8 +159,8 @@ def test_everything_runs_on_a_cluster_with_tls_and_a_password(broker: SecuredBro
     secured = environment(broker.passwords())
     document = tmp_path / "bees.md"
     document.write_text("# Bees\n\nThe waggle dance tells the hive where flowers are.")
-    settings = {"THALWEG_EMBEDDING__PROVIDER": "hashing", "THALWEG_SERVICE__CANARY_SECONDS": "2"}
-    with installation(tmp_path / "data", **settings, **secured) as thalweg:
+    quick = given({"query_api.context.CANARY_SECONDS": 2})
+    with installation(tmp_path / "data", PROGRAM, **HASHING, **quick, **secured) as thalweg:
         wait_until(
             lambda: thalweg.run_json("status")["freshness"], "freshness to be measured before there is a document", 60
         )

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from streams.embedded_kafka.broker import BrokerSettings, EmbeddedKafka
+from streams.embedded_kafka.broker import EmbeddedKafka
 from streams.ports import free_port
 from tests.acceptance.torture import disturbances
 from tests.acceptance.torture.disturbances import Disturbance
@@ -48,6 +48,6 @@ def test_kills_before_inside_and_after_each_call_leave_what_no_kill_leaves(tmp_p
 
 
 def run(folder: Path, plan: Sequence[tuple[str, Disturbance]]) -> None:
-    with EmbeddedKafka(folder / "broker", BrokerSettings(port=free_port())) as broker:
+    with EmbeddedKafka(folder / "broker", port=free_port()) as broker:
         report = Round(broker, folder / "round", SEED, plan=plan).run(print)
     assert report.findings == [], report.told

@@ -3,7 +3,7 @@
 They go in sixteen short rounds, clean, poisoned, poisoned, clean and so on, so that neither a store that grows nor a
 machine that others use counts against one of them; the loss is that of the medians. Vectors come from feature hashing,
 so that an encoder does not hide what poison costs. None of the kinds uses up a limit of the
-parser: a document that does costs what the limits allow (`THALWEG_WORKER__PARSER_CPU_SECONDS`), by design.
+parser: a document that does costs what the limits allow, by design.
 """
 
 import argparse

@@ -19,10 +19,12 @@ from indexer.read.lance import stored_positions
 from indexer.schema import POSITIONS
 from indexer.verify import verify_when_complete
 from kafka_client.sync_clients import AdminClient
+from tests.support.constants import PROGRAM, given
 from tests.support.kafka import plaintext
 from tests.support.processes.worker import WorkerProcess, client, running_worker
 from tests.support.waiting import wait_until
 
+SMALL_COMMITS = given({"streams.context.COMMIT_DOCUMENTS": 20})
 BATCH = 30
 SEEDS = [0, *(pytest.param(seed, marks=pytest.mark.nightly) for seed in range(1, 10))]
 
@@ -66,7 +68,7 @@ def test_a_backup_under_load_restored_beside_the_first_follows_the_log_to_the_sa
     source = tmp_path / ("backup.tar.zst", "backup", "backup.tar")[seed % 3]
     first_data, second_data = tmp_path / "first", tmp_path / "second"
     with (
-        running_worker(kafka, topic_prefix, first_data, THALWEG_WORKER__COMMIT_DOCUMENTS="20") as first,
+        running_worker(kafka, topic_prefix, first_data, PROGRAM, **SMALL_COMMITS) as first,
         client(kafka, topic_prefix) as user,
     ):
         records = history(seed)
@@ -104,7 +106,8 @@ def test_restored_graph_behind_tables_is_completed_after_kill(kafka: str, topic_
     with running_worker(kafka, topic_prefix, first_data) as first, client(kafka, topic_prefix) as user:
         user.receipts_of(user.publish_all(islice(records, BATCH)))
         digest_of(first_data)
-        first.settings |= {f"THALWEG_WORKER__SNAPSHOT_{name}_SECONDS": "600" for name in ("IDLE", "MIN", "MAX")}
+        first.program = PROGRAM
+        first.settings |= given({f"streams.context.SNAPSHOT_{name}_SECONDS": 600 for name in ("IDLE", "MIN", "MAX")})
         assert first.stop() == 0
         first.start()
         first.wait_ready()

@@ -20,7 +20,7 @@ from kafka_client.sync_clients import AdminClient
 from schemas.errors import InUse
 from schemas.settings import MIB, KafkaSettings
 from schemas.topics import TopicSpec, topic_specs
-from streams.embedded_kafka.broker import BrokerCrashed, BrokerSettings, EmbeddedKafka
+from streams.embedded_kafka.broker import BrokerCrashed, EmbeddedKafka
 from streams.kafka.topics import Difference, ensure_topics, inspect_topics
 from streams.ports import free_port
 from tests.support.kafka import Sent, plaintext, read_all, send
@@ -102,7 +102,7 @@ def test_what_is_stored_outlives_a_stop_and_a_kill_and_troubles_are_told_in_word
     data_dir = tmp_path / "Thalweg, données = 1"
     specs = [TopicSpec("kept", 1, {})]
     port = free_port()
-    broker = EmbeddedKafka(data_dir, BrokerSettings(port=port, java_home=JAVA_HOME))
+    broker = EmbeddedKafka(data_dir, port=port, java_home=JAVA_HOME)
     with broker:
         first_servers, first_id = broker.bootstrap_servers, cluster_id(broker.bootstrap_servers)
         assert first_servers == f"127.0.0.1:{port}"
@@ -165,7 +165,7 @@ def taken_port() -> Iterator[int]:
 
 def test_a_port_in_use_is_named(tmp_path: Path, taken_port: int) -> None:
     with pytest.raises(InUse, match=f"Port {taken_port} on 127.0.0.1 is in use"):
-        EmbeddedKafka(tmp_path, BrokerSettings(port=taken_port)).start()
+        EmbeddedKafka(tmp_path, port=taken_port).start()
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux ends a child with its killed parent")

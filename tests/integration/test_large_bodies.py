@@ -16,12 +16,13 @@ from tests.support.waiting import wait_until
 
 OTHERS_WAIT_SECONDS = 8.0  # a busy machine takes two
 KEPT_BYTES = 100 * MIB
+LIMITS = {"query_api.app.MAX_REQUEST_BYTES": 16 * MIB, "query_api.app.REQUEST_BYTES_AT_ONCE": 32 * MIB}
 
 
 @pytest.fixture(scope="module")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServiceProcess]:
     folder = tmp_path_factory.mktemp("service")
-    with service_process(folder / "data", max_request_bytes=16 * MIB, request_bytes_at_once=32 * MIB) as process:
+    with service_process(folder / "data", constants=LIMITS) as process:
         with process.client() as http:  # what the first request of a kind loads is no growth
             http.post("/v1/documents", content=empty_objects(MIB), headers=JSON)
         yield process

@@ -52,11 +52,11 @@ import asyncio, os, sys
 from streams.supervisor.supervisor import Supervisor, UpSettings
 from schemas.errors import complain, plain_failures
 with plain_failures():
-    settings = UpSettings.load({"service": {"port": int(sys.argv[2])}, "broker": {"port": 0}})
+    settings = UpSettings.load({"service": {"port": int(sys.argv[2])}})
     async def run():
         await Supervisor(settings, environment=os.environ, say=complain,
                          ready=lambda running: print("ready", running.service_url, flush=True),
-                         command=(sys.executable, sys.argv[1])).run()
+                         kafka_port=0, command=(sys.executable, sys.argv[1])).run()
     asyncio.run(run())
 """
 

@@ -17,10 +17,12 @@ from query_api.index.worker_state import SILENT_SECONDS, WorkerMonitor
 from schemas.errors import Exit
 from schemas.runtime import read_state
 from schemas.topics import TopicNames
+from tests.support.constants import PROGRAM, given
 from tests.support.kafka import plaintext, topic_id
 from tests.support.processes.worker import WorkerProcess, client, running_worker
 from tests.support.waiting import wait_until
 
+SMALL_COMMITS = given({"streams.context.COMMIT_DOCUMENTS": 20})
 DOCUMENTS = 250
 PLACES = ("Basel", "Mainz", "Cologne", "Rotterdam", "Vienna", "Budapest", "Belgrade")
 
@@ -65,7 +67,7 @@ def test_a_load_through_a_stop_and_a_kill_is_told_and_a_second_pass_changes_noth
         return monitor.status().state
 
     with (
-        running_worker(kafka, topic_prefix, data_dir, THALWEG_WORKER__COMMIT_DOCUMENTS="20") as worker,
+        running_worker(kafka, topic_prefix, data_dir, PROGRAM, **SMALL_COMMITS) as worker,
         client(kafka, topic_prefix) as user,
     ):
         positions = user.publish_all(history())

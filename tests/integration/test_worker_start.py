@@ -8,13 +8,14 @@ import httpx
 
 from schemas.errors import Exit
 from streams.ports import free_port
+from tests.support.constants import PROGRAM, given
 from tests.support.processes.worker import WorkerProcess, client, running_worker
 
 END_SECONDS = 60
 
 
-def started(kafka: str, prefix: str, data_dir: Path, **settings: str) -> WorkerProcess:
-    worker = WorkerProcess(kafka, prefix, data_dir, settings)
+def started(kafka: str, prefix: str, data_dir: Path, program: str = "thalweg", **settings: str) -> WorkerProcess:
+    worker = WorkerProcess(kafka, prefix, data_dir, settings, program)
     worker.start()
     return worker
 
@@ -30,9 +31,10 @@ def test_what_the_person_who_starts_it_can_mend_is_told_with_its_exit_code_and_i
     data_dir.mkdir(mode=0o700)
     with running_worker(kafka, topic_prefix, data_dir) as worker:
         second = started(kafka, topic_prefix, data_dir)
-        wrong = started(kafka, topic_prefix, data_dir, THALWEG_WORKER__BATCH_RECORDS="0")
+        wrong = started(kafka, topic_prefix, data_dir, THALWEG_WORKER__KEPT_SNAPSHOTS="0")
         nobody = f"127.0.0.1:{free_port()}"
-        alone = started(nobody, topic_prefix, tmp_path / "other", THALWEG_WORKER__BROKER_WAIT_SECONDS="1")
+        patience = given({"streams.context.BROKER_WAIT_SECONDS": 1})
+        alone = started(nobody, topic_prefix, tmp_path / "other", PROGRAM, **patience)
         with client(kafka, topic_prefix) as user:
             assert user.receipt(user.publish("towns/1", "Town number 1.")).outcome == "indexed"
             assert user.receipt(user.publish_bytes("towns/2", b"no envelope")).outcome == "dead_lettered"
@@ -51,7 +53,7 @@ def test_what_the_person_who_starts_it_can_mend_is_told_with_its_exit_code_and_i
     for words in (
         "worker started",
         "Another worker is using the data directory",
-        "BATCH_RECORDS",
+        "KEPT_SNAPSHOTS",
         "were filled from another log",
     ):
         assert any(words in event for event in events), words

@@ -20,7 +20,7 @@ from pathlib import Path
 
 import numpy as np
 
-from streams.embedded_kafka.broker import BrokerSettings, EmbeddedKafka
+from streams.embedded_kafka.broker import EmbeddedKafka
 from streams.ports import free_port
 from tests.acceptance.torture.disturbances import KINDS, OUTAGE_SECONDS
 from tests.acceptance.torture.mutation_check import check_mutations
@@ -50,7 +50,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="torture-", ignore_cleanup_errors=True) as temporary:
         folder = given.keep or Path(temporary)
         folder.mkdir(parents=True, exist_ok=True)
-        with EmbeddedKafka(folder / "broker", BrokerSettings(port=free_port())) as broker:
+        with EmbeddedKafka(folder / "broker", port=free_port()) as broker:
             if given.mutations or given.mutation:
                 return check_mutations(broker, folder, given.mutation or list(MUTATIONS), say)
             return torture(broker, folder, given)

@@ -84,8 +84,8 @@ class Round:
         kafka = {"bootstrap_servers": servers, "topic_prefix": prefix, "partitions": str(PARTITIONS)}
         try:
             subject.worker.wait_ready()
-            kept = {"cursor_snapshots": 128}  # a snapshot is new several times a second
-            with service_process(data_dir, kafka, log_file=self.folder / "service.log", **kept) as service:
+            kept = {"query_api.context.CURSOR_SNAPSHOTS": 128}  # a snapshot is new several times a second
+            with service_process(data_dir, kafka, self.folder / "service.log", constants=kept) as service:
                 stream = Stream(servers, names.documents, self.seed, RECORDS_PER_SECOND)
                 stream.start()
                 readers = Readers(service.url)

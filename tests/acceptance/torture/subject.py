@@ -15,26 +15,14 @@ from tests.support.waiting import wait_until
 COMMITTED = '"event": "indexed"'
 COMMIT_SECONDS = 150.0
 REACH_SECONDS = 40.0
-BUSY = {
-    "THALWEG_WORKER__COMMIT_DOCUMENTS": "10",
-    "THALWEG_WORKER__GATHER_SECONDS": "0",
-    "THALWEG_WORKER__LATER_BATCH_WAIT_SECONDS": "0.1",
-    "THALWEG_WORKER__COMMIT_INTERVAL_SECONDS": "0.2",
-    "THALWEG_WORKER__SNAPSHOT_IDLE_SECONDS": "0.2",
-    "THALWEG_WORKER__SNAPSHOT_MIN_SECONDS": "0.5",
-    "THALWEG_WORKER__SNAPSHOT_SHARE": "0.5",
-    "THALWEG_WORKER__MAINTENANCE_SECONDS": "0.3",
-}
-"""Small commits, many snapshots, maintenance all the time: so that faults meet each of them."""
 
 
 class Subject:
     """`to_first_commit` are the seconds from each start of the process to its first commit."""
 
     def __init__(self, servers: str, prefix: str, data_dir: Path, log_dir: Path, mutation: str | None = None) -> None:
-        settings = BUSY | ({mutations.ENVIRONMENT: mutation} if mutation else {})
-        self._settings = settings
-        self.worker = WorkerProcess(servers, prefix, data_dir, dict(settings), "tests.acceptance.torture.worker")
+        self._settings = {mutations.ENVIRONMENT: mutation} if mutation else {}
+        self.worker = WorkerProcess(servers, prefix, data_dir, dict(self._settings), "tests.acceptance.torture.worker")
         self.worker.log_dir = log_dir
         self.to_first_commit: list[float] = []
         self.ends: Counter[int] = Counter()

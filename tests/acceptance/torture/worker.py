@@ -7,6 +7,19 @@ and graph are committed and maintained all the time, so that a kill meets that, 
 import os
 
 from tests.acceptance.torture import faults, mutations
+from tests.support import constants
+
+BUSY = {
+    "streams.context.COMMIT_DOCUMENTS": 10,
+    "streams.context.GATHER_SECONDS": 0,
+    "streams.context.LATER_BATCH_WAIT_SECONDS": 0.1,
+    "streams.context.SNAPSHOT_IDLE_SECONDS": 0.2,
+    "streams.context.SNAPSHOT_MIN_SECONDS": 0.5,
+    "streams.context.SNAPSHOT_SHARE": 0.5,
+    "streams.faust_app.COMMIT_INTERVAL_SECONDS": 0.2,
+    "streams.runtime.maintenance.MAINTENANCE_SECONDS": 0.3,
+}
+"""Small commits, many snapshots, maintenance all the time: so that faults meet each of them."""
 
 
 def main() -> None:
@@ -16,6 +29,7 @@ def main() -> None:
     lance.MaintenanceParameters = lambda: lance_maintenance.MaintenanceParameters(  # type: ignore[assignment,misc]
         commits=8, fragments=6, busy_share=0.5, idle_seconds=0.2
     )
+    constants.change(BUSY)
     if mutation := os.environ.get(mutations.ENVIRONMENT):
         mutations.MUTATIONS[mutation]()
     from thalweg import main as thalweg

@@ -4,7 +4,7 @@ import asyncio
 import json
 import threading
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, closing, contextmanager
 from pathlib import Path
 from typing import Any
@@ -34,6 +34,7 @@ from schemas.receipts import Receipt, encode_receipt
 from schemas.settings import LimitSettings
 from schemas.topics import TopicNames, topic_specs
 from streams.kafka.topics import ensure_topics
+from tests.support.constants import changed
 from tests.support.kafka import Sent, open_producer, plaintext, send_with
 from tests.support.waiting import eventually
 
@@ -145,8 +146,17 @@ def make_generation(data_dir: Path) -> Generation:
 
 
 @asynccontextmanager
-async def serving(settings: ServiceSettings, **given: Any) -> AsyncIterator[tuple[httpx.AsyncClient, Any]]:
-    """The service on a free port of a real socket."""
+async def serving(
+    settings: ServiceSettings, constants: Mapping[str, Any] | None = None, **given: Any
+) -> AsyncIterator[tuple[httpx.AsyncClient, Any]]:
+    """The service on a free port of a real socket; `constants` of the product are changed while it runs."""
+    with changed(constants or {}):
+        async with _serving(settings, **given) as running:
+            yield running
+
+
+@asynccontextmanager
+async def _serving(settings: ServiceSettings, **given: Any) -> AsyncIterator[tuple[httpx.AsyncClient, Any]]:
     app = create_app(settings, **given)
     server = uvicorn.Server(
         uvicorn.Config(app, port=0, http=ProblemProtocol, log_config=None, timeout_graceful_shutdown=2)

@@ -18,7 +18,7 @@ from query_api.index.stores import GraphFile
 from query_api.settings import ServiceSettings
 from tests.integration.query_service.live_service import serving
 from tests.support.fakes.engine import ScriptedEngine, make_generation, make_hit
-from tests.support.fakes.service import PAGES
+from tests.support.fakes.service import PAGES, QUICK
 from tests.support.waiting import eventually
 
 EXAMPLES = Path(__file__).parents[3] / "docs" / "examples"
@@ -76,11 +76,11 @@ async def example_page(data_dir: Path, origin: str, **service: Any) -> AsyncIter
     settings = ServiceSettings.model_validate(
         {
             "storage": {"data_dir": data_dir},
-            "service": {"port": 0, "refresh_seconds": 0.01, "provenance_flush_seconds": 0, **service},
+            "service": {"port": 0, **service},
         }
     )
     double: Any = engine
-    async with serving(settings, stores=double, engine=double, load_encoder=double.load_encoder) as (http, app):
+    async with serving(settings, QUICK, stores=double, engine=double, load_encoder=double.load_encoder) as (http, app):
         await eventually(lambda: readiness(app.state.service).ready)
         async with async_playwright() as playwright:
             root = ["--no-sandbox"] if os.geteuid() == 0 else []

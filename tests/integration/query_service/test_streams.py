@@ -22,6 +22,7 @@ from tests.integration.query_service.live_service import (
 )
 from tests.support.fakes.engine import ScriptedEngine, make_hit
 from tests.support.fakes.engine import make_generation as make_scripted_generation
+from tests.support.fakes.service import QUICK
 from tests.support.kafka import read_all
 from tests.support.waiting import eventually
 
@@ -54,8 +55,9 @@ async def test_a_stream_that_is_cut_off_goes_on_where_it_stopped(live: LiveServi
 async def test_a_silent_stream_is_kept_alive_by_comments(tmp_path: Path) -> None:
     make_scripted_generation(tmp_path)
     engine = ScriptedEngine(hits=[make_hit(1)], hold_at=0)
-    settings = settings_for("127.0.0.1:1", "none.", tmp_path, keep_alive_seconds=0.05, provenance_flush_seconds=0)
-    async with serving(settings, stores=engine, engine=engine, load_encoder=engine.load_encoder) as (http, app):
+    settings = settings_for("127.0.0.1:1", "none.", tmp_path)
+    quick = {**QUICK, "query_api.context.KEEP_ALIVE_SECONDS": 0.05}
+    async with serving(settings, quick, stores=engine, engine=engine, load_encoder=engine.load_encoder) as (http, app):
         live = LiveService(http, app, TopicNames("none."), "127.0.0.1:1", tmp_path)
         await eventually(lambda: readiness(live.service).ready)
         async with http.stream("GET", "/v1/search", params={"q": "river"}, headers=EVENTS) as response:
@@ -71,8 +73,9 @@ async def test_a_silent_stream_is_kept_alive_by_comments(tmp_path: Path) -> None
 async def test_a_document_that_is_followed_in_silence_is_kept_alive_by_comments(tmp_path: Path) -> None:
     make_scripted_generation(tmp_path)
     engine = ScriptedEngine()
-    settings = settings_for("127.0.0.1:1", "none.", tmp_path, keep_alive_seconds=0.05, provenance_flush_seconds=0)
-    async with serving(settings, stores=engine, engine=engine, load_encoder=engine.load_encoder) as (http, app):
+    settings = settings_for("127.0.0.1:1", "none.", tmp_path)
+    quick = {**QUICK, "query_api.context.KEEP_ALIVE_SECONDS": 0.05}
+    async with serving(settings, quick, stores=engine, engine=engine, load_encoder=engine.load_encoder) as (http, app):
         live = LiveService(http, app, TopicNames("none."), "127.0.0.1:1", tmp_path)
         await eventually(lambda: readiness(live.service).ready)
         async with http.stream("GET", "/v1/documents/a/status?position=0:0", headers=EVENTS) as response:
@@ -94,8 +97,8 @@ async def test_a_document_that_is_followed_in_silence_is_kept_alive_by_comments(
 async def test_the_search_stops_when_its_client_hangs_up(tmp_path: Path, headers: dict[str, str]) -> None:
     make_scripted_generation(tmp_path)
     engine = ScriptedEngine(hits=[make_hit(1), make_hit(2)], hold_at=1)
-    settings = settings_for("127.0.0.1:1", "none.", tmp_path, provenance_flush_seconds=0)
-    async with serving(settings, stores=engine, engine=engine, load_encoder=engine.load_encoder) as (http, app):
+    settings = settings_for("127.0.0.1:1", "none.", tmp_path)
+    async with serving(settings, QUICK, stores=engine, engine=engine, load_encoder=engine.load_encoder) as (http, app):
         live = LiveService(http, app, TopicNames("none."), "127.0.0.1:1", tmp_path)
         await eventually(lambda: readiness(live.service).ready)
         with pytest.raises(httpx.ReadTimeout):

@@ -20,6 +20,8 @@ from tests.integration.query_service.live_service import (
 from tests.support.kafka import plaintext
 from tests.support.waiting import eventually
 
+IMPATIENT = {"query_api.context.WRITE_SECONDS": 1, "query_api.context.FLUSH_SECONDS": 0}
+
 
 async def test_lag_is_told_against_the_end_of_the_log(live: LiveService) -> None:
     token = await live.put("a.md", "# One\n\ntext")
@@ -90,8 +92,8 @@ async def test_searches_go_on_without_kafka_and_writes_say_so(kafka: str, topic_
     async with live_service(kafka, topic_prefix, tmp_path) as live:
         token = await live.put("a.md", "# Quay\n\nThe quay is empty.")
         await live.search("quay", after=token)
-    nowhere = settings_for("127.0.0.1:1", topic_prefix, tmp_path, write_timeout_seconds=1, provenance_flush_seconds=0)
-    async with serving(nowhere) as (http, app):
+    nowhere = settings_for("127.0.0.1:1", topic_prefix, tmp_path)
+    async with serving(nowhere, IMPATIENT) as (http, app):
         live = LiveService(http, app, TopicNames(topic_prefix), kafka, tmp_path)
         await eventually(lambda: readiness(live.service).ready)
         assert (await live.search("quay", mode="keyword"))["hits"][0]["document_id"] == "a.md"
@@ -105,8 +107,8 @@ async def test_searches_go_on_without_kafka_and_writes_say_so(kafka: str, topic_
 async def test_topics_that_are_not_there_yet_are_told_and_then_found(
     kafka: str, topic_prefix: str, tmp_path: Path
 ) -> None:
-    settings = settings_for(kafka, topic_prefix, tmp_path, write_timeout_seconds=1)
-    async with serving(settings) as (http, app):
+    settings = settings_for(kafka, topic_prefix, tmp_path)
+    async with serving(settings, IMPATIENT) as (http, app):
         live = LiveService(http, app, TopicNames(topic_prefix), kafka, tmp_path)
         await eventually(lambda: live.service.log_watch.reachable)
         assert "thalweg topics create" in str((await http.get("/readyz")).json()["notes"])

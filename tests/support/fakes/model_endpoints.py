@@ -83,8 +83,8 @@ class EmbeddingsEndpoint(Endpoint):
     requests: list[list[str]] = field(default_factory=list)
 
     def settings(self, **changed: Any) -> EmbeddingSettings:
-        given = {"provider": "openai", "base_url": self.url, "model": self.model, "dimension": None, "batch_texts": 8}
-        return EmbeddingSettings.model_validate({**given, "api_key": self.key, "timeout_seconds": 5.0, **changed})
+        given = {"provider": "openai", "base_url": self.url, "model": self.model, "dimension": None}
+        return EmbeddingSettings.model_validate({**given, "api_key": self.key, **changed})
 
     def answer_to(self, path: str, body: dict[str, Any]) -> Answer:
         self.requests.append(body["input"])

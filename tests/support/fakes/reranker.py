@@ -4,6 +4,7 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from query_api.rerankers import BUDGET_SECONDS
 from query_api.rerankers.reranker import ServedReranker
 from query_api.settings import RerankerSettings
 from tests.support.fakes.model_endpoints import common_words
@@ -34,10 +35,12 @@ class StubReranker:
         self.closed = True
 
 
-def served(reranker: StubReranker, *, loaded: bool = True, **settings: Any) -> ServedReranker:
+def served(
+    reranker: StubReranker, *, loaded: bool = True, budget_seconds: float = BUDGET_SECONDS, **settings: Any
+) -> ServedReranker:
     """A service's re-ranker, loaded at once."""
     given = {"provider": "cross-encoder", "model": "stub"} | settings
-    made = ServedReranker(RerankerSettings.model_validate(given), lambda _: reranker)
+    made = ServedReranker(RerankerSettings.model_validate(given), lambda _: reranker, budget_seconds=budget_seconds)
     if loaded:
         made.load()
     return made

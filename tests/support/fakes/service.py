@@ -1,7 +1,7 @@
 """A running service over stores in memory, without Kafka, and a client of it."""
 
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,8 @@ from query_api.context import Service
 from query_api.health import readiness
 from query_api.settings import RerankerSettings, ServiceBlock, ServiceSettings
 from query_api.stream_tickets import StreamTickets
-from schemas.settings import StorageSettings
+from schemas.settings import LimitSettings, StorageSettings
+from tests.support.constants import changed
 from tests.support.fakes.engine import ScriptedEngine, app_over
 from tests.support.fakes.text_stores import Page
 from tests.support.waiting import eventually
@@ -38,6 +39,9 @@ PAGES = [
     Page("reports/status", "Report", [["All is well."]], collection="a"),
 ]
 
+QUICK = {"query_api.context.REFRESH_SECONDS": 0.01, "query_api.context.FLUSH_SECONDS": 0}
+"""Constants of a service that is soon up to date, and does not wait for Kafka at its end."""
+
 
 class Running:
     """A running service and a client of it."""
@@ -62,24 +66,28 @@ async def service_over(
     until_ready: bool = True,
     encoder_retry_seconds: float = 5.0,
     reranker: RerankerSettings | None = None,
+    limits: LimitSettings | None = None,
+    constants: Mapping[str, Any] | None = None,
     **block: Any,
 ) -> AsyncIterator[Running]:
     settings = ServiceSettings(
         storage=StorageSettings(data_dir=data_dir),
         reranker=reranker or RerankerSettings(),
-        service=ServiceBlock(refresh_seconds=0.01, provenance_flush_seconds=0, **block),
+        limits=limits or LimitSettings(),
+        service=ServiceBlock(**block),
     )
-    app = app_over(settings, engine, encoder_retry_seconds=encoder_retry_seconds)
-    transport = httpx.ASGITransport(app, raise_app_exceptions=False)
-    async with (
-        app.router.lifespan_context(app),
-        httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1:8420") as http,
-    ):
-        running = Running(http, app.state.service, engine, app.state.stream_tickets)
-        engine.reranker = running.service.reranker
-        if until_ready:
-            await eventually(lambda: readiness(running.service).ready)
-        yield running
+    with changed(QUICK | dict(constants or {})):
+        app = app_over(settings, engine, encoder_retry_seconds=encoder_retry_seconds)
+        transport = httpx.ASGITransport(app, raise_app_exceptions=False)
+        async with (
+            app.router.lifespan_context(app),
+            httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1:8420") as http,
+        ):
+            running = Running(http, app.state.service, engine, app.state.stream_tickets)
+            engine.reranker = running.service.reranker
+            if until_ready:
+                await eventually(lambda: readiness(running.service).ready)
+            yield running
 
 
 def problem(response: httpx.Response) -> dict[str, Any]:

@@ -91,14 +91,14 @@ class Installation:
 
 
 @contextmanager
-def installation(data_dir: Path, **environment: str) -> Iterator[Installation]:
+def installation(data_dir: Path, program: str = "thalweg", **environment: str) -> Iterator[Installation]:
     """Start everything, wait until it says it is ready, and stop it at the end."""
     port, kafka_port = free_port(), free_port()
     log = data_dir.parent / f"{data_dir.name}-up.log"
     with log.open("w") as output:
         process = subprocess.Popen(
             [
-                *(sys.executable, "-m", "thalweg", "up", "--data-dir", str(data_dir)),
+                *(sys.executable, "-m", program, "up", "--data-dir", str(data_dir)),
                 *("--port", str(port), "--kafka-port", str(kafka_port)),
             ],
             stdout=output,

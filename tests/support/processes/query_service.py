@@ -14,6 +14,7 @@ from typing import Any
 import httpx
 import psutil
 
+from tests.support.constants import PROGRAM, given
 from tests.support.waiting import wait_until
 
 MIB = 1024 * 1024
@@ -73,14 +74,20 @@ class Probe:
 
 @contextmanager
 def service_process(
-    data_dir: Path, kafka: Mapping[str, str] | None = None, log_file: Path | None = None, **settings: Any
+    data_dir: Path,
+    kafka: Mapping[str, str] | None = None,
+    log_file: Path | None = None,
+    constants: Mapping[str, Any] | None = None,
+    **settings: Any,
 ) -> Iterator[ServiceProcess]:
     """The service on a free port, with `THALWEG_SERVICE__…` settings by name, until the end of the block. `kafka` are
-    `THALWEG_KAFKA__…` settings."""
+    `THALWEG_KAFKA__…` settings, `constants` those of the product that are changed."""
     environment = {f"THALWEG_SERVICE__{name.upper()}": str(value) for name, value in settings.items()}
     environment |= {f"THALWEG_KAFKA__{name.upper()}": value for name, value in (kafka or {}).items()}
+    environment |= given(constants or {})
     environment |= {"THALWEG_EMBEDDING__PROVIDER": "hashing", "PYTHONUNBUFFERED": "1", "HF_HUB_OFFLINE": "1"}
-    command = [sys.executable, "-m", "thalweg", "serve", "--data-dir", str(data_dir), "--port", "0"]
+    program = PROGRAM if constants else "thalweg"
+    command = [sys.executable, "-m", program, "serve", "--data-dir", str(data_dir), "--port", "0"]
     log = log_file or data_dir.with_suffix(".log")
     with (
         log.open("wb") as told,

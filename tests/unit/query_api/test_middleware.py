@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from query_api import middleware as module
 from query_api.middleware import BodyBudget, JsonSize, OverBudget, json_size
+from schemas.settings import LimitSettings
 from tests.support.fakes.engine import ScriptedEngine
 from tests.support.fakes.service import Running, problem, service_over
 
@@ -33,9 +34,9 @@ def test_a_budget_is_shared_and_given_back_whatever_happens() -> None:
 
 
 async def test_bodies_that_together_are_too_large_are_refused_until_the_others_are_answered(tmp_path: Path) -> None:
-    async with service_over(
-        tmp_path, ScriptedEngine(), until_ready=False, max_request_bytes=60_000, request_bytes_at_once=100_000
-    ) as running:
+    constants = {"MAX_REQUEST_BYTES": 60_000, "REQUEST_BYTES_AT_ONCE": 100_000, "ENVELOPE_FACTOR": 0}
+    limits = {f"query_api.app.{name}": value for name, value in constants.items()}
+    async with service_over(tmp_path, ScriptedEngine(), until_ready=False, constants=limits) as running:
         begun, go_on = asyncio.Event(), asyncio.Event()
 
         async def half_sent() -> AsyncIterator[bytes]:
@@ -127,3 +128,16 @@ def test_any_bytes_are_counted_somehow(text: bytes, block: int) -> None:
 
 def test_counting_stops_soon_after_the_limit() -> None:
     assert json_size(b"[" + b"{}," * 10_000_000 + b"{}]", 1_000).members < 300_000
+
+
+async def test_body_of_one_large_document_is_let_in(tmp_path: Path) -> None:
+    constants = {"query_api.app.MAX_REQUEST_BYTES": 1_000, "query_api.app.REQUEST_BYTES_AT_ONCE": 1_000}
+    limits = LimitSettings(max_document_bytes=10_000)
+    async with service_over(
+        tmp_path, ScriptedEngine(), until_ready=False, limits=limits, constants=constants
+    ) as running:
+        taken = await running.http.put("/v1/documents/a", content=b"x" * 10_000, headers=TEXT)
+        assert problem(taken)["title"] == "Kafka unavailable"
+        refused = problem(await running.http.put("/v1/documents/a", content=b"x" * 16_001, headers=TEXT))
+        assert (refused["status"], refused["title"]) == (413, "Request too large")
+        assert "raise THALWEG_LIMITS__MAX_DOCUMENT_BYTES" in refused["detail"]

@@ -7,7 +7,7 @@ import signal
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from multiprocessing import active_children
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ from query_api.encoder import GuardedEncoder
 from query_api.index.graph.view import GraphView
 from query_api.index.snapshot import Snapshot
 from query_api.process_pool import SearchPool, search_process_count
-from query_api.settings import ServiceBlock
+from query_api.retrieval.search_context import SearchBudgets
 from schemas.errors import MalformedFilter
 from schemas.frames import Done, Meta, SearchFrame, Stage
 from schemas.hits import Hit
@@ -97,11 +97,11 @@ class Crowd:
 
 
 @asynccontextmanager
-async def a_crowd(tmp_path: Path, **block: Any) -> AsyncIterator[Crowd]:
+async def a_crowd(tmp_path: Path, processes: int = 2) -> AsyncIterator[Crowd]:
     engine = TellingEngine(gate=tmp_path / "go on")
     snapshot = engine.snapshot(make_generation(tmp_path), engine.reader.snapshot(), GraphView.empty())
     with ThreadPoolExecutor(2) as threads:
-        searches = SearchPool(engine, threads, ServiceBlock(**{"search_processes": 2} | block))
+        searches = SearchPool(engine, threads, processes)
         try:
             yield Crowd(searches, replace(snapshot, in_memory=True), engine)
         finally:
@@ -122,6 +122,10 @@ async def crowd(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterato
 
 def process_of(parts: list[SearchFrame]) -> int:
     return next(part.candidates for part in parts if isinstance(part, Stage))
+
+
+def test_silent_copy_is_given_the_time_of_all_stages() -> None:
+    assert sum(asdict(SearchBudgets()).values()) + 5 == pool.SILENCE_SECONDS
 
 
 async def test_searches_that_meet_are_shared_with_a_copy_and_answers_are_the_same(crowd: Crowd) -> None:
@@ -217,7 +221,7 @@ async def test_a_search_that_asks_a_re_ranker_stays_here(crowd: Crowd) -> None:
 
 async def test_one_process_where_one_is_wanted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pool, "STEADY_SECONDS", 0)
-    async with a_crowd(tmp_path, search_processes=1) as crowd:
+    async with a_crowd(tmp_path, processes=1) as crowd:
         await crowd.gather(30)
 
         assert not active_children()

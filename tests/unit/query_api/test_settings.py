@@ -19,13 +19,13 @@ def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_the_command_line_wins_over_the_environment_and_that_over_the_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (tmp_path / "thalweg.toml").write_text('[service]\nport = 1\nsearch_threads = 2\n[kafka]\ntopic_prefix = "file."\n')
+    (tmp_path / "thalweg.toml").write_text(
+        '[service]\nport = 1\nsearch_processes = 2\n[kafka]\ntopic_prefix = "file."\n'
+    )
     monkeypatch.setenv("THALWEG_SERVICE__PORT", "2")
-    monkeypatch.setenv("THALWEG_SERVICE__BUDGETS__GRAPH_SECONDS", "0.5")
     settings = ServiceSettings.load({"service": {"port": 3}})
     assert settings.service.port == 3
-    assert settings.service.search_threads == 2
-    assert settings.service.budgets.graph_seconds == 0.5
+    assert settings.service.search_processes == 2
     assert settings.kafka.topic_prefix == "file."
     assert ServiceSettings.load().service.port == 2
 
@@ -43,7 +43,7 @@ def test_a_named_file_is_read_and_one_that_is_not_there_is_told(
 
 
 def test_blocks_of_the_other_process_are_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("THALWEG_WORKER__BATCH_RECORDS", "many")
+    monkeypatch.setenv("THALWEG_WORKER__PARSERS", "many")
     assert ServiceSettings.load().service.port == 8420
 
 
@@ -131,7 +131,6 @@ def test_the_key_of_an_endpoint_is_read_and_never_shown(monkeypatch: pytest.Monk
         ({"BASE_URL": "http://me:hunter2@example.org/v1"}, "a key goes to `api_key`"),
         ({"API_KEY": "sk hunter2"}, "without blanks"),
         ({"DEPTH": "1"}, "THALWEG_RERANKER__DEPTH: .*2"),
-        ({"BUDGET_SECONDS": "0"}, "THALWEG_RERANKER__BUDGET_SECONDS"),
         ({"FORM": "rows"}, "'documents' or 'texts'"),
     ],
 )

@@ -1,12 +1,14 @@
 """Misspelt variables are refused with the nearest name; what containers are given for services is left alone."""
 
+import re
 from pathlib import Path
 
 import pytest
 
 from query_api.settings import ServiceSettings
-from schemas.environment import refuse_unknown_variables
+from schemas.environment import PATHS, refuse_unknown_variables, variable_of
 from schemas.errors import WrongSetting
+from schemas.former_settings import FORMER
 from streams.settings import WorkerSettings
 from streams.supervisor.supervisor import UpSettings
 from tests.settings_table import NAMES, names
@@ -40,10 +42,8 @@ def _empty_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         ("thalweg_kafka__bootstrap_server", "'THALWEG_KAFKA__BOOTSTRAP_SERVERS'"),
         ("THALWEG_SERVICE__API_KEYS", "'THALWEG_SERVICE__API_KEY'"),
         ("THALWEG_API_KEY", "'THALWEG_SERVICE__API_KEY'"),
-        ("THALWEG_SERVICE__BUDGETS__GRAF_SECONDS", "'THALWEG_SERVICE__BUDGETS__GRAPH_SECONDS'"),
-        ("THALWEG_BROKER__HEEP", "'THALWEG_BROKER__HEAP'"),
         ("THALWEG_CONFIG", "'THALWEG_CONFIG_FILE'"),
-        ("THALWEG_PORT", "'THALWEG_BROKER__PORT' or 'THALWEG_SERVICE__PORT'"),
+        ("THALWEG_PORT", "'THALWEG_SERVICE__PORT'"),
         ("THALWEG_SERVICE_PORT", "'THALWEG_SERVICE__PORT'"),
         ("THALWEG_SERVICE_HOST", "'THALWEG_SERVICE__HOST'"),
     ],
@@ -76,10 +76,8 @@ def test_settings_are_read_in_any_case(tmp_path: Path, monkeypatch: pytest.Monke
 
 def test_blocks_as_json_and_empty_variables_are_accepted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("THALWEG_KAFKA", '{"partitions": 9}')
-    monkeypatch.setenv("THALWEG_SERVICE__BUDGETS", '{"graph_seconds": 1}')
     monkeypatch.setenv("THALWEG_KAFKA__PARTITIONZ", "")
     assert WorkerSettings.load().kafka.partitions == 9
-    assert ServiceSettings.load().service.budgets.graph_seconds == 1
     monkeypatch.setenv("THALWEG_KAFKA", '{"partitons": 9}')
     with pytest.raises(WrongSetting, match=r"PARTITONS: there is no such setting\. Did you mean 'partitions'"):
         WorkerSettings.load()
@@ -105,6 +103,26 @@ def test_variables_that_nobody_misspelt_are_left_alone(given: dict[str, str]) ->
 def test_misspelt_setting_beside_service_links_is_refused() -> None:
     with pytest.raises(WrongSetting, match=r"^THALWEG_KAFKA_PARTITIONS: [^\n]*$"):
         refuse_unknown_variables(OF_A_SERVICE_NAMED_THALWEG | {"THALWEG_KAFKA_PARTITIONS": "9"})
+
+
+def test_former_setting_says_what_took_its_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    for path in FORMER:
+        with pytest.raises(WrongSetting, match=r"^THALWEG_[A-Z_]+: this setting is gone\. [A-Z].*\.$"):
+            refuse_unknown_variables({variable_of(*path): "1"})
+    monkeypatch.setenv("THALWEG_BROKER", '{"port": 9093}')
+    with pytest.raises(WrongSetting, match=r"THALWEG_BROKER: this setting is gone\..*--kafka-port"):
+        WorkerSettings.load()
+    monkeypatch.delenv("THALWEG_BROKER")
+    monkeypatch.setenv("THALWEG_EMBEDDING", '{"threads": 2}')
+    with pytest.raises(WrongSetting, match=r"THALWEG_EMBEDDING__THREADS: this setting is gone\..*CPU quota"):
+        ServiceSettings.load()
+
+
+def test_former_settings_name_settings_that_exist() -> None:
+    existing = {variable_of(*path) for path in PATHS}
+    assert not FORMER.keys() & PATHS
+    for sentence in FORMER.values():
+        assert set(re.findall(r"THALWEG_\w+", sentence)) <= existing, sentence
 
 
 def test_names_are_those_of_the_settings() -> None:

@@ -47,8 +47,9 @@ def endpoint() -> Iterator[EmbeddingsEndpoint]:
 def opened() -> Iterator[Any]:
     made: list[EndpointEncoder] = []
 
-    def open_encoder(endpoint: EmbeddingsEndpoint, **changed: Any) -> EndpointEncoder:
-        made.append(EndpointEncoder(endpoint.settings(**changed), changed.get("dimension", DIMENSION)))
+    def open_encoder(endpoint: EmbeddingsEndpoint, request_seconds: float = 5.0, **changed: Any) -> EndpointEncoder:
+        settings, dimension = endpoint.settings(**changed), changed.get("dimension", DIMENSION)
+        made.append(EndpointEncoder(settings, dimension, request_seconds=request_seconds, request_texts=8))
         return made[-1]
 
     yield open_encoder
@@ -160,7 +161,7 @@ def test_every_bad_answer_is_told_by_what_to_do_and_never_with_the_key_or_a_text
 ) -> None:
     caplog.set_level(logging.DEBUG)
     endpoint.script = [answer]
-    encoder = opened(endpoint, timeout_seconds=0.2)
+    encoder = opened(endpoint, request_seconds=0.2)
     texts = [DIARY, "another page"]
     with pytest.raises(kind, match=says) as caught:
         encoder.encode(texts)

@@ -16,7 +16,7 @@ from query_api.index.follower import FollowedRecord, LogUnavailable, Span
 from query_api.index.manager import NotYetIndexed, ServiceStopping, SnapshotManager, reached_token
 from query_api.index.stores import GraphFile
 from query_api.metrics import ServiceMetrics
-from query_api.settings import ServiceBlock, ServiceSettings
+from query_api.settings import ServiceSettings
 from schemas.graph_delta import Contribution, MentionEdge
 from schemas.ids import DocumentKey
 from schemas.receipts import Receipt, encode_receipt
@@ -43,11 +43,9 @@ async def take(keeper: SnapshotManager, changes: Mapping[str, Contribution | Non
 async def keeping(
     data_dir: Path, engine: ScriptedEngine, refresh_seconds: float = 0.01
 ) -> AsyncIterator[SnapshotManager]:
-    settings = ServiceSettings(
-        storage=StorageSettings(data_dir=data_dir), service=ServiceBlock(refresh_seconds=refresh_seconds)
-    )
+    settings = ServiceSettings(storage=StorageSettings(data_dir=data_dir))
     double: Any = engine
-    keeper = SnapshotManager(settings, double, lambda: None, ServiceMetrics())
+    keeper = SnapshotManager(settings, double, lambda: None, ServiceMetrics(), refresh_seconds=refresh_seconds)
     task = asyncio.create_task(keeper.run())
     try:
         yield keeper

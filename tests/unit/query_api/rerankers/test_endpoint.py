@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from indexer.runtime import model_endpoint
-from query_api.rerankers import RerankerFailure, RerankerRefused, RerankerUnavailable, TextsNotScored
+from query_api.rerankers import BUDGET_SECONDS, RerankerFailure, RerankerRefused, RerankerUnavailable, TextsNotScored
 from query_api.rerankers import endpoint as module
 from query_api.rerankers.endpoint import EndpointReranker
 from query_api.settings import RerankerSettings
@@ -40,8 +40,10 @@ def endpoint(request: pytest.FixtureRequest) -> Iterator[RerankingEndpoint]:
 def opened() -> Iterator[Any]:
     made: list[EndpointReranker] = []
 
-    def open_reranker(endpoint: RerankingEndpoint, **changed: Any) -> EndpointReranker:
-        made.append(EndpointReranker(endpoint.settings(**changed)))
+    def open_reranker(
+        endpoint: RerankingEndpoint, budget_seconds: float = BUDGET_SECONDS, **changed: Any
+    ) -> EndpointReranker:
+        made.append(EndpointReranker(endpoint.settings(**changed), budget_seconds))
         return made[-1]
 
     yield open_reranker

@@ -127,7 +127,7 @@ async def test_none_yet_says_what_to_do(running: Running) -> None:
     for path in ("/v1/communities", "/v1/communities/x"):
         answer = await running.get(path)
         assert answer.status_code == 503
-        assert "THALWEG_WORKER__COMMUNITIES" in problem(answer)["detail"]
+        assert "is one running?" in problem(answer)["detail"]
         assert int(answer.headers["retry-after"]) > 0
 
 

@@ -3,14 +3,13 @@
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
 
 from query_api.ingest.producer import OutgoingRecord
-from query_api.settings import ServiceSettings
 from schemas.ids import Position
-from tests.support.fakes.engine import ScriptedEngine, app_over
-from tests.support.fakes.service import Running, problem
+from schemas.settings import LimitSettings
+from tests.support.fakes.engine import ScriptedEngine
+from tests.support.fakes.service import Running, problem, service_over
 
 
 async def test_writes_are_refused_while_kafka_is_away_and_searches_go_on(running: Running) -> None:
@@ -54,19 +53,9 @@ async def test_writes_are_refused_while_kafka_is_away_and_searches_go_on(running
 async def test_a_document_the_worker_would_not_take_is_refused_before_it_is_published(
     tmp_path: Path, request_: dict[str, Any], status: int, says: str
 ) -> None:
-    settings = ServiceSettings.model_validate(
-        {
-            "storage": {"data_dir": tmp_path},
-            "limits": {"max_document_bytes": 1_000},
-            "service": {"provenance_flush_seconds": 0},
-        }
-    )
-    app = app_over(settings, ScriptedEngine())
-    async with (
-        app.router.lifespan_context(app),
-        httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://127.0.0.1") as http,
-    ):
-        body = problem(await http.post("/v1/documents", **request_))
+    limits = LimitSettings(max_document_bytes=1_000)
+    async with service_over(tmp_path, ScriptedEngine(), until_ready=False, limits=limits) as running:
+        body = problem(await running.http.post("/v1/documents", **request_))
     assert body["status"] == status
     assert says in body["detail"]
 

@@ -26,9 +26,8 @@ async def crowded(tmp_path: Path) -> AsyncIterator[Running]:
     make_generation(tmp_path)
     engine = ScriptedEngine(hits=[make_hit(1)], hold_at=0)
     engine.reader.put(*PAGES, p0=(7, 3))
-    async with service_over(
-        tmp_path, engine, search_processes=1, search_threads=AT_ONCE, max_search_wait_seconds=WAIT_SECONDS
-    ) as running:
+    constants = {"query_api.context.SEARCH_THREADS": AT_ONCE, "query_api.context.MAX_WAIT_SECONDS": WAIT_SECONDS}
+    async with service_over(tmp_path, engine, search_processes=1, constants=constants) as running:
         yield running
 
 

@@ -10,7 +10,6 @@ from prometheus_client import CollectorRegistry, Gauge
 
 from indexer.errors import TransientStoreError
 from query_api.errors import ApiProblem
-from query_api.settings import ServiceBlock
 from query_api.sse.replay import RecordedStream, ReplayBuffer
 from query_api.sse.stream import SearchStreams, accepts_events
 from schemas.search import SearchRequest
@@ -43,11 +42,11 @@ def test_a_stream_is_for_clients_that_accept_one(accept: str | None, stream: boo
 class Streams:
     """SearchStreams over a scripted engine."""
 
-    def __init__(self, engine: ScriptedEngine, **settings: Any) -> None:
+    def __init__(self, engine: ScriptedEngine, **limits: int) -> None:
         self.engine = engine
         self.clients = Gauge("clients", "now", registry=CollectorRegistry())
         self.replay = ReplayBuffer(10, 60, 10**9)
-        self.of = SearchStreams(self._retrieve, self.replay, self.clients, ServiceBlock(**settings))
+        self.of = SearchStreams(self._retrieve, self.replay, self.clients, **limits)
 
     def _retrieve(
         self, request: SearchRequest, retrieval_id: str, snapshot: Any, **_: Any

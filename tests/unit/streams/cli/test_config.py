@@ -73,9 +73,7 @@ def test_what_is_written_changes_nothing_and_what_it_names_are_settings(place: P
 def test_each_value_says_where_it_comes_from_and_secrets_are_masked(
     place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (place / "thalweg.toml").write_text(
-        f'[service]\nport = 8555\napi_key = "{KEY}"\n[service.budgets]\ngraph_seconds = 1\n[broker]\nport = 9555\n'
-    )
+    (place / "thalweg.toml").write_text(f'[service]\nport = 8555\napi_key = "{KEY}"\n[worker]\nparsers = 3\n')
     monkeypatch.setenv("THALWEG_SERVICE__PORT", "8556")
     monkeypatch.setenv("THALWEG_EMBEDDING__PROVIDER", "hashing")
     done = run("config", "show", "--json", "--data-dir", "elsewhere")
@@ -85,20 +83,18 @@ def test_each_value_says_where_it_comes_from_and_secrets_are_masked(
     expected = {
         "service.port": (8556, "environment"),
         "service.api_key": ("********", "file"),
-        "service.budgets.embed_seconds": (2.0, "default"),
-        "service.budgets.graph_seconds": (1.0, "file"),
         "embedding.provider": ("hashing", "environment"),
         "embedding.api_key": (None, "default"),
         "storage.data_dir": ("elsewhere", "command line"),
-        "broker.port": (9555, "file"),
-        "worker.batch_records": (1000, "default"),
+        "worker.parsers": (3, "file"),
+        "worker.kept_snapshots": (3, "default"),
     }
     for name, (value, source) in expected.items():
         assert (told["settings"][name]["value"], told["settings"][name]["source"]) == (value, source), name
     assert told["settings"]["service.port"]["variable"] == "THALWEG_SERVICE__PORT"
     shown = run("config", "show", "--changed").stdout
     assert '[service]\nport = 8556    # environment\napi_key = "********"    # file\n' in shown
-    assert "batch_records" not in shown
+    assert "kept_snapshots" not in shown
     assert KEY not in done.stdout + shown
 
 

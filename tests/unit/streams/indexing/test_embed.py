@@ -89,7 +89,7 @@ def endpoint() -> Iterator[EmbeddingsEndpoint]:
 
 @pytest.fixture
 def asking(endpoint: EmbeddingsEndpoint) -> Iterator[EncoderThread]:
-    encoder = EndpointEncoder(endpoint.settings(), HashingEncoder.dimension)
+    encoder = EndpointEncoder(endpoint.settings(), HashingEncoder.dimension, request_texts=8)
     encoding = _encoding(encoder)
     yield encoding
     encoding.close()
