@@ -39,7 +39,7 @@ class Canary:
         seconds: float,
         now_seconds: Callable[[], float] = time.time,
     ) -> None:
-        """One round after each quiet `seconds`; never with 0."""
+        """One round after each quiet `seconds`."""
         self._topic = topic
         self._writer = writer
         self._snapshots = snapshots
@@ -50,7 +50,7 @@ class Canary:
         self._sent: dict[int, int] = {}
 
     async def run(self) -> None:
-        while self._seconds:
+        while True:
             await asyncio.sleep(self._seconds)
             if self.is_due():
                 await self.send()

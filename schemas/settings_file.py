@@ -30,7 +30,7 @@ class SettingsFile:
     values: Mapping[str, Any]
 
     def has(self, *path: str) -> bool:
-        """Whether the setting stands in it, such as `("service", "budgets", "graph_seconds")`."""
+        """Whether the setting stands in it, such as `("service", "port")`."""
         value: Any = self.values
         for name in path:
             if not isinstance(value, Mapping) or name not in value:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from indexer.embedding import onnx_encoder
 from indexer.embedding.encoder import (
     PROMPTS_FILE,
     Encoder,
@@ -104,7 +105,8 @@ def test_a_vector_does_not_depend_on_its_neighbours(encoder: Encoder) -> None:
 
 
 def test_one_text_that_fails_fails_the_call_and_no_thread_takes_another(monkeypatch: pytest.MonkeyPatch) -> None:
-    encoder = open_bert("all-MiniLM-L6-v2", "onnx", threads=2)
+    monkeypatch.setattr(onnx_encoder, "usable_processors", lambda: 2)
+    encoder = open_bert("all-MiniLM-L6-v2", "onnx")
     taken: list[str] = []
 
     def failing(text: str) -> None:
