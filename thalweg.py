@@ -3,11 +3,12 @@
 import inspect
 from collections.abc import Mapping
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
-from query_api.cli.analytics import app as analytics_commands
+from query_api.cli.api import app as api_commands
 from query_api.cli.app import app as query_commands
 from query_api.cli.app import service_client
 from query_api.cli.collections import app as collection_commands
@@ -20,6 +21,7 @@ from query_api.cli.graph import app as graph_commands
 from query_api.cli.replay import app as replay_commands
 from query_api.cli.reviews import app as review_commands
 from query_api.cli.search import app as search_commands
+from schemas.errors import WrongSetting, plain_failures
 from streams.cli.app import app as stream_commands
 from streams.cli.backup import app as backup_commands
 from streams.cli.config import app as config_commands
@@ -41,14 +43,56 @@ SETTINGS = (
 
 PANELS = {
     "Run": ("up", "kafka", "worker", "serve", "topics", "init", "config"),
-    "Documents": ("load", "delete", "export", "collections", "relink"),
-    "Search": ("search", "retrievals", "analytics", "evaluate", "questions"),
+    "Documents": ("load", "delete", "export", "collections"),
+    "Search": ("search", "evaluate", "questions", "api"),
     "Graph": ("entities", "reviews", "graph", "cypher"),
     "Operate": ("status", "verify", "dead-letters", "replay", "rebuild", "generations", "backup", "restore"),
 }
 
+GONE = {
+    "analytics": "thalweg api GET /v1/analytics/popular-chunks",
+    "collections chunking": "thalweg collections settings COLLECTION chunking",
+    "collections extraction": "thalweg collections settings COLLECTION extraction",
+    "collections graph": "thalweg collections settings COLLECTION graph",
+    "collections linking": "thalweg collections settings COLLECTION linking",
+    "entities edit": "thalweg api PUT /v1/entities/ENTITY --body FILE",
+    "entities merge": "thalweg api POST /v1/entities/merge --body FILE",
+    "entities paths": "thalweg api GET /v1/paths --query from=ENTITY --query to=ENTITY",
+    "graph communities": "thalweg api GET /v1/communities",
+    "graph edges add": "thalweg api POST /v1/edges --body FILE",
+    "graph edges delete": "thalweg api DELETE /v1/edges/EDGE",
+    "graph edges": "thalweg api GET /v1/edges",
+    "graph export": "thalweg api GET /v1/graph/export --query format=graphml",
+    "graph nodes add": "thalweg api POST /v1/nodes --body FILE",
+    "graph nodes delete": "thalweg api DELETE /v1/nodes/NODE",
+    "graph nodes": "thalweg api GET /v1/nodes",
+    "graph statements": "thalweg api GET /v1/statements",
+    "relink": "thalweg collections settings COLLECTION linking --relink",
+    "retrievals show": "thalweg api GET /v1/retrievals/RETRIEVAL",
+    "retrievals": "thalweg api GET /v1/retrievals",
+    "reviews accept": "thalweg reviews decide REVIEW accept",
+    "reviews reject": "thalweg reviews decide REVIEW reject",
+    "reviews undo": "thalweg reviews decide REVIEW undo",
+    "topics create": "thalweg topics --create",
+    "topics list": "thalweg topics",
+}
+"""What there was, and what took its place. Of two that begin a command line alike, the longer one comes first."""
+
+
+class Commands(TyperGroup):
+    """All commands. One that is gone is refused, with the name of what took its place."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        gone = next((each for each in GONE if args[: len(each.split())] == each.split()), None)
+        if gone and not ctx.resilient_parsing:
+            with plain_failures():
+                raise WrongSetting(f"There is no 'thalweg {gone}' any more. Use: {GONE[gone]}")
+        return super().parse_args(ctx, args)
+
+
 app = typer.Typer(
     name="thalweg",
+    cls=Commands,
     help="An event-driven streaming indexer: documents in on Kafka, hybrid search out over Server-Sent Events.",
     no_args_is_help=True,
     rich_markup_mode="rich",
@@ -61,13 +105,13 @@ for commands in (
     document_commands,
     collection_commands,
     search_commands,
-    analytics_commands,
     evaluation_commands,
     entity_commands,
     review_commands,
     graph_commands,
     cypher_commands,
     query_commands,
+    api_commands,
     verify_commands,
     dead_letter_commands,
     replay_commands,

@@ -39,14 +39,18 @@ class ServiceUnavailable(Failure):
 
 
 class NotFound(Failure):
-    """404: nothing is there by this name."""
+    """404 or 405: nothing is there by this name, or not by this method."""
 
 
 class ServiceBusy(ServiceUnavailable):
     """429, or 503 for too many searches: nothing was started, and the service says when to retry."""
 
 
-class MembersRefused(WrongSetting):
+class Refused(WrongSetting):
+    """400 or 422: the request is wrong, and the same one will be refused again."""
+
+
+class MembersRefused(Refused):
     """Of a batch of documents none was taken; `refused` says why, as in an answer."""
 
     def __init__(self, text: str, refused: list[JSONObject]) -> None:
@@ -134,31 +138,40 @@ class ServiceClient:
             for retried in (ServiceBusy, ServiceUnavailable)
         )
 
-    def get(self, path: str, params: Mapping[str, Any] | None = None) -> JSONObject:
+    @contextmanager
+    def answer(
+        self,
+        method: str,
+        path: str,
+        params: Mapping[str, Any] | Sequence[tuple[str, str]] | None = None,
+        body: bytes | None = None,
+        *,
+        accept: str = "*/*",
+    ) -> Iterator[httpx.Response]:
+        """The response to any request, of JSON where it has a body; what it answers is still to be read."""
+        headers = {"Accept": accept} | ({} if body is None else {"Content-Type": "application/json"})
         with self._failures():
-            answer: JSONObject = self._read(self._http.build_request("GET", path, params=params)).json()
-            return answer
+            request = self._http.build_request(method, path, params=params or None, content=body, headers=headers)  # type: ignore[arg-type]  # of pairs
+            with closing(self._retrying(self._send_once, request)) as response:
+                yield response
+
+    def get(self, path: str, params: Mapping[str, Any] | None = None) -> JSONObject:
+        return self._json("GET", path, params)
 
     def get_bytes(self, path: str, params: Mapping[str, Any]) -> bytes:
-        with self._failures():
-            return self._read(self._http.build_request("GET", path, params=params)).content
-
-    def download(self, path: str, params: Mapping[str, Any]) -> Iterator[bytes]:
-        """The body in parts, as they come."""
-        request = self._http.build_request("GET", path, params=params)
-        with self._failures(), closing(self._retrying(self._send_once, request)) as response:
-            yield from response.iter_bytes()
+        with self.answer("GET", path, params) as response:
+            return response.read()
 
     def post(self, path: str, body: bytes) -> JSONObject:
         """The answer to a body of JSON."""
-        return self._send("POST", path, body)
+        return self._json("POST", path, body=body)
 
     def put(self, path: str, body: bytes) -> JSONObject:
         """The answer to a body of JSON."""
-        return self._send("PUT", path, body)
+        return self._json("PUT", path, body=body)
 
     def delete(self, path: str) -> JSONObject:
-        return self._send("DELETE", path, None)
+        return self._json("DELETE", path)
 
     def publish(self, envelopes: Sequence[bytes]) -> JSONObject:
         """The answer to a batch of documents: `accepted` and `refused` members, by their index. Where the service
@@ -200,8 +213,7 @@ class ServiceClient:
 
     def events(self, path: str, params: Mapping[str, Any]) -> Iterator[ServerSentEvent]:
         """The frames of a stream, as they come."""
-        request = self._http.build_request("GET", path, params=params, headers={"Accept": "text/event-stream"})
-        with self._failures(), closing(self._retrying(self._send_once, request)) as response:
+        with self.answer("GET", path, params, accept="text/event-stream") as response:
             yield from parse_events(response.iter_lines())
 
     def leave_no_usage(self) -> None:
@@ -211,17 +223,13 @@ class ServiceClient:
     def close(self) -> None:
         self._http.close()
 
-    def _send(self, method: str, path: str, body: bytes | None) -> JSONObject:
-        with self._failures():
-            headers = {} if body is None else {"Content-Type": "application/json"}
-            request = self._http.build_request(method, path, content=body, headers=headers)
-            answer: JSONObject = self._read(request).json()
-            return answer
-
-    def _read(self, request: httpx.Request) -> httpx.Response:
-        with closing(self._retrying(self._send_once, request)) as response:
+    def _json(
+        self, method: str, path: str, params: Mapping[str, Any] | None = None, body: bytes | None = None
+    ) -> JSONObject:
+        with self.answer(method, path, params, body) as response:
             response.read()
-            return response
+            answer: JSONObject = response.json()
+            return answer
 
     def _send_once(self, request: httpx.Request) -> httpx.Response:
         """The response, with its body still to be read."""
@@ -278,11 +286,11 @@ class ServiceClient:
         if refused and response.status_code != 503:
             raise MembersRefused(text, refused)
         if response.status_code in {400, 422} or reason == "unknown_collection":
-            raise WrongSetting(text)
+            raise Refused(text)
         retry_after_seconds = _seconds(response.headers.get("Retry-After"))
         if response.status_code == 429 or reason == "overloaded":
             raise ServiceBusy(text, retry_after_seconds)
-        if response.status_code == 404:
+        if response.status_code in {404, 405}:
             raise NotFound(text)
         raise ServiceUnavailable(text, retry_after_seconds) if response.status_code == 503 else Failure(text)
 

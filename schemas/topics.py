@@ -55,7 +55,7 @@ class TopicNames:
 
 
 def topic_specs(kafka: KafkaSettings, generation: str | None = None) -> list[TopicSpec]:
-    """All topics of an installation, as `thalweg topics create` makes them; contributions are those of a generation."""
+    """All topics of an installation, as `thalweg topics --create` makes them; contributions are of a generation."""
     names = TopicNames(kafka.topic_prefix)
     compact = _compacted(kafka, kafka.max_record_bytes)
     contributions = [] if generation is None else [contributions_spec(kafka, generation)]

@@ -126,7 +126,7 @@ def summary_of(dropped: CollectionDeleted, chosen: Mapping[str, Any]) -> list[st
         sentences.append(f"{dropped.left:,} were sent again meanwhile, and are there.")
     quoted = shlex.quote(dropped.collection)
     sentences += [
-        f"Its {name} stays chosen; 'thalweg collections {name} {quoted} --reset' takes it back."
+        f"Its {name} stays chosen; 'thalweg collections settings {quoted} {name} --reset' takes it back."
         for name in ("chunking", "linking", "extraction")
         if chosen.get(name) is not None
     ]

@@ -1,127 +1,63 @@
-"""The settings of a collection: `thalweg collections chunking`, `linking`, `extraction` and `graph` show, set or reset
-one."""
+"""`thalweg collections settings`: how a collection is chunked, linked and read; what its graph may be given."""
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, get_args
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, get_args
 from urllib.parse import quote
 
 import typer
 
 from query_api.cli.app import DataDir, Json, Url, print_json, service_client
-from query_api.cli.completion import choice, collections
+from query_api.cli.completion import checked, collections, offered
 from schemas.choices import ChunkingMethod, ExtractorName
 from schemas.consent import Yes, require_consent
 from schemas.errors import MalformedEvent, WrongSetting, complain, plain_failures
 from schemas.ids import DocumentKey
-from schemas.terminal import say
+from schemas.terminal import plain, say
 
 if TYPE_CHECKING:
     from query_api.client import ServiceClient
 
-CHUNKING_SIZES = ("parent_characters", "parent_overlap", "child_characters", "child_overlap", "method", "language")
-LINKING_RULES = (
-    "next_chunk", "next_chunk_raise", "similar_above", "similar", "related_above", "related", "max_related",
-    "similar_across", "max_across",
-)  # fmt: skip
+RELINK_SECONDS = 120.0
+"""Without progress."""
 
 Answer = dict[str, Any]
 Collection = Annotated[str, typer.Argument(help="The collection.", autocompletion=collections)]
-Reset = Annotated[bool, typer.Option("--reset", help="Back to the defaults.")]
 
 commands = typer.Typer()
 
 
-@dataclass(frozen=True)
-class CollectionSetting:
-    """`name` is the last part of its route. `effect` says of (collection, whether it is reset) what follows from a
-    change; `show` prints what applies."""
+class Setting(NamedTuple):
+    """`names` are those of its values, `choices` what some of them are one of; `effect` says what a change does."""
 
-    name: str
-    effect: Callable[[str, bool], str]
-    show: Callable[[Answer], None]
-
-    def run(
-        self,
-        collection: str,
-        parameters: dict[str, Any],
-        *,
-        reset: bool,
-        yes: bool,
-        as_json: bool,
-        url: str | None,
-        data_dir: Path | None,
-    ) -> None:
-        """Set it to the parameters that are given, reset it, or show it where neither is asked for. Raises WrongSetting
-        for both."""
-        choice = {name: value for name, value in parameters.items() if value is not None}
-        if reset and choice:
-            raise WrongSetting("--reset goes back to the defaults: give no other option with it.")
-        path = collection_path(collection, self.name)
-        with closing(service_client(url, data_dir)) as client:
-            if reset:
-                require_consent(partial(self._reset_question, client, collection, path), yes=yes, unattended=True)
-                answer = client.delete(path)
-            elif choice:
-                answer = client.put(path, json.dumps(choice).encode())
-            else:
-                answer = client.get(path)
-        if as_json:
-            print_json(answer)
-            return
-        if reset or choice:
-            say(f"In the log at {answer['position']}. {self.effect(collection, reset)}")
-        else:
-            self.show(answer)
-        if answer.get("documents") == 0:  # perhaps a misspelt name
-            complain(
-                f"No document is in the collection {collection!r} yet. 'thalweg collections list' shows those there "
-                "are."
-            )
-
-    def _reset_question(self, client: "ServiceClient", collection: str, path: str) -> str:
-        chosen = {name: value for name, value in client.get(path)["chosen"].items() if value is not None}
-        values = ", ".join(f"{name} {value}" for name, value in chosen.items()) or "nothing"
-        return f"Take back the {self.name} of {collection!r}, where {values} was chosen?"
+    names: tuple[str, ...]
+    effect: str
+    choices: Mapping[str, Sequence[str]] = {}
 
 
-def show_parts(names: Iterable[str]) -> Callable[[Answer], None]:
-    """Prints a line for each part of a setting, and whether it was chosen."""
-
-    def show(answer: Answer) -> None:
-        for name in names:
-            origin = "default" if answer["chosen"].get(name) is None else f"chosen at {answer['position']}"
-            say(f"{name:<18} {answer[name]!s:<10} {origin}")
-
-    return show
-
-
-CHUNKING = CollectionSetting(
-    "chunking",
-    lambda collection, _reset: f"Documents of {collection} that are sent from now on are cut so.",
-    show_parts(CHUNKING_SIZES),
-)
-LINKING = CollectionSetting(
-    "linking",
-    lambda collection, _reset: f"'thalweg relink {collection}' applies it to what is stored.",
-    show_parts(LINKING_RULES),
-)
-EXTRACTION = CollectionSetting(
-    "extraction",
-    lambda collection, _reset: f"Documents of {collection} that are sent from now on are read by it.",
-    show_parts(("extractor",)),
-)
-GRAPH = CollectionSetting(
-    "graph",
-    lambda collection, reset: (
-        f"Edits of {collection} are {'allowed' if reset else 'refused where they do not fit'} from now on."
+SETTINGS = {
+    "chunking": Setting(
+        ("parent_characters", "parent_overlap", "child_characters", "child_overlap", "method", "language"),
+        "Documents of {} that are sent from now on are cut so.",
+        {"method": get_args(ChunkingMethod)},
     ),
-    lambda answer: print_json(answer["chosen"]),
-)
+    "linking": Setting(
+        (
+            "next_chunk", "next_chunk_raise", "similar_above", "similar", "related_above", "related", "max_related",
+            "similar_across", "max_across",
+        ),
+        "Documents of {} are linked so from now on; --relink links those that are stored.",
+    ),
+    "extraction": Setting(
+        ("extractor",),
+        "Documents of {} that are sent from now on are read by it.",
+        {"extractor": get_args(ExtractorName)},
+    ),
+    "graph": Setting(("node_types", "predicates"), "Edits of {} that do not fit are refused from now on."),
+}  # fmt: skip
 
 
 def collection_path(collection: str, what: str) -> str:
@@ -133,106 +69,160 @@ def collection_path(collection: str, what: str) -> str:
     return f"/v1/collections/{quote(collection, safe='')}/{what}"
 
 
-@commands.command(
-    "chunking", epilog="Example: thalweg collections chunking notes --child-characters 200 --method semantic"
-)
+def _values(context: typer.Context, incomplete: str) -> list[str]:
+    """Names of the setting's values, and what they may be."""
+    setting = SETTINGS.get(context.params.get("setting") or "")
+    if setting is None:
+        return []
+    known = [f"{name}={value}" for name in setting.names for value in setting.choices.get(name, ("",))]
+    return [each for each in known if each.startswith(incomplete)]
+
+
+@commands.command("settings", epilog="Example: thalweg collections settings notes chunking child_characters=200")
 @plain_failures()
-def collection_chunking(
+def collection_settings(
     collection: Collection,
-    parent_characters: Annotated[int | None, typer.Option(help="Size of a passage, 200 to 100000.")] = None,
-    parent_overlap: Annotated[int | None, typer.Option(help="Characters a passage repeats; up to half.")] = None,
-    child_characters: Annotated[int | None, typer.Option(help="Size of a chunk, 50 to 10000.")] = None,
-    child_overlap: Annotated[int | None, typer.Option(help="Characters a chunk repeats; up to half.")] = None,
-    method: Annotated[
-        str | None, choice(get_args(ChunkingMethod), help="At sentences, or where the meaning turns.")
+    setting: Annotated[
+        str | None,
+        typer.Argument(
+            help=f"{', '.join(SETTINGS)}.",
+            parser=checked(tuple(SETTINGS)),
+            autocompletion=offered(tuple(SETTINGS)),
+            metavar="[SETTING]",
+            show_default="all",
+        ),
     ] = None,
-    language: Annotated[str | None, typer.Option(help="ISO 639 code of its sentences, or auto.")] = None,
-    reset: Reset = False,
+    values: Annotated[
+        list[str] | None, typer.Argument(help="name=value of what is to change.", autocompletion=_values)
+    ] = None,
+    file: Annotated[Path | None, typer.Option(help="Take the values from a file with a JSON object.")] = None,
+    reset: Annotated[bool, typer.Option("--reset", help="Back to the defaults.")] = False,
+    relink: Annotated[
+        bool, typer.Option("--relink", help="Link what is stored by the rules of now, with stored vectors; and wait.")
+    ] = False,
     yes: Yes = False,
     as_json: Json = False,
     url: Url = None,
     data_dir: DataDir = None,
 ) -> None:
-    """Show or set how a collection's documents are chunked; what is not given is the default. It applies to documents
-    sent from then on."""
-    parameters: dict[str, Any] = {
-        "parent_characters": parent_characters,
-        "parent_overlap": parent_overlap,
-        "child_characters": child_characters,
-        "child_overlap": child_overlap,
-        "method": method,
-        "language": language,
-    }
-    CHUNKING.run(collection, parameters, reset=reset, yes=yes, as_json=as_json, url=url, data_dir=data_dir)
+    """Show or set how a collection is chunked, linked and read for entities, and what people may add to its graph.
+
+    Without values it shows what applies, with the names there are; what is not given when values are is the default.
+    docs/ingestion.md explains them.
+    """
+    choice = _choice(values or (), file)
+    if reset and choice:
+        raise WrongSetting("--reset goes back to the defaults: give no value with it.")
+    if (reset or choice) and setting is None:
+        raise WrongSetting(f"Say which setting: {', '.join(SETTINGS)}.")
+    if relink and setting != "linking":
+        raise WrongSetting("--relink is for the linking: thalweg collections settings COLLECTION linking --relink")
+    paths = {name: collection_path(collection, name) for name in (SETTINGS if setting is None else [setting])}
+    with closing(service_client(url, data_dir)) as client:
+        if setting is not None and (reset or choice):
+            answer = _changed(client, collection, setting, None if reset else choice, yes=yes)
+            sentences = [f"In the log at {answer['position']}. {SETTINGS[setting].effect.format(collection)}"]
+        else:
+            found = {name: client.get(path) for name, path in paths.items()}
+            answer = found if setting is None else found[setting]
+            shown = {} if relink or as_json else found
+            sentences = [line for name, each in shown.items() for line in _lines(name, each)]
+        if relink:
+            answer = _relinked(client, collection, shown=not as_json)
+            sentences.append(relink_summary(answer))
+    if as_json:
+        print_json(answer)
+        return
+    say("\n".join(sentences))
+    if answer.get("documents") == 0 and not relink:  # perhaps a misspelt name
+        complain(
+            f"No document is in the collection {collection!r} yet. 'thalweg collections list' shows those there are."
+        )
 
 
-@commands.command("extraction", epilog="Example: thalweg collections extraction notes --extractor spacy")
-@plain_failures()
-def collection_extraction(
-    collection: Collection,
-    extractor: Annotated[str | None, choice(get_args(ExtractorName), help="What finds them.")] = None,
-    reset: Reset = False,
-    yes: Yes = False,
-    as_json: Json = False,
-    url: Url = None,
-    data_dir: DataDir = None,
-) -> None:
-    """Show or set what finds a collection's entities. It applies to documents sent from then on."""
-    EXTRACTION.run(
-        collection, {"extractor": extractor}, reset=reset, yes=yes, as_json=as_json, url=url, data_dir=data_dir
-    )
+def _choice(values: Sequence[str], file: Path | None) -> dict[str, Any]:
+    """What is chosen, nothing for nothing; the service checks it. Raises WrongSetting for what is not values."""
+    if file is not None:
+        if values:
+            raise WrongSetting("Give values or --file, not both.")
+        return _choice_in(file)
+    pairs = [each.partition("=") for each in values]
+    for name, equals, value in pairs:
+        if not name or not equals or not value:
+            raise WrongSetting(f"{name[:80]!r} is not name=value, such as child_characters=200.")
+    return {name.replace("-", "_"): _value(value) for name, _, value in pairs}
 
 
-@commands.command("graph", epilog="Example: thalweg collections graph notes --file graph.json")
-@plain_failures()
-def collection_graph(
-    collection: Collection,
-    file: Annotated[Path | None, typer.Option(help="JSON with node_types, predicates or both.")] = None,
-    reset: Annotated[bool, typer.Option("--reset", help="Back to anything.")] = False,
-    yes: Yes = False,
-    as_json: Json = False,
-    url: Url = None,
-    data_dir: DataDir = None,
-) -> None:
-    """Show or set what people may add to a collection's graph. What was made before stays."""
-    choice = {} if file is None else graph_choice_in(file)
-    GRAPH.run(collection, choice, reset=reset, yes=yes, as_json=as_json, url=url, data_dir=data_dir)
+def _value(text: str) -> Any:
+    """A number, list or the like as JSON has it, else the text."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return text
 
 
-def graph_choice_in(file: Path) -> dict[str, Any]:
-    """What the file chooses; the service checks it. Raises WrongSetting for a file that is no JSON object or chooses
-    nothing."""
+def _choice_in(file: Path) -> dict[str, Any]:
     try:
         choice = json.loads(file.read_bytes())
     except (OSError, ValueError, RecursionError) as error:
         raise WrongSetting(f"{file} cannot be read as JSON: {error}") from error
     if not isinstance(choice, dict) or all(value is None for value in choice.values()):
-        raise WrongSetting(f"{file} is to hold a JSON object with node_types, predicates or both.")
-    return choice
+        raise WrongSetting(f"{file} is to hold a JSON object with names and values.")
+    return {name: value for name, value in choice.items() if value is not None}
 
 
-@commands.command("linking", epilog="Example: thalweg collections linking notes --max-related 4")
-@plain_failures()
-def collection_linking(
-    collection: Collection,
-    next_chunk: Annotated[float | None, typer.Option(help="Weight of the edge to the next chunk.")] = None,
-    next_chunk_raise: Annotated[float | None, typer.Option(help="How much cosine 1 raises it, as a share.")] = None,
-    similar_above: Annotated[float | None, typer.Option(help="Cosine above which neighbours are similar.")] = None,
-    similar: Annotated[float | None, typer.Option(help="Weight of similar_to, times the cosine.")] = None,
-    related_above: Annotated[float | None, typer.Option(help="Cosine above which others are related.")] = None,
-    related: Annotated[float | None, typer.Option(help="Weight of related_to, times the cosine.")] = None,
-    max_related: Annotated[int | None, typer.Option(help="Related chunks of a chunk, at most.")] = None,
-    similar_across: Annotated[float | None, typer.Option(help="Weight of similar passages elsewhere.")] = None,
-    max_across: Annotated[int | None, typer.Option(help="Similar passages of other documents, at most.")] = None,
-    reset: Reset = False,
-    yes: Yes = False,
-    as_json: Json = False,
-    url: Url = None,
-    data_dir: DataDir = None,
-) -> None:
-    """Show or set how a collection's chunks are linked; what is not given is the default. It applies to documents
-    indexed from then on, and with `thalweg relink` to all."""
-    within = (next_chunk, next_chunk_raise, similar_above, similar, related_above, related, max_related)
-    values = (*within, similar_across, max_across)
-    parameters = dict(zip(LINKING_RULES, values, strict=True))
-    LINKING.run(collection, parameters, reset=reset, yes=yes, as_json=as_json, url=url, data_dir=data_dir)
+def _changed(
+    client: "ServiceClient", collection: str, setting: str, choice: dict[str, Any] | None, *, yes: bool
+) -> Answer:
+    """The answer to what is chosen, or to a reset where that is None."""
+    path = collection_path(collection, setting)
+    if choice is not None:
+        return client.put(path, json.dumps(choice).encode())
+    require_consent(partial(_reset_question, client, collection, setting), yes=yes, unattended=True)
+    return client.delete(path)
+
+
+def _reset_question(client: "ServiceClient", collection: str, setting: str) -> str:
+    chosen = client.get(collection_path(collection, setting))["chosen"]
+    values = ", ".join(f"{name} {value}" for name, value in chosen.items() if value is not None) or "nothing"
+    return f"Take back the {setting} of {collection!r}, where {values} was chosen?"
+
+
+def _lines(setting: str, answer: Answer) -> list[str]:
+    """The setting, then a line for each of its values, and whether it was chosen."""
+    chosen = answer["chosen"]
+    lines = [f"[{setting}]"]
+    for name in SETTINGS[setting].names:
+        origin = "default" if chosen.get(name) is None else f"chosen at {answer['position']}"
+        value = answer.get(name, chosen.get(name))
+        lines.append(f"{name:<18} {'any' if value is None else json.dumps(value):<10} {origin}")
+    return lines
+
+
+def _relinked(client: "ServiceClient", collection: str, *, shown: bool) -> Answer:
+    """The order to link what is stored, once it is carried out. Raises Failure where nothing moves."""
+    from rich.progress import Progress
+
+    from query_api.cli.display import PlainConsole
+    from query_api.cli.orders import await_order
+
+    path = collection_path(collection, "relink")
+    order = client.post(path, b"{}")
+    with Progress(console=PlainConsole(stderr=True), disable=not shown) as progress:
+        task = progress.add_task(plain(f"relink: {collection}"), total=None)
+
+        def show(state: Answer) -> None:
+            progress.update(task, total=state["of"] or None, completed=state["documents"])
+
+        return order | await_order(lambda: client.get(f"{path}/{order['id']}"), show, RELINK_SECONDS)
+
+
+def relink_summary(done: Answer) -> str:
+    """What became of the documents, in a sentence."""
+    same = done["of"] - done["changed"] - done["skipped"]
+    parts = [f"{done['changed']:,} of {done['of']:,} documents linked again"]
+    if same > 0:
+        parts.append(f"{same:,} had these links already")
+    if done["skipped"]:
+        parts.append(f"{done['skipped']:,} left as they are (replaced meanwhile, no longer in the log, or too large)")
+    return ", ".join(parts) + "."

@@ -1,9 +1,9 @@
-"""The commands `thalweg collections …` and `thalweg relink`: list, settings, delete."""
+"""The commands `thalweg collections …`: list, settings, delete."""
 
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import asdict
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -12,7 +12,7 @@ from query_api.cli.collection_settings import Collection, collection_path
 from query_api.cli.collection_settings import commands as setting_commands
 from schemas.consent import Yes, require_consent
 from schemas.errors import plain_failures
-from schemas.terminal import plain, say
+from schemas.terminal import say
 
 app = typer.Typer()
 collections_app = typer.Typer(
@@ -89,50 +89,3 @@ def delete_collection(
     for sentence in deletion.summary_of(deleted, next((each for each in there if each["name"] == collection), {})):
         say(sentence)
     print(f"token {deleted.token}")
-
-
-@app.command(epilog="Example: thalweg relink notes")
-@plain_failures()
-def relink(
-    collection: Collection,
-    wait: Annotated[bool, typer.Option(help="Wait until it is done.")] = True,
-    patience: Annotated[float, typer.Option(min=0, help="Give up after so many seconds without progress.")] = 120.0,
-    as_json: Json = False,
-    url: Url = None,
-    data_dir: DataDir = None,
-) -> None:
-    """Link a collection's stored documents by its rules of now, without embedding anything again."""
-    from rich.progress import Progress
-
-    from query_api.cli.display import PlainConsole
-    from query_api.cli.orders import await_order
-
-    path = collection_path(collection, "relink")
-    with closing(service_client(url, data_dir)) as client:
-        order = client.post(path, b"{}")
-        answer: dict[str, Any] = order
-        if wait:
-            with Progress(console=PlainConsole(stderr=True), disable=as_json) as progress:
-                task = progress.add_task(plain(f"relink: {collection}"), total=None)
-
-                def show(state: dict[str, Any]) -> None:
-                    progress.update(task, total=state["of"] or None, completed=state["documents"])
-
-                answer = order | await_order(lambda: client.get(f"{path}/{order['id']}"), show, patience)
-    if as_json:
-        print_json(answer)
-    elif wait:
-        print(relink_summary(answer))
-    else:
-        print(f"Ordered as {order['id']}, in the log at {order['position']}.")
-
-
-def relink_summary(done: dict[str, Any]) -> str:
-    """What became of the documents, in a sentence."""
-    same = done["of"] - done["changed"] - done["skipped"]
-    parts = [f"{done['changed']:,} of {done['of']:,} documents linked again"]
-    if same > 0:
-        parts.append(f"{same:,} had these links already")
-    if done["skipped"]:
-        parts.append(f"{done['skipped']:,} left as they are (replaced meanwhile, no longer in the log, or too large)")
-    return ", ".join(parts) + "."

@@ -25,7 +25,7 @@ Complete = Callable[[typer.Context, str], list[str]]
 
 def choice(values: Sequence[str], *flags: str, several: bool = False, **more: Any) -> Any:
     """A typer.Option whose value is one of these, or with `several` some of them with commas between."""
-    check, complete = _checked(tuple(values), several=several), offered(values, several=several)
+    check, complete = checked(tuple(values), several=several), offered(values, several=several)
     return typer.Option(*flags, parser=check, autocompletion=complete, **{"metavar": "|".join(values), **more})
 
 
@@ -65,12 +65,6 @@ OneCollection = Annotated[
         "--collection", help="The collection.", autocompletion=collections, show_default="the only one that holds it"
     ),
 ]
-CollectionOfNew = Annotated[
-    str | None,
-    typer.Option(
-        "--collection", help="The collection.", autocompletion=collections, show_default="the only one there is"
-    ),
-]
 
 
 def generations(context: typer.Context, incomplete: str) -> list[str]:
@@ -78,6 +72,11 @@ def generations(context: typer.Context, incomplete: str) -> list[str]:
     return _from_service(
         context, incomplete, "/v1/generations", {}, lambda answer: _each(answer, "generations", "name")
     )
+
+
+def routes(context: typer.Context, incomplete: str) -> list[str]:
+    """Paths of the service's routes."""
+    return _from_service(context, incomplete, "/openapi.json", {}, lambda answer: iter(answer["paths"]))
 
 
 def entities(context: typer.Context, incomplete: str) -> list[str]:
@@ -139,7 +138,9 @@ def _quoted(name: str) -> str:
     return re.sub(r"([^\w.,:/@%+=-])", r"\\\1", name)
 
 
-def _checked(values: tuple[str, ...], *, several: bool) -> Callable[[str], str]:
+def checked(values: tuple[str, ...], *, several: bool = False) -> Callable[[str], str]:
+    """Refuses what is none of these values, or with `several` not some of them with commas between."""
+
     def check(text: str) -> str:
         wrong = next((each for each in (text.split(",") if several else [text]) if each.strip() not in values), None)
         if wrong is not None:

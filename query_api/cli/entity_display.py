@@ -1,4 +1,4 @@
-"""How entities, what documents say of them, and the paths between them look on a terminal."""
+"""How entities, and what documents say of them, look on a terminal."""
 
 from collections.abc import Iterator
 
@@ -11,13 +11,6 @@ from query_api.cli.display import JSONObject, plain_text
 from schemas.terminal import plain
 
 MAX_SHOWN_PREDICATES = 3
-
-
-def show_statements(console: Console, answer: JSONObject) -> None:
-    if not answer["statements"]:
-        console.print("Nothing is stated.")
-    for line in _facts(answer["statements"]):
-        console.print(escape(line))
 
 
 def show_list(console: Console, answer: JSONObject) -> None:
@@ -68,21 +61,6 @@ def _add_facts(tree: Tree, name: str, statements: list[JSONObject]) -> None:
             fact.add(Text(plain(sentence), style="dim"))
 
 
-def show_paths(console: Console, answer: JSONObject) -> None:
-    console.print(escape(f"In the collection {answer['collection']}:"), highlight=False)
-    if not answer["paths"]:
-        console.print(
-            escape(f"Nothing joins {answer['source']['label']} and {answer['target']['label']} in few steps.")
-        )
-    for path in answer["paths"]:
-        console.print(f"strength {path['strength']}")
-        for step in path["steps"]:
-            arrow = f"←{step['predicate']}─" if step["inverse"] else f"─{step['predicate']}→"
-            console.print(escape(f"  {step['source']['label']} {arrow} {step['target']['label']}"))
-            for line in _evidence([step["evidence"]] if step["evidence"] else []):
-                console.print(escape(f"      {line}"))
-
-
 def _line(entity: JSONObject) -> str:
     return (
         f"{entity['id']}  {entity['collection']}  {entity['label']} ({entity['type']}), {entity['mentions']} mentions"
@@ -108,12 +86,6 @@ def _fact(statement: JSONObject) -> str:
     further = "".join(f", {part['role']} {part['entity']['label']}" for part in statement["further"])
     fact = f"{statement['subject']['label']} ─{statement['predicate']}→ {statement['object']['label']}"
     return f"{fact}{further} ({statement['strength']:.2g}{', by people' if statement['by_people'] else ''})"
-
-
-def _facts(statements: list[JSONObject]) -> Iterator[str]:
-    for each in statements:
-        yield f"  {_fact(each)}"
-        yield from (f"      {sentence}" for sentence in _evidence(each["evidence"][:1]))
 
 
 def _evidence(evidence: list[JSONObject]) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""What the commands about the graph print for people: a node with its edges, reviews, hand-made nodes and edges."""
+"""What the commands about the graph print for people: a node with its edges, reviews."""
 
 from rich.console import Console
 from rich.markup import escape
@@ -32,28 +32,6 @@ def show_reviews(console: Console, page: JSONObject) -> None:
 def _entity(entity: JSONObject) -> str:
     kind = f" ({entity['type']})" if entity["type"] else ""
     return f"{entity['name'] or entity['id']}{kind}"
-
-
-def show_nodes(console: Console, page: JSONObject) -> None:
-    """A line a node."""
-    for node in page["nodes"]:
-        text = f"  [dim]{escape(snippet(node['text']))}[/]" if node["text"] else ""
-        told = f"{node['collection']}  {node['label']} ({node['type']})"
-        console.print(f"[bold]{escape(node['id'])}[/]  {escape(told)}{text}", highlight=False)
-    if not page["nodes"]:
-        console.print("Nobody has made such a node: 'thalweg graph nodes add' does.")
-    _show_more(console, page)
-
-
-def show_edges(console: Console, page: JSONObject) -> None:
-    """A line an edge."""
-    for edge in page["edges"]:
-        gone = f"  [yellow]{' and '.join(edge['missing'])} not there[/]" if edge["missing"] else ""
-        ends = f"{edge['collection']}  {edge['source']} ─{edge['predicate']}→ {edge['target']}"
-        console.print(f"[bold]{escape(edge['id'])}[/]  {escape(ends)}{gone}", highlight=False)
-    if not page["edges"]:
-        console.print("Nobody has made such an edge: 'thalweg graph edges add' does.")
-    _show_more(console, page)
 
 
 def _show_more(console: Console, page: JSONObject) -> None:

@@ -1,22 +1,24 @@
 """The commands `thalweg reviews …`: entities that may be one, and what people decided."""
 
+import json
+from contextlib import closing
 from typing import Annotated, get_args
 from urllib.parse import quote
 
 import typer
 
-from query_api.cli.app import DataDir, Json, Url, show_list
-from query_api.cli.completion import AllCollections, OneCollection, choice
-from query_api.cli.edits import By, send_edit
+from query_api.cli.app import DataDir, Json, Url, print_json, service_client, show_list
+from query_api.cli.completion import AllCollections, OneCollection, checked, choice, offered
 from schemas.choices import ReviewState
 from schemas.errors import plain_failures
+from schemas.terminal import say
 
 app = typer.Typer()
 reviews_app = typer.Typer(no_args_is_help=True, help="See entities that may be one, and decide.")
 app.add_typer(reviews_app, name="reviews")
 
 PAGE_LIMIT = 1_000
-Id = Annotated[str, typer.Argument(help="The review, as 'thalweg reviews list' names it.")]
+DECISIONS = ("accept", "reject", "undo")
 
 
 @reviews_app.callback()
@@ -55,51 +57,31 @@ def list_reviews(
     )
 
 
-@reviews_app.command("accept", epilog="Example: thalweg reviews accept r_17 --by ann")
+@reviews_app.command("decide", epilog="Example: thalweg reviews decide 8d4d7c6e1f0b4a6c9d2e5f708192a3b4 accept")
 @plain_failures()
-def accept_review(
-    review: Id,
+def decide_review(
+    review: Annotated[str, typer.Argument(help="The review, as 'thalweg reviews list' names it.")],
+    decision: Annotated[
+        str,
+        typer.Argument(
+            help="That the two are one entity, or different; undo takes a decision, merge or split back.",
+            parser=checked(DECISIONS),
+            autocompletion=offered(DECISIONS),
+            metavar="|".join(DECISIONS),
+        ),
+    ],
     collection: OneCollection = None,
-    by: By = None,
+    by: Annotated[str | None, typer.Option(help="Who says so, as lists are to show it.")] = None,
     as_json: Json = False,
     url: Url = None,
     data_dir: DataDir = None,
 ) -> None:
-    """Say that the two are one entity."""
-    _decide("accept", review, collection, by, as_json=as_json, url=url, data_dir=data_dir)
-
-
-@reviews_app.command("reject", epilog="Example: thalweg reviews reject r_17 --by ann")
-@plain_failures()
-def reject_review(
-    review: Id,
-    collection: OneCollection = None,
-    by: By = None,
-    as_json: Json = False,
-    url: Url = None,
-    data_dir: DataDir = None,
-) -> None:
-    """Say that the two are different."""
-    _decide("reject", review, collection, by, as_json=as_json, url=url, data_dir=data_dir)
-
-
-@reviews_app.command("undo", epilog="Example: thalweg reviews undo r_17")
-@plain_failures()
-def undo_review(
-    review: Id,
-    collection: OneCollection = None,
-    by: By = None,
-    as_json: Json = False,
-    url: Url = None,
-    data_dir: DataDir = None,
-) -> None:
-    """Take back a decision, a merge or a split."""
-    _decide("undo", review, collection, by, as_json=as_json, url=url, data_dir=data_dir)
-
-
-def _decide(
-    decision: str, review: str, collection: str | None, by: str | None, *, as_json: bool, url: Url, data_dir: DataDir
-) -> None:
-    path = f"/v1/reviews/{quote(review, safe='')}"
+    """Say whether the two of a review are one entity, or take back what was said."""
     body = {"collection": collection, "decision": decision, "by": by}
-    send_edit("POST", path, body, as_json=as_json, url=url, data_dir=data_dir)
+    content = json.dumps({name: value for name, value in body.items() if value is not None}).encode()
+    with closing(service_client(url, data_dir)) as client:
+        answer = client.post(f"/v1/reviews/{quote(review, safe='')}", content)
+    if as_json:
+        print_json(answer)
+    else:
+        say(f"{answer['id']} in the collection {answer['collection']}: in the log at {answer['position']}.")

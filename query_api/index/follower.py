@@ -209,4 +209,4 @@ async def first_offsets(consumer: Any, topic: str, spans: Mapping[int, Span], si
 
 def missing(topic: str) -> str:
     """What to do about a topic that is not there."""
-    return f"there is no topic {topic}: run `thalweg topics create`, or start the worker"
+    return f"there is no topic {topic}: run `thalweg topics --create`, or start the worker"

@@ -19,8 +19,6 @@ import typer
 from schemas.errors import Exit, complain, plain_failures
 
 app = typer.Typer(no_args_is_help=True)
-topics_app = typer.Typer(no_args_is_help=True, help="Make the topics, or look at them.")
-app.add_typer(topics_app, name="topics")
 
 DataDir = Annotated[
     Path | None,
@@ -153,22 +151,15 @@ def worker(
     raise SystemExit(run_worker(settings, build))
 
 
-@topics_app.command("create", epilog="Example: thalweg topics create")
+@app.command(epilog="Example: thalweg topics --create")
 @plain_failures()
-def create_topics(data_dir: DataDir = None, bootstrap_servers: BootstrapServers = None, as_json: Json = False) -> None:
-    """Make the topics that are missing, and say where an existing one has other settings. Changes none."""
-    _report_topics(data_dir, bootstrap_servers, create=True, as_json=as_json)
-
-
-@topics_app.command("list", epilog="Example: thalweg topics list --json")
-@plain_failures()
-def list_topics(data_dir: DataDir = None, bootstrap_servers: BootstrapServers = None, as_json: Json = False) -> None:
+def topics(
+    create: Annotated[bool, typer.Option("--create", help="Make those that are missing; change none.")] = False,
+    data_dir: DataDir = None,
+    bootstrap_servers: BootstrapServers = None,
+    as_json: Json = False,
+) -> None:
     """Show the topics, what is missing, and what is not as the settings ask. Exits with 1 when one is missing."""
-    if not _report_topics(data_dir, bootstrap_servers, create=False, as_json=as_json):
-        raise typer.Exit(Exit.FAILED)
-
-
-def _report_topics(data_dir: Path | None, bootstrap_servers: str | None, *, create: bool, as_json: bool) -> bool:
     import asyncio
 
     from indexer.generations import current_generation
@@ -194,7 +185,8 @@ def _report_topics(data_dir: Path | None, bootstrap_servers: str | None, *, crea
     else:
         for report in reports:
             print(report.sentence())
-    return all(report.outcome != "missing" for report in reports)
+    if any(report.outcome == "missing" for report in reports):
+        raise typer.Exit(Exit.FAILED)
 
 
 def _quiet_kafka_client() -> None:

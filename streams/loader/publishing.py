@@ -234,7 +234,7 @@ def open_receipts(kafka: KafkaSettings, connection: KafkaConnection) -> Iterator
     try:
         partitions = [TopicPartition(topic, number) for number in consumer.partitions_for_topic(topic) or ()]
         if not partitions:
-            raise Failure(f"There is no topic {topic}; make the topics with 'thalweg topics create'.")
+            raise Failure(f"There is no topic {topic}; make the topics with 'thalweg topics --create'.")
         consumer.assign(partitions)
         consumer.seek_to_end()
         for partition in partitions:

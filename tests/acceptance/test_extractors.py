@@ -26,8 +26,8 @@ def test_a_language_model_is_chosen_asked_and_believed_as_far_as_the_text_goes(t
     with chat_endpoint(says={"Brightling": SAID}) as endpoint:
         settings = {"THALWEG_LANGUAGE_MODEL__BASE_URL": endpoint.url, "THALWEG_LANGUAGE_MODEL__MODEL": "reader"}
         with installation(tmp_path / "data", **HASHING, **settings) as thalweg:
-            thalweg.run("collections", "extraction", "asked", "--extractor", "language_model")
-            chosen = thalweg.run_json("collections", "extraction", "asked")
+            thalweg.run("collections", "settings", "asked", "extraction", "extractor=language_model")
+            chosen = thalweg.run_json("collections", "settings", "asked", "extraction")
             assert chosen["extractor"] == "language_model"
             for collection in ("asked", "plain"):
                 written = httpx.put(

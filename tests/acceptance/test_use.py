@@ -55,8 +55,8 @@ def test_what_was_shown_is_rated_through_the_log_and_counted(thalweg: Installati
     used = f"{thalweg.url}/v1/analytics/chunks/{chunk}"
     wait_until(lambda: httpx.get(used).json()["count"] == 3, "all three retrievals are counted", 30)
     assert httpx.get(used).json()["feedback"] == {"helpful": 1, "unhelpful": 0, "mean_rating": 1.0}
-    popular = thalweg.run_json("analytics", "popular", "--collection", "mills")
+    popular = thalweg.run_json("api", "GET", "/v1/analytics/popular-chunks", "--query", "collection=mills")
     assert chunk in [each["chunk_id"] for each in popular["chunks"]]
-    listed = thalweg.run_json("retrievals", "list", "--collection", "mills")
+    listed = thalweg.run_json("api", "GET", "/v1/retrievals", "--query", "collection=mills")
     assert second["retrieval_id"] in [each["retrieval_id"] for each in listed["retrievals"]]
     thalweg.run("delete", "20.md", "--collection", "mills")

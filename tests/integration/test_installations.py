@@ -31,7 +31,7 @@ def thalweg(*arguments: str, **environment: str) -> subprocess.CompletedProcess[
 
 @pytest.mark.parametrize(
     "command",
-    ["load {folder}/note.md", "delete a", "topics create", "verify --repair --document default/a"],
+    ["load {folder}/note.md", "delete a", "topics --create", "verify --repair --document default/a"],
 )
 def test_command_for_stores_of_another_log_writes_nothing(
     command: str, kafka: str, topic_prefix: str, tmp_path: Path

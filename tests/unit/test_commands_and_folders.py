@@ -29,11 +29,10 @@ ARGUMENTS = {
     "source": "kafka",
     "out": "questions",
     "file": "-",
+    "decision": "accept",
 }
 MORE = {
     "dead-letters redrive": ["--all"],
-    "entities edit": ["--name", "x"],
-    "entities merge": ["y"],
     "replay": ["--from", "0"],
 }
 
@@ -149,7 +148,7 @@ def test_address_that_is_given_is_asked_whatever_the_folder(other: OtherInstalla
     assert other.asked == ["GET /v1/status"]
 
 
-@pytest.mark.parametrize("name", sorted({*ASKING} - {"worker", "topics create", "topics list", "load", "delete"}))
+@pytest.mark.parametrize("name", sorted({*ASKING} - {"worker", "topics", "load", "delete"}))
 def test_port_that_another_installation_took_refuses(name: str, other: OtherInstallation) -> None:
     """What is announced still runs, and its service's port has become that of another one."""
     announce(Path("mine"), Running(pid=os.getpid(), service_url=other.url))

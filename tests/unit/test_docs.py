@@ -26,7 +26,7 @@ from schemas.settings import KafkaSettings, LimitSettings
 from schemas.topics import TopicNames
 from tests.settings_table import PAGE as CONFIGURATION
 from tests.settings_table import rows, table
-from thalweg import app
+from thalweg import GONE, app
 
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("schemas", "indexer", "kafka_client", "streams", "query_api")
@@ -64,6 +64,8 @@ def test_the_two_entrance_pages_stay_short(name: str, limit: int) -> None:
 
 @pytest.mark.parametrize(("page", "command"), [*named(SHELL_COMMAND), *named(INLINE_COMMAND)])
 def test_each_command_exists_with_its_options(page: str, command: str) -> None:
+    if page == "CHANGELOG.md" and command.startswith(tuple(GONE)):
+        return  # it says what there was
     words = re.findall(r"'[^']*'|\S+", command)
     known = get_command(app)
     while words and hasattr(known, "commands"):

@@ -111,7 +111,7 @@ async def test_topics_that_are_not_there_yet_are_told_and_then_found(
     async with serving(settings, IMPATIENT) as (http, app):
         live = LiveService(http, app, TopicNames(topic_prefix), kafka, tmp_path)
         await eventually(lambda: live.service.log_watch.reachable)
-        assert "thalweg topics create" in str((await http.get("/readyz")).json()["notes"])
+        assert "thalweg topics --create" in str((await http.get("/readyz")).json()["notes"])
         response = await http.put("/v1/documents/a", content="x", headers={"Content-Type": "text/plain"})
         assert response.status_code == 503
         await ensure_topics(plaintext(kafka), topic_specs(settings.kafka))

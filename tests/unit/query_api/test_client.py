@@ -18,6 +18,7 @@ from query_api.cli.hit_display import show_end, show_hit
 from query_api.client import (
     DEFAULT_URL,
     NotFound,
+    Refused,
     ServiceBusy,
     ServiceClient,
     ServiceUnavailable,
@@ -51,11 +52,12 @@ def test_a_stream_is_handed_on_frame_by_frame_with_the_key() -> None:
 @pytest.mark.parametrize(
     ("status", "failure"),
     [
-        (400, WrongSetting),
-        (422, WrongSetting),
+        (400, Refused),
+        (422, Refused),
         (401, WrongSetting),
         (503, ServiceUnavailable),
         (404, NotFound),
+        (405, NotFound),
         (409, Failure),
     ],
 )
@@ -160,7 +162,7 @@ def test_answer_of_another_installation_is_refused(status: int) -> None:
         lambda: asking.get("/v1/status"),
         lambda: asking.delete("/v1/collections/a"),
         lambda: list(asking.events("/v1/search", {"q": "x"})),
-        lambda: list(asking.download("/v1/graph", {})),
+        lambda: asking.get_bytes("/v1/dead-letters/0:1", {}),
     )
     for call in calls:
         with pytest.raises(Unreachable, match="another installation answers") as caught:

@@ -64,7 +64,7 @@ def test_a_data_directory_that_is_a_file_is_told(tmp_path: Path) -> None:
 
 def test_the_commands_import_no_store_no_model_and_no_web_framework() -> None:
     heavy = "{'torch', 'lancedb', 'kuzu', 'pyarrow', 'fastapi', 'aiokafka', 'numpy', 'ir_measures'}"
-    commands = "query_api.cli.app, query_api.cli.analytics, query_api.cli.collections, query_api.cli.evaluate"
+    commands = "query_api.cli.app, query_api.cli.api, query_api.cli.collections, query_api.cli.evaluate"
     modules = f"{commands}, query_api.client, query_api.cli.display"
     program = f"import sys, {modules}; print({heavy} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)

@@ -1,4 +1,4 @@
-"""`thalweg collections chunking` and `delete`, at a service that is a double."""
+"""`thalweg collections settings`, `list` and `delete`, at a service that is a double."""
 
 import json
 from pathlib import Path
@@ -69,30 +69,44 @@ def run(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> tuple[Any, Settings
     return CliRunner().invoke(app, list(arguments)), made
 
 
-def test_a_collections_chunking_is_shown_chosen_and_reset(monkeypatch: pytest.MonkeyPatch) -> None:
-    command = ("collections", "chunking", "my notes")
+def test_chunking_is_shown_chosen_and_reset(monkeypatch: pytest.MonkeyPatch) -> None:
+    command = ("collections", "settings", "my notes", "chunking")
     path = "/v1/collections/my%20notes/chunking"
     result, _ = run(monkeypatch, *command, "--json")
     assert json.loads(result.output) == {"path": path, "params": None}
-    result, stub = run(monkeypatch, *command, "--child-characters", "200", "--method", "semantic")
-    assert stub.asked == {"path": path, "body": {"child_characters": 200, "method": "semantic"}}
+    result, stub = run(monkeypatch, *command, "child-characters=200", "method=semantic", "language=no")
+    assert stub.asked == {"path": path, "body": {"child_characters": 200, "method": "semantic", "language": "no"}}
     assert "0:3" in result.output
     result, stub = run(monkeypatch, *command, "--reset")
     assert (stub.asked, result.exit_code) == ({"path": path}, 0)
-    result, stub = run(monkeypatch, *command, "--reset", "--language", "de")
-    assert (stub.asked, result.exit_code) == ({}, Exit.USAGE)
 
 
-def test_what_people_may_add_to_a_graph_is_shown_chosen_and_reset(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    command, file = ("collections", "graph", "notes"), tmp_path / "graph.json"
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["chunking", "--reset", "language=de"], "give no value with it"),
+        (["chunking", "language"], "'language' is not name=value"),
+        (["chunking", "language="], "is not name=value"),
+        (["chunkin", "language=de"], "Did you mean 'chunking'?"),
+        (["--reset"], "Say which setting: chunking, linking, extraction, graph."),
+        (["chunking", "--relink"], "linking --relink"),
+        (["graph", "node_types=[]", "--file", "x"], "not both"),
+    ],
+)
+def test_setting_that_is_not_clear_is_refused(monkeypatch: pytest.MonkeyPatch, arguments: list[str], told: str) -> None:
+    result, stub = run(monkeypatch, "collections", "settings", "notes", *arguments)
+    assert (result.exit_code, stub.asked) == (Exit.USAGE, {})
+    assert told in " ".join(result.output.split())
+
+
+def test_graph_setting_is_taken_from_a_file(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    command, file = ("collections", "settings", "notes", "graph"), tmp_path / "graph.json"
     file.write_text('{"node_types": ["team"], "predicates": null}')
     result, stub = run(monkeypatch, *command, "--file", str(file))
     assert stub.asked == {"path": "/v1/collections/notes/graph", "body": {"node_types": ["team"]}}
     assert "0:3" in result.output
-    result, stub = run(monkeypatch, *command, "--reset")
-    assert (stub.asked, result.exit_code) == ({"path": "/v1/collections/notes/graph"}, 0)
+    result, stub = run(monkeypatch, *command, 'node_types=["team"]')
+    assert stub.asked["body"] == {"node_types": ["team"]}
     for text in ("[]", "{}", "{", '{"node_types": null}'):
         file.write_text(text)
         result, stub = run(monkeypatch, *command, "--file", str(file))
@@ -112,13 +126,13 @@ def test_collections_are_listed_with_what_was_chosen(monkeypatch: pytest.MonkeyP
 
 
 def test_a_setting_ahead_of_its_documents_is_said_to_be_that(monkeypatch: pytest.MonkeyPatch) -> None:
-    command = ("collections", "chunking")
-    result, stub = run(monkeypatch, *command, "nots", "--language", "de")
+    command, chosen = ("collections", "settings"), ("chunking", "language=de")
+    result, stub = run(monkeypatch, *command, "nots", *chosen)
     assert (result.exit_code, stub.asked["body"]) == (Exit.OK, {"language": "de"})
     assert "No document is in the collection 'nots' yet" in result.output
-    result, _ = run(monkeypatch, *command, "notes", "--language", "de")
+    result, _ = run(monkeypatch, *command, "notes", *chosen)
     assert "No document" not in result.output
-    result, _ = run(monkeypatch, *command, "nots", "--language", "de", "--json")
+    result, _ = run(monkeypatch, *command, "nots", *chosen, "--json")
     assert json.loads(result.output) == {"position": "0:3", "documents": 0}
 
 
@@ -220,5 +234,5 @@ def test_what_was_sent_again_and_what_stays_chosen_is_told() -> None:
     assert told == [
         "1,199 documents of made deleted.",
         "1 were sent again meanwhile, and are there.",
-        "Its chunking stays chosen; 'thalweg collections chunking made --reset' takes it back.",
+        "Its chunking stays chosen; 'thalweg collections settings made chunking --reset' takes it back.",
     ]

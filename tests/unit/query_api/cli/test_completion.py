@@ -18,6 +18,7 @@ from thalweg import app
 
 ANSWERS = {
     "/v1/collections": {"collections": [{"name": "notes"}, {"name": "news"}, {"name": "wiki"}]},
+    "/openapi.json": {"paths": {"/v1/search": {}, "/v1/statements": {}, "/v1/status": {}}},
     "/v1/generations": {"generations": [{"name": "g0001-2726f3"}, {"name": "g0002-5f3a9c"}]},
     "/v1/entities": {"entities": [{"label": "Beacon"}, {"label": "Beagle Channel"}, {"label": "The Beacon"}]},
     "/v1/statements": {"statements": [{"predicate": "is_a"}, {"predicate": "requires"}, {"predicate": "is_a"}]},
@@ -86,7 +87,7 @@ def test_other_shells_are_offered_the_same_with_help(shell: str) -> None:
 
 def test_commands_and_options() -> None:
     assert offered("thalweg dead-l") == ["dead-letters"]
-    assert offered("thalweg collections ch") == ["chunking"]
+    assert offered("thalweg collections se") == ["settings"]
     assert offered("thalweg search river --max-per-") == ["--max-per-document", "--max-per-value"]
     assert "graph" in offered("thalweg ")
 
@@ -100,9 +101,11 @@ def test_commands_and_options() -> None:
         ("thalweg reviews list --state de", ["decided"]),
         ("thalweg dead-letters list --reason too_l", ["too_large"]),
         ("thalweg entities list --type per", ["person"]),
-        ("thalweg graph communities --level f", ["fine"]),
-        ("thalweg graph export --format g", ["graphml"]),
-        ("thalweg collections extraction notes --extractor s", ["spacy"]),
+        ("thalweg collections settings notes ex", ["extraction"]),
+        ("thalweg collections settings notes extraction extractor=s", ["extractor=spacy"]),
+        ("thalweg collections settings notes chunking child_o", ["child_overlap="]),
+        ("thalweg reviews decide 5f0c r", ["reject"]),
+        ("thalweg api P", ["POST", "PUT"]),
     ],
 )
 def test_values_that_are_known_here_are_not_asked_for(service: Service, words: str, values: list[str]) -> None:
@@ -114,11 +117,11 @@ def test_values_that_are_known_here_are_not_asked_for(service: Service, words: s
     ("words", "values"),
     [
         ("thalweg search river --collection n", ["notes", "news"]),
-        ("thalweg collections chunking w", ["wiki"]),
-        ("thalweg relink ", ["notes", "news", "wiki"]),
+        ("thalweg collections settings w", ["wiki"]),
+        ("thalweg collections delete ", ["notes", "news", "wiki"]),
+        ("thalweg api GET /v1/st", ["/v1/statements", "/v1/status"]),
         ("thalweg generations show g0002", ["g0002-5f3a9c"]),
         ("thalweg entities show Bea", ["Beacon", r"Beagle\ Channel"]),
-        ("thalweg graph statements --predicate ", ["is_a", "requires"]),
         (
             "thalweg search river --edges link,re",
             ["link,relation", "link,residual", "link,related_to", "link,requires"],
@@ -142,7 +145,7 @@ def test_a_service_that_is_away_or_refuses_offers_nothing_and_says_nothing(servi
     result = CliRunner().invoke(
         app,
         [],
-        env={"_THALWEG_COMPLETE": "complete_bash", "COMP_WORDS": "thalweg relink n", "COMP_CWORD": "2"},
+        env={"_THALWEG_COMPLETE": "complete_bash", "COMP_WORDS": "thalweg collections delete n", "COMP_CWORD": "3"},
     )
     assert (result.exit_code, result.output.strip()) == (Exit.OK, "")
 

@@ -6,14 +6,14 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from query_api.cli import collection_settings, collections, dead_letters, edits, generations
+from query_api.cli import collection_settings, collections, dead_letters, generations
 from schemas import consent
 from schemas.errors import Exit
 from streams.loader.loader import Loaded, Loader
 from tests.unit.query_api.cli.test_consistency import COMMANDS, options_of
 from thalweg import app
 
-MODULES: tuple[ModuleType, ...] = (collection_settings, collections, dead_letters, edits, generations)
+MODULES: tuple[ModuleType, ...] = (collection_settings, collections, dead_letters, generations)
 GENERATIONS = [
     {"name": "g0001", "state": "live", "bytes": 40 * 2**20, "problem": None},
     {"name": "g0002", "state": "kept", "bytes": 12 * 2**20, "problem": None},
@@ -61,16 +61,13 @@ ASKED = {
     ("generations", "switch", "g0002"): "Switch from g0001 to g0002? The one before is kept",
     ("generations", "drop", "g0002"): "delete its stores, 12 MiB, for good",
     ("collections", "delete", "notes"): "Delete all 1 documents of the collection 'notes'",
-    ("collections", "chunking", "notes", "--reset"): "chunking of 'notes', where child_characters 200 was chosen",
-    ("collections", "linking", "notes", "--reset"): "where max_related 4 was chosen",
-    ("collections", "extraction", "notes", "--reset"): "where extractor spacy was chosen",
-    ("collections", "graph", "notes", "--reset"): "where node_types ['team'] was chosen",
+    ("collections", "settings", "notes", "chunking", "--reset"): "where child_characters 200 was chosen",
+    ("collections", "settings", "notes", "linking", "--reset"): "where max_related 4 was chosen",
+    ("collections", "settings", "notes", "extraction", "--reset"): "where extractor spacy was chosen",
+    ("collections", "settings", "notes", "graph", "--reset"): "where node_types ['team'] was chosen",
     ("dead-letters", "redrive", "--all"): "Send 17 records that are not indexed again?",
     ("dead-letters", "redrive", "--reason", "too_large", "--reason", "not_json"): "Send 34 records",
     ("dead-letters", "skip", "documents", "3:17"): "lost to the index; this cannot be undone",
-    ("entities", "merge", "Petrel", "Beacon"): "one entity of Petrel and Beacon? 'thalweg reviews undo' takes it back",
-    ("graph", "nodes", "delete", "petrel"): "Delete the node 'petrel' and its text",
-    ("graph", "edges", "delete", "e1"): "Delete the edge 'e1'",
     ("delete", "a.md", "b.md", "--collection", "notes"): "2 documents of 'notes' will be gone: a.md, b.md.",
 }
 REFUSED_UNATTENDED = ("collections delete",)

@@ -20,7 +20,6 @@ from schemas.ids import DEFAULT_COLLECTION
 from thalweg import app
 
 DEADLINE_SECONDS = 60.0
-WITHOUT_PAGES = {"topics list"}  # a handful, whatever the installation
 
 
 def commands(known: Any = None, words: tuple[str, ...] = ()) -> Iterator[tuple[str, Any]]:
@@ -61,7 +60,7 @@ def test_every_option_is_explained(name: str) -> None:
 
 @pytest.mark.parametrize("name", sorted(name for name in COMMANDS if name.endswith(" list")))
 def test_every_list_has_json_and_a_limit(name: str) -> None:
-    assert {"--json"} | ({"--limit"} if name not in WITHOUT_PAGES else set()) <= options_of(COMMANDS[name])
+    assert {"--json", "--limit"} <= options_of(COMMANDS[name])
 
 
 def test_no_command_but_load_has_a_default_collection() -> None:
@@ -71,12 +70,12 @@ def test_no_command_but_load_has_a_default_collection() -> None:
         for parameter in command.params
         if parameter.name == "collection" and not parameter.required
     }
-    assert len(optional) > 20
+    assert len(optional) > 7
     assert {name: value for name, value in optional.items() if value is not None} == {"load": DEFAULT_COLLECTION}
 
 
 @pytest.mark.parametrize("width", [60, 100, 200])
-@pytest.mark.parametrize("name", ["", "search", "graph show", "collections linking"])
+@pytest.mark.parametrize("name", ["", "search", "graph show", "collections settings"])
 def test_help_fits_the_terminal(name: str, width: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", str(width))
     monkeypatch.setattr("indexer.runtime.logs.log_to_stderr", lambda: None)  # which is for the whole process

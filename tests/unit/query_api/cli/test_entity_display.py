@@ -1,4 +1,4 @@
-"""`thalweg entities list`, `show` and `paths`, at a service that is a double."""
+"""`thalweg entities list` and `show`, at a service that is a double."""
 
 from typing import Any
 
@@ -44,28 +44,6 @@ DETAIL = BEACON | {
             "by_people": [],
             "stated": 1,
             "evidence": [SENTENCE | {"sentence": None}],
-        }
-    ],
-}
-PATHS = {
-    "collection": "company",
-    "source": BEACON,
-    "target": KAFKA,
-    "paths": [
-        {
-            "strength": 0.9,
-            "by_people": [],
-            "steps": [
-                {
-                    "source": KAFKA,
-                    "predicate": "depends_on",
-                    "target": BEACON,
-                    "inverse": True,
-                    "strength": 0.9,
-                    "by_people": [],
-                    "evidence": SENTENCE,
-                }
-            ],
         }
     ],
 }
@@ -124,11 +102,3 @@ def test_an_entity_is_shown_with_its_sentences(monkeypatch: pytest.MonkeyPatch) 
         "Beacon ─depends_on→ Redis (0.9)",
     ):
         assert line in text
-
-
-def test_paths_are_shown_step_by_step(monkeypatch: pytest.MonkeyPatch) -> None:
-    text, _ = shown(monkeypatch, PATHS, "paths", "Kafka", "Beacon")
-    assert "Kafka ←depends_on─ Beacon" in text
-    assert "Beacon requires Kafka. [company/beacon]" in text
-    nothing, _ = shown(monkeypatch, PATHS | {"paths": []}, "paths", "Beacon", "Kafka")
-    assert nothing == "In the collection company:\nNothing joins Beacon and Kafka in few steps.\n"

@@ -184,7 +184,7 @@ def test_several_are_listed_and_none_is_told(service: Service) -> None:
 
 
 def test_a_misspelt_command_is_no_node(service: Service) -> None:
-    assert "Did you mean 'nodes'?" in words(run("nodse", "list", exit_code=Exit.USAGE))
+    assert "Did you mean 'show'?" in words(run("shwo", "x", exit_code=Exit.USAGE))
     assert "Did you mean 'states'?" in words(run("show", "x", "--kinds", "stats", exit_code=Exit.USAGE))
     assert service.asked == []
 

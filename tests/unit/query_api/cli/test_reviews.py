@@ -7,7 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 from query_api.cli import app as base_commands
-from query_api.cli import edits, reviews
+from query_api.cli import reviews
 
 REVIEW = {
     "id": "5" * 32, "collection": "a", "state": "open", "score": 0.75, "reason": "Initials may stand for words.",
@@ -37,7 +37,7 @@ class ReviewsClient:
 
 def run(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> tuple[str, ReviewsClient]:
     client = ReviewsClient()
-    for module in (base_commands, edits):
+    for module in (base_commands, reviews):
         monkeypatch.setattr(module, "service_client", lambda url, data_dir: client)
     result = CliRunner().invoke(reviews.app, ["reviews", *arguments])
     assert result.exit_code == 0, result.output
@@ -61,6 +61,6 @@ def test_reviews_are_listed_with_their_reason(monkeypatch: pytest.MonkeyPatch) -
 
 @pytest.mark.parametrize("decision", ["accept", "reject", "undo"])
 def test_a_decision_is_sent(monkeypatch: pytest.MonkeyPatch, decision: str) -> None:
-    told, client = run(monkeypatch, decision, "a/b", "--collection", "a", "--by", "ada")
+    told, client = run(monkeypatch, "decide", "a/b", decision, "--collection", "a", "--by", "ada")
     assert client.asked == [("/v1/reviews/a%2Fb", {"collection": "a", "decision": decision, "by": "ada"})]
     assert "0:3" in told

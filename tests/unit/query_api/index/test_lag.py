@@ -166,7 +166,7 @@ async def test_a_look_at_all_topics_is_three_requests() -> None:
 
 
 async def test_a_topic_that_is_not_there_is_told_with_what_to_do() -> None:
-    with pytest.raises(TopicMissing, match="there is no topic not there: run `thalweg topics create`"):
+    with pytest.raises(TopicMissing, match="there is no topic not there: run `thalweg topics --create`"):
         await spans_of(FakeConsumer(), "not there")
 
 
