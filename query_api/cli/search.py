@@ -1,257 +1,94 @@
-"""`thalweg search`: every option of `/v1/search`, and hits as they stream in."""
+"""`thalweg search`: every parameter of `/v1/search` as an option, and hits as they stream in."""
 
+import inspect
+import re
+from collections.abc import Callable, Iterator
 from contextlib import closing
-from typing import Annotated, Any, get_args
+from functools import cached_property
+from pathlib import Path
+from typing import Annotated, Any, cast, get_args
 
 import typer
+from typer.core import TyperCommand
+from typer.main import get_command
 
 from query_api.cli import app as commands
 from query_api.cli.app import DataDir, Json, Url, print_json
 from query_api.cli.completion import choice, collections, edges, entities
-from schemas.choices import Channel, Context, Duplicates, Edge, Fusion, GraphMethod, Intent, Mode
+from schemas.choices import Edge
 from schemas.errors import Failure, plain_failures
-from schemas.filters import MAX_HITS, Group
 
 app = typer.Typer()
 
 WHAT, FILTERS, RANKING, GRAPH, OUTPUT = "What to find", "Filters", "Ranking", "Graph", "Output"
+PANELS = {
+    FILTERS: (
+        "filter", "min_confidence", "duplicates", "duplicate_threshold", "max_per_document", "diversity",
+        "max_per_value",
+    ),
+    RANKING: ("channels", "fusion", "vector_weight", "keyword_weight", "graph_weight", "reranker"),
+    GRAPH: ("graph_method", "edges", "hops"),
+    OUTPUT: ("context", "context_chunks", "explain", "cache"),
+}  # fmt: skip
+"""Of the parameters by name; the others say what to find."""
+
+FLAGS = {"k": ("-k", "--k"), "names": ("--name",)}
+COMPLETIONS: dict[str, Callable[..., list[str]]] = {
+    "collection": collections,
+    "names": entities,
+    "edges": edges(get_args(Edge)),
+}
+OWN_DEFAULTS = {
+    "group": "document",
+    "duplicates": "exact for documents",
+    "collection": "all",
+    "mode": "by the question",
+}
+"""Where a page for people has another default than the route, or the route has none."""
+
 EXAMPLE = "Example: thalweg search 'who owns the beacon' -k 5 --collection wiki --filter 'updated>=2026'"
 
 
-@app.command(epilog=EXAMPLE)
-@plain_failures()
-def search(
-    query: Annotated[str, typer.Argument(help="The question, in plain words.")],
-    k: Annotated[int, typer.Option("-k", "--k", min=1, max=MAX_HITS, help="Hits a page.", rich_help_panel=WHAT)] = 10,
-    offset: Annotated[int | None, typer.Option(min=0, help="Hits to pass over.", rich_help_panel=WHAT)] = None,
-    cursor: Annotated[
-        str | None,
-        typer.Option(help="The next page: what the page before ended with. Same snapshot.", rich_help_panel=WHAT),
-    ] = None,
-    collection: Annotated[
-        str | None,
-        typer.Option(
-            help="This collection only.", autocompletion=collections, show_default="all", rich_help_panel=WHAT
-        ),
-    ] = None,
-    mode: Annotated[
-        str | None,
-        choice(
-            (*get_args(Mode), "rerank"),
-            help="Which channels are asked: all, one, or vectors ordered by the graph; global asks about a whole "
-            "collection.",
-            metavar="|".join(get_args(Mode)),
-            show_default="by the question",
-            rich_help_panel=WHAT,
-        ),
-    ] = None,
-    group: Annotated[
-        str | None,
-        choice(
-            get_args(Group),
-            help="What one hit stands for; a document shows its best passages.",
-            show_default="document",
-            rich_help_panel=WHAT,
-        ),
-    ] = None,
-    intent: Annotated[
-        str | None,
-        choice(get_args(Intent), help="What kind of question it is.", show_default="by rules", rich_help_panel=WHAT),
-    ] = None,
-    names: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--name",
-            help="What the question names, in place of what is read from it; may be repeated.",
-            autocompletion=entities,
-            rich_help_panel=WHAT,
-        ),
-    ] = None,
-    decompose: Annotated[
-        bool,
-        typer.Option(
-            "--decompose",
-            help="Search what is compared, or each sentence or question, by itself too.",
-            rich_help_panel=WHAT,
-        ),
-    ] = False,
-    after: Annotated[
-        str | None, typer.Option(help="A token from a write: show at least that.", rich_help_panel=WHAT)
-    ] = None,
-    wait_seconds: Annotated[
-        float, typer.Option(min=0, max=60, help="How long to wait for --after.", rich_help_panel=WHAT)
-    ] = 10.0,
-    filters: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--filter",
-            help="Only documents with field=value, a|b, !=, <, <=, >, >=; may be repeated.",
-            rich_help_panel=FILTERS,
-        ),
-    ] = None,
-    min_confidence: Annotated[
-        float | None, typer.Option(min=0, max=1, help="Leave out hits less likely relevant.", rich_help_panel=FILTERS)
-    ] = None,
-    duplicates: Annotated[
-        str | None,
-        choice(
-            get_args(Duplicates),
-            help="Leave out hits with the same text, or with texts that are alike.",
-            show_default="exact for documents",
-            rich_help_panel=FILTERS,
-        ),
-    ] = None,
-    duplicate_threshold: Annotated[
-        float | None,
-        typer.Option(
-            min=0.5, max=1, help="The cosine that makes them alike.", show_default="0.95", rich_help_panel=FILTERS
-        ),
-    ] = None,
-    max_per_document: Annotated[
-        int | None, typer.Option(min=1, max=MAX_HITS, help="Hits of one document.", rich_help_panel=FILTERS)
-    ] = None,
-    diversity: Annotated[
-        str | None,
-        typer.Option(help="A field, such as author: few hits share a value of it.", rich_help_panel=FILTERS),
-    ] = None,
-    max_per_value: Annotated[
-        int | None,
-        typer.Option(
-            min=1, max=MAX_HITS, help="Of one value of --diversity.", show_default="2", rich_help_panel=FILTERS
-        ),
-    ] = None,
-    channels: Annotated[
-        str | None,
-        choice(
-            get_args(Channel),
-            several=True,
-            help="What hybrid asks, with commas between.",
-            metavar="|".join(get_args(Channel)),
-            show_default="all",
-            rich_help_panel=RANKING,
-        ),
-    ] = None,
-    fusion: Annotated[
-        str | None,
-        choice(
-            get_args(Fusion),
-            help="How channels are fused: by scores, by ranks, by weights.",
-            show_default="adaptive",
-            rich_help_panel=RANKING,
-        ),
-    ] = None,
-    vector_weight: Annotated[
-        float | None,
-        typer.Option(min=0, max=1_000, help="Of vectors in weighted.", show_default="0.7", rich_help_panel=RANKING),
-    ] = None,
-    keyword_weight: Annotated[
-        float | None,
-        typer.Option(min=0, max=1_000, help="Of keywords in weighted.", show_default="0.3", rich_help_panel=RANKING),
-    ] = None,
-    graph_weight: Annotated[
-        float | None,
-        typer.Option(min=0, max=1_000, help="Of the graph.", show_default="1", rich_help_panel=RANKING),
-    ] = None,
-    reranker: Annotated[
-        bool | None,
-        typer.Option(
-            help="Have the service's re-ranker order the first hits.",
-            show_default="where it has one",
-            rich_help_panel=RANKING,
-        ),
-    ] = None,
-    graph_method: Annotated[
-        str | None,
-        choice(
-            get_args(GraphMethod),
-            help="How the graph is followed from the first passages.",
-            show_default="hop",
-            rich_help_panel=GRAPH,
-        ),
-    ] = None,
-    edges_followed: Annotated[
-        str | None,
-        typer.Option(
-            "--edges",
-            help="Follow only these kinds of edges and predicates, with commas between.",
-            autocompletion=edges(get_args(Edge)),
-            show_default="all",
-            rich_help_panel=GRAPH,
-        ),
-    ] = None,
-    hops: Annotated[
-        int | None,
-        typer.Option(
-            min=1, max=2, help="Steps of --graph-method expansion.", show_default="by the intent", rich_help_panel=GRAPH
-        ),
-    ] = None,
-    context: Annotated[
-        str | None,
-        choice(
-            get_args(Context),
-            help="What --json shows around a hit.",
-            show_default="parent",
-            rich_help_panel=OUTPUT,
-        ),
-    ] = None,
-    context_chunks: Annotated[
-        int | None,
-        typer.Option(
-            min=1, max=10, help="Chunks on either side, for a window.", show_default="2", rich_help_panel=OUTPUT
-        ),
-    ] = None,
-    explain: Annotated[
-        bool,
-        typer.Option(
-            "--explain",
-            help="Show what each hit mentions and states, and what speaks for it.",
-            rich_help_panel=OUTPUT,
-        ),
-    ] = False,
-    cache: Annotated[
-        bool, typer.Option("--cache/--no-cache", help="Take a remembered answer.", rich_help_panel=OUTPUT)
-    ] = True,
-    as_json: Json = False,
-    url: Url = None,
-    data_dir: DataDir = None,
-) -> None:
+class SearchCommand(TyperCommand):
+    """Its options are the fields of a search's request, whose class is imported when they are asked for: the other
+    commands start without it."""
+
+    def __init__(self, **options: Any) -> None:
+        self._own_help = options["help"]
+        super().__init__(**options)
+
+    @cached_property
+    def _whole(self) -> TyperCommand:
+        derived = typer.Typer(add_completion=False)
+        derived.command(help=self._own_help, epilog=self.epilog)(_with_options(search))
+        return cast("TyperCommand", get_command(derived))
+
+    @property
+    def params(self) -> list[Any]:
+        return self._whole.params
+
+    @params.setter
+    def params(self, _none: list[Any]) -> None:
+        """Those of the plain function are not used."""
+
+    def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> Any:
+        return self._whole.make_context(info_name, args, parent, **extra)
+
+    def invoke(self, ctx: Any) -> Any:
+        return self._whole.invoke(ctx)
+
+
+@app.command("search", cls=SearchCommand, epilog=EXAMPLE)
+def _search() -> None:
     """Search, and print hits as they stream in, with the path by which the graph found them."""
-    unit = group or ("document" if (max_per_document or 1) == 1 else "passage")
-    asked: dict[str, Any] = {
-        "q": query,
-        "k": k,
-        "offset": offset,
-        "cursor": cursor,
-        "collection": collection,
-        "mode": mode,
-        "group": unit,
-        "intent": intent,
-        "names": names,
-        "decompose": decompose or None,
-        "after": after,
-        "wait_seconds": wait_seconds,
-        "filter": filters,
-        "min_confidence": min_confidence,
-        "duplicates": duplicates or ("exact" if unit == "document" else None),
-        "duplicate_threshold": duplicate_threshold,
-        "max_per_document": max_per_document,
-        "diversity": diversity,
-        "max_per_value": max_per_value,
-        "channels": channels,
-        "fusion": fusion,
-        "vector_weight": vector_weight,
-        "keyword_weight": keyword_weight,
-        "graph_weight": graph_weight,
-        "reranker": reranker,
-        "graph_method": graph_method,
-        "edges": edges_followed,
-        "hops": hops,
-        "context": context,
-        "context_chunks": context_chunks,
-        "explain": explain or None,
-        "cache": None if cache else False,
-    }
-    params = {name: value for name, value in asked.items() if value not in (None, [])}
+
+
+@plain_failures()
+def search(*, as_json: bool, url: str | None, data_dir: Path | None, **parameters: Any) -> None:
+    params = {name: value for name, value in parameters.items() if value not in (None, [])}
+    unit = params.setdefault("group", "document" if params.get("max_per_document", 1) == 1 else "passage")
+    if unit == "document":
+        params.setdefault("duplicates", "exact")
     with closing(commands.service_client(url, data_dir)) as client:
         if as_json:
             print_json(client.get("/v1/search", params))
@@ -270,3 +107,63 @@ def search(
                 show_end(console, body, meta)
             elif name == "error":
                 raise Failure(f"{body['title']}: {body['detail']}")
+
+
+def _with_options(function: Callable[..., None]) -> Callable[..., None]:
+    """Gives a function that takes parameters of a search the signature that typer makes options of."""
+    options = {**dict(_parameters()), "as_json": (Json, False), "url": (Url, None), "data_dir": (DataDir, None)}
+    function.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+        [
+            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+            for name, (annotation, default) in options.items()
+        ]
+    )
+    function.__annotations__ = {name: annotation for name, (annotation, _) in options.items()}
+    return function
+
+
+def _parameters() -> Iterator[tuple[str, tuple[Any, Any]]]:
+    """The name, type and default of each parameter of a search; the question is the argument."""
+    from schemas.search import SearchRequest
+
+    panels = {name: panel for panel, names in PANELS.items() for name in names}
+    fields: dict[str, dict[str, Any]] = SearchRequest.model_json_schema()["properties"]
+    for name, described in fields.items():
+        field = described | next((kind for kind in described.get("anyOf", ()) if kind["type"] != "null"), {})
+        text = described["description"].partition(". ")[0].rstrip(".") + "."
+        text = re.sub(r"`(\w+)`", lambda named: _flags(named[1])[-1] if named[1] in fields else named[0], text)
+        if name == "q":
+            yield name, (Annotated[str, typer.Argument(help=text, metavar="QUERY")], inspect.Parameter.empty)
+        else:
+            kind, option = _option(name, field, text, panels.get(name, WHAT))
+            yield name, (Annotated[kind | None, option], None)
+
+
+def _flags(name: str) -> tuple[str, ...]:
+    return FLAGS.get(name, (f"--{name.replace('_', '-')}",))
+
+
+def _option(name: str, field: dict[str, Any], text: str, panel: str) -> tuple[Any, Any]:
+    """The type and the option of a field, as JSON Schema describes it."""
+    flags = _flags(name)
+    shown = OWN_DEFAULTS.get(name, field.get("default"))
+    more: dict[str, Any] = {"help": text, "rich_help_panel": panel}
+    if name in COMPLETIONS:
+        more["autocompletion"] = COMPLETIONS[name]
+    if shown not in (None, [], False):
+        more["show_default"] = str(shown)
+    values = field.get("enum") or field.get("items", {}).get("enum")
+    if values:
+        return str, choice(tuple(values), *flags, several=field["type"] == "array", **more)
+    match field["type"]:
+        case "boolean":
+            switch = flags if field.get("default") is False else (f"--{name}/--no-{name}",)
+            return bool, typer.Option(*switch, **(more | {"show_default": False}))
+        case "array":
+            return list[str], typer.Option(*flags, **more)
+        case "string":
+            return str, typer.Option(*flags, **more)
+        case number:
+            least, most = field.get("minimum"), field.get("maximum")
+            kind = int if number == "integer" else float
+            return kind, typer.Option(*flags, min=least, max=most, **more)

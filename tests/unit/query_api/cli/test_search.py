@@ -4,13 +4,14 @@ import json
 from typing import Any
 
 import pytest
-import typer
+from typer.main import get_command
 from typer.testing import CliRunner
 
 from query_api.cli import app as base_commands
 from query_api.cli import search
 from query_api.client import ServerSentEvent
 from schemas.errors import Exit
+from schemas.filters import MAX_HITS
 from schemas.search import SearchRequest
 from tests.support.fakes.engine import make_hit
 
@@ -80,7 +81,7 @@ def test_search_prints_hits_as_they_come(monkeypatch: pytest.MonkeyPatch) -> Non
     assert "Note 1" in result.output
     assert "river ─mentions→ Note 1" in result.output
     assert stub.asked == {
-        "q": "the river", "k": 3, "group": "document", "duplicates": "exact", "after": "0:7", "wait_seconds": 10.0
+        "q": "the river", "k": 3, "group": "document", "duplicates": "exact", "after": "0:7"
     }  # fmt: skip
 
 
@@ -253,12 +254,21 @@ def test_more_pages_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "More: --cursor abc" in result.output
 
 
+def test_options_are_explained_in_the_words_of_the_route() -> None:
+    shown = {each.name: each for each in get_command(search.app).params}
+    assert {name: shown[name].help for name in ("k", "wait_seconds", "max_per_value")} == {
+        "k": "Hits a page.",
+        "wait_seconds": "How long to wait for --after.",
+        "max_per_value": "Hits of one value of the field in --diversity; 2.",
+    }
+    assert f"[1<=x<={MAX_HITS}]" in CliRunner().invoke(search.app, ["--help"]).output
+    assert shown["names"].opts == ["--name"]
+
+
 @pytest.mark.parametrize("width", [60, 100, 200])
 def test_help_is_in_five_parts_at_any_width(monkeypatch: pytest.MonkeyPatch, width: int) -> None:
-    root = typer.Typer(rich_markup_mode="rich")
-    root.command()(search.search)
     monkeypatch.setenv("COLUMNS", str(width))
-    shown = CliRunner().invoke(root, ["--help"]).output
+    shown = CliRunner().invoke(search.app, ["--help"]).output
     for part in (search.WHAT, search.FILTERS, search.RANKING, search.GRAPH, search.OUTPUT):
         assert f"─ {part} ─" in shown
     assert max(map(len, shown.splitlines())) <= width
