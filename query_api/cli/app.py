@@ -15,14 +15,11 @@ from schemas.errors import plain_failures
 from schemas.terminal import plain_json, say
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
-    from query_api.cli.display import PlainConsole
     from query_api.client import ServiceClient
 
 app = typer.Typer()
-
-OF_ALL_COLLECTIONS = "Looked in all collections; --collection names one."
 
 DataDir = Annotated[Path | None, typer.Option(help="The data directory.", show_default="thalweg-data", file_okay=False)]
 Url = Annotated[str | None, typer.Option(help="The service's address, instead of what runs on the data directory.")]
@@ -68,7 +65,7 @@ def status(
 ) -> None:
     """Show how the service is: lag, freshness, stores. Exit code 3 when none is running.
 
-    With --watch also lag by partition, records a second and a plot; where standard output is no terminal it is a line
+    With --watch also lag by partition and records a second; where standard output is no terminal it is a line
     each time, with --json one JSON object a line. It goes on when the service restarts.
     """
     if watch:
@@ -79,9 +76,15 @@ def status(
         connect = partial(service_client, url, data_dir, patience_seconds=patience)
         watch_status(connect, interval_seconds=interval, as_json=as_json)
         return
+    with closing(service_client(url, data_dir)) as client:
+        answer = client.get("/v1/status")
+    if as_json:
+        print_json(answer)
+        return
+    from query_api.cli.display import PlainConsole
     from query_api.cli.status_display import show_status
 
-    show_answer("/v1/status", {}, show_status, as_json=as_json, url=url, data_dir=data_dir)
+    show_status(PlainConsole(soft_wrap=True), answer)
 
 
 def given(**blocks: dict[str, Any]) -> dict[str, dict[str, Any]]:
@@ -93,70 +96,19 @@ def given(**blocks: dict[str, Any]) -> dict[str, dict[str, Any]]:
 def show_answer(
     path: str,
     params: dict[str, Any],
-    show: "Callable[[PlainConsole, dict[str, Any]], None]",
+    lines: "Callable[[dict[str, Any]], Iterable[str]]",
     *,
     as_json: bool,
     url: str | None,
     data_dir: Path | None,
 ) -> None:
-    """GET the path with the parameters that are given, and print the answer."""
+    """GET the path with the parameters that are given, and print the lines of the answer."""
     with closing(service_client(url, data_dir)) as client:
         answer = client.get(path, {name: value for name, value in params.items() if value is not None} or None)
-    _print(answer, show, as_json=as_json)
-
-
-def show_list(
-    path: str,
-    params: dict[str, Any],
-    members: str,
-    show: "Callable[[PlainConsole, dict[str, Any]], None]",
-    *,
-    limit: int,
-    page_limit: int,
-    as_json: bool,
-    url: str | None,
-    data_dir: Path | None,
-) -> None:
-    """GET a list, following its cursors until `limit` of its `members` are there, and print it as one page, with a line
-    where it could be of one collection and is of all. The route gives `page_limit` at a time."""
-    given = {name: value for name, value in params.items() if value is not None}
-    with closing(service_client(url, data_dir)) as client:
-        page = client.get(path, given | {"limit": min(limit, page_limit)})
-        found = page[members]
-        while page["next_cursor"] is not None and len(found) < limit:
-            following = {"cursor": page["next_cursor"], "limit": min(limit - len(found), page_limit)}
-            page = client.get(path, given | following)
-            found = [*found, *page[members]]
-    answer = page | {members: found}
-    _print(answer, show, as_json=as_json)
-    if "collection" in params and params["collection"] is None and not as_json:
-        say(OF_ALL_COLLECTIONS)
-
-
-def show_whole_list(
-    path: str,
-    members: str,
-    show: "Callable[[PlainConsole, dict[str, Any]], None]",
-    *,
-    limit: int | None,
-    as_json: bool,
-    url: str | None,
-    data_dir: Path | None,
-) -> None:
-    """GET a list that comes as a whole, and print the first `limit` of its `members`, or all."""
-    with closing(service_client(url, data_dir)) as client:
-        answer = client.get(path)
-    answer |= {members: answer[members][:limit]}
-    _print(answer, show, as_json=as_json)
-
-
-def _print(answer: dict[str, Any], show: "Callable[[PlainConsole, dict[str, Any]], None]", *, as_json: bool) -> None:
     if as_json:
         print_json(answer)
-        return
-    from query_api.cli.display import PlainConsole
-
-    show(PlainConsole(soft_wrap=True), answer)
+    else:
+        say("\n".join(lines(answer)))
 
 
 def service_client(url: str | None, data_dir: Path | None, *, patience_seconds: float | None = None) -> "ServiceClient":

@@ -16,7 +16,7 @@ from schemas.choices import ChunkingMethod, ExtractorName
 from schemas.consent import Yes, require_consent
 from schemas.errors import MalformedEvent, WrongSetting, complain, plain_failures
 from schemas.ids import DocumentKey
-from schemas.terminal import plain, say
+from schemas.terminal import say
 
 if TYPE_CHECKING:
     from query_api.client import ServiceClient
@@ -201,20 +201,11 @@ def _lines(setting: str, answer: Answer) -> list[str]:
 
 def _relinked(client: "ServiceClient", collection: str, *, shown: bool) -> Answer:
     """The order to link what is stored, once it is carried out. Raises Failure where nothing moves."""
-    from rich.progress import Progress
-
-    from query_api.cli.display import PlainConsole
-    from query_api.cli.orders import await_order
+    from query_api.cli.orders import follow_order
 
     path = collection_path(collection, "relink")
     order = client.post(path, b"{}")
-    with Progress(console=PlainConsole(stderr=True), disable=not shown) as progress:
-        task = progress.add_task(plain(f"relink: {collection}"), total=None)
-
-        def show(state: Answer) -> None:
-            progress.update(task, total=state["of"] or None, completed=state["documents"])
-
-        return order | await_order(lambda: client.get(f"{path}/{order['id']}"), show, RELINK_SECONDS)
+    return order | follow_order(client, f"{path}/{order['id']}", f"relink: {collection}", RELINK_SECONDS, shown=shown)
 
 
 def relink_summary(done: Answer) -> str:

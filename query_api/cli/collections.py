@@ -3,13 +3,14 @@
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import asdict
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from query_api.cli.app import DataDir, Json, Url, print_json, service_client, show_whole_list
+from query_api.cli.app import DataDir, Json, Url, print_json, service_client
 from query_api.cli.collection_settings import Collection, collection_path
 from query_api.cli.collection_settings import commands as setting_commands
+from query_api.cli.lists import Listing, WholeLimit
 from schemas.consent import Yes, require_consent
 from schemas.errors import plain_failures
 from schemas.terminal import say
@@ -22,6 +23,28 @@ collections_app.add_typer(setting_commands)
 app.add_typer(collections_app, name="collections")
 
 
+def _chosen(collection: dict[str, Any]) -> str:
+    return "; ".join(
+        f"{setting}: " + " ".join(f"{name}={value}" for name, value in collection[setting].items() if value is not None)
+        for setting in ("chunking", "linking", "extraction")
+        if collection.get(setting) is not None
+    )
+
+
+COLLECTIONS = Listing(
+    "/v1/collections",
+    "collections",
+    {
+        "collection": lambda collection: collection["name"],
+        "documents": lambda collection: f"{collection['documents']:,}",
+        "chunks": lambda collection: f"{collection['chunks']:,}",
+        "chosen": _chosen,
+    },
+    numbers=("documents", "chunks"),
+    hint=" 'thalweg load' makes one with its first document.",
+)
+
+
 @collections_app.callback()
 def collections() -> None:
     """See the collections, choose how they are indexed, delete one."""
@@ -30,17 +53,13 @@ def collections() -> None:
 @collections_app.command("list", epilog="Example: thalweg collections list")
 @plain_failures()
 def list_collections(
-    limit: Annotated[int | None, typer.Option(min=1, help="At most so many.", show_default="all")] = None,
+    limit: WholeLimit = None,
     as_json: Json = False,
     url: Url = None,
     data_dir: DataDir = None,
 ) -> None:
     """List the collections: how many documents and chunks each holds, and what was chosen for it."""
-    from query_api.cli.display import show_collections
-
-    show_whole_list(
-        "/v1/collections", "collections", show_collections, limit=limit, as_json=as_json, url=url, data_dir=data_dir
-    )
+    COLLECTIONS.show({}, limit=limit, as_json=as_json, url=url, data_dir=data_dir)
 
 
 @collections_app.command("delete", epilog="Example: thalweg collections delete drafts --yes")

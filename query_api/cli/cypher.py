@@ -22,7 +22,6 @@ app = typer.Typer()
 
 ATTEMPTS = 3
 BUFFER_DIVISOR = 4  # of the memory that this process may use
-WIDEST = 1_000_000  # characters of a line
 
 
 @app.command(epilog="Example: thalweg cypher 'MATCH (e:Entity)<-[:MENTIONS]-() RETURN e.name, count(*)' --limit 5")
@@ -105,22 +104,15 @@ def _describe(published: "PublishedGraph", generation: "Generation") -> str:
 
 
 def _show_table(answer: "Answer") -> None:
-    from rich.table import Table
+    from query_api.cli.display import print_table
 
-    from query_api.cli.display import PlainConsole, plain_text
-
-    table = Table(box=None, pad_edge=False)
-    for number, column in enumerate(answer.columns):
-        is_number = all(isinstance(row[number], int | float) for row in answer.rows)
-        table.add_column(
-            plain_text(column), justify="right" if is_number else "left", header_style="dim", overflow="fold"
-        )
-    for row in answer.rows:
-        table.add_row(*(plain_text(_cell(value)) for value in row))
-    console = PlainConsole()
-    if not console.is_terminal:
-        console.width = WIDEST  # a program reads it: a row is a line
-    console.print(table, highlight=False)
+    columns = [[row[number] for row in answer.rows] for number in range(len(answer.columns))]
+    numbers = [
+        heading
+        for heading, column in zip(answer.columns, columns, strict=True)
+        if all(isinstance(value, int | float) for value in column)
+    ]
+    print_table(answer.columns, [[_cell(value) for value in row] for row in answer.rows], numbers=numbers)
 
 
 def _cell(value: Any) -> str:

@@ -11,10 +11,12 @@ from urllib.parse import quote
 
 import typer
 
-from query_api.cli.app import DataDir, Json, Url, print_json, service_client, show_answer, show_list
+from query_api.cli.app import DataDir, Json, Url, print_json, service_client, show_answer
 from query_api.cli.completion import collections, offered
+from query_api.cli.lists import Cursor, Limit, Listing
 from schemas.consent import Yes, require_consent
 from schemas.errors import DeadLetterReason, Exit, Failure, WrongSetting, plain_failures
+from schemas.terminal import say
 
 if TYPE_CHECKING:
     from query_api.client import ServiceClient
@@ -24,8 +26,52 @@ commands = typer.Typer(no_args_is_help=True, help="Look at what could not be ind
 app.add_typer(commands, name="dead-letters")
 
 POLL_SECONDS = 0.2
-PAGE_LIMIT = 1_000
 REASONS = get_args(DeadLetterReason)
+SKIPPED = {"resolved": "newer", "already_redriven": "before", "refused": "refused"}
+OUTCOMES = ("redriven", *SKIPPED)
+
+JSONObject = dict[str, Any]
+
+
+def _size(letter: JSONObject) -> str:
+    if letter["omitted"]:
+        return f"{letter['omitted']}, too large to be kept"
+    if letter["bytes"] is None:
+        return "no value"
+    content = letter.get("content_bytes")
+    if content in (None, letter["bytes"]):
+        return f"{letter['bytes']:,} bytes"
+    return f"{content:,} bytes, in an envelope of {letter['bytes']:,}"
+
+
+def _what(letter: JSONObject) -> str:
+    """Key and size, what became of it, then what was wrong."""
+    from query_api.cli.display import snippet
+
+    attempt, state = letter.get("attempt", 1), letter.get("state", "open")
+    since = (f"  attempt {attempt:,}" if attempt > 1 else "") + ("" if state == "open" else f"  {state}")
+    return f"{letter['key'] or '(no key)'}  ({_size(letter)}){since}\n{snippet(letter['message'])}"
+
+
+def _advice(page: JSONObject) -> Iterator[str]:
+    """What to do about each reason of those that are open."""
+    open_ones = [each for each in page["dead_letters"] if each.get("state", "open") == "open" and "advice" in each]
+    said = {each["reason"]: f"{each['reason_title']}. {each['advice']}" for each in open_ones}
+    return (f"{reason}: {text}" for reason, text in said.items())
+
+
+LETTERS = Listing(
+    "/v1/dead-letters",
+    "dead_letters",
+    {
+        "position": lambda letter: letter["position"],
+        "time": lambda letter: f"{letter['at'][:19]}Z",
+        "reason": lambda letter: letter["reason"],
+        "document": _what,
+    },
+    page_limit=1_000,
+    after=_advice,
+)
 
 
 @commands.command("list", epilog="Example: thalweg dead-letters list --open --collection notes")
@@ -40,36 +86,18 @@ def list_dead_letters(
         bool, typer.Option("--open", help="Only those that nothing has replaced: what they name is missing, or old.")
     ] = False,
     since: Annotated[str | None, typer.Option(help="Only from then on: 15m, 2h, 7d ago, or an RFC 3339 time.")] = None,
-    limit: Annotated[int, typer.Option(min=1, help="Letters, at most.")] = 20,
-    cursor: Annotated[str | None, typer.Option(help="Go on after an earlier page.")] = None,
+    limit: Limit = 20,
+    cursor: Cursor = None,
     as_json: Json = False,
     url: Url = None,
     data_dir: DataDir = None,
 ) -> None:
     """List dead letters, newest first: position, time, reason, key, what was wrong, and what became of it since."""
-    from query_api.cli.display import show_dead_letters
-
-    params = {
-        "reason": reason,
-        "document": document,
-        "state": "open" if only_open else None,
-        "since": since,
-        "cursor": cursor,
-    }
+    state = "open" if only_open else None
+    params = {"reason": reason, "document": document, "state": state, "since": since, "cursor": cursor}
     if collection is not None:  # a dead letter need not be of any
         params["collection"] = collection
-    show = partial(show_dead_letters, filtered=any(given is not None for given in params.values()))
-    show_list(
-        "/v1/dead-letters",
-        params,
-        "dead_letters",
-        show,
-        limit=limit,
-        page_limit=PAGE_LIMIT,
-        as_json=as_json,
-        url=url,
-        data_dir=data_dir,
-    )
+    LETTERS.show(params, limit=limit, as_json=as_json, url=url, data_dir=data_dir)
 
 
 @commands.command("show", epilog="Example: thalweg dead-letters show 3:17")
@@ -84,11 +112,9 @@ def show_dead_letter(
     data_dir: DataDir = None,
 ) -> None:
     """Show one dead letter: where it came from, what was wrong, and its original bytes, escaped."""
-    from query_api.cli.display import show_dead_letter as show
-
     path = f"/v1/dead-letters/{quote(position, safe=':')}"
     if not raw:
-        show_answer(path, {}, show, as_json=as_json, url=url, data_dir=data_dir)
+        show_answer(path, {}, letter_lines, as_json=as_json, url=url, data_dir=data_dir)
         return
     with closing(service_client(url, data_dir)) as client:
         sys.stdout.buffer.write(client.get_bytes(path, {"raw": True}))
@@ -125,8 +151,6 @@ def redrive(
     document was indexed or deleted since, nothing is sent. Run again, it sends nothing twice. Exits with 1 where a dead
     letter cannot be redriven, or is one again.
     """
-    from query_api.cli.display import PlainConsole, show_redrive
-
     if not (positions or everything or reason or collection or since):
         raise WrongSetting(
             "Say which dead letters: positions (`thalweg dead-letters list` prints them), --reason, --collection, "
@@ -153,7 +177,7 @@ def redrive(
     if as_json:
         print_json(state)
     else:
-        show_redrive(PlainConsole(soft_wrap=True), state)
+        say("\n".join(redrive_lines(state)))
     if state["state"] == "failed":
         raise Failure(state["message"])
     if state["refused"] or state["failed_again"]:
@@ -211,7 +235,7 @@ def _progress(*, quiet: bool) -> Iterator[Callable[[dict[str, Any]], None]]:
             done, total = state["looked_at"], state["to_look_at"]
             if state["stage"] in ("redriving", "following"):
                 total = state["matched"]
-                done = sum(state[outcome] for outcome in ("redriven", "resolved", "already_redriven", "refused"))
+                done = sum(state[outcome] for outcome in OUTCOMES)
             progress.update(bar, description=STAGES.get(state["stage"], "done"), completed=done, total=total or None)
 
         yield update
@@ -228,7 +252,6 @@ def skip_batch(
     data_dir: DataDir = None,
 ) -> None:
     """Skip a batch that cannot be read. It is lost to the index; a dead letter records it."""
-    from query_api.cli.display import PlainConsole
     from schemas.errors import MalformedToken
     from schemas.ids import parse_positions
 
@@ -247,8 +270,72 @@ def skip_batch(
     if as_json:
         print_json(answer)
     else:
-        PlainConsole(soft_wrap=True).print(
+        say(
             f"Offsets {answer['first']} to {answer['last']} of {answer['topic']} partition {answer['partition']} are "
-            "skipped; what follows is read within seconds. Send their documents again, if you know them.",
-            highlight=False,
+            "skipped; what follows is read within seconds. Send their documents again, if you know them."
         )
+
+
+def letter_lines(letter: JSONObject) -> Iterator[str]:
+    """All that is known of it, then the beginning of its bytes."""
+    source = letter["source"]
+    rows = [
+        ("key", letter["key"] or "(no key)"),
+        ("record", f"{source['topic']} {source['partition']}:{source['offset']}" if source else "unknown"),
+        ("reason", f"{letter['reason']}, at the stage {letter['stage']}"),
+        ("message", letter["message"]),
+        *([("advice", f"{letter['reason_title']}. {letter['advice']}")] if letter.get("advice") else []),
+        *([("since", f"{letter['state']}: {letter['state_message']}")] if letter.get("state_message") else []),
+        ("time", letter["at"]),
+        ("size", _size(letter)),
+        *(
+            (
+                f"before {each['number']}",
+                f"{each['reason']}, at the stage {each['stage']}, {each['at']}, {each['letter']}",
+            )
+            for each in letter.get("earlier_attempts", ())
+        ),
+        *(("header", f"{name}: {text}") for name, text in letter["headers"].items()),
+    ]
+    yield from (f"{name:<9} {text}" for name, text in rows)
+    yield ""
+    yield letter["preview"]
+    if not letter["preview_is_all"] and not letter["omitted"]:
+        yield "… --raw writes all of it"
+
+
+def redrive_lines(state: JSONObject) -> Iterator[str]:
+    """A line for each dead letter that was not redriven, in a dry run for each; then how many, and what comes next."""
+    dry_run = state["order"]["dry_run"]
+    for letter in state["letters"]:
+        if letter["outcome"] != "redriven" or dry_run:
+            mark, key = SKIPPED.get(letter["outcome"], "redrive"), letter["key"] or "(no key)"
+            yield f"{letter['position']:>8}  {mark:<8}  {letter['reason']}  {key}  {letter['message'] or ''}".rstrip()
+    judged = sum(state[outcome] for outcome in OUTCOMES)
+    if judged > len(state["letters"]):
+        yield f"          … and {judged - len(state['letters']):,} more"
+    if state["state"] == "running":
+        yield f"Begun. 'thalweg api GET /v1/dead-letters/redrive/{state['id']}' shows how far it is."
+        return
+    if state["matched"] or state["message"] is None:
+        yield _redriven(state, dry_run=dry_run)
+    if state["message"] and state["state"] == "done":
+        yield state["message"]
+    if state["failed_again"]:
+        yield f"{state['failed_again']:,} failed again: 'thalweg dead-letters list' shows why."
+    if state["token"]:
+        yield f"token {state['token']}"
+
+
+def _redriven(state: JSONObject, *, dry_run: bool) -> str:
+    parts = [f"{state['redriven']:,} {'would be redriven' if dry_run else 'redriven'}"]
+    parts += [
+        f"{state[outcome]:,} {words}"
+        for outcome, words in (
+            ("resolved", "replaced since by a newer record"),
+            ("already_redriven", "redriven before"),
+            ("refused", "cannot be redriven"),
+        )
+        if state[outcome]
+    ]
+    return ", ".join(parts) + "."

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from query_api.cli.app import DataDir, Json, Url, print_json, service_client, show_whole_list
+from query_api.cli.app import DataDir, Json, Url, print_json, service_client
 from query_api.cli.completion import generations
+from query_api.cli.lists import Listing, WholeLimit
 from schemas.consent import Yes, require_consent
 from schemas.errors import Failure, plain_failures
 from schemas.terminal import say
 
 if TYPE_CHECKING:
-    from query_api.cli.display import PlainConsole
     from query_api.client import ServiceClient
 
 app = typer.Typer()
@@ -58,15 +58,13 @@ def rebuild(
 @generations_app.command("list", epilog="Example: thalweg generations list")
 @plain_failures()
 def list_generations(
-    limit: Annotated[int | None, typer.Option(min=1, help="At most so many.", show_default="all")] = None,
+    limit: WholeLimit = None,
     as_json: Json = False,
     url: Url = None,
     data_dir: DataDir = None,
 ) -> None:
     """List the generations: which is live, which is being built and how far, which are kept."""
-    show_whole_list(
-        "/v1/generations", "generations", _show_list, limit=limit, as_json=as_json, url=url, data_dir=data_dir
-    )
+    GENERATIONS.show({}, limit=limit, as_json=as_json, url=url, data_dir=data_dir)
 
 
 @generations_app.command("show", epilog="Example: thalweg generations show g0002-5f3a9c")
@@ -222,7 +220,7 @@ def _print(generation: Generation, *, as_json: bool) -> None:
 
 def _lines(generation: Generation) -> Iterator[str]:
     """One generation, for a person."""
-    yield f"{generation['name']}  {generation['state']}" + (f"  {_size(generation)}" if generation["bytes"] else "")
+    yield f"{generation['name']}  {generation['state']}  {_size(generation)}".rstrip()
     if generation["reason"]:
         yield f"reason     {generation['reason']}"
     if (made := generation["pipeline"]) is not None:
@@ -247,26 +245,33 @@ def _lines(generation: Generation) -> Iterator[str]:
         yield generation["problem"]
 
 
-def _show_list(console: "PlainConsole", answer: dict[str, Any]) -> None:
-    """A line a generation."""
-    for each in answer["generations"]:
-        parts = [f"{each['name']:<14} {each['state']:<9}", _size(each) if each["bytes"] else ""]
-        if each["pipeline"] is not None:
-            parts.append(f"{each['pipeline']['embedding_model']}, chunks of {each['pipeline']['chunk_characters']}")
-        if each["progress"] is not None and each["state"] in ("building", "behind"):
-            parts.append(_progress_text(each["progress"]))
-        parts += [text for text in (each["reason"], each["problem"]) if text]
-        console.print("  ".join(filter(None, parts)), highlight=False, markup=False)
-    for note in answer["notes"]:
-        console.print(note, highlight=False, markup=False, style="yellow")
+def _details(generation: Generation) -> str:
+    """What it was made with, how far it is, why it was made and what is wrong."""
+    parts = []
+    if (made := generation["pipeline"]) is not None:
+        parts.append(f"{made['embedding_model']}, chunks of {made['chunk_characters']}")
+    if generation["progress"] is not None and generation["state"] in ("building", "behind"):
+        parts.append(_progress_text(generation["progress"]))
+    return "\n".join(filter(None, [*parts, generation["reason"], generation["problem"]]))
 
 
 def _size(generation: Generation) -> str:
-    from query_api.cli.display import MIB
-
-    return f"{generation['bytes'] / MIB:,.0f} MiB"
+    return f"{generation['bytes'] / 2**20:,.0f} MiB" if generation["bytes"] else ""
 
 
 def _progress_text(progress: dict[str, Any]) -> str:
     text = f"{progress['records']:,} of {progress['of_records']:,} records, {progress['chunks']:,} chunks"
     return text + (f", about {progress['seconds_left']:,.0f} s left" if progress["seconds_left"] else "")
+
+
+GENERATIONS = Listing(
+    "/v1/generations",
+    "generations",
+    {
+        "generation": lambda generation: generation["name"],
+        "state": lambda generation: generation["state"],
+        "size": _size,
+        "made with": _details,
+    },
+    numbers=("size",),
+)

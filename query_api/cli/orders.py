@@ -2,11 +2,39 @@
 
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+import typer
 
 from schemas.errors import Failure
+from schemas.terminal import plain, say
+
+if TYPE_CHECKING:
+    from query_api.client import ServiceClient
 
 POLL_SECONDS = 0.5
+
+
+def follow_order(
+    client: "ServiceClient", path: str, what: str, patience_seconds: float, *, shown: bool
+) -> dict[str, Any]:
+    """The state of the order at that path when it is done, with a bar meanwhile. Raises Failure where nothing moves for
+    so long; Ctrl-C ends only the following."""
+    from rich.progress import Progress
+
+    from query_api.cli.display import PlainConsole
+
+    try:
+        with Progress(console=PlainConsole(stderr=True), disable=not shown) as progress:
+            task = progress.add_task(plain(what), total=None)
+
+            def show(state: dict[str, Any]) -> None:
+                progress.update(task, total=state["of"] or None, completed=state["documents"])
+
+            return await_order(lambda: client.get(path), show, patience_seconds)
+    except KeyboardInterrupt:
+        say(f"It goes on by itself: 'thalweg api GET {path}' shows how far it is.", error=True)
+        raise typer.Exit(130) from None
 
 
 def await_order(

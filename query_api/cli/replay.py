@@ -2,17 +2,14 @@
 
 import json
 from contextlib import closing
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from query_api.cli.app import DataDir, Json, Url, print_json, service_client
-from query_api.cli.orders import await_order
+from query_api.cli.orders import follow_order
 from schemas.errors import Exit, WrongSetting, plain_failures
 from schemas.terminal import say
-
-if TYPE_CHECKING:
-    from query_api.client import ServiceClient
 
 app = typer.Typer()
 
@@ -44,7 +41,8 @@ def replay(
     with closing(service_client(url, data_dir)) as client:
         answer: dict[str, Any] = client.post("/v1/replays", json.dumps(given | {"dry_run": dry_run}).encode())
         if wait:
-            answer |= _followed(client, answer["id"], patience, shown=not as_json)
+            path = f"/v1/replays/{answer['id']}"
+            answer |= follow_order(client, path, "replay", patience, shown=not as_json)
     if as_json:
         print_json(answer)
     elif wait:
@@ -53,25 +51,6 @@ def replay(
         say(f"Ordered as {answer['id']}, in the log at {answer['position']}.")
     if wait and answer["failed"]:
         raise typer.Exit(Exit.FAILED)
-
-
-def _followed(client: "ServiceClient", name: str, patience: float, *, shown: bool) -> dict[str, Any]:
-    """The replay when it is done. Raises Failure where nothing moves."""
-    from rich.progress import Progress
-
-    from query_api.cli.display import PlainConsole
-
-    try:
-        with Progress(console=PlainConsole(stderr=True), disable=not shown) as progress:
-            task = progress.add_task("replay", total=None)
-
-            def show(state: dict[str, Any]) -> None:
-                progress.update(task, total=state["of"] or None, completed=state["documents"])
-
-            return await_order(lambda: client.get(f"/v1/replays/{name}"), show, patience)
-    except KeyboardInterrupt:
-        say(f"It goes on by itself: GET /v1/replays/{name} tells how far it is.", error=True)
-        raise typer.Exit(130) from None
 
 
 def _summary(done: dict[str, Any]) -> str:

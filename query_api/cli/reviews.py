@@ -2,13 +2,14 @@
 
 import json
 from contextlib import closing
-from typing import Annotated, get_args
+from typing import Annotated, Any, get_args
 from urllib.parse import quote
 
 import typer
 
-from query_api.cli.app import DataDir, Json, Url, print_json, service_client, show_list
+from query_api.cli.app import DataDir, Json, Url, print_json, service_client
 from query_api.cli.completion import AllCollections, OneCollection, checked, choice, offered
+from query_api.cli.lists import Cursor, Limit, Listing
 from schemas.choices import ReviewState
 from schemas.errors import plain_failures
 from schemas.terminal import say
@@ -17,8 +18,41 @@ app = typer.Typer()
 reviews_app = typer.Typer(no_args_is_help=True, help="See entities that may be one, and decide.")
 app.add_typer(reviews_app, name="reviews")
 
-PAGE_LIMIT = 1_000
 DECISIONS = ("accept", "reject", "undo")
+
+
+def _state(review: dict[str, Any]) -> str:
+    """What is known of the decision."""
+    said = [review["state"]]
+    if review["score"] is not None:
+        said.append(f"{review['score']:.2f}")
+    if review["by"]:
+        said.append(f"by {review['by']}")
+    if review["overruled"]:
+        said.append("overruled")
+    return ", ".join(said)
+
+
+def _entities(review: dict[str, Any]) -> str:
+    """The entities, then why."""
+    kinds = [f" ({each['type']})" if each["type"] else "" for each in review["entities"]]
+    names = [each["name"] or each["id"] for each in review["entities"]]
+    who = " / ".join(name + kind for name, kind in zip(names, kinds, strict=True))
+    why = review["reason"] or (f"as {review['name']}" if review["name"] else "")
+    return f"{who}\n{why}".rstrip()
+
+
+REVIEWS = Listing(
+    "/v1/reviews",
+    "reviews",
+    {
+        "id": lambda review: review["id"],
+        "collection": lambda review: review["collection"],
+        "state": _state,
+        "entities": _entities,
+    },
+    page_limit=1_000,
+)
 
 
 @reviews_app.callback()
@@ -34,27 +68,15 @@ def list_reviews(
         str, choice((*get_args(ReviewState), "decided", "all"), help="Those that wait for you, or were decided.")
     ] = "open",
     min_score: Annotated[float, typer.Option(min=0, max=1, help="Leave out open ones with a lower score.")] = 0.0,
-    limit: Annotated[int, typer.Option(min=1, help="Reviews, at most.")] = 50,
-    cursor: Annotated[str | None, typer.Option(help="What the list before named for more.")] = None,
+    limit: Limit = 50,
+    cursor: Cursor = None,
     as_json: Json = False,
     url: Url = None,
     data_dir: DataDir = None,
 ) -> None:
     """List pairs of entities that may be one, the likeliest first, or what was decided."""
-    from query_api.cli.graph_display import show_reviews
-
     params = {"collection": collection, "state": state, "min_score": min_score, "cursor": cursor}
-    show_list(
-        "/v1/reviews",
-        params,
-        "reviews",
-        show_reviews,
-        limit=limit,
-        page_limit=PAGE_LIMIT,
-        as_json=as_json,
-        url=url,
-        data_dir=data_dir,
-    )
+    REVIEWS.show(params, limit=limit, as_json=as_json, url=url, data_dir=data_dir)
 
 
 @reviews_app.command("decide", epilog="Example: thalweg reviews decide 8d4d7c6e1f0b4a6c9d2e5f708192a3b4 accept")

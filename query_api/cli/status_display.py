@@ -1,6 +1,8 @@
 """How the state of the service looks on a terminal: once, and refreshed in place."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections import deque
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
 
 from rich.console import Console, Group, RenderableType
 from rich.markup import escape
@@ -8,11 +10,60 @@ from rich.table import Table
 from rich.text import Text
 
 from query_api.cli.display import MIB, JSONObject
-from query_api.cli.status_history import History, Observation
 
-BLOCKS = "▁▂▃▄▅▆▇█"
 MAX_PARTITIONS = 12
-PLOT_COLUMNS = 60
+RATE_SECONDS = 10.0
+
+
+@dataclass(frozen=True)
+class Observation:
+    """The service's state at a moment, in monotonic seconds; or why it did not tell."""
+
+    at_seconds: float
+    status: JSONObject | None
+    problem: str | None = None
+
+
+@dataclass
+class History:
+    """What was observed in the last RATE_SECONDS, and what follows from it. `known` is the last state that the service
+    told."""
+
+    observations: deque[Observation] = field(default_factory=deque)
+    known: JSONObject | None = None
+
+    def add(self, observation: Observation) -> None:
+        self.observations.append(observation)
+        self.known = observation.status or self.known
+        while observation.at_seconds - self.observations[0].at_seconds > RATE_SECONDS:
+            self.observations.popleft()
+
+    @property
+    def newest(self) -> Observation:
+        return self.observations[-1]
+
+    def records_per_second(self) -> dict[tuple[str, int], float]:
+        """By (topic, partition), from how far each came in the last RATE_SECONDS. Nothing of a partition whose position
+        went back: other stores are served."""
+        newest = self.newest
+        if newest.status is None:
+            return {}
+        generation = newest.status["generation"]
+        since = [each for each in self.observations if each.status and each.status["generation"] == generation]
+        seconds = newest.at_seconds - since[0].at_seconds
+        if seconds <= 0:
+            return {}
+        before, now = _reached(since[0].status), _reached(newest.status)
+        return {
+            place: (offset - before[place]) / seconds
+            for place, offset in now.items()
+            if place in before and offset >= before[place]
+        }
+
+
+def _reached(status: JSONObject | None) -> dict[tuple[str, int], int]:
+    lags = [] if status is None else status["lag"]
+    return {(each["topic"], each["partition"]): each["reached"] for each in lags}
 
 
 def show_status(console: Console, status: JSONObject) -> None:
@@ -73,7 +124,7 @@ def _facts(rows: Iterable[tuple[str, str]]) -> Table:
 
 
 def watch_view(history: History) -> RenderableType:
-    """The newest state with its lag by stage and partition, throughput, and a plot of the lag; while the service does
+    """The newest state with its lag by stage and partition, and throughput; while the service does
     not answer, the last that it told."""
     status, problem = history.known, history.newest.problem
     parts: list[RenderableType] = []
@@ -82,7 +133,6 @@ def watch_view(history: History) -> RenderableType:
     if status is None:
         return Group(*parts)
     parts.append(_lag_table(status, history.records_per_second()))
-    parts.append(Text.assemble(("lag  ", "dim"), lag_plot(history.lag_records)))
     parts.append(_facts(status_rows(status)))
     parts += [Text(note, style="yellow") for note in status["readiness"]["notes"]]
     parts.append(Text("Ctrl-C ends it.", style="dim"))
@@ -140,22 +190,6 @@ def _lag_table(status: JSONObject, rates: dict[tuple[str, int], float]) -> Table
 
 def _number(count: int | None) -> str:
     return "?" if count is None else f"{count:,}"
-
-
-def lag_plot(records: Sequence[int | None], columns: int = PLOT_COLUMNS) -> str:
-    """A column for each of the newest observations, or for several of them their most; `?` where it was not known. Then
-    the height of a whole column."""
-    each = max(1, -(-len(records) // columns))
-    groups = [records[max(0, end - each) : end] for end in range(len(records), 0, -each)][::-1]
-    tops = [max((count for count in group if count is not None), default=None) for group in groups]
-    most = max((top for top in tops if top is not None), default=0)
-    drawn = "".join("?" if top is None else _block(top, most) for top in tops)
-    return f"{drawn} at most {most:,}" if most else drawn
-
-
-def _block(count: int, most: int) -> str:
-    """The lowest block for none alone."""
-    return BLOCKS[0] if count == 0 else BLOCKS[max(1, -(-count * (len(BLOCKS) - 1) // most))]
 
 
 def worker_text(worker: JSONObject) -> str:

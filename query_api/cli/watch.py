@@ -6,9 +6,8 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
 from typing import TYPE_CHECKING
 
-from query_api.cli.display import PlainConsole
-from query_api.cli.status_display import watch_line, watch_view
-from query_api.cli.status_history import History, JSONObject, Observation
+from query_api.cli.display import JSONObject, PlainConsole
+from query_api.cli.status_display import History, Observation, watch_line, watch_view
 from schemas.errors import Failure, Unreachable, WrongSetting
 from schemas.terminal import plain_json, say
 

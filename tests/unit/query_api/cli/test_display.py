@@ -6,12 +6,9 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from query_api.cli.display import (
-    SNIPPET_CHARACTERS,
-    PlainConsole,
-    show_collections,
-    show_dead_letters,
-)
+from query_api.cli.collections import COLLECTIONS
+from query_api.cli.dead_letters import LETTERS
+from query_api.cli.display import SNIPPET_CHARACTERS, PlainConsole, print_table
 from query_api.cli.hit_display import period_text, show_hit
 from query_api.cli.status_display import lag_text, worker_text
 
@@ -106,19 +103,32 @@ def test_a_document_cannot_steer_the_terminal() -> None:
     evil = "evil \x1b[31mRED\x1b]0;pwn\x07 \x9b2J\rgone \u202egnp.exe"
     hit = HIT | {"title": evil, "section": [evil], "text": evil, "path": [{"from": evil, "edge": evil, "to": "B"}]}
     hit |= {"document_id": evil, "matches": [evil], "parts": {evil: 1}}
-    collection = {"name": evil, "documents": 1, "chunks": 1, "chunking": None, "linking": None}
-    letter = {"position": "0:1", "at": "2026-11-22T04:00:00", "reason": "malformed", "key": evil, "message": evil}
-    letter |= {"bytes": 9, "omitted": None}
     console = PlainConsole(file=output, width=200, force_terminal=True, color_system="truecolor")
     show_hit(console, hit)
-    show_collections(console, {"collections": [collection], "notes": [evil]})
-    show_dead_letters(console, {"dead_letters": [letter], "next_cursor": None}, filtered=False)
     shown = output.getvalue()
     assert "\x1b[1m" in shown  # what is bold here still is
     for obeyed in ("\x1b[31mRED", "\x1b]0;", "\x07", "\x9b", "\r", "\u202e"):
         assert obeyed not in shown
-    assert shown.count("evil \\x1b[31mRED\\x1b]0;pwn\\x07 \\x9b2J") >= 10
+    assert shown.count("evil \\x1b[31mRED\\x1b]0;pwn\\x07 \\x9b2J") >= 7
     assert "\\u202egnp.exe" in shown
+
+
+def test_list_cannot_steer_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    evil = "evil \x1b[31mRED\x07 [b]bold"
+    collection = {"name": evil, "documents": 1, "chunks": 1, "chunking": None, "linking": None}
+    letter = {"position": "0:1", "at": "2026-11-22T04:00:00", "reason": "malformed", "key": evil, "message": evil}
+    letter |= {"bytes": 9, "omitted": None}
+    for listing, member in ((COLLECTIONS, collection), (LETTERS, letter)):
+        print_table(list(listing.columns), [[text(member) for text in listing.columns.values()]])
+    assert capsys.readouterr().out.count("evil \\x1b[31mRED\\x07 [b]bold") == 3
+
+
+def test_table_is_a_line_for_each_member_in_a_pipe(capsys: pytest.CaptureFixture[str]) -> None:
+    print_table(["id", "text"], [["1", "word " * 400 + "\nmore"], ["2", ""]], numbers=["id"])
+    heading, first, second = capsys.readouterr().out.splitlines()
+    assert heading.split() == ["id", "text"]
+    assert first.rstrip().endswith("word   more")
+    assert second.split() == ["2"]
 
 
 def test_what_cannot_be_told_is_not_shown() -> None:
@@ -145,11 +155,8 @@ def test_only_an_edge_is_drawn_as_one(step: dict[str, object], line: str) -> Non
     [(1_005, "(1,005 bytes, in an envelope of 1,200)"), (1_200, "(1,200 bytes)"), (None, "(1,200 bytes)")],
 )
 def test_a_dead_letter_tells_the_size_of_what_was_sent(content_bytes: int | None, size: str) -> None:
-    letter = {"position": "0:1", "at": "2026-11-22T04:00:00", "reason": "malformed", "key": "c/a", "message": "No."}
-    output = io.StringIO()
-    sized = letter | {"bytes": 1_200, "content_bytes": content_bytes, "omitted": None}
-    show_dead_letters(Console(file=output, width=200), {"dead_letters": [sized], "next_cursor": None}, filtered=False)
-    assert size in output.getvalue()
+    letter = {"position": "0:1", "reason": "malformed", "key": "c/a", "message": "No.", "omitted": None}
+    assert size in LETTERS.columns["document"](letter | {"bytes": 1_200, "content_bytes": content_bytes})
 
 
 @pytest.mark.parametrize(

@@ -22,8 +22,7 @@ from typing import Any
 import pytest
 
 from query_api.cli.display import PlainConsole
-from query_api.cli.status_display import lag_plot, show_status, watch_line, watch_view
-from query_api.cli.status_history import HISTORY_SECONDS, History, Observation
+from query_api.cli.status_display import History, Observation, show_status, watch_line, watch_view
 from query_api.cli.watch import observe
 from schemas.errors import Exit, Failure, Unreachable, WrongSetting
 
@@ -81,26 +80,6 @@ def test_throughput_is_of_the_last_seconds_and_of_one_generation() -> None:
     assert observed((0, status(0)), (1, None)).records_per_second() == {}
 
 
-def test_what_is_older_than_some_minutes_is_forgotten() -> None:
-    history = observed((0, status(lag=900)), (1, status(lag=2)), (HISTORY_SECONDS + 0.5, status(lag=1)))
-    assert history.lag_records == [2, 1]
-
-
-@pytest.mark.parametrize(
-    ("records", "columns", "drawn"),
-    [
-        ([0, 0, 0], 60, "▁▁▁"),
-        ([0, 7, None, 1], 60, "▁█?▂ at most 7"),
-        ([100, 50, 1, 0], 60, "█▅▂▁ at most 100"),
-        ([0, 9, 0, 0, None, 3], 3, "█▁▄ at most 9"),
-        ([9, 0, None, None], 2, "█? at most 9"),
-        ([], 60, ""),
-    ],
-)
-def test_lag_is_plotted_by_the_most_of_each_moment(records: list[int | None], columns: int, drawn: str) -> None:
-    assert lag_plot(records, columns) == drawn
-
-
 @pytest.mark.parametrize("width", [60, 100, 200])
 def test_the_state_at_a_glance(width: int) -> None:
     text = shown(observed((0, status(10, lag=0)), (2, status(30, lag=1_200))), width)
@@ -108,7 +87,6 @@ def test_the_state_at_a_glance(width: int) -> None:
     assert max(map(len, lines)) <= width
     assert lines[1].split() == ["text", "0", "30", "1,231", "1,200", "1.2", "10.0"]
     assert lines[2].split() == ["graph", "0", "5", "6", "0", "0.0", "0.0"]
-    assert "▁█ at most 1,200" in text
     for told in (
         "2 too_large",
         "2 open; 3 came within a day",
