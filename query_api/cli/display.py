@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
+from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -32,15 +33,20 @@ def plain_text(text: str, style: str = "") -> Text:
     return Text(plain(text), style=style)
 
 
-def print_table(headings: Sequence[str], rows: Sequence[Sequence[str]], *, numbers: Sequence[str] = ()) -> None:
-    """A table that fits the terminal; elsewhere, for programs, a line each. Columns of `numbers` stand on the right."""
+def print_table(
+    headings: Sequence[str], rows: Sequence[Sequence[str]], *, numbers: Sequence[str] = (), with_ids: bool = False
+) -> None:
+    """A table that fits the terminal; elsewhere, for programs, a line each. Columns of `numbers` stand on the right.
+    The first one `with_ids` is not folded where there is room, so that they can be copied."""
     console = PlainConsole()
     if not console.is_terminal:
         console.width = WIDEST
     table = Table(box=None, pad_edge=False)
-    for heading in headings:
+    widest = max((cell_len(plain(row[0])) for row in rows), default=0)
+    for place, heading in enumerate(headings):
+        is_whole = with_ids and place == 0 and widest <= console.width // 2
         side = "right" if heading in numbers else "left"
-        table.add_column(plain_text(heading), justify=side, header_style="dim", overflow="fold")  # type: ignore[arg-type]
+        table.add_column(plain_text(heading), justify=side, header_style="dim", overflow="fold", no_wrap=is_whole)  # type: ignore[arg-type]
     for row in rows:
         cells = row if console.is_terminal else [cell.replace("\n", "  ") for cell in row]
         table.add_row(*map(plain_text, cells))

@@ -71,7 +71,7 @@ class Listing:
 
         if found := answer[self.members]:
             rows = [[text(member) for text in self.columns.values()] for member in found]
-            print_table(list(self.columns), rows, numbers=self.numbers)
+            print_table(list(self.columns), rows, numbers=self.numbers, with_ids=True)
         elif answer.get("next_cursor") is not None:
             say("None here.")
         else:

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 from rich.console import Console
+from rich.text import Text
 
 from query_api.cli.collections import COLLECTIONS
 from query_api.cli.dead_letters import LETTERS
@@ -129,6 +130,20 @@ def test_table_is_a_line_for_each_member_in_a_pipe(capsys: pytest.CaptureFixture
     assert heading.split() == ["id", "text"]
     assert first.rstrip().endswith("word   more")
     assert second.split() == ["2"]
+
+
+@pytest.mark.parametrize("width", [60, 80, 200])
+def test_table_fits_the_terminal_and_keeps_its_ids_whole(
+    width: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    monkeypatch.setattr(PlainConsole, "is_terminal", True)
+    for length in (30, 150):
+        print_table(["id", "text"], [["#" * length, "word " * 40 + "\nmore"]], with_ids=True)
+        shown = Text.from_ansi(capsys.readouterr().out).plain
+        assert max(map(len, shown.splitlines())) <= width
+        assert shown.count("#") == length
+        assert length > 30 or "#" * length in shown
 
 
 def test_what_cannot_be_told_is_not_shown() -> None:
