@@ -2,7 +2,7 @@
 
 import json
 import sys
-from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -12,6 +12,7 @@ from schemas.errors import Failure, WrongSetting, plain_failures
 from schemas.terminal import say
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from indexer.generations import Generation
@@ -48,9 +49,9 @@ def cypher(
     generation = current_generation(folder)
     if generation is None:
         raise Failure(f"There are no stores in {folder} yet: start a worker on it with 'thalweg up', or name another.")
-    published, file = _open_newest(generation)
     buffer_bytes = usable_memory_bytes() // BUFFER_DIVISOR
-    answer = ask(file, text, limit=limit, timeout_seconds=timeout, buffer_bytes=buffer_bytes)
+    asked = partial(ask, cypher=text, limit=limit, timeout_seconds=timeout, buffer_bytes=buffer_bytes)
+    published, answer = _ask_newest(generation, asked)
     say(_describe(published, generation), error=True)
     if as_json:
         print_json([dict(zip(answer.columns, row, strict=True)) for row in answer.rows])
@@ -71,18 +72,23 @@ def _read_query(query: str) -> str:
     return text
 
 
-def _open_newest(generation: "Generation") -> "tuple[PublishedGraph, Path]":
-    """The newest published graph and its file, checked. Raises Failure, also where there is none yet."""
+def _ask_newest(generation: "Generation", ask: "Callable[[Path], Answer]") -> "tuple[PublishedGraph, Answer]":
+    """The newest published graph, checked, and its answer. Raises Failure, also where there is none yet."""
     from indexer.read.published_graph import FILE, newest_folder, require_intact, require_this_version
 
     for _ in range(ATTEMPTS):
         folder = newest_folder(generation.kuzu_dir)
         if folder is None:
             break
-        with suppress(FileNotFoundError):  # a newer one has just taken its place
+        try:
             published = require_intact(folder)
             require_this_version(published)
-            return published, folder / FILE
+            return published, ask(folder / FILE)
+        except FileNotFoundError:  # a newer one has just taken its place
+            continue
+        except Failure:
+            if (folder / FILE).exists():
+                raise
     raise Failure(
         f"No graph of generation {generation.name} is published yet. A worker publishes one some seconds after it has "
         "indexed what there is: load documents, and wait; where none runs, start one with 'thalweg up'."

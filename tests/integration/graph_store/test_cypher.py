@@ -15,6 +15,7 @@ import pytest
 from typer.testing import CliRunner
 
 from indexer.generations import Generation, make_generation, switch_to
+from indexer.read import cypher
 from indexer.read.cypher import ask as query_graph
 from indexer.read.published_graph import FILE, newest_folder
 from indexer.write.kuzu_publication import publish_graph
@@ -105,6 +106,30 @@ def test_text_that_steers_terminals_is_shown_as_escapes(shared: Generation) -> N
     result = ask(shared, "RETURN '\x1b[31mred' AS colour")
     assert "\x1b" not in result.stdout
     assert r"\x1b[31mred" in result.stdout
+
+
+def test_graph_replaced_while_it_is_opened_is_asked_again(empty: Generation, monkeypatch: pytest.MonkeyPatch) -> None:
+    def publish(*numbers: int) -> None:
+        write_snapshot(
+            empty.snapshots_dir, [document(each)[1] for each in numbers], len(numbers), MADE_AT_MS + len(numbers)
+        )
+        publish_graph(empty, BUFFER_BYTES)
+
+    def ask_late(file: Path, *question: str, **options: Any) -> Any:
+        if not late:
+            late.append(file)
+            publish(0, 1)
+            assert not file.exists()
+        return asked(file, *question, **options)
+
+    late: list[Path] = []
+    asked = cypher.ask
+    publish(0)
+    monkeypatch.setattr(cypher, "ask", ask_late)
+    result = ask(empty, "MATCH (d:Document) RETURN count(*) AS documents", "--json")
+    assert result.exit_code == Exit.OK, result.output
+    assert json.loads(result.stdout) == [{"documents": 2}]
+    assert "position 2" in result.stderr
 
 
 def test_newer_snapshot_is_said_to_be_ahead(empty: Generation) -> None:
