@@ -31,11 +31,13 @@ commands = typer.Typer()
 
 
 class Setting(NamedTuple):
-    """`names` are those of its values, `choices` what some of them are one of; `effect` says what a change does."""
+    """`names` are those of its values, `choices` what some of them are one of; `effect` and `reset` say what a change
+    does, and a reset where that is something else."""
 
     names: tuple[str, ...]
     effect: str
     choices: Mapping[str, Sequence[str]] = {}
+    reset: str = ""
 
 
 SETTINGS = {
@@ -49,14 +51,18 @@ SETTINGS = {
             "next_chunk", "next_chunk_raise", "similar_above", "similar", "related_above", "related", "max_related",
             "similar_across", "max_across",
         ),
-        "Documents of {} are linked so from now on; --relink links those that are stored.",
+        "Documents of {} are linked so from now on, and with --relink those that are stored.",
     ),
     "extraction": Setting(
         ("extractor",),
         "Documents of {} that are sent from now on are read by it.",
         {"extractor": get_args(ExtractorName)},
     ),
-    "graph": Setting(("node_types", "predicates"), "Edits of {} that do not fit are refused from now on."),
+    "graph": Setting(
+        ("node_types", "predicates"),
+        "Edits of {} that do not fit are refused from now on.",
+        reset="Any edit of {} is taken from now on.",
+    ),
 }  # fmt: skip
 
 
@@ -121,7 +127,8 @@ def collection_settings(
     with closing(service_client(url, data_dir)) as client:
         if setting is not None and (reset or choice):
             answer = _changed(client, collection, setting, None if reset else choice, yes=yes)
-            sentences = [f"In the log at {answer['position']}. {SETTINGS[setting].effect.format(collection)}"]
+            effect = (reset and SETTINGS[setting].reset) or SETTINGS[setting].effect
+            sentences = [f"In the log at {answer['position']}. {effect.format(collection)}"]
         else:
             found = {name: client.get(path) for name, path in paths.items()}
             answer = found if setting is None else found[setting]

@@ -107,6 +107,9 @@ def test_graph_setting_is_taken_from_a_file(monkeypatch: pytest.MonkeyPatch, tmp
     assert "0:3" in result.output
     result, stub = run(monkeypatch, *command, 'node_types=["team"]')
     assert stub.asked["body"] == {"node_types": ["team"]}
+    result, stub = run(monkeypatch, *command, "--reset")
+    assert stub.asked == {"path": "/v1/collections/notes/graph"}
+    assert "Any edit of notes is taken" in result.output
     for text in ("[]", "{}", "{", '{"node_types": null}'):
         file.write_text(text)
         result, stub = run(monkeypatch, *command, "--file", str(file))
