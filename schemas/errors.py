@@ -134,6 +134,8 @@ def plain_failures(
         yield
     except Exception as error:
         explained = _explained(error, others or {})
+        if isinstance(error, UnicodeEncodeError) and not stderr_is_log:
+            explained = f"{error.object[:80]!r} is not UTF-8, so it cannot be sent or written.", Exit.USAGE
         if explained is None and not as_json:
             raise
         message, code = explained or (f"failed: {type(error).__name__}: {error}", Exit.FAILED)

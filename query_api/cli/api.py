@@ -84,7 +84,7 @@ def _method(given: str | None) -> str:
 
 def _path(given: str) -> tuple[str, list[tuple[str, str]]]:
     """The path, and the parameters that stand in it. Raises WrongSetting for what is not a path."""
-    if "://" in given:
+    if "://" in given or given.startswith("//"):
         raise WrongSetting(f"{given!r} is a whole address: give its path alone, and the service by --url.")
     if not given.startswith("/"):
         raise WrongSetting(f"{given!r} does not begin with a slash: routes do, such as /v1/status.")

@@ -35,6 +35,13 @@ def test_no_permission_names_the_place(capsys: pytest.CaptureFixture[str]) -> No
     assert "/data" in capsys.readouterr().err
 
 
+def test_argument_that_is_not_utf8_is_refused_by_name(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended, plain_failures():
+        "a\udcff".encode()
+    assert ended.value.code == Exit.USAGE
+    assert capsys.readouterr().err == "thalweg: 'a\\udcff' is not UTF-8, so it cannot be sent or written.\n"
+
+
 def test_further_exceptions_can_be_made_plain(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended, plain_failures({LookupError: Exit.FAILED}):
         raise KeyError("gone")
