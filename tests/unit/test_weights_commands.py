@@ -5,6 +5,7 @@ from typer.main import get_command
 from thalweg import app
 
 MAX_COMMANDS = 38
+BESIDE_THE_TREE = ("evaluate graph",)  # `evaluate` hands it on
 
 
 def leaves(command: object) -> int:
@@ -12,4 +13,4 @@ def leaves(command: object) -> int:
 
 
 def test_commands_are_few() -> None:
-    assert leaves(get_command(app)) + len(("evaluate graph",)) <= MAX_COMMANDS
+    assert leaves(get_command(app)) + len(BESIDE_THE_TREE) <= MAX_COMMANDS
