@@ -33,9 +33,11 @@ STREAM = "text/event-stream"
 @plain_failures()
 def api(
     method: Annotated[
-        str | None, typer.Argument(help="GET, POST, PUT or DELETE.", autocompletion=offered(METHODS))
+        str | None, typer.Argument(help="GET, POST, PUT or DELETE.", autocompletion=offered(METHODS), metavar="METHOD")
     ] = None,
-    path: Annotated[str | None, typer.Argument(help="The route, such as /v1/status.", autocompletion=routes)] = None,
+    path: Annotated[
+        str | None, typer.Argument(help="The route, such as /v1/status.", autocompletion=routes, metavar="PATH")
+    ] = None,
     query: Annotated[
         list[str] | None, typer.Option("--query", "-q", help="A parameter, name=value; may be repeated.")
     ] = None,

@@ -94,7 +94,7 @@ def collection_settings(
             help=f"{', '.join(SETTINGS)}.",
             parser=checked(tuple(SETTINGS)),
             autocompletion=offered(tuple(SETTINGS)),
-            metavar="[SETTING]",
+            metavar="SETTING",
             show_default="all",
         ),
     ] = None,

@@ -20,7 +20,9 @@ from query_api.cli.collection_deletion import (
     token_of,
 )
 from schemas import consent
+from schemas.curation import ChunkingChoice, ExtractionChoice, LinkingChoice
 from schemas.errors import Exit, Failure, WrongSetting
+from schemas.graph_edits import GraphChoice
 from schemas.receipts import Token
 from tests.unit.query_api.cli.holding_service import HoldingService
 
@@ -97,6 +99,18 @@ def test_setting_that_is_not_clear_is_refused(monkeypatch: pytest.MonkeyPatch, a
     result, stub = run(monkeypatch, "collections", "settings", "notes", *arguments)
     assert (result.exit_code, stub.asked) == (Exit.USAGE, {})
     assert told in " ".join(result.output.split())
+
+
+def test_settings_have_the_values_that_the_log_takes() -> None:
+    models = {
+        "chunking": ChunkingChoice,
+        "linking": LinkingChoice,
+        "extraction": ExtractionChoice,
+        "graph": GraphChoice,
+    }
+    assert {name: set(setting.names) for name, setting in collection_settings.SETTINGS.items()} == {
+        name: set(model.model_fields) for name, model in models.items()
+    }
 
 
 def test_graph_setting_is_taken_from_a_file(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
