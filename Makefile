@@ -14,7 +14,7 @@ NPM = PATH="$(NODE_DIR)/bin:$$PATH" node "$(NODE_DIR)/lib/node_modules/npm/bin/n
 BYTECODE := env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -c 'import query_api.app, streams.app'
 
 .DEFAULT_GOAL := help
-.PHONY: help install setup console page browser demo up test test-all torture lint format bench measured train-mentions lock clean
+.PHONY: help install setup console page browser demo up test test-all torture lint format console-types bench measured train-mentions lock clean
 
 help: ## Say what each target does.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -104,6 +104,9 @@ lint: setup $(CONSOLE)/node_modules/.package-lock.json ## Formatting, rules, typ
 format: setup ## Format and mend what can be mended.
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
+
+console-types: setup $(CONSOLE)/node_modules/.package-lock.json ## Make the console's types of what routes answer again.
+	@$(BIN)/python -m tests.console_types
 
 bench: setup ## Measure; the last line is one JSON object. CORPUS=DIR takes a BEIR-style folder instead of the sample.
 	@$(BIN)/python -m tests.bench.bench $(if $(CORPUS),--corpus $(CORPUS))

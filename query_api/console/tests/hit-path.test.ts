@@ -5,15 +5,15 @@ import { test } from "node:test";
 
 import { MultiDirectedGraph } from "graphology";
 
-import type { PathStep } from "../src/lib/types.ts";
-import type { EdgeKind, RetrievedHit } from "../src/views/graph/api.ts";
+import type { HitStep, RetrievedHit } from "../src/lib/types.ts";
+import type { EdgeKind } from "../src/views/graph/api.ts";
 import { chunksOf, inWords, nodesOf, traced } from "../src/views/graph/hitPath.ts";
 
-const step = (fields: Partial<PathStep>): PathStep => ({
+const step = (fields: Partial<HitStep>): HitStep => ({
   from: "a", to: "b", edge: "mentions", inverse: false, by: "graph", evidence: null, chunk_id: null, ...fields,
 }); // prettier-ignore
 
-const hit = (path: PathStep[], chunk_id = "c2"): RetrievedHit => ({
+const hit = (path: HitStep[], chunk_id = "c2"): RetrievedHit => ({
   rank: 1, chunk_id, document_id: "2", collection: "w", ranks: { vector: 1 }, path,
 }); // prettier-ignore
 

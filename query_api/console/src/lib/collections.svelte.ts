@@ -1,10 +1,10 @@
 /** The collections there are, shared by the views, and what their documents' fields hold. */
 
 import { asApiError, request, segment, type ApiError } from "./api.ts";
-import type { Collection } from "./types.ts";
+import type { CollectionList, CollectionSummary, FieldList, FieldSummary, FieldValueList } from "./types.ts";
 
 class Collections {
-  list = $state.raw<Collection[] | null>(null);
+  list = $state.raw<CollectionSummary[] | null>(null);
   error = $state.raw<ApiError | null>(null);
 
   get documents(): number | null {
@@ -13,7 +13,7 @@ class Collections {
 
   async refresh(): Promise<void> {
     try {
-      this.list = (await request<{ collections: Collection[] }>("v1/collections")).collections;
+      this.list = (await request<CollectionList>("v1/collections")).collections;
       this.error = null;
     } catch (failure) {
       this.error = asApiError(failure);
@@ -26,19 +26,13 @@ export const collections = new Collections();
 /** Fewer collections than this are asked for their fields where a search is in all of them. */
 const MOST_COLLECTIONS = 5;
 
-export interface Field {
-  name: string;
-  kind: "text" | "number" | "date" | "boolean";
-  documents: number;
-}
-
 /** The fields that documents of a collection have, or of the first few, those of most documents first; none where the
  *  service does not say. */
-export async function fieldsOf(collection: string | undefined, signal: AbortSignal): Promise<Field[]> {
+export async function fieldsOf(collection: string | undefined, signal: AbortSignal): Promise<FieldSummary[]> {
   const found = await Promise.all(
-    asked(collection).map((name) => quietly<{ fields: Field[] }>(`v1/collections/${segment(name)}/fields`, {}, signal)),
+    asked(collection).map((name) => quietly<FieldList>(`v1/collections/${segment(name)}/fields`, {}, signal)),
   );
-  const fields = new Map<string, Field>();
+  const fields = new Map<string, FieldSummary>();
   for (const field of found.flatMap((answer) => answer?.fields ?? [])) {
     const documents = field.documents + (fields.get(field.name)?.documents ?? 0);
     fields.set(field.name, { ...field, documents });
@@ -56,7 +50,7 @@ export async function fieldValues(
   const found = await Promise.all(
     asked(collection).map((name) => {
       const path = `v1/collections/${segment(name)}/fields/${segment(field)}/values`;
-      return quietly<{ values: { value: string }[] }>(path, { prefix }, signal);
+      return quietly<FieldValueList>(path, { prefix }, signal);
     }),
   );
   return [...new Set(found.flatMap((answer) => answer?.values.map(({ value }) => value) ?? []))];

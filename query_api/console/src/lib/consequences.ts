@@ -2,6 +2,7 @@
  *  how it is undone. */
 
 import { bytes, count, plural } from "./format.ts";
+import type { BuildProgress, GenerationComparison, GenerationShown } from "./types.ts";
 
 export interface Question {
   title: string;
@@ -14,13 +15,10 @@ export interface Question {
   harmless?: true;
 }
 
-interface GenerationFacts {
-  name: string;
-  state: "live" | "ordered" | "building" | "ready" | "behind" | "failed" | "kept";
-  bytes: number | null;
-  progress: { records: number; of_records: number } | null;
-  comparison: { missing_count: number; unexpected_count: number } | null;
-}
+type GenerationFacts = Pick<GenerationShown, "name" | "state" | "bytes"> & {
+  progress: Pick<BuildProgress, "records" | "of_records"> | null;
+  comparison: Pick<GenerationComparison, "missing_count" | "unexpected_count"> | null;
+};
 
 export const isBeingBuilt = ({ state }: Pick<GenerationFacts, "state">): boolean => state === "ordered" || state === "building";
 

@@ -4,6 +4,17 @@
 import { EventSourceParserStream } from "eventsource-parser/stream";
 
 import { ApiError, asApiError, isAbort, send, type Options } from "./api.ts";
+import type { SearchAnswer } from "./types.ts";
+
+/** Of a search: its first frame, the end of a stage, and its last frame. */
+export type Meta = Pick<SearchAnswer, "retrieval_id" | "query" | "mode" | "understanding" | "snapshot" | "cached">;
+export interface Stage {
+  name: string;
+  seconds: number;
+  candidates: number;
+  error: string | null;
+}
+export type Done = Pick<SearchAnswer, "timings" | "failed_channels" | "next_cursor" | "notes">;
 
 export interface Frame {
   event: string;

@@ -1,14 +1,6 @@
 /** Whether the service answers and is ready, asked for now and then by its open route `/readyz`. */
 
-export interface Readiness {
-  ready: boolean;
-  reasons: string[];
-  notes: string[];
-  /** That of the notes which tells of dead letters: this page shows them itself. */
-  dead_letters_note: string | null;
-  dead_letters_open_last_day: number | null;
-  kafka: "reachable" | "unreachable";
-}
+import type { Readiness } from "./types.ts";
 
 const SECONDS_WELL = 10;
 const SECONDS_ILL = 2;

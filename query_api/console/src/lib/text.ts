@@ -1,6 +1,6 @@
 /** Marks in texts. The service counts Unicode characters; JavaScript counts UTF-16 units. */
 
-import type { Span } from "./types.ts";
+import type { TextSpan } from "./types.ts";
 
 export interface Piece {
   text: string;
@@ -34,10 +34,10 @@ export const characters = (text: string): number => (unitsOf(text)?.length ?? te
 
 /** A text cut at the borders of its marks. Spans count Unicode characters, may overlap, and are taken as far as they are
  *  within the text. */
-export function pieces(text: string, marks: readonly Span[], answer: Span | null = null): Piece[] {
+export function pieces(text: string, marks: readonly TextSpan[], answer: TextSpan | null = null): Piece[] {
   const units = unitsOf(text);
   const unit = (at: number) => (units === null ? at : (units[Math.max(0, at)] ?? text.length));
-  const inUnits = (span: Span): Span => ({ start: unit(span.start), end: unit(span.end) });
+  const inUnits = (span: TextSpan): TextSpan => ({ start: unit(span.start), end: unit(span.end) });
   const spans = marks.map(inUnits);
   const sentence = answer && inUnits(answer);
   const borders = new Set([0, text.length]);
@@ -60,7 +60,7 @@ export function pieces(text: string, marks: readonly Span[], answer: Span | null
 const CUT_BEFORE = 80; // characters, of an excerpt
 
 /** Where a short showing of a text begins, in Unicode characters: at its answer, where that is not near the beginning. */
-export const excerptStart = (answer: Span | null): number => (answer && answer.start > CUT_BEFORE ? answer.start : 0);
+export const excerptStart = (answer: TextSpan | null): number => (answer && answer.start > CUT_BEFORE ? answer.start : 0);
 
 /** A value of metadata in a line. */
 export function shown(value: unknown): string {

@@ -4,17 +4,11 @@
 import { asApiError, request, segment } from "../../lib/api.ts";
 import { confirmation } from "../../lib/confirmation.svelte.ts";
 import { deletingDocument } from "../../lib/consequences.ts";
-import type { DocumentDetail, DocumentSummary } from "../../lib/types.ts";
+import type { DocumentDetail, DocumentSummary, WriteAccepted } from "../../lib/types.ts";
 import { statusAfter } from "./status.ts";
 import { uploads, type Content } from "./uploads.svelte.ts";
 
 type State = "deleting" | "deleted" | "restoring" | "restored" | "failed";
-
-interface Named {
-  id: string;
-  collection: string;
-  title: string;
-}
 
 export class Deletion {
   readonly id: string;
@@ -27,7 +21,7 @@ export class Deletion {
   #file: Content | undefined;
   #read: DocumentDetail | undefined;
 
-  constructor(document: Named) {
+  constructor(document: DocumentSummary) {
     this.id = document.id;
     this.collection = document.collection;
     this.title = document.title;
@@ -43,7 +37,7 @@ export class Deletion {
       this.#read = await request<DocumentDetail>(this.#path, { query });
       this.#file = uploads.contentOf(this.id, this.collection, this.#read.position);
       this.exact = this.#file !== undefined;
-      const { token } = await request<{ token: string }>(this.#path, { method: "DELETE", query });
+      const { token } = await request<WriteAccepted>(this.#path, { method: "DELETE", query });
       const status = await statusAfter(this.id, this.collection, token, (each) => each.status === "deleted");
       if (status?.status !== "deleted") throw new Error(status?.message ?? "It was written again meanwhile.");
       this.state = "deleted";
@@ -62,7 +56,7 @@ export class Deletion {
         const upload = await uploads.add(this.#file);
         if (upload.stage === "refused") throw new Error(upload.message ?? "It was refused.");
       } else if (this.#read) {
-        const { token } = await request<{ token: string }>("v1/documents", { method: "POST", json: envelope(this.#read) });
+        const { token } = await request<WriteAccepted>("v1/documents", { method: "POST", json: envelope(this.#read) });
         const status = await statusAfter(this.id, this.collection, token, (each) => each.searchable);
         if (!status?.searchable) throw new Error(status?.message ?? "It is not searchable again yet.");
       }

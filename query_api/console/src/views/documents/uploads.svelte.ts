@@ -4,6 +4,7 @@
 import { asApiError, isAbort, request } from "../../lib/api.ts";
 import { collections } from "../../lib/collections.svelte.ts";
 import { bytes } from "../../lib/format.ts";
+import type { DocumentAccepted, FormatInfo } from "../../lib/types.ts";
 import { statuses } from "./status.ts";
 
 export type Stage = "waiting" | "sending" | "published" | "searchable" | "done" | "refused";
@@ -208,15 +209,15 @@ async function publish({ id, collection, file, title }: Content): Promise<string
   form.append("id", id);
   if (title) form.append("title", title);
   form.append("file", file, file.name);
-  return (await request<{ token: string }>("v1/documents", { method: "POST", body: form })).token;
+  return (await request<DocumentAccepted>("v1/documents", { method: "POST", body: form })).token;
 }
 
 let largest: Promise<number> | undefined;
 
 /** The bytes that a document may have: a larger one is not sent, for the service would hang up in the midst of it. */
 function largestDocument(): Promise<number> {
-  largest ??= request<{ limits: { bytes: number } }[]>("v1/formats").then((formats) =>
-    Math.min(...formats.map((format) => format.limits.bytes)),
+  largest ??= request<FormatInfo[]>("v1/formats").then((formats) =>
+    Math.min(...formats.map((format) => format.limits["bytes"] ?? Infinity)),
   );
   largest.catch(() => (largest = undefined));
   return largest;

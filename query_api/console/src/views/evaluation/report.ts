@@ -1,5 +1,7 @@
 /** The report of an evaluation (`report.json`), as far as the console reads it. */
 
+import type { EvaluationState } from "../../lib/types.ts";
+
 export interface Interval {
   mean: number;
   low: number;
@@ -45,19 +47,8 @@ export interface CollectionReport {
   comparisons: { measure: string; ours: string; theirs: string; difference: Interval; adjusted_p: number }[];
 }
 
-export interface EvaluationState {
-  id: string;
-  name: string;
-  collection: string;
-  status: "running" | "done" | "failed";
-  searches: number;
-  asked: number;
-  created_at: string;
-  message: string | null;
-  left_out_documents: string[];
-  left_out_questions: string[];
-  report: { collections: CollectionReport[] } | null;
-}
+/** The service leaves open what is in a report. */
+export type Evaluation = Omit<EvaluationState, "report"> & { report: { collections: CollectionReport[] } | null };
 
 /** A judged document that the collection lacks, with ids that may be meant. */
 export interface UnknownDocument {

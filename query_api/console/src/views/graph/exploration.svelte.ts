@@ -2,7 +2,7 @@
 
 import { asApiError, type ApiError } from "../../lib/api.ts";
 import { plural } from "../../lib/format.ts";
-import { foundHit, paths, subgraph, together, type FoundHit, type Subgraph } from "./api.ts";
+import { foundHit, paths, subgraph, together, type FoundHit, type Part } from "./api.ts";
 import { channelsOf, chunksOf, inWords, nodesOf, traced } from "./hitPath.ts";
 import { GraphModel } from "./model.svelte.ts";
 
@@ -104,7 +104,7 @@ export class Exploration {
       if (parts.length === 0) throw lost;
       this.#add(parts);
       const { marked, further } = traced(this.model.graph, hit);
-      this.#add([{ nodes: [], edges: further, truncated: false }]);
+      this.#add([{ nodes: [], edges: further }]);
       this.model.mark({ title: "path of the hit", marked: this.#withSteps(marked) });
       this.selected = [at, hit.chunk_id, ...marked].find((id) => this.model.node(id) !== null) ?? null;
       this.running = true;
@@ -113,9 +113,9 @@ export class Exploration {
     }
   }
 
-  #add(parts: readonly Subgraph[]): void {
+  #add(parts: readonly Part[]): void {
     this.model.add({ nodes: parts.flatMap(({ nodes }) => nodes), edges: parts.flatMap(({ edges }) => edges) });
-    this.truncated ||= parts.some(({ truncated }) => truncated);
+    this.truncated ||= parts.some(({ truncated = false }) => truncated);
   }
 
   #withSteps(marked: ReadonlySet<string>): Set<string> {
@@ -136,7 +136,7 @@ export class Exploration {
       const found = await subgraph(id, collection, { depth, limit });
       if (this.#start !== start) return;
       let came = model.add(found, id);
-      this.truncated ||= found.truncated;
+      this.truncated ||= found.truncated ?? false;
       const centre = model.node(id) ?? found.nodes[0];
       if (centre?.kind === "entity") {
         const others = await together(centre.id, centre.collection ?? collection, NEIGHBOURS);

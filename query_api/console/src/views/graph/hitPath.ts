@@ -2,8 +2,8 @@
 
 import type { AbstractGraph } from "graphology-types";
 
-import type { PathStep } from "../../lib/types.ts";
-import type { EdgeKind, GraphEdge, RetrievedHit } from "./api.ts";
+import type { HitStep, RetrievedHit } from "../../lib/types.ts";
+import type { EdgeKind, GraphEdge } from "./api.ts";
 
 /** The chunks a path goes by: those that hold its evidence, and the hit's own. */
 export const chunksOf = (hit: RetrievedHit): string[] => [
@@ -92,7 +92,7 @@ const WORDS: Record<string, string> = {
 };
 
 /** The path as a sentence, such as `The question names “A”; “A” replaces “B”.` */
-export function inWords(path: readonly PathStep[]): string {
+export function inWords(path: readonly HitStep[]): string {
   const said = path.map((step) => {
     if (step.by === "question") return `the question ${step.edge === "names" ? "names" : "fits"} ${quoted(step.to)}`;
     const fact = step.inverse ? "{to} {edge} {from}" : "{from} {edge} {to}";

@@ -2,7 +2,8 @@
 
 import { MultiDirectedGraph } from "graphology";
 
-import type { EdgeKind, GraphEdge, GraphNode, NodeKind, Subgraph } from "./api.ts";
+import type { GraphNode } from "../../lib/types.ts";
+import type { EdgeKind, GraphEdge, NodeKind, Part } from "./api.ts";
 
 export interface NodeAttributes {
   label: string;
@@ -67,7 +68,7 @@ export class GraphModel {
   }
 
   /** Adds what is not there yet, up to the bounds; new nodes begin near `origin`. Returns how many nodes came. */
-  add({ nodes, edges }: Pick<Subgraph, "nodes" | "edges">, origin?: string): number {
+  add({ nodes, edges }: Part, origin?: string): number {
     const centre = origin !== undefined && this.graph.hasNode(origin) ? this.graph.getNodeAttributes(origin) : null;
     const before = this.graph.order;
     const radius = Math.sqrt(nodes.length + 1) * 4;

@@ -1,46 +1,7 @@
 /** The state of the service, asked for every second while the page is looked at, with what became of it over time. */
 
 import { asApiError, isAbort, request, type ApiError } from "../../lib/api.ts";
-
-export interface PartitionLag {
-  topic: string;
-  partition: number;
-  reached: number;
-  end: number | null;
-  records: number | null;
-  seconds: number | null;
-}
-
-export interface Status {
-  version: string;
-  uptime_seconds: number;
-  readiness: { ready: boolean; reasons: string[]; notes: string[]; kafka: string; snapshot_age_seconds: number | null };
-  kafka_servers: string | null;
-  generation: string | null;
-  positions: string | null;
-  lag: PartitionLag[];
-  lag_records: number | null;
-  lag_seconds: number | null;
-  freshness: { seconds: number; measured_seconds_ago: number } | null;
-  worker: {
-    state: string;
-    heard_seconds_ago: number | null;
-    missing: string[];
-    crashes_in_ten_minutes: number;
-    last_failure: string | null;
-  } | null;
-  dead_letters_open: number | null;
-  dead_letters_last_day: number | null;
-  disk_free_bytes: number | null;
-  damage: unknown[];
-  counts: Record<string, number>;
-  streams_open: number;
-  searches_running: number;
-  searches_waiting: number;
-  searches_refused: number;
-  memory_bytes: number;
-  embedding_model: string | null;
-}
+import type { ServiceStatus } from "../../lib/types.ts";
 
 /** One look at the service. `seconds` is the time since 1970. */
 export interface Sample {
@@ -55,7 +16,7 @@ const INTERVAL_MS = 1_000;
 const KEPT = 600;
 
 export class StatusWatch {
-  now = $state.raw<Status | null>(null);
+  now = $state.raw<ServiceStatus | null>(null);
   samples = $state.raw<Sample[]>([]);
   error = $state.raw<ApiError | null>(null);
   #reached: { records: number; at: number } | null = null;
@@ -80,7 +41,7 @@ export class StatusWatch {
 
   async #look(signal: AbortSignal): Promise<void> {
     try {
-      const status = await request<Status>("v1/status", { signal });
+      const status = await request<ServiceStatus>("v1/status", { signal });
       this.now = status;
       this.error = null;
       this.samples = [...this.samples.slice(1 - KEPT), this.#sample(status)];
@@ -93,7 +54,7 @@ export class StatusWatch {
     if (!signal.aborted && !document.hidden) this.#timer = setTimeout(() => void this.#look(signal), INTERVAL_MS);
   }
 
-  #sample(status: Status): Sample {
+  #sample(status: ServiceStatus): Sample {
     const at = Date.now() / 1000;
     const records = status.lag
       .filter(({ topic }) => topic.endsWith("documents.v1"))

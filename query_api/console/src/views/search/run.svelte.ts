@@ -1,9 +1,9 @@
 /** One search and what has come of it so far: its frames, folded into a state that the view shows. */
 
 import { asApiError, isAbort, type ApiError } from "../../lib/api.ts";
-import { follow, type Connection } from "../../lib/events.ts";
+import { follow, type Connection, type Done, type Meta, type Stage } from "../../lib/events.ts";
 import { service } from "../../lib/service.svelte.ts";
-import type { Done, Hit, Meta, Stage } from "../../lib/types.ts";
+import type { Hit } from "../../lib/types.ts";
 import type { Search } from "./parameters.ts";
 
 /** A hit, and the retrieval it came with: each page of a search is one. */

@@ -1,12 +1,8 @@
 /** What became of the hits of a retrieval: those then beside those of the same search now. */
 
-export interface Ranked {
-  rank: number;
-  chunk_id: string;
-  passage_id: string;
-  document_id: string;
-  collection: string;
-}
+import type { RetrievedHitShown } from "../../lib/types.ts";
+
+export type Ranked = Pick<RetrievedHitShown, "rank" | "chunk_id" | "passage_id" | "document_id" | "collection">;
 
 export type Change = "same" | "up" | "down" | "new" | "gone";
 
