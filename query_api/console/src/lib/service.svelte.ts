@@ -1,5 +1,6 @@
 /** Whether the service answers and is ready, asked for now and then by its open route `/readyz`. */
 
+import { poll } from "./poll.ts";
 import type { Readiness } from "./types.ts";
 
 const SECONDS_WELL = 10;
@@ -12,11 +13,17 @@ class ServiceState {
   /** Counted up whenever the service is ready again after it was not: what failed meanwhile is worth asking again. */
   recoveries = $state(0);
   #wasIll = false;
-  #timer: ReturnType<typeof setTimeout> | undefined;
+  #controller = new AbortController();
 
   /** Asks at once, and from then on while the page is visible. */
-  async check(): Promise<void> {
-    clearTimeout(this.#timer);
+  check(): void {
+    this.#controller.abort();
+    this.#controller = new AbortController();
+    void poll(() => this.#ask(), this.#controller.signal);
+  }
+
+  /** How many milliseconds later to ask again. */
+  async #ask(): Promise<number> {
     try {
       const response = await fetch("readyz", { cache: "no-store", signal: AbortSignal.timeout(5_000) });
       this.readiness = (await response.json()) as Readiness;
@@ -29,19 +36,13 @@ class ServiceState {
     if (ready && this.#wasIll) this.recoveries += 1;
     this.#wasIll = !ready;
     const well = ready && this.readiness?.kafka === "reachable";
-    clearTimeout(this.#timer);
-    if (!document.hidden) this.#timer = setTimeout(() => this.check(), (well ? SECONDS_WELL : SECONDS_ILL) * 1000);
+    return (well ? SECONDS_WELL : SECONDS_ILL) * 1000;
   }
 
   /** Until the returned function is called. */
   watch(): () => void {
-    const seen = () => document.hidden || this.check();
-    document.addEventListener("visibilitychange", seen);
-    void this.check();
-    return () => {
-      document.removeEventListener("visibilitychange", seen);
-      clearTimeout(this.#timer);
-    };
+    this.check();
+    return () => this.#controller.abort();
   }
 }
 

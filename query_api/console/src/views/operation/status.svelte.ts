@@ -1,6 +1,7 @@
 /** The state of the service, asked for every second while the page is looked at, with what became of it over time. */
 
 import { asApiError, isAbort, request, type ApiError } from "../../lib/api.ts";
+import { poll } from "../../lib/poll.ts";
 import type { ServiceStatus } from "../../lib/types.ts";
 
 /** One look at the service. `seconds` is the time since 1970. */
@@ -20,38 +21,26 @@ export class StatusWatch {
   samples = $state.raw<Sample[]>([]);
   error = $state.raw<ApiError | null>(null);
   #reached: { records: number; at: number } | null = null;
-  #timer: ReturnType<typeof setTimeout> | undefined;
 
   /** Until the returned function is called. */
   watch(): () => void {
     const controller = new AbortController();
-    const seen = () => {
-      if (document.hidden) return;
-      clearTimeout(this.#timer);
-      void this.#look(controller.signal);
-    };
-    document.addEventListener("visibilitychange", seen);
-    seen();
-    return () => {
-      controller.abort();
-      clearTimeout(this.#timer);
-      document.removeEventListener("visibilitychange", seen);
-    };
+    void poll(() => this.#look(controller.signal), controller.signal);
+    return () => controller.abort();
   }
 
-  async #look(signal: AbortSignal): Promise<void> {
+  async #look(signal: AbortSignal): Promise<number> {
     try {
       const status = await request<ServiceStatus>("v1/status", { signal });
       this.now = status;
       this.error = null;
       this.samples = [...this.samples.slice(1 - KEPT), this.#sample(status)];
     } catch (failure) {
-      if (isAbort(failure)) return;
+      if (isAbort(failure)) return INTERVAL_MS;
       this.error = asApiError(failure);
       this.#reached = null;
     }
-    clearTimeout(this.#timer);
-    if (!signal.aborted && !document.hidden) this.#timer = setTimeout(() => void this.#look(signal), INTERVAL_MS);
+    return INTERVAL_MS;
   }
 
   #sample(status: ServiceStatus): Sample {

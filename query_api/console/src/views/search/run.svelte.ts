@@ -104,7 +104,7 @@ export class SearchRun {
       if (signal.aborted || isAbort(failure)) return;
       this.error = asApiError(failure);
       if (first && (this.meta?.query !== body.q || !this.error.passes)) this.#forget();
-      if (this.error.passes) void service.check();
+      if (this.error.passes) service.check();
     } finally {
       if (this.#controller === controller) this.stop();
     }
