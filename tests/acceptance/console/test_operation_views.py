@@ -5,7 +5,7 @@ import re
 import httpx
 import pytest
 from kafka import KafkaProducer
-from playwright.sync_api import expect
+from playwright.sync_api import Route, expect
 
 from tests.acceptance.console.conftest import SMALL, WIDE, Complaints, OpenPage, agree, load, overflow, serious_faults
 from tests.support.processes.installation import Installation
@@ -231,6 +231,32 @@ def test_a_list_that_is_not_computed_yet_asks_again_by_itself(open_page: OpenPag
     page.route("**/v1/communities?*", lambda route: route.fulfill(json=late))
     expect(page.get_by_text("Mills")).to_be_visible()
     expect(page.get_by_role("alert")).to_have_count(0)
+
+
+def test_list_whose_first_page_failed_asks_for_that_page(open_page: OpenPage, complaints: Complaints) -> None:
+    complaints.expected += ["status of 503"]
+    refused: list[str] = []
+
+    def answer(route: Route) -> None:
+        address = route.request.url
+        name = "Marrow" if "prefix=Mar" in address else "Tavel"
+        if "cursor=" in address:
+            name = "Lyde"
+        elif name == "Marrow" and not refused:
+            refused.append(address)
+            route.fulfill(status=503, json={"title": "Away", "detail": "In a moment."}, headers={"Retry-After": "1"})
+            return
+        entity = {"id": name, "collection": "rivers", "label": name, "type": "place", "mentions": 1, "names": 1}
+        route.fulfill(json={"entities": [entity], "next_cursor": "further", "total": 2})
+
+    page = open_page()
+    page.route("**/v1/entities?*", answer)
+    page.goto(page.url.replace("search", "entities"))
+    expect(page.get_by_role("row").filter(has_text="Tavel")).to_be_visible()
+    page.get_by_placeholder("A name").fill("Mar")
+    expect(page.get_by_role("row").filter(has_text="Marrow")).to_be_visible()
+    expect(page.get_by_role("row").filter(has_text=re.compile("Tavel|Lyde"))).to_have_count(0)
+    assert len(refused) == 1
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])

@@ -6,22 +6,27 @@ import { untrack } from "svelte";
 import { asApiError, isAbort, request, type ApiError } from "./api.ts";
 import type { Parameters } from "./query.ts";
 
-type Page = Record<string, unknown> & { next_cursor: string | null; total?: number };
+interface AnyPage {
+  next_cursor: string | null;
+  total?: number;
+}
 
 const RETRY_SECONDS = 5;
 
-export class PagedList<Item> {
+export class PagedList<Item, Page extends AnyPage = AnyPage> {
   items = $state.raw<readonly Item[]>([]);
   cursor = $state<string | null>(null);
   /** How many there are on all pages; null where the route does not say. */
   total = $state<number | null>(null);
+  /** The page that came last; null before the first. */
+  page = $state.raw<Page | null>(null);
   loading = $state(false);
-  /** Whether a first page has come. */
-  loaded = $state(false);
   error = $state.raw<ApiError | null>(null);
   #path: string;
   #key: string;
   #query: Parameters = {};
+  /** The cursor of the page that is on its way, or failed. */
+  #asked: string | null = null;
   #controller: AbortController | null = null;
   #timer: ReturnType<typeof setTimeout> | undefined;
 
@@ -31,13 +36,13 @@ export class PagedList<Item> {
     this.#key = key;
   }
 
-  /** Asks for the first page in place of what was asked before, whose items stay until the answer, unless `fresh`: they
-   *  are of something else. Returns a function that gives up, so an effect can return it. */
+  /** Asks for the first page, or that of the query's own cursor, in place of what was asked before, whose items stay until
+   *  the answer, unless `fresh`: they are of something else. Returns a function that gives up, so an effect can return it. */
   load(query: Parameters, { waitMs = 0, fresh = false } = {}): () => void {
     return untrack(() => {
       this.#query = query;
       if (fresh) this.#forget();
-      const controller = this.#begin();
+      const controller = this.#begin(null);
       if (waitMs > 0) this.#timer = setTimeout(() => void this.#fetch(null, controller), waitMs);
       else void this.#fetch(null, controller);
       return () => this.stop();
@@ -46,12 +51,17 @@ export class PagedList<Item> {
 
   /** The next page, if there is one and none is on its way. */
   async more(): Promise<void> {
-    if (this.cursor !== null && !this.loading) await this.#fetch(this.cursor, this.#begin());
+    if (this.cursor !== null && !this.loading) await this.#fetch(this.cursor, this.#begin(this.cursor));
+  }
+
+  /** Whether a first page has come. */
+  get loaded(): boolean {
+    return this.page !== null;
   }
 
   /** What failed once more. */
   async again(): Promise<void> {
-    await this.#fetch(this.loaded ? this.cursor : null, this.#begin());
+    await this.#fetch(this.#asked, this.#begin(this.#asked));
   }
 
   /** Takes an item out that is gone, without asking for the list again. */
@@ -69,27 +79,28 @@ export class PagedList<Item> {
     this.loading = false;
   }
 
-  #begin(): AbortController {
+  #begin(cursor: string | null): AbortController {
     this.stop();
+    this.#asked = cursor;
     this.loading = true;
     return (this.#controller = new AbortController());
   }
 
   #forget(): void {
     this.items = [];
-    this.cursor = this.total = this.error = null;
-    this.loaded = false;
+    this.cursor = this.total = this.page = this.error = null;
   }
 
   async #fetch(cursor: string | null, controller: AbortController): Promise<void> {
     try {
-      const page = await request<Page>(this.#path, { query: { ...this.#query, cursor }, signal: controller.signal });
+      const query = cursor === null ? this.#query : { ...this.#query, cursor };
+      const page = await request<Page>(this.#path, { query, signal: controller.signal });
       if (controller.signal.aborted) return;
-      const found = page[this.#key] as Item[];
+      const found = page[this.#key as keyof Page] as Item[];
       this.items = cursor === null ? found : [...this.items, ...found];
       this.cursor = page.next_cursor;
       this.total = page.total ?? null;
-      this.loaded = true;
+      this.page = page;
       this.error = null;
     } catch (failure) {
       if (isAbort(failure) || controller.signal.aborted) return;
