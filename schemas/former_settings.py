@@ -27,8 +27,8 @@ _OF = {
         "refuses are divided.",
     },
     "chunking": {
-        "passage_overlap": "Choose it for a collection: 'thalweg collections chunking COLLECTION --parent-overlap'.",
-        "chunk_overlap": "Choose it for a collection: 'thalweg collections chunking COLLECTION --child-overlap'.",
+        "passage_overlap": "It is a collection's: 'thalweg collections settings COLLECTION chunking parent_overlap=…'.",
+        "chunk_overlap": "It is a collection's: 'thalweg collections settings COLLECTION chunking child_overlap=…'.",
     },
     "language_model": {
         "max_answer_bytes": "An answer about one chunk has a megabyte at most.",

@@ -363,7 +363,7 @@ class WorkerContext:
         reapplier = Reapplier(readers, indexer, stores, snapshots.make, self._commit_lock)
         retrier = self._retrier("kafka", *AWAY)
         orders: Sequence[Callable[[], Coroutine[Any, Any, None]]] = ()
-        if self._role.build is None:  # all that is built is linked by the rules of now
+        if self._role.build is None:  # all that is built is linked by the current rules
             orders = OrderRunner(
                 generation.name,
                 collection_settings,

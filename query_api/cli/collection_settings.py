@@ -104,7 +104,10 @@ def collection_settings(
     file: Annotated[Path | None, typer.Option(help="Take the values from a file with a JSON object.")] = None,
     reset: Annotated[bool, typer.Option("--reset", help="Back to the defaults.")] = False,
     relink: Annotated[
-        bool, typer.Option("--relink", help="Link what is stored by the rules of now, with stored vectors; and wait.")
+        bool,
+        typer.Option(
+            "--relink", help="Link what is stored again, by the current rules and with the stored vectors; and wait."
+        ),
     ] = False,
     yes: Yes = False,
     as_json: Json = False,

@@ -42,7 +42,7 @@ def rebuild(
     url: Url = None,
     data_dir: DataDir = None,
 ) -> None:
-    """Build all stores again from the log, beside the live ones, by the settings of now; then switch to them.
+    """Build all stores again from the log, beside the live ones, by the current settings; then switch to them.
 
     Searches and writes go on meanwhile, and what is published reaches both. A text that the live generation has a
     vector of, by the same model, is not encoded again. The generation before is kept for switching back.

@@ -124,7 +124,7 @@ def checked_key(make: Callable[..., bytes], *names: str) -> bytes:
 @router.post(
     RELINK_PATH,
     status_code=202,
-    summary="Link what is stored by the rules of now",
+    summary="Link what is stored by the current rules",
     responses=problem_responses(404),
 )
 async def post_relink(collection: CollectionInPath, service: ServiceOf) -> RelinkAccepted:

@@ -91,7 +91,7 @@ class Reapplier:
 
     async def renew(self, sources: Mapping[DocumentKey, Position | None]) -> AsyncGenerator[Reapplied, None]:
         """Batch by batch, in the order of the log: make documents again from the records that they came from, by the
-        settings of now, where tables or graph have them otherwise. Vectors that are stored are taken for right.
+        current settings, where tables or graph have them otherwise. Vectors that are stored are taken for right.
 
         Those that come from another record by now are kept, as are those whose record the log no longer holds. One
         without a source is taken out of the graph, unless the tables have it. Raises one of AWAY.

@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 from query_api.app import create_app
 from query_api.settings import ServiceSettings
 from schemas.errors import Exit
+from schemas.former_settings import FORMER
 from thalweg import GONE, app
 
 
@@ -49,3 +50,8 @@ def test_what_took_its_place_is_a_command_or_a_route(instead: str) -> None:
 def test_gone_commands_are_not_completed() -> None:
     environment = {"_THALWEG_COMPLETE": "complete_bash", "COMP_WORDS": "thalweg relink n", "COMP_CWORD": "2"}
     assert CliRunner().invoke(app, [], env=environment).output.strip() == ""
+
+
+def test_former_settings_name_no_gone_command() -> None:
+    sentences = " ".join(FORMER.values())
+    assert [gone for gone in GONE if f"thalweg {gone} " in f"{sentences} "] == []
