@@ -101,7 +101,7 @@ lint: setup $(CONSOLE)/node_modules/.package-lock.json ## Formatting, rules, typ
 	$(BIN)/lint-imports
 	cd $(CONSOLE) && $(NPM) run check --silent
 
-format: setup ## Format and mend what can be mended.
+format: setup ## Format and repair what can be repaired.
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 

@@ -33,28 +33,28 @@ class DamagedStore(Failure):
     def of_table(cls, table: str, error: Exception) -> Self:
         return cls(
             f"The table {table!r} cannot be decoded: {str(error)[:200]}. "
-            "'thalweg verify' tells what is damaged, and what mends it."
+            "'thalweg verify' tells what is damaged, and what repairs it."
         )
 
     @classmethod
     def of_row(cls, table: str, row: str, column: str) -> Self:
         return cls(
             f"The row {row[:80]!r} of the table {table!r} does not match its {column}. "
-            "'thalweg verify' tells what else is damaged, and what mends it."
+            "'thalweg verify' tells what else is damaged, and what repairs it."
         )
 
     @classmethod
     def of_lost_row(cls, table: str, row: str) -> Self:
         return cls(
             f"The index of the table {table!r} does not find the row {row[:80]!r}, which is there. "
-            "'thalweg verify' tells what is damaged, and what mends it."
+            "'thalweg verify' tells what is damaged, and what repairs it."
         )
 
     @classmethod
     def of_document(cls, table: str, key: str, missing: int) -> Self:
         return cls(
             f"The table {table!r} has {abs(missing)} rows {'too few' if missing > 0 else 'too many'} of the document "
-            f"{key[:80]!r}. 'thalweg verify' tells what else is damaged, and what mends it."
+            f"{key[:80]!r}. 'thalweg verify' tells what else is damaged, and what repairs it."
         )
 
 

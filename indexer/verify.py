@@ -42,7 +42,7 @@ class VerifyReport(msgspec.Struct, frozen=True, kw_only=True):
 
     `complete`: the graph snapshot includes everything that the text does, and no commit is under way; else the two are
     not compared, as what differs may be on its way. `uncommitted`: documents of that commit. `damage`: files and rows
-    that do not match their checksums, and `mending` how to repair them; with damaged rows nothing is compared, and the
+    that do not match their checksums, and `advice` how to repair them; with damaged rows nothing is compared, and the
     digest is empty.
     `documents_that_differ`: as many as one repair takes, and one more; `graph_differs`: in what belongs to no document.
     `digest` depends on content alone: equal documents give an equal digest, whatever their order, offsets or times.
@@ -64,15 +64,15 @@ class VerifyReport(msgspec.Struct, frozen=True, kw_only=True):
     digests: dict[str, str]
     uncommitted: int = 0
     damage: list[str] = []
-    mending: str = ""
+    advice: str = ""
     documents_that_differ: list[str] = []
     graph_differs: bool = False
 
     def lines(self) -> Iterator[str]:
         """The report for a person."""
         yield from _named("damaged", self.damage[:SHOWN], len(self.damage))
-        if self.mending:
-            yield self.mending
+        if self.advice:
+            yield self.advice
         if self.digest:
             yield from self._compared()
 
@@ -194,7 +194,7 @@ def verify(
         digests=digests,
         uncommitted=uncommitted,
         damage=[str(each) for each in damage],
-        mending=damage_advice(damage) if damage else "",
+        advice=damage_advice(damage) if damage else "",
         documents_that_differ=list(dict.fromkeys(each.key for each in found if each.key))[: MOST_DOCUMENTS + 1],
         graph_differs=any(each.key is None for each in found),
     )
@@ -218,7 +218,7 @@ def _not_compared(generation: Generation, damage: Sequence[Damage], error: Damag
         digest="",
         digests={},
         damage=[str(each) for each in damage] or [str(error)],
-        mending=damage_advice(damage) if damage else ROWS_ADVICE,
+        advice=damage_advice(damage) if damage else ROWS_ADVICE,
     )
 
 

@@ -261,7 +261,7 @@ class ServiceClient:
             yield
         except (httpx.InvalidURL, httpx.UnsupportedProtocol) as error:
             raise WrongSetting(
-                f"{self._url!r} is no address of a service, such as {DEFAULT_URL}: {str(error).rstrip('.')}."
+                f"{self._url!r} is not the address of a service, such as {DEFAULT_URL}: {str(error).rstrip('.')}."
             ) from error
         except httpx.TransportError as error:
             raise Unreachable(

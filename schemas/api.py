@@ -422,7 +422,7 @@ class ServiceStatus(BaseModel):
     open_transactions: list[OpenTransaction]
     damage: list[str] = Field(
         default_factory=list,
-        description="What on disk is not what was written, each with its file; `readiness` says what mends it.",
+        description="What on disk is not what was written, each with its file; `readiness` says what repairs it.",
     )
     healing: Healing | None = Field(None, description="What is done about damage that is made again from the log.")
     table_versions: dict[str, int]

@@ -53,7 +53,7 @@ the problem where a request is refused for it."""
 
 
 class MalformedEvent(ValueError):
-    """A record that no retry can help: a dead letter. The message is for the person who mends it."""
+    """A record that no retry can help: a dead letter. The message is for the person who repairs it."""
 
     def __init__(self, reason: DeadLetterReason, message: str) -> None:
         super().__init__(message)
@@ -82,7 +82,7 @@ class Exit(IntEnum):
     NO_ACCESS = 5
     """No permission to read or write there."""
     DAMAGED = 6
-    """What is on disk is not what was written: the message says which file, and what mends it."""
+    """What is on disk is not what was written: the message says which file, and what repairs it."""
     INCOMPLETE = 7
     """Not all of it could be looked at yet, and nothing that could is wrong: try it again later."""
 

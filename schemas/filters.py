@@ -32,7 +32,7 @@ def parse_condition(text: str) -> Condition:
     """
     match = _CONDITION.fullmatch(text)
     if match is None or not match[1]:
-        raise MalformedFilter(f"{text[:60]!r} is no filter: {SYNTAX}")
+        raise MalformedFilter(f"{text[:60]!r} is not a filter: {SYNTAX}")
     operator = cast("Operator", match[2])
     values = tuple(value.replace("\\|", "|").strip() for value in _BAR.split(match[3]))
     if not all(values):

@@ -89,7 +89,7 @@ class SearchRequest(StrictNumbers):
     q: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=MAX_QUERY_CHARACTERS)] = Field(
         description="The question, in plain words."
     )
-    k: int = Field(10, ge=1, le=MAX_HITS, description="Hits a page.")
+    k: int = Field(10, ge=1, le=MAX_HITS, description="Hits per page.")
     offset: int = Field(0, ge=0, le=MAX_OFFSET, description="Hits to pass over: the `next_offset` of the page before.")
     collection: str | None = Field(None, max_length=128, description="Search this collection only; all when left out.")
     filter: Annotated[tuple[Filter, ...], Field(max_length=MAX_FILTERS)] = Field(

@@ -79,7 +79,7 @@ def run_worker(settings: WorkerSettings, build: str | None = None) -> int:
 
 
 class _Replaced(Exception):
-    """Another generation is live, or the worker has to begin anew: start this program again."""
+    """Another generation is live, or the worker has to start again: start this program again."""
 
 
 async def _live(settings: WorkerSettings, build: str | None = None) -> int:
@@ -134,7 +134,7 @@ async def _until_over(
     settings: WorkerSettings,
     build: str | None,
 ) -> bool:
-    """Whether the process is to begin anew, instead of ending. Raises what ended the worker."""
+    """Whether the process is to start again, instead of ending. Raises what ended the worker."""
     others: set[asyncio.Task[Any]] = {stopping} if hosting is None else {stopping, hosting}
     await asyncio.wait({life, *others}, return_when=asyncio.FIRST_COMPLETED)
     if life.done() and not life.cancelled():

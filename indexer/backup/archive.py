@@ -101,7 +101,7 @@ def write_backup(root: Path, manifest: BackupManifest, target: Path, advance: Ad
                 if hashed.checksum() != file.checksum:
                     raise DamagedStore(
                         f"Nothing was backed up: {name} does not match its checksum. 'thalweg verify' tells what else "
-                        "is damaged, and what mends it."
+                        "is damaged, and what repairs it."
                     )
         os.sync()
         part.rename(target)
@@ -130,7 +130,7 @@ def open_backup(source: Path) -> Iterator[Backup]:
         first = next(members, None)
         if first is None or first[0] != MANIFEST:
             raise WrongSetting(
-                f"{source} is no backup, or one that was not finished: {MANIFEST} is not what it begins with."
+                f"{source} is not a backup, or one that was not finished: {MANIFEST} is not what it begins with."
             )
         yield Backup(source, _manifest(source, first[1].read(MANIFEST_BYTES)), members, finish)
 
@@ -251,7 +251,7 @@ def _opened_for_reading(source: Path) -> Iterator[tuple[Iterator[tuple[str, IO[b
     if not source.exists():
         raise WrongSetting(f"There is no backup {source}.")
     if not source.name.endswith(ARCHIVES):
-        raise WrongSetting(f"{source} is no backup: that is a folder, or an archive {', '.join(ARCHIVES)}.")
+        raise WrongSetting(f"{source} is not a backup: that is a folder, or an archive {', '.join(ARCHIVES)}.")
     if source.name.endswith(".tar") and source.stat().st_size % tarfile.RECORDSIZE:
         raise _damaged(source, "it ends too early")
     with pa.input_stream(str(source), compression=_compression(source)) as stream:

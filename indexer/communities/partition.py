@@ -1,6 +1,6 @@
-"""Partitions of a graph into communities, by modularity at three resolutions: made anew, and kept up.
+"""Partitions of a graph into communities, by modularity at three resolutions: made again, and kept up.
 
-Anew by the Leiden algorithm (Traag, Waltman and van Eck 2019). After few changes only the nodes at changed edges are
+Again by the Leiden algorithm (Traag, Waltman and van Eck 2019). After few changes only the nodes at changed edges are
 moved, and from there what their moves affect (the dynamic frontier of Sahu 2024, "DF Leiden"); then whole communities
 are moved likewise.
 
@@ -25,7 +25,7 @@ RESOLUTIONS: dict[Level, float] = {"coarse": 0.5, "medium": 1.0, "fine": 2.0}
 LEVELS = tuple(RESOLUTIONS)
 SEED = 18
 ITERATIONS = 2
-ALWAYS_ANEW_EDGES = 10_000  # where it takes a few hundredths of a second
+ALWAYS_FULL_EDGES = 10_000  # where it takes a few hundredths of a second
 MOST_LOSS = 0.02  # of the modularity that the last full run had
 MOST_CHANGED = 1.0  # of the weight that the last full run saw
 LEAST_GAIN = 1e-12
@@ -59,10 +59,10 @@ class Former:
 
 
 def partition(graph: EntityGraph, former: Former | None) -> Partition:
-    """The former one kept up; made anew where there is none, where the graph is small, or where the former one is kept
+    """The former one kept up; made again where there is none, where the graph is small, or where the former one is kept
     up no longer: it has lost MOST_LOSS of its modularity, or the graph changed by MOST_CHANGED, since the last full
     run."""
-    if former is None or len(graph.pairs.weights) <= ALWAYS_ANEW_EDGES:
+    if former is None or len(graph.pairs.weights) <= ALWAYS_FULL_EDGES:
         return full_partition(graph)
     kept_up = updated_partition(graph, former)
     lost = any(kept_up.modularity[level] < (1 - MOST_LOSS) * kept_up.at_full[level] for level in LEVELS)

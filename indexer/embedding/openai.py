@@ -119,7 +119,7 @@ class EndpointEncoder:
             raise EncoderRefused(
                 f"{self._where} gives vectors of {len(values)} numbers for {self.model!r}; "
                 f"{self.dimension} are asked for or stored. Set THALWEG_EMBEDDING__MODEL, __DIMENSION and __BASE_URL "
-                "back to what the stored vectors were made with, or have the stores made anew (see docs/models.md)."
+                "back to what the stored vectors were made with, or have the stores made again (see docs/models.md)."
             )
         vector = np.asarray(values, dtype=np.float64)
         with np.errstate(over="ignore"):

@@ -291,19 +291,19 @@ def _without_words_around(
     named = [one for one in occurrences if one.entity_type not in _AMOUNTS]
     alone = {one.name for one in named}
     inside = {one.name for one in named if _is_inside(prepared, one)}
-    mended = []
+    repaired = []
     for one in occurrences:
         surface = one.surface
         if one.entity_type in _AMOUNTS or len(surface) != one.end - one.start:  # with a line's end inside
-            mended.append(one)
+            repaired.append(one)
             continue
         low, high = _own_part(one, use, alone, inside)
         kept = surface[low:high]
         if kept == surface:
-            mended.append(one)
+            repaired.append(one)
         elif is_name(kept) and (name := normalise_name(kept)):
-            mended.append(one._replace(start=one.start + low, end=one.start + high, surface=kept, name=name))
-    return mended
+            repaired.append(one._replace(start=one.start + low, end=one.start + high, surface=kept, name=name))
+    return repaired
 
 
 def _is_capitalised_common_word(word: str) -> bool:

@@ -1,4 +1,4 @@
-"""Damaged tables as the writer finds them when it opens them: what needs no record of a document is mended then.
+"""Damaged tables as the writer finds them when it opens them: what needs no record of a document is repaired then.
 
 An index is dropped, since it is made again from its table. Retrievals and feedback are set aside: their topic holds
 them. A line of the list of checksums that is not as written is left out, once every row has been checked.
@@ -36,7 +36,7 @@ log = structlog.get_logger(__name__)
 
 
 def recover_tables(generation: Generation) -> None:
-    """Read every file once, and mend what is damaged. May be interrupted and called again.
+    """Read every file once, and repair what is damaged. May be interrupted and called again.
 
     Raises DamagedStore, and changes nothing, where the documents' tables are damaged themselves.
     """
@@ -57,7 +57,7 @@ def recover_tables(generation: Generation) -> None:
     _drop_indexes(generation, [each for each in damage if not is_in_tables(each, OF_PROVENANCE)])
     if any(each.path == f"lance/{CHECKSUMS}" for each in damage):
         LanceReader(connect(generation.lance_dir)).snapshot().require_intact_rows()
-    ChecksumRecorder(generation.lance_dir)  # writes the list anew
+    ChecksumRecorder(generation.lance_dir)  # writes the list again
 
 
 def _set_aside(generation: Generation, table: str) -> None:

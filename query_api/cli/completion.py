@@ -45,7 +45,7 @@ def nearest(text: str, values: Sequence[str]) -> str:
 
     alike = get_close_matches(text.lower(), values, n=1)
     hint = f" Did you mean {alike[0]!r}?" if alike else ""
-    return f"{text[:80]!r} is none of {', '.join(values)}.{hint}"
+    return f"{text[:80]!r} is not one of {', '.join(values)}.{hint}"
 
 
 def collections(context: typer.Context, incomplete: str) -> list[str]:

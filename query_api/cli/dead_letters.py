@@ -145,7 +145,7 @@ def redrive(
     url: Url = None,
     data_dir: DataDir = None,
 ) -> None:
-    """Send the records of dead letters again, once what was wrong is mended.
+    """Send the records of dead letters again, once what was wrong is repaired.
 
     A dead letter is redriven once; if its record fails again, that is a new dead letter. Where a newer record of the
     document was indexed or deleted since, nothing is sent. Run again, it sends nothing twice. Exits with 1 where a dead

@@ -32,7 +32,7 @@ def replay(
 ) -> None:
     """Apply a part of the documents topic again: every document with a record in it is brought to what the log says.
 
-    Changes nothing where all is well, and mends what was lost. Searches and writes go on.
+    Changes nothing where all is well, and repairs what was lost. Searches and writes go on.
     """
     chosen = {"from": first, "to": last, "since": since, "partition": partition}
     given: dict[str, Any] = {name: value for name, value in chosen.items() if value is not None}

@@ -79,7 +79,7 @@ def _ticks(ask: Ask, history: History, interval_seconds: float) -> Iterator[Obse
 
 
 def observe(ask: Ask) -> Observation:
-    """Raises WrongSetting, which waiting does not mend."""
+    """Raises WrongSetting, which waiting does not repair."""
     try:
         status, problem = ask(), None
     except WrongSetting:

@@ -1,4 +1,4 @@
-"""Which dead letters are open: nothing that came later has replaced their records. In memory, and made anew from the
+"""Which dead letters are open: nothing that came later has replaced their records. In memory, and made again from the
 topic and the stores after a restart, so that there is nothing to keep or to clean up.
 
 A letter is `resolved` once a later record of what it names was indexed or deleted, by the rules of a redrive, and

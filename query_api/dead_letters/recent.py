@@ -228,7 +228,7 @@ class RecentDeadLetters:
         were, are = ("1 record was", "is") if count == 1 else (f"{count:,} records were", "are")
         return (
             f"{were} refused within a day and {are} not indexed ({in_words(reasons)}): 'thalweg dead-letters list "
-            "--open' says why and what to do, 'thalweg dead-letters redrive' sends again what has been mended."
+            "--open' says why and what to do, 'thalweg dead-letters redrive' sends again what has been repaired."
         )
 
 

@@ -61,7 +61,7 @@ def read_lines(file: Path, limit: int | None = None) -> list[_Line]:
         with opened(file) as lines:
             found = [msgspec.json.decode(line, type=_Line) for line in islice(lines, limit)]
     except (OSError, EOFError, msgspec.DecodeError) as error:
-        raise WrongSetting(f"{file} has a line that is no article: {error}. Mend it.") from error
+        raise WrongSetting(f"{file} has a line that is no article: {error}. Repair it.") from error
     if not found:
         raise WrongSetting(f"{file} has no articles; name another folder.")
     return found

@@ -164,7 +164,7 @@ def _read_lines(folder: Path, stem: str, kind: type[Line]) -> tuple[Line, ...]:
         try:
             read = decoder.decode(line)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            raise WrongSetting(f"{file}, line {number}: {error}. Mend the line.") from error
+            raise WrongSetting(f"{file}, line {number}: {error}. Repair the line.") from error
         if read.id in first_seen:
             raise WrongSetting(
                 f"{file}, line {number}: the id {read.id!r} stands on line {first_seen[read.id]} already. "
@@ -217,7 +217,7 @@ def _read_judgements(
                 question, document, grade = row[0], row[1], int(row[2])
             except (IndexError, ValueError) as error:
                 raise WrongSetting(
-                    f"{file}, line {number}: {row} is not query-id, corpus-id and a whole number. Mend the line."
+                    f"{file}, line {number}: {row} is not query-id, corpus-id and a whole number. Repair the line."
                 ) from error
             if question not in questions:
                 raise _unknown(file, number, "question", question, "queries")
@@ -382,7 +382,7 @@ def _publish(client: ServiceClient, batch: list[bytes], timeout_seconds: float) 
             if refused:
                 raise WrongSetting(
                     f"{len(refused)} documents are refused, such as {refused[0]['id']!r}: {refused[0]['detail']} "
-                    "Mend or remove them in the corpus."
+                    "Repair or remove them in the corpus."
                 )
             if not answer["refused"]:
                 return str(answer["token"])

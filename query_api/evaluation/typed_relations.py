@@ -60,7 +60,7 @@ def final_texts(events: Path) -> dict[str, str]:
                 else:
                     live[event.path] = event.text
     except (OSError, EOFError, lzma.LZMAError, msgspec.DecodeError) as error:
-        raise WrongSetting(f"{events} has a line that is no event of a document: {error}. Mend it.") from error
+        raise WrongSetting(f"{events} has a line that is no event of a document: {error}. Repair it.") from error
     return live
 
 
@@ -70,14 +70,14 @@ def labelled_relations(table: Path) -> set[Triple]:
         with opened(table) as lines:
             rows = csv.DictReader((line.decode() for line in lines), delimiter="\t", quoting=csv.QUOTE_NONE)
             if not set(rows.fieldnames or ()) >= COLUMNS:
-                raise WrongSetting(f"{table} has no columns head, relation and tail, with tabs between. Mend it.")
+                raise WrongSetting(f"{table} has no columns head, relation and tail, with tabs between. Repair it.")
             return {
                 (normalise_name(row["head"]), row["relation"], normalise_name(row["tail"]))
                 for row in rows
                 if row["relation"] != _NO_RELATION and row["tail"] is not None
             }
     except (OSError, EOFError, UnicodeDecodeError, csv.Error) as error:
-        raise WrongSetting(f"{table} cannot be read as a table: {error}. Mend it.") from error
+        raise WrongSetting(f"{table} cannot be read as a table: {error}. Repair it.") from error
 
 
 def stated_relations(texts: Mapping[str, str], advance: Advance) -> Iterator[Triple]:

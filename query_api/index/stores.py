@@ -111,7 +111,7 @@ class IntegrityMonitor:
         return [each for each in self.damage if self._stores.is_in_index(each)]
 
     def sentence(self) -> str | None:
-        """What is damaged and what mends it, for a person."""
+        """What is damaged and what repairs it, for a person."""
         return damage_message(self.damage) if self.damage else None
 
     async def _pass(self, generation: Generation) -> list[Damage]:

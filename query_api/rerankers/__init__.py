@@ -26,7 +26,7 @@ class RerankerUnavailable(RerankerFailure):
 
 
 class RerankerRefused(RerankerFailure):
-    """There is no such model, or it does not serve this key: mend the settings."""
+    """There is no such model, or it does not serve this key: repair the settings."""
 
 
 class TextsNotScored(RerankerFailure):

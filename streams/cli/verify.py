@@ -12,7 +12,7 @@ from streams.cli.load import DataDir, Json
 if TYPE_CHECKING:
     from streams.settings import WorkerSettings
     from streams.verification.ledger import LedgerReport
-    from streams.verification.repair import Mending
+    from streams.verification.repair import RepairPlan
     from streams.verification.sample import SampleReport
 
 app = typer.Typer()
@@ -57,7 +57,7 @@ def verify(
     as_json: Json = False,
     data_dir: DataDir = None,
 ) -> None:
-    """Hold every file and row against its checksum, the two stores against each other, and both against the log.
+    """Check every file and row against its checksum, and compare the two stores with each other and with the log.
 
     The worker may run meanwhile; only --repair changes anything. The digest is of content: equal content has an equal
     digest. Exits with 1 when anything differs or does not balance, and with 7 when nothing does, but the graph had not
@@ -73,11 +73,11 @@ def verify(
     if (document or store) and not repair:
         raise WrongSetting("--document and --store say what --repair is to make again: add --repair.")
     if document or store:
-        from streams.verification.repair import Mending, require_keys
+        from streams.verification.repair import RepairPlan, require_keys
 
         require_keys(document or [])
-        asked = Mending(document or [], graph=store is Store.GRAPH, stores=store is Store.TEXT)
-        _mend(settings, asked, {}, as_json=as_json)
+        asked = RepairPlan(document or [], graph=store is Store.GRAPH, stores=store is Store.TEXT)
+        _carry_out(settings, asked, {}, as_json=as_json)
         return
     ledger: LedgerReport | None = None
     derived: SampleReport | None = None
@@ -95,21 +95,21 @@ def verify(
     parts = [part.lines() for part in (report, ledger, derived) if part is not None]
     text = "\n".join([*(line for lines in parts for line in lines), *([note] if note else [])])
     if repair and is_wrong and report.digest:
-        from streams.verification.repair import Mending
+        from streams.verification.repair import RepairPlan
 
         if not as_json:
             say(text)
-        _mend(settings, Mending.of(report, ledger, derived), answer, as_json=as_json)
+        _carry_out(settings, RepairPlan.of(report, ledger, derived), answer, as_json=as_json)
         return
     _print(answer, text, as_json=as_json)
     if not ok:
         raise typer.Exit(Exit.FAILED if is_wrong else Exit.INCOMPLETE)
 
 
-def _mend(settings: "WorkerSettings", mending: "Mending", answer: dict[str, object], *, as_json: bool) -> None:
+def _carry_out(settings: "WorkerSettings", plan: "RepairPlan", answer: dict[str, object], *, as_json: bool) -> None:
     """Have it made again, and print the answer with what came of it."""
     try:
-        repaired, text = _repair(settings, mending, shown=not as_json)
+        repaired, text = _repair(settings, plan, shown=not as_json)
     except Failure as error:
         if as_json:
             _print(answer | {"repair": {"problem": str(error)}}, "", as_json=True)
@@ -128,7 +128,7 @@ def _print(answer: dict[str, object], text: str, *, as_json: bool) -> None:
         say(text)
 
 
-def _repair(settings: "WorkerSettings", mending: "Mending", *, shown: bool) -> tuple[dict[str, object], str]:
+def _repair(settings: "WorkerSettings", plan: "RepairPlan", *, shown: bool) -> tuple[dict[str, object], str]:
     """Order it of the worker, and follow it. What came of it, for a program and a person."""
     import asyncio
 
@@ -140,8 +140,8 @@ def _repair(settings: "WorkerSettings", mending: "Mending", *, shown: bool) -> t
     from streams.loader.progress import progress_bars
     from streams.verification.repair import Orders, require_worker
 
-    if not mending:
-        raise Failure("Nothing that was found is mended from the log; see what is said about each.")
+    if not plan:
+        raise Failure("Nothing could be repaired from the log; see each message.")
     generation = current_generation(settings.storage.data_dir)
     require_worker(settings.storage.data_dir)
     if generation is None:
@@ -150,16 +150,16 @@ def _repair(settings: "WorkerSettings", mending: "Mending", *, shown: bool) -> t
         connection = settings.kafka.at(bootstrap_servers(settings))
         asyncio.run(own_documents_topic(connection, settings.kafka, settings.storage.data_dir))
         orders = Orders(connection, settings.kafka.topic_prefix, generation)
-        if mending.stores:
+        if plan.stores:
             name = orders.rebuild()
             tell = f"Generation {name} is ordered: 'thalweg generations show {name}' tells how far it is."
             return {"generation": name}, tell
         with progress_bars(shown=shown) as bar:
             repaired = bar("repaired")
-            repaired.is_of(len(mending.documents))
+            repaired.is_of(len(plan.documents))
             done = orders.repair(
-                mending.documents,
-                graph=mending.graph,
+                plan.documents,
+                graph=plan.graph,
                 show=lambda each: repaired.set(each.repaired + each.kept + each.failed),
             )
     except KafkaError as error:

@@ -231,7 +231,7 @@ class GenerationHost:
         self._log.info("building generation", generation=generation.name, reason=reason)
 
     async def _ended(self, builder: _Builder, generation: Generation, code: int) -> None:
-        """Start it again after a while, unless what it says cannot mend itself."""
+        """Start it again after a while, unless what it says cannot repair itself."""
         tail = builder.process.output_tail() if builder.process is not None else ""
         builder.process = None
         builder.failures += 1

@@ -74,7 +74,7 @@ class Loaded:
         for line in _lines_of_left_out(self.left_out, verbose=verbose):
             print_line(line)
         if self.notes:
-            print_line(f"indexed, but not all as it was meant: {len(self.notes)}")
+            print_line(f"indexed with warnings: {len(self.notes)}")
             for key, notes in list(self.notes.items())[:SHOWN_REFUSALS]:
                 print_line(f"  {key}: {' '.join(notes)}")
             if len(self.notes) > SHOWN_REFUSALS:

@@ -26,7 +26,7 @@ SILENT_SECONDS = 15.0
 BEGIN_SECONDS = 180.0  # a start of the worker on a busy machine
 
 
-class Mending(NamedTuple):
+class RepairPlan(NamedTuple):
     """What is to be made again from the log: documents, the graph, or all stores."""
 
     documents: Sequence[str] = ()
@@ -34,9 +34,9 @@ class Mending(NamedTuple):
     stores: bool = False
 
     @classmethod
-    def of(cls, report: VerifyReport, ledger: LedgerReport | None, sample: SampleReport | None) -> "Mending":
+    def of(cls, report: VerifyReport, ledger: LedgerReport | None, sample: SampleReport | None) -> "RepairPlan":
         """What the reports name. More documents than one order takes are all stores. Damaged files are none of these:
-        the worker mends them by itself."""
+        the worker repairs them by itself."""
         parts = (report.documents_that_differ, ledger.documents if ledger else (), sample.keys if sample else ())
         documents = sorted({key for part in parts for key in part})
         if len(documents) > MOST_DOCUMENTS:

@@ -138,7 +138,7 @@ def test_the_service_evaluates_itself_on_questions_in_a_request(hashing: Install
     assert found["approaches"][0]["measures"]["R@5"]["mean"] == 1.0
 
 
-def test_its_collection_can_be_dropped_and_is_made_anew(hashing: Installation, folder: Path) -> None:
+def test_its_collection_can_be_dropped_and_is_made_again(hashing: Installation, folder: Path) -> None:
     """Ids that mean something in an address go like any other."""
     corpus = folder / "corpus.jsonl.gz"
     odd = [

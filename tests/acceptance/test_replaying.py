@@ -1,4 +1,4 @@
-"""`thalweg replay`: a part of the log applied again changes nothing where all is well, and mends what was lost."""
+"""`thalweg replay`: a part of the log applied again changes nothing where all is well, and repairs what was lost."""
 
 import json
 from pathlib import Path
@@ -40,7 +40,7 @@ def digest(thalweg: Installation) -> str:
     return report.digest
 
 
-def test_a_replay_changes_nothing_where_all_is_well_and_mends_what_was_lost(tmp_path: Path) -> None:
+def test_a_replay_changes_nothing_where_all_is_well_and_repairs_what_was_lost(tmp_path: Path) -> None:
     with installation(tmp_path / "data", **HASHING) as thalweg:
         thalweg.run("load", "-", text_in=lines(0, DOCUMENTS))
         token = httpx.delete(f"{thalweg.url}/v1/documents/d0", params={"collection": "c"}).json()["token"]

@@ -283,7 +283,7 @@ def test_a_row_that_changed_before_its_file_was_recorded_is_found_by_its_own_che
     report = verify_when_complete(generation.data_dir, 0)
     assert not report.ok
     assert "does not match its" in report.damage[0]
-    assert "thalweg verify --repair --store text" in report.mending
+    assert "thalweg verify --repair --store text" in report.advice
     with pytest.raises(DamagedStore, match="does not match its"):
         text_answers(TextReader.open(generation).snapshot())
 
@@ -323,7 +323,7 @@ def test_a_damaged_newest_snapshot_is_passed_over_for_the_one_before(generation:
     assert OpenedGeneration(generation, stores).graph.base_position == -1
     report = verify_when_complete(generation.data_dir, 0)
     assert not report.ok
-    assert "the worker replaces it" in report.mending
+    assert "the worker replaces it" in report.advice
 
 
 @pytest.fixture

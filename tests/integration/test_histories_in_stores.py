@@ -1,5 +1,5 @@
 """Random histories of deliveries and crashes, and each call failing in turn, on the real stores: their digest is that
-of an index made anew."""
+of an index made again."""
 
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -125,15 +125,15 @@ class Worker:
 @given(histories)
 async def test_any_delivery_leaves_the_digest_of_what_the_log_says(history: History) -> None:
     with tempfile.TemporaryDirectory() as folder, capture_logs():
-        worker, anew = Worker(Path(folder) / "worker"), Worker(Path(folder) / "anew")
+        worker, again = Worker(Path(folder) / "worker"), Worker(Path(folder) / "again")
         await deliver(history.log(), history.takes, worker)
         live = Outcome.of(good(history.changes)).live
-        await anew.index(
+        await again.index(
             [upsert(at, key, document.text or "") for at, (key, document) in enumerate(live.items())], None
         )
-        found, expected = worker.verified(), anew.verified()
+        found, expected = worker.verified(), again.verified()
         worker.close()
-        anew.close()
+        again.close()
     assert found.differences == []
     assert (found.ok, found.documents, found.stale_rows) == (True, len(live), 0)
     assert found.digest == expected.digest
@@ -170,17 +170,17 @@ def batch_of(number: int) -> list[SourceRecord]:
 
 async def test_whichever_call_fails_it_is_made_again_and_nothing_shows(tmp_path: Path) -> None:
     """Until a batch passes untouched."""
-    worker, anew = Worker(tmp_path / "worker"), Worker(tmp_path / "anew")
+    worker, again = Worker(tmp_path / "worker"), Worker(tmp_path / "again")
     with capture_logs():
         for number in count(1):
             calls = FailingCall(number)
             await worker.index_with(batch_of(number), calls)
             if calls.made < number:
                 break
-        await anew.index(batch_of(number), None)
-    found, expected = worker.verified(), anew.verified()
+        await again.index(batch_of(number), None)
+    found, expected = worker.verified(), again.verified()
     worker.close()
-    anew.close()
+    again.close()
     assert number > EACH_CALL
     assert (found.ok, found.stale_rows, found.digest) == (True, 0, expected.digest)
     assert {letter["__connect.errors.offset"] for letter in worker.broker.letters()} == {

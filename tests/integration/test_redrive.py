@@ -1,4 +1,4 @@
-"""From poison to searchable: twelve kinds of it among good records, a worker that is mended, and a redrive."""
+"""From poison to searchable: twelve kinds of it among good records, a worker that is repaired, and a redrive."""
 
 import asyncio
 import json
@@ -14,7 +14,7 @@ from tests.bench.poison import KINDS, TEXT, Sent, envelope, poison
 from tests.integration.query_service.live_service import serving, settings_for
 from tests.support.kafka import Sent as KafkaRecord
 from tests.support.kafka import send_with
-from tests.support.processes.mended_worker import MENDED
+from tests.support.processes.repaired_worker import REPAIRED
 from tests.support.processes.worker import Client, WorkerProcess, client, partition_of, running_worker
 from tests.support.waiting import eventually
 
@@ -76,7 +76,7 @@ def counts(state: dict[str, Any]) -> dict[str, int]:
     return {name: state[name] for name in names if state[name]}
 
 
-async def test_poison_is_redriven_once_it_is_mended_and_all_of_it_is_indexed(
+async def test_poison_is_redriven_once_it_is_repaired_and_all_of_it_is_indexed(
     kafka: str, topic_prefix: str, tmp_path: Path
 ) -> None:
     data_dir = tmp_path / "data"
@@ -95,14 +95,14 @@ async def test_poison_is_redriven_once_it_is_mended_and_all_of_it_is_indexed(
     assert sorted((each.key.decode(), each.value, dict(each.headers)[REASON_HEADER].decode()) for each in letters) == (
         sorted((each.key, each.value, each.reason) for each in poisoned)
     )
-    with running_worker(kafka, topic_prefix, data_dir, "tests.support.processes.mended_worker") as mended:
+    with running_worker(kafka, topic_prefix, data_dir, "tests.support.processes.repaired_worker") as repaired:
         async with serving(settings_for(kafka, topic_prefix, data_dir)) as (http, app):
             await eventually(lambda: readiness(app.state.service).ready, seconds=60)
             await eventually(lambda: app.state.service.log_identity.topic_id)
-            await mend(Service(http), mended, len(poisoned))
+            await repair(Service(http), repaired, len(poisoned))
 
 
-async def mend(service: Service, mended: WorkerProcess, poisoned: int) -> None:
+async def repair(service: Service, repaired: WorkerProcess, poisoned: int) -> None:
     dry = await service.redrive(all=True, dry_run=True)
     assert (counts(dry), dry["token"]) == ({"matched": poisoned, "redriven": poisoned}, None)
     by_limit = await service.redrive(reason="too_large")  # the limit is raised
@@ -117,7 +117,7 @@ async def mend(service: Service, mended: WorkerProcess, poisoned: int) -> None:
     assert documents["next_cursor"] is None
     assert len(documents["documents"]) == RECORDS, "all but the one without a collection, and the large one"
     detail = await service.get("/v1/documents/000165", collection="mixed")
-    assert detail["text"].startswith(MENDED)
+    assert detail["text"].startswith(REPAIRED)
 
     listed = (await service.get("/v1/dead-letters", limit=100))["dead_letters"]
     assert len(listed) == poisoned + 1
@@ -127,16 +127,16 @@ async def mend(service: Service, mended: WorkerProcess, poisoned: int) -> None:
     assert (before["number"], before["reason"], before["stage"]) == (1, "bad_key", "decode")
     assert before["letter"] in {letter["position"] for letter in listed}
     open_now = (await service.get("/v1/dead-letters", state="open", limit=100))["dead_letters"]
-    assert [letter["position"] for letter in open_now] == [again["position"]], "all others were mended"
+    assert [letter["position"] for letter in open_now] == [again["position"]], "all others were repaired"
     shown = await service.get(f"/v1/dead-letters/{again['position']}")
     assert shown["headers"] == {"origin": "bench", "content-type": "text/plain"}
 
-    await nothing_twice(service, mended, poisoned, again["position"])
+    await nothing_twice(service, repaired, poisoned, again["position"])
     await what_is_refused(service)
 
 
-async def nothing_twice(service: Service, mended: WorkerProcess, poisoned: int, again: str) -> None:
-    with client(mended.kafka, mended.prefix) as user:
+async def nothing_twice(service: Service, repaired: WorkerProcess, poisoned: int, again: str) -> None:
+    with client(repaired.kafka, repaired.prefix) as user:
         before = len(user.read_all(user.names.documents))
         once = [letter["position"] for letter in (await service.get("/v1/dead-letters"))["dead_letters"]]
         once.remove(again)

@@ -24,7 +24,7 @@ def exit_code(worker: WorkerProcess) -> int:
     return worker.process.wait(END_SECONDS)
 
 
-def test_what_the_person_who_starts_it_can_mend_is_told_with_its_exit_code_and_its_files_are_private(
+def test_what_the_person_who_starts_it_can_repair_is_told_with_its_exit_code_and_its_files_are_private(
     kafka: str, topic_prefix: str, tmp_path: Path
 ) -> None:
     data_dir = tmp_path / "data"

@@ -52,11 +52,11 @@ def test_an_endpoint_may_be_away_at_the_start_and_later_and_no_document_pays_for
     worker.start()
     assert worker.process.wait(END_SECONDS) == Exit.USAGE
     assert "100 numbers" in worker.said()
-    assert "have the stores made anew" in worker.said()
+    assert "have the stores made again" in worker.said()
     assert SECRET not in worker.said()
 
 
-def test_what_only_a_person_can_mend_stops_the_worker_at_its_start(
+def test_what_only_a_person_can_repair_stops_the_worker_at_its_start(
     endpoint: EmbeddingsEndpoint, tmp_path: Path
 ) -> None:
     with embeddings_endpoint(key=SECRET, otherwise=Answer(instead=b"<html>It works!</html>")) as page:

@@ -29,7 +29,7 @@ def refuse(console: Installation, collection: str, name: str) -> None:
     wait_until(is_known, f"{name} is a dead letter")
 
 
-def test_a_refused_file_is_told_after_a_reload_counts_once_and_no_more_once_it_is_mended(
+def test_a_refused_file_is_told_after_a_reload_counts_once_and_no_more_once_it_is_repaired(
     open_page: OpenPage, console: Installation, complaints: Complaints
 ) -> None:
     complaints.expected.append("status of 404")

@@ -139,7 +139,7 @@ def test_back_shows_the_same_hits_with_the_same_one_chosen(open_page: OpenPage, 
     assert searches == []
 
 
-def test_back_to_the_search_before_shows_its_hits_and_a_new_step_searches_anew(open_page: OpenPage) -> None:
+def test_back_to_the_search_before_shows_its_hits_and_a_new_step_searches_again(open_page: OpenPage) -> None:
     page = open_page("search?q=river&collection=rivers")
     first = hits(page)
     searches = []

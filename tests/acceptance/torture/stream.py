@@ -20,7 +20,7 @@ from tests.support.processes.worker import partition_of
 
 COLLECTION = "torture"
 STATIONS = 40
-ONCE = 0.25  # of the records are of documents that no later one mends
+ONCE = 0.25  # of the records are of documents that no later one repairs
 NUMBER_HEADER = "number"
 SEND_SECONDS = 150.0
 AGAIN_SECONDS = 0.5

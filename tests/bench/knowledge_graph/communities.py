@@ -1,4 +1,4 @@
-"""Communities kept up under change, against communities found anew.
+"""Communities kept up under change, against communities found again.
 
     python -m tests.bench.knowledge_graph.communities [FOLDER] [--rounds 50]
 
@@ -6,7 +6,7 @@
    come) over that of a full run, and the modularity of both.
 2. FOLDER holds `leads.jsonl.gz`: {_id, title, text, metadata: {links, categories}} a line. A tenth is left out at
    first; in each round 2 % of what is there goes and as much comes. The modularity of the communities that were
-   never found anew, over that of a full run; and the normalised mutual information of a full run on all with the top
+   never found again, over that of a full run; and the normalised mutual information of a full run on all with the top
    categories, beside that of Leiden on the links alone.
 """
 
@@ -109,10 +109,10 @@ def kept_up(articles: Sequence[Article], rounds: int) -> dict[str, Any]:
         inside, outside = inside[count:] + outside[:count], outside[count:] + inside[:count]
         newer = graph_of(articles[at].contribution for at in sorted(inside))
         found, graph = updated_partition(newer, Former(graph, found)), newer
-    anew = full_partition(graph)
+    again = full_partition(graph)
     return {
         "rounds": rounds,
-        "modularity_ratio": {level: round(found.modularity[level] / anew.modularity[level], 4) for level in LEVELS},
+        "modularity_ratio": {level: round(found.modularity[level] / again.modularity[level], 4) for level in LEVELS},
         "weight_changed": round(found.changed, 2),
     }
 

@@ -56,7 +56,7 @@ class Burials:
         key = f"docs/{number}" if key is None else key
         partition = number % 2 if partition is None else partition
         source = SourceRecord(partition, number, 0, key.encode(), value, source_headers)
-        letter = source.dead_letter(topic or self.names.documents, "decode", MalformedEvent(reason, f"Mend {number}."))
+        letter = source.dead_letter(topic or self.names.documents, "decode", MalformedEvent(reason, f"Fix {number}."))
         headers = omitted_headers(letter) if is_omitted else letter_headers(letter)
         record = Sent(letter.key, b"" if is_omitted else value, headers, partition, BEGAN_MS + 1_000 * number)
         [(partition, offset)] = send_with(self.producer, self.topic, [record])
@@ -192,7 +192,7 @@ async def test_what_is_indexed_or_deleted_since_is_open_no_more_also_after_a_res
     await live.search("x", after=str(kept), wait_seconds=20)
     with open_producer(live.kafka) as producer:
         newer = refuse(live, producer, "kept.md", Position(kept.partition, kept.offset + 1))
-        first = {name: refuse(live, producer, name, Position(0, 0)) for name in ("mended.md", "gone.md", "lost.md")}
+        first = {name: refuse(live, producer, name, Position(0, 0)) for name in ("repaired.md", "gone.md", "lost.md")}
     page = (await live.http.get("/v1/dead-letters", params={"state": "open"})).json()
     assert (len(page["dead_letters"]), page["open"]) == (4, 4)
     assert page["open_reasons"] == [{"reason": "malformed", "title": explanation("malformed").title, "open": 4}]
@@ -201,11 +201,11 @@ async def test_what_is_indexed_or_deleted_since_is_open_no_more_also_after_a_res
     lost = (await live.http.get("/v1/documents/lost.md")).json()
     assert (lost["status"], lost["dead_letter"], lost["reason"]) == (404, first["lost.md"], "malformed")
 
-    mended = await live.put("mended.md", "It was mended.")
+    repaired = await live.put("repaired.md", "It was repaired.")
     gone = (await live.http.delete("/v1/documents/gone.md")).json()["token"]
-    for token in (mended, gone):
+    for token in (repaired, gone):
         await live.search("x", after=token, wait_seconds=20)
-    expected = {"kept.md": "open", "mended.md": "resolved", "gone.md": "resolved", "lost.md": "open"}
+    expected = {"kept.md": "open", "repaired.md": "resolved", "gone.md": "resolved", "lost.md": "open"}
     recent = live.service.recent_dead_letters
     await eventually(lambda: recent.open_count == 2)
     assert await states(live.http) == expected
@@ -226,7 +226,7 @@ async def states(http: httpx.AsyncClient) -> dict[str, str]:
 def refuse(live: LiveService, producer: KafkaProducer, name: str, position: Position) -> str:
     """The position of a letter for a record of this document that would have stood there."""
     source = SourceRecord(*position, 0, f"default/{name}".encode(), b"x")
-    dead = source.dead_letter(live.names.documents, "parse", MalformedEvent("malformed", "Mend it."))
+    dead = source.dead_letter(live.names.documents, "parse", MalformedEvent("malformed", "Repair it."))
     letter = Sent(dead.key, b"x", letter_headers(dead), position.partition)
     [(partition, offset)] = send_with(producer, live.names.dead_letters, [letter])
     return f"{partition}:{offset}"
@@ -263,7 +263,7 @@ async def test_one_is_shown_with_its_source_its_reason_and_its_bytes(burials: Bu
         "docs/7",
         "decode",
         "not_json",
-        "Mend 7.",
+        "Fix 7.",
     )
     assert (shown["bytes"], shown["headers"]) == (len(POISON), {"content-type": "text/plain"})
     assert (shown["preview"], shown["preview_is_all"]) == ('\\x1b[31m{"id": \\x00\\xff "café"\n', True)

@@ -96,7 +96,7 @@ class Log:
 
     async def bury(self, record: ConsumerRecord, reason: str = "not_json", *, is_omitted: bool = False) -> str:
         """As the worker does it."""
-        letter = source_of(record).dead_letter(record.topic, "decode", MalformedEvent(reason, "Mend it."))  # type: ignore[arg-type]
+        letter = source_of(record).dead_letter(record.topic, "decode", MalformedEvent(reason, "Repair it."))  # type: ignore[arg-type]
         return await self.letter(
             record.key,
             b"" if is_omitted else record.value,
@@ -325,7 +325,7 @@ async def test_two_redrives_at_the_same_time_send_each_record_once(log: Log) -> 
     await asyncio.gather(*[await each for each in sent])
     for partition in (0, 1):
         for record in await log.documents(partition):
-            letter = source_of(record).dead_letter(record.topic, "decode", MalformedEvent("not_json", "Mend it."))
+            letter = source_of(record).dead_letter(record.topic, "decode", MalformedEvent("not_json", "Repair it."))
             await log.producer.send(
                 log.names.dead_letters, record.value, record.key, partition, headers=letter_headers(letter)
             )
@@ -342,7 +342,7 @@ async def test_what_cannot_be_sent_again_says_why(log: Log) -> None:
     poison = await log.publish("docs/a", b"cut")
 
     def moved(**headers: str) -> list[tuple[str, bytes]]:
-        letter = source_of(poison).dead_letter(poison.topic, "decode", MalformedEvent("not_json", "Mend it."))
+        letter = source_of(poison).dead_letter(poison.topic, "decode", MalformedEvent("not_json", "Repair it."))
         changed = {f"__connect.errors.{name}": text.encode() for name, text in headers.items()}
         return [(name, changed.get(name, value)) for name, value in letter_headers(letter)]
 

@@ -1,4 +1,4 @@
-"""Readers beside a writer: each snapshot is whole, stays as it is, and is found anew when the writer has gone on."""
+"""Readers beside a writer: each snapshot is whole, stays as it is, and is found again when the writer has gone on."""
 
 import random
 import threading

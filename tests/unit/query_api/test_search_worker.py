@@ -212,7 +212,7 @@ async def test_a_connection_that_the_service_ends_is_not_kept_open_by_a_copy() -
     client.close()
 
 
-async def test_what_a_library_opens_anew_in_a_copy_stays_open_there() -> None:
+async def test_what_a_library_opens_again_in_a_copy_stays_open_there() -> None:
     opened: list[tuple[int, int]] = []
 
     async def writing_to_what_was_opened(

@@ -25,12 +25,12 @@ def test_a_filter_is_a_field_an_operator_and_values(text: str, condition: Condit
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("status", "is no filter"),
-        ("=Final", "is no filter"),
+        ("status", "is not a filter"),
+        ("=Final", "is not a filter"),
         ("status=", "lacks a value"),
         ("status=a||b", "lacks a value"),
         ("created>=2001|2002", "several values"),
-        ("", "is no filter"),
+        ("", "is not a filter"),
     ],
 )
 def test_what_is_no_filter_is_refused_with_a_sentence(text: str, says: str) -> None:

@@ -146,10 +146,10 @@ def test_what_is_no_backup_is_refused(root: Path, tmp_path: Path) -> None:
     with tarfile.open(tmp_path / "other.tar", "w") as other:
         other.add(root, "root")
     for path, says in (
-        (root, "is no backup, or one that was not finished"),
-        (tmp_path / "other.tar", "is no backup, or one that was not finished"),
+        (root, "is not a backup, or one that was not finished"),
+        (tmp_path / "other.tar", "is not a backup, or one that was not finished"),
         (tmp_path / "nothing.tar", "There is no backup"),
-        (root / "generations" / "g0001-aaaaaa" / "manifest.json", "is no backup: that is a folder, or an archive"),
+        (root / "generations" / "g0001-aaaaaa" / "manifest.json", "is not a backup: that is a folder, or an archive"),
     ):
         with pytest.raises(WrongSetting, match=says):
             verified(path)

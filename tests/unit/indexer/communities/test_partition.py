@@ -1,4 +1,4 @@
-"""Partitions: found, kept up, and made anew where that no longer holds."""
+"""Partitions: found, kept up, and made again where that no longer holds."""
 
 import numpy as np
 import pytest
@@ -123,7 +123,7 @@ def test_moving_never_loses_modularity() -> None:
 
 
 def test_a_large_graph_is_kept_up_until_it_has_changed_or_lost_too_much(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "ALWAYS_ANEW_EDGES", 0)
+    monkeypatch.setattr(module, "ALWAYS_FULL_EDGES", 0)
     before = graph_of(cliques(6, 5))
     known = full_partition(before)
     graph = graph_of(cliques(6, 5) | {(0, 7): 0.5})

@@ -142,7 +142,7 @@ def _huge(rows: Rows) -> Rows:
         (Answer(change=_without_the_last), TextNotEncoded, "1 vectors for 2 texts"),
         (Answer(change=_numbered_wrongly), TextNotEncoded, "numbered"),
         (Answer(400), TextNotEncoded, "too long"),
-        (Answer(change=_shorter), EncoderRefused, f"{DIMENSION - 1} numbers.*have the stores made anew"),
+        (Answer(change=_shorter), EncoderRefused, f"{DIMENSION - 1} numbers.*have the stores made again"),
         (Answer(401), EncoderRefused, "THALWEG_EMBEDDING__API_KEY"),
         (Answer(403), EncoderRefused, "THALWEG_EMBEDDING__API_KEY"),
         (Answer(404), EncoderRefused, "THALWEG_EMBEDDING__MODEL"),

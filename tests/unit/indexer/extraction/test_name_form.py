@@ -50,7 +50,7 @@ def test_names_stay_as_they_are(name: str) -> None:
         ("the Stable Interface as it is", "Stable Interface as", "Stable Interface"),
     ],
 )
-def test_bounds_are_mended(text: str, span: str, name: str) -> None:
+def test_bounds_are_repaired(text: str, span: str, name: str) -> None:
     assert kept(text, span) == name
 
 

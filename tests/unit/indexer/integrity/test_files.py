@@ -77,7 +77,7 @@ def test_a_changed_byte_of_the_checksums_themselves_is_found(lance_dir: Path, at
     assert any("lance/checksums has 1 lines" in each for each in damage(lance_dir))
 
 
-def test_half_a_line_is_one_that_is_being_written_and_the_next_writer_mends_it(lance_dir: Path) -> None:
+def test_half_a_line_is_one_that_is_being_written_and_the_next_writer_repairs_it(lance_dir: Path) -> None:
     put(lance_dir, "a.lance", b"one", 1)
     ChecksumRecorder(lance_dir).record()
     with (lance_dir / CHECKSUMS).open("a") as file:

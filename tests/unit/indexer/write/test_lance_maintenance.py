@@ -214,14 +214,14 @@ def test_the_vector_index_has_as_many_partitions_as_rows_in_each_and_grows_with_
     assert seen == [[], ["vector_100"], ["vector_100"], ["vector_200"], ["vector_1000"]]
 
 
-def test_a_vector_index_in_many_segments_is_made_anew() -> None:
+def test_a_vector_index_in_many_segments_is_made_again() -> None:
     world = World(vector_index_rows=10_000, vector_index_segments=3)
     chunks = world.tables[CHUNKS]
     chunks.rows = 10_000
     assert world.maintainer.maintain().indexed == (CHUNKS,)
-    for chunks.indexes[-1].num_segments, anew in ((3, ()), (4, (CHUNKS,))):
+    for chunks.indexes[-1].num_segments, again in ((3, ()), (4, (CHUNKS,))):
         world.pass_time(1e6)
-        assert world.maintainer.maintain().indexed == anew
+        assert world.maintainer.maintain().indexed == again
 
 
 def test_versions_stay_until_their_successor_is_old_enough() -> None:

@@ -67,7 +67,7 @@ class LettersClient(StubClient):
         return LETTER
 
 
-def test_dead_letters_are_listed_and_shown_so_that_a_person_sees_what_to_mend(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_dead_letters_show_a_person_what_to_repair(monkeypatch: pytest.MonkeyPatch) -> None:
     stub = LettersClient()
     connect_to(monkeypatch, stub)
     listed = CliRunner().invoke(

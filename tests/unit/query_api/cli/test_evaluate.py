@@ -37,8 +37,8 @@ def test_no_service_is_exit_code_3_and_says_how_to_start_one(folder: Path) -> No
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--approach", "magic"], "'magic' is none of hybrid, vector"),
-        (["--group", "book"], "'book' is none of passage, chunk, document"),
+        (["--approach", "magic"], "'magic' is not one of hybrid, vector"),
+        (["--group", "book"], "'book' is not one of passage, chunk, document"),
         (["--split", "train"], "choose one with --split"),
         (["--k", "0"], ""),
     ],

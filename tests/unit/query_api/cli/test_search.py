@@ -244,7 +244,7 @@ def test_a_wrong_value_is_refused_with_the_nearest(
 def test_what_is_like_nothing_is_refused_with_all_there_are(monkeypatch: pytest.MonkeyPatch) -> None:
     result, _ = run(monkeypatch, "river", "--group", "zzz")
     words = " ".join(result.output.replace("│", " ").split())
-    assert "'zzz' is none of passage, chunk, document." in words
+    assert "'zzz' is not one of passage, chunk, document." in words
     assert "Did you mean" not in words
 
 
@@ -257,7 +257,7 @@ def test_more_pages_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_options_are_explained_in_the_words_of_the_route() -> None:
     shown = {each.name: each for each in get_command(search.app).params}
     assert {name: shown[name].help for name in ("k", "wait_seconds", "max_per_value")} == {
-        "k": "Hits a page.",
+        "k": "Hits per page.",
         "wait_seconds": "How long to wait for --after.",
         "max_per_value": "Hits of one value of the field in --diversity; 2.",
     }

@@ -117,7 +117,7 @@ def test_while_it_does_not_answer_the_last_state_stays_and_says_so() -> None:
     assert shown(observed((0, None))).splitlines()[0].startswith("It does not answer.")
 
 
-def test_a_failure_is_observed_and_a_wrong_setting_is_none_that_time_mends() -> None:
+def test_a_failure_is_observed_and_a_wrong_setting_is_none_that_time_repairs() -> None:
     def failing(error: Failure) -> Callable[[], dict[str, Any]]:
         def ask() -> dict[str, Any]:
             raise error

@@ -34,7 +34,7 @@ def letter(
     """The letter at the offset `at`, a second after the one before, of the record at the offset `source`."""
     headers = ((ATTEMPTS_HEADER, encode_attempts(list(earlier))),) if earlier else ()
     record = SourceRecord(partition, source, 0, key, value, headers)
-    dead = record.dead_letter(topic, "parse", MalformedEvent(reason, "Mend it."))
+    dead = record.dead_letter(topic, "parse", MalformedEvent(reason, "Repair it."))
     return known_letter(LetterRecord(partition, at, 1_000 * at, key, value, letter_headers(dead)), NAMES)
 
 

@@ -25,7 +25,7 @@ def attempt(offset: int, number: int = 1, partition: int = 2) -> EarlierAttempt:
 def letter(offset: int, *earlier: EarlierAttempt, key: bytes = b"c/a", at: int = 5) -> LetterRecord:
     headers = ((ATTEMPTS_HEADER, encode_attempts(earlier)),) if earlier else ()
     record = SourceRecord(2, offset, 0, key, b"x", headers)
-    dead = record.dead_letter(NAMES.documents, "decode", MalformedEvent("not_json", "Mend it."))
+    dead = record.dead_letter(NAMES.documents, "decode", MalformedEvent("not_json", "Repair it."))
     return LetterRecord(2, at, 1_000, key, b"x", letter_headers(dead))
 
 

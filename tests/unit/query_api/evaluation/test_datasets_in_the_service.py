@@ -119,7 +119,7 @@ def test_a_refused_document_ends_the_load_and_a_log_out_of_reach_is_tried_again(
     assert load(service.client, corpus).documents == 3
     service.searchable.clear()
     service.refusals = [{"status": 413, "detail": "The metadata is too large."}]
-    with pytest.raises(WrongSetting, match=r"1 documents are refused, such as 'd1': The metadata is too large\. Mend"):
+    with pytest.raises(WrongSetting, match=r"1 documents are refused, such as 'd1': The metadata is too large.*Repair"):
         load(service.client, corpus)
     service.refusals = [{"status": 503, "detail": "Kafka did not confirm."}] * 2
     with pytest.raises(Failure, match="Kafka did not confirm"):

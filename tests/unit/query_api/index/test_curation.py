@@ -132,7 +132,7 @@ async def test_edits_are_told_of_once_and_waited_for() -> None:
     assert not await follower.wait_for(7, 0)
 
 
-async def test_a_topic_that_was_made_again_begins_anew() -> None:
+async def test_a_topic_that_was_made_again_begins_again() -> None:
     changes: list[int] = []
     follower = CurationFollower("curation", lambda: None, lambda: changes.append(follower.reached), never, skip_none)
     follower._begin({0: Span(0, 0)})

@@ -47,7 +47,7 @@ def test_the_oldest_waiting_record_is_as_old_as_it_was_first_seen() -> None:
     assert log.lag("documents", {0: 19}) == {0: Lag(0, 0.0)}
 
 
-def test_a_topic_made_anew_starts_from_nothing() -> None:
+def test_a_topic_made_again_starts_from_nothing() -> None:
     clock = Clock()
     log = watch(clock)
     log.see("documents", {0: Span(0, 50)})

@@ -68,7 +68,7 @@ def test_an_endpoint_without_a_key_or_a_model_is_sent_neither(opened: Any) -> No
     assert "model" not in endpoint.bodies[0]
 
 
-def test_what_cannot_be_sent_is_mended_and_of_no_text_nothing_is_asked(
+def test_what_cannot_be_sent_is_repaired_and_of_no_text_nothing_is_asked(
     endpoint: RerankingEndpoint, opened: Any
 ) -> None:
     reranker = opened(endpoint)

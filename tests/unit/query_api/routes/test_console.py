@@ -27,7 +27,7 @@ def built(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return dist
 
 
-async def test_the_page_is_asked_for_anew_and_its_files_are_kept(running: Running, built: Path) -> None:
+async def test_the_page_is_asked_for_again_and_its_files_are_kept(running: Running, built: Path) -> None:
     page = await running.get("/")
     assert (page.status_code, page.headers["cache-control"]) == (200, "no-cache")
     assert page.headers["content-type"].startswith("text/html")

@@ -91,7 +91,7 @@ async def test_a_cursor_whose_tables_the_worker_has_removed_says_to_begin_again(
         assert (refused["status"], refused["title"]) == (410, "Snapshot gone")
 
 
-async def test_a_cursor_of_a_service_that_was_started_anew_is_gone(tmp_path: Path) -> None:
+async def test_a_cursor_of_a_service_that_was_started_again_is_gone(tmp_path: Path) -> None:
     async with library(tmp_path / "before") as running:
         cursor = (await found(running))["next_cursor"]
     async with library(tmp_path / "after") as running:

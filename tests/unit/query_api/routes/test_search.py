@@ -97,7 +97,7 @@ async def test_frames_that_are_gone_are_replaced_by_a_new_retrieval(running: Run
         ({"q": "x", "mode": "magic"}, "'magic'"),
         ({"q": "x", "kk": 3}, "'kk'"),
         ({"q": "x", "wait_seconds": 3600}, "`wait_seconds`"),
-        ({"q": "x", "filter": "status"}, "`filter.0`: 'status' is no filter"),
+        ({"q": "x", "filter": "status"}, "`filter.0`: 'status' is not a filter"),
         ({"q": "x", "filter": ["lang=en", "lang>a|b"]}, "`filter.1`: 'lang>a|b' compares with several values"),
         ({"q": "x", "filter": "colour=red"}, "has a field 'colour'; there are document, title, "),
         ({"q": "x", "diversity": "colour"}, "has a field 'colour'; there are document, title, "),

@@ -275,7 +275,7 @@ async def test_a_build_that_ends_is_started_again_after_a_growing_wait(host: Hos
         assert len(host.started) == failures + 1
 
 
-async def test_a_build_that_cannot_mend_itself_has_failed_until_it_is_ordered_again(host: Host) -> None:
+async def test_a_build_that_cannot_repair_itself_has_failed_until_it_is_ordered_again(host: Host) -> None:
     host.topic.append(SECOND, wanted("live"))
     await host.step()
     host.started[-1][1].code = int(Exit.USAGE)

@@ -258,7 +258,7 @@ async def test_a_broken_store_stops_the_worker_and_buries_nothing(bench: Bench) 
 
 
 @pytest.mark.parametrize("crash_point", ["replace", "after replace", "store_positions", "after store_positions"])
-async def test_a_crash_at_any_point_is_mended_by_reading_again(crash_point: str) -> None:
+async def test_a_crash_at_any_point_is_repaired_by_reading_again(crash_point: str) -> None:
     undisturbed = Bench()
     records = [upsert(0), upsert(1, "default/b"), delete(2, "default/b"), upsert(3, text="newer")]
     for record in records:
@@ -385,7 +385,7 @@ async def test_clocks_that_are_years_off_decide_nothing_within_a_partition(bench
     assert (bench.documents.rows[A].offset, bench.documents.rows[A].timestamp_ms) == (1, behind)
 
 
-async def test_equal_content_is_made_anew_once_its_collection_has_chosen_another_chunking(bench: Bench) -> None:
+async def test_equal_content_is_made_again_once_its_collection_has_chosen_another_chunking(bench: Bench) -> None:
     text = " ".join(f"Sentence {number} says that a river flows to the sea in its bed." for number in range(12))
     await bench.indexer.index([upsert(0, text=text), upsert(1, "other/a", text=text)])
     before = bench.documents.rows[A]

@@ -54,10 +54,10 @@ async def test_any_delivery_leaves_what_the_log_says(history: History) -> None:
     await deliver(log, history.takes, worker)
     outcome = Outcome.of(good(history.changes))
 
-    anew = Bench()
+    fresh = Bench()
     for offset, (key, document) in enumerate(outcome.live.items()):
-        await anew.indexer.index([upsert(offset, key, document.text or "")])
-    assert content(worker.bench) == content(anew)
+        await fresh.indexer.index([upsert(offset, key, document.text or "")])
+    assert content(worker.bench) == content(fresh)
     rows = worker.bench.documents.rows
     assert {str(key): row.version for key, row in rows.items()} == {
         key: document.version for key, document in outcome.documents.items()
@@ -65,7 +65,7 @@ async def test_any_delivery_leaves_what_the_log_says(history: History) -> None:
     _check_receipts(worker.bench, log)
     _check_ledger(worker.bench, log)
     worker.bench.close()
-    anew.close()
+    fresh.close()
 
 
 def _check_receipts(bench: Bench, log: dict[int, list[SourceRecord]]) -> None:

@@ -1,4 +1,4 @@
-"""A part of the log applied again: what differs is mended, and nothing is written where nothing does."""
+"""A part of the log applied again: what differs is repaired, and nothing is written where nothing does."""
 
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
@@ -105,7 +105,7 @@ async def test_what_differs_is_what_the_log_says_afterwards(story: Story) -> Non
 
 
 @pytest.mark.parametrize(
-    ("order", "records", "mended"),
+    ("order", "records", "repaired"),
     [
         ({"first": "0:2", "last": "0:2"}, 1, {B}),
         ({"first": "0:1", "last": "0:2"}, 2, {A, B}),
@@ -115,11 +115,11 @@ async def test_what_differs_is_what_the_log_says_afterwards(story: Story) -> Non
     ],
 )
 async def test_only_documents_with_a_record_in_the_range_are_looked_at(
-    order: dict[str, object], records: int, mended: set[DocumentKey], story: Story
+    order: dict[str, object], records: int, repaired: set[DocumentKey], story: Story
 ) -> None:
     story.bench.documents.rows.clear()
     assert (await story.replay(**order)).records == records
-    assert {key for key, row in story.bench.documents.rows.items() if row.live} == mended
+    assert {key for key, row in story.bench.documents.rows.items() if row.live} == repaired
 
 
 async def test_document_that_only_graph_has_otherwise_is_only_sent(story: Story) -> None:

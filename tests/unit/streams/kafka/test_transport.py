@@ -134,7 +134,7 @@ async def fetched(coordinator: LoadingCoordinator) -> Any:
 async def test_a_coordinator_that_cannot_tell_yet_is_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(GroupCoordinator, "_send_req", SEND)
     assert await fetched(LoadingCoordinator(GroupLoadInProgressError)) == {}, (
-        "mended in aiokafka: then drop our own way"
+        "repaired in aiokafka: then drop our own way"
     )
     raise_group_errors()
     coordinator = LoadingCoordinator(GroupLoadInProgressError, NotCoordinatorForGroupError)

@@ -111,7 +111,7 @@ def test_what_was_indexed_and_not_read_as_it_was_meant_is_told(capsys: pytest.Ca
     notes = {f"a/{number}": ["The front matter is no plain YAML."] for number in range(22)}
     Loaded(30, "0:8", {"indexed": 30}, [], 0.1, notes=notes).show(as_json=False)
     told = capsys.readouterr().out
-    assert "indexed, but not all as it was meant: 22\n  a/0: The front matter is no plain YAML.\n" in told
+    assert "indexed with warnings: 22\n  a/0: The front matter is no plain YAML.\n" in told
     assert "  … and 2 more (--json lists all)\n" in told
     Loaded(30, "0:8", {"indexed": 30}, [], 0.1, notes=notes).show(as_json=True)
     assert json.loads(capsys.readouterr().out)["notes"] == notes

@@ -117,7 +117,7 @@ async def test_what_a_working_part_notes_is_said_once(delays: list[float]) -> No
 
 
 @pytest.mark.parametrize("code", [Exit.USAGE, Exit.IN_USE, Exit.NO_ACCESS])
-async def test_what_no_restart_mends_is_handed_on_with_its_code(code: Exit, delays: list[float]) -> None:
+async def test_what_no_restart_repairs_is_handed_on_with_its_code(code: Exit, delays: list[float]) -> None:
     with pytest.raises(Failure, match=r"did not start.*\n.*its last words") as failure:
         await keep(ScriptedPart([Run(code, ready=False)]))
 

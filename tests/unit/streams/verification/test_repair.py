@@ -1,4 +1,4 @@
-"""What is ordered of the worker to mend, and when it is refused."""
+"""What is ordered of the worker to repair, and when it is refused."""
 
 import time
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ from schemas.orders import MOST_DOCUMENTS
 from schemas.runtime import WorkerState, write_state
 from schemas.settings import KafkaSettings
 from streams.verification import repair
-from streams.verification.repair import Mending, Orders
+from streams.verification.repair import Orders, RepairPlan
 
 
 class Found(NamedTuple):
@@ -37,13 +37,13 @@ def orders(generation: Generation) -> Orders:
     return Orders(KafkaSettings(bootstrap_servers="127.0.0.1:1"), "t.", generation)
 
 
-def test_what_is_found_is_mended_as_documents_as_the_graph_or_all_at_once() -> None:
+def test_what_is_found_is_repaired_as_documents_as_the_graph_or_all_at_once() -> None:
     few: Any = Found(["c/b", "c/a"], graph_differs=True)
-    assert Mending.of(few, None, None) == Mending(["c/a", "c/b"], graph=True)
+    assert RepairPlan.of(few, None, None) == RepairPlan(["c/a", "c/b"], graph=True)
     many: Any = Found([f"c/{number}" for number in range(MOST_DOCUMENTS + 1)])
-    assert Mending.of(many, None, None) == Mending(stores=True)
+    assert RepairPlan.of(many, None, None) == RepairPlan(stores=True)
     none: Any = Found([])
-    assert not Mending.of(none, None, None)
+    assert not RepairPlan.of(none, None, None)
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import type { Search } from "./parameters.ts";
 /** A hit, and the retrieval it came with: each page of a search is one. */
 export type FoundHit = Hit & { retrieval_id: string };
 
-/** The whole answer to a search, to be shown again without asking anew. */
+/** The whole answer to a search, to be shown again without asking again. */
 export interface Answer {
   search: Search;
   meta: Meta;
@@ -29,7 +29,7 @@ export class SearchRun {
   /** Set while the connection is down. */
   dropped = $state.raw<Extract<Connection, { state: "dropped" }> | null>(null);
   resumed = $state(0);
-  /** Why the answer began anew, where a resumed stream was gone. */
+  /** Why the answer started again, where a resumed stream was gone. */
   reset = $state<string | null>(null);
   #controller: AbortController | null = null;
 

@@ -180,7 +180,7 @@ def test_a_link_counts_as_a_name_does() -> None:
     assert ranks_of(world([one, two])[0].graph, one, two) == pytest.approx([0.5 / 1.425, 0.925 / 1.425], abs=1e-6)
 
 
-def test_it_is_computed_once_for_a_view_and_anew_for_the_next() -> None:
+def test_it_is_computed_once_for_a_view_and_again_for_the_next() -> None:
     view = world(CHAIN)[0].graph
     assert centrality(view) is centrality(view)
     following = view.with_changes([(JANE.key, None)], 4)

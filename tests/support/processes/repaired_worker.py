@@ -9,7 +9,7 @@ from schemas.settings import LimitSettings
 from streams.indexing import batch
 from thalweg import main
 
-MENDED = "Mended: "
+REPAIRED = "Repaired: "
 
 
 def decode_leniently(
@@ -17,7 +17,7 @@ def decode_leniently(
 ) -> DocumentEvent:
     """Raises MalformedEvent only for a key that names no document."""
     if ("origin", b"bench") in headers and value is not None and b"Station" not in value:
-        text = MENDED + value.decode("ascii", "backslashreplace")
+        text = REPAIRED + value.decode("ascii", "backslashreplace")
         document = DocumentKey.parse((key or b"").decode())
         return DocumentUpsert(key=document, content=text.encode(), content_type="text/plain")
     return events.decode_document_event(key, value, headers, limits)
