@@ -47,11 +47,11 @@ class Trimmer:
 
     async def trim(self) -> None:
         """Delete what is before the first offset that is needed. May be repeated."""
-        snapshots = await asyncio.to_thread(published_snapshots, self._snapshots_dir)
-        first = first_needed(snapshots, await self._mark())
-        if first <= self._trimmed:
-            return
         try:
+            snapshots = await asyncio.to_thread(published_snapshots, self._snapshots_dir)
+            first = first_needed(snapshots, await self._mark())
+            if first <= self._trimmed:
+                return
             await asyncio.to_thread(self._delete_before, first)
         except (KafkaError, Failure, OSError) as error:
             problem = str(error) or type(error).__name__
