@@ -119,7 +119,7 @@ def answer_once(place: socket.socket) -> None:
 
 @pytest.mark.parametrize("url", ["foo", "localhost:8420", "ftp://a"])
 def test_what_is_no_address_is_a_wrong_setting(url: str) -> None:
-    with pytest.raises(WrongSetting, match="no address of a service, such as http://127"):
+    with pytest.raises(WrongSetting, match="not the address of a service, such as http://127"):
         ServiceClient(url, None).get("/v1/status")
 
 
