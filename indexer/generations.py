@@ -343,8 +343,7 @@ def rebuild_advice(data_dir: Path) -> str:
     here, there = _here_and_aside(data_dir)
     return (
         "Have the stores made again from the log, which holds every document; the old ones answer searches meanwhile:\n"
-        f"  mkdir {there} && mv {here}/CURRENT {here}/generations {there}/\n"
-        f"  thalweg up --data-dir {here}\n"
+        f"{_move_aside(here, there)}\n"
         f"  thalweg serve --data-dir {there} --port 8421\n"
         f"Once 'thalweg status --data-dir {here}' tells no lag, end the last one and delete {there}."
     )
@@ -357,8 +356,7 @@ def republish_advice(data_dir: Path) -> str:
         "If the log is lost, these stores are the only copy of the documents: publish them to the new one, and keep "
         "the stores until that is done:\n"
         f"  thalweg export --data-dir {here} documents.jsonl\n"
-        f"  mkdir {there} && mv {here}/CURRENT {here}/generations {there}/\n"
-        f"  thalweg up --data-dir {here}\n"
+        f"{_move_aside(here, there)}\n"
         f"  thalweg load --data-dir {here} documents.jsonl"
     )
 
@@ -368,6 +366,11 @@ def _here_and_aside(data_dir: Path) -> tuple[str, str]:
     named = data_dir if data_dir.name not in ("", "..") else data_dir.resolve()
     aside = next(path for number in count(1) if not (path := named.parent / f"{named.name}-old-{number}").exists())
     return shlex.quote(str(data_dir)), shlex.quote(str(aside))
+
+
+def _move_aside(here: str, there: str) -> str:
+    """The commands that put the stores there, and start again without them."""
+    return f"  mkdir {there} && mv {here}/CURRENT {here}/generations {there}/\n  thalweg up --data-dir {here}"
 
 
 def read_manifest(generation: Generation) -> Manifest:
@@ -400,8 +403,7 @@ def _require_known_format(generation: Generation, path: Path) -> None:
     here, there = _here_and_aside(generation.data_dir)
     raise OtherFormat(
         f"{found} Have the stores made again from the log, which holds every document:\n"
-        f"  mkdir {there} && mv {here}/CURRENT {here}/generations {there}/\n"
-        f"  thalweg up --data-dir {here}\n"
+        f"{_move_aside(here, there)}\n"
         f"Once it is ready, {there} can be deleted."
     )
 

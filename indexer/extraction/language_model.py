@@ -79,7 +79,6 @@ class LanguageModel:
         self.version = version
         self.at_once = AT_ONCE
         self._model = settings.model
-        self._max_bytes = MAX_ANSWER_BYTES
         self._endpoint = ModelEndpoint(
             "The language model",
             str(settings.base_url),
@@ -100,7 +99,7 @@ class LanguageModel:
         Raises ExtractorUnavailable for what passes (time-out, no connection, 429, 5xx), ExtractorRefused for 401, 403,
         404, 405 and redirections, UnusableAnswer for anything else: cut, too long, not JSON, of another form.
         """
-        return self._read(self._endpoint.post(self._body(text, known_names), self._max_bytes))
+        return self._read(self._endpoint.post(self._body(text, known_names), MAX_ANSWER_BYTES))
 
     def _body(self, text: str, known_names: Sequence[str]) -> dict[str, Any]:
         names = "; ".join(map(encodable, known_names))

@@ -93,8 +93,12 @@ class Question:
             is_long_enough = words > 1 or len(name) >= MIN_SINGLE_WORD_LETTERS
             return Span(first, last, name, is_marked) if name and is_long_enough else None
 
-        ends = ((first, last) for first in range(len(bare)) for last in range(first + 1, first + MAX_NAME_WORDS + 1))
-        found = [span for first, last in ends if last <= len(bare) and (span := span_of(first, last)) is not None]
+        found = [
+            span
+            for first in range(len(bare))
+            for last in range(first + 1, min(first + MAX_NAME_WORDS, len(bare)) + 1)
+            if (span := span_of(first, last)) is not None
+        ]
         return sorted(found, key=lambda span: (span.first - span.last, span.first))
 
 
