@@ -43,7 +43,7 @@ def primary_key(name: str, kind: pa.DataType) -> pa.Field:
 
 
 def checksum(name: str) -> pa.Field:
-    """A checksum of other columns, see `indexer.integrity.rows`; null in rows that are in no table yet."""
+    """A checksum of other columns, see `indexer.integrity.row_checksums`; null in rows that are in no table yet."""
     return pa.field(name, pa.uint64())
 
 

@@ -13,12 +13,9 @@ from starlette.middleware.cors import CORSMiddleware
 from indexer.runtime.circuit_breaker import RESET_SECONDS
 from query_api.admission import AdmissionMiddleware
 from query_api.auth import SAFE_METHODS, only_reads
-from query_api.backups import Backups
-from query_api.context import Service
-from query_api.encoder import LoadEncoder, load_encoder
+from query_api.entities.review_queue import Reviews
 from query_api.errors import MEDIA_TYPE, PROBLEM, install_problem_handlers
-from query_api.health import gauges
-from query_api.index.stores import Stores
+from query_api.index.store_opening import Stores
 from query_api.installation import InstallationMiddleware
 from query_api.middleware import (
     ENVELOPE_FACTOR,
@@ -28,8 +25,9 @@ from query_api.middleware import (
     AuthMiddleware,
     BodySizeMiddleware,
 )
+from query_api.operations.backup_jobs import Backups
+from query_api.question_encoder import LoadEncoder, load_encoder
 from query_api.retrieval.pipeline import SearchEngine
-from query_api.reviews import Reviews
 from query_api.routes import (
     analytics,
     backups,
@@ -55,6 +53,8 @@ from query_api.routes import (
     session_tokens,
 )
 from query_api.routes.parameters import refuse_unknown_parameters
+from query_api.service_context import Service
+from query_api.service_health import gauges
 from query_api.settings import ServiceSettings
 from query_api.stream_tickets import TICKET, StreamTickets
 from schemas.api import Problem

@@ -15,9 +15,9 @@ import numpy as np
 from lxml import etree
 
 from query_api.entities.catalogue import EntityCatalogue
-from query_api.entities.facts import STRENGTH_STEP
+from query_api.entities.entity_facts import STRENGTH_STEP
 from query_api.index.graph.explorer import Explorer, NodeRef
-from query_api.index.graph.relations import End, MadeRelation, made_nodes, made_relations
+from query_api.index.graph.hand_made_relations import End, MadeRelation, made_nodes, made_relations
 from query_api.index.graph.typed_mentions import typed_mentions_in_passages
 from query_api.index.graph.view import GraphView
 from schemas.graph_delta import decode_attributes

@@ -18,8 +18,8 @@ from typing import Protocol
 import structlog
 
 from indexer.runtime.resources import usable_processors
-from query_api.encoder import ServedEncoder
-from query_api.index.snapshot import Snapshot
+from query_api.index.search_snapshot import Snapshot
+from query_api.question_encoder import ServedEncoder
 from query_api.search_worker import Answer, WorkerLost, WorkerProcess
 from schemas.frames import NAMES, SearchFrame, identity
 from schemas.search import SearchRequest

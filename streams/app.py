@@ -13,7 +13,7 @@ import structlog
 from threadpoolctl import threadpool_limits
 
 from indexer.errors import DamagedStore, EncoderFailure, IncompatibleGeneration
-from indexer.generations import Generation, current_generation, restore_current
+from indexer.generation_folders import Generation, current_generation, restore_current
 from indexer.integrity.noted_damage import Damaged, note_damage
 from indexer.runtime.logs import configure_logging
 from indexer.runtime.resources import limit_malloc_arenas, tune_gc
@@ -22,7 +22,6 @@ from schemas.errors import Exit, Failure, WrongSetting
 from schemas.runtime import announced
 from schemas.topics import TopicNames
 from streams.child_processes import Child
-from streams.context import WorkerContext
 from streams.errors import StartAgain, WorkerExit
 from streams.faust_app import group_name
 from streams.generations.healing import UnsafeToHeal, keep_healing, order_successor
@@ -30,9 +29,10 @@ from streams.generations.host import GenerationHost
 from streams.kafka.partition_reader import SettingsTopic
 from streams.kafka.topics import delete_topics
 from streams.kafka.transport import raise_group_errors
-from streams.runtime.progress import Unreadable
+from streams.runtime.partition_progress import Unreadable
 from streams.settings import WorkerSettings
 from streams.supervisor.data_directory import WORKER_LOCK, locked, make_directory, set_umask
+from streams.worker_context import WorkerContext
 
 STOP_SECONDS = 9.0
 BUILD_NICENESS = 5  # what people wait for goes first; beside one busy thread a build still gets a quarter of a core

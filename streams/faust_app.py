@@ -10,7 +10,7 @@ import faust
 from kafka_client.unreadable_batches import Skip
 from schemas.settings import MIB, KafkaConnection
 from streams.kafka.transport import LogTransport, credentials
-from streams.runtime.progress import Unreadable
+from streams.runtime.partition_progress import Unreadable
 from streams.settings import WorkerSettings
 
 _SESSION_SECONDS = 10.0

@@ -15,12 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from indexer.chunking.splitter import ChunkingParameters
+from indexer.document_pipeline import prepare
 from indexer.documents import PreparedDocument
 from indexer.embedding.encoder import PromptedEncoder, TokenStates
 from indexer.errors import UnparsableDocument
 from indexer.extraction.mention_tagger import word_shares
 from indexer.extraction.word_features import Words, word_features, words_of
-from indexer.pipeline import prepare
 from query_api.evaluation.graph_runner import labelled_offsets, prepared_from
 from query_api.evaluation.labelled_graphs import LabelledGraph
 from schemas.events import DocumentUpsert

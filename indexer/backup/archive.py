@@ -19,7 +19,7 @@ import msgspec
 import pyarrow as pa
 
 from indexer.errors import DamagedStore
-from indexer.generations import LogIdentity
+from indexer.generation_folders import LogIdentity
 from indexer.integrity.seal import Sealed
 from schemas.errors import Failure, NoAccess, WrongSetting
 from schemas.settings import MIB

@@ -17,7 +17,7 @@ from filelock import FileLock, Timeout
 
 from indexer.backup.archive import FORMAT, BackupFile, BackupManifest
 from indexer.errors import TransientStoreError
-from indexer.generations import Generation, read_manifest, replace_file
+from indexer.generation_folders import Generation, read_manifest, replace_file
 from indexer.graph.snapshots import newest_intact_snapshot
 from indexer.integrity.files import (
     CHECKSUMS,
@@ -28,7 +28,7 @@ from indexer.integrity.files import (
     read_checksums,
 )
 from indexer.lance_connection import connect, read_errors, store_errors
-from indexer.read.lance import LanceReader, LanceSnapshot
+from indexer.read.lance_reader import LanceReader, LanceSnapshot
 from indexer.schema import DOCUMENTS, FEEDBACK, RETRIEVALS
 from schemas.errors import Failure, InUse
 

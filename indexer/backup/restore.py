@@ -12,7 +12,7 @@ import msgspec
 
 from indexer.backup.archive import Advance, Backup, copy_files, full_disk_explained, require_room
 from indexer.errors import TransientStoreError
-from indexer.generations import (
+from indexer.generation_folders import (
     Generation,
     LogIdentity,
     new_generation_name,

@@ -17,11 +17,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from indexer.communities.graph import EntityGraph, Pairs, entity_graphs
+from indexer.communities.entity_graph import EntityGraph, Pairs, entity_graphs
 from indexer.communities.partition import LEVELS, Former, Labels, Level, Partition, partition, row_of
 from indexer.communities.summaries import Member, SourceChunk, SummarySentence, Texts, summary_of, title_of
 from indexer.graph.tables import ID_BYTES, GraphTables, spelled
-from indexer.read.communities import COMMUNITY_TABLES, CollectionFigures, CommunityTables
+from indexer.read.community_reader import COMMUNITY_TABLES, CollectionFigures, CommunityTables
 from schemas.ids import digest
 
 MIN_MEMBERS = 3

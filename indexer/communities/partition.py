@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from indexer.communities.graph import EntityGraph, Pairs, Weights
+from indexer.communities.entity_graph import EntityGraph, Pairs, Weights
 
 Level = Literal["coarse", "medium", "fine"]
 RESOLUTIONS: dict[Level, float] = {"coarse": 0.5, "medium": 1.0, "fine": 2.0}

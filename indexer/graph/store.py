@@ -11,10 +11,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import structlog
 
-from indexer.generations import Generation
+from indexer.generation_folders import Generation
 from indexer.graph.contributions import tables_of
 from indexer.graph.merge import merge
-from indexer.graph.publication import (
+from indexer.graph.snapshot_publication import (
     KEPT_SNAPSHOTS,
     publish_tables,
     remove_published,

@@ -16,7 +16,7 @@ from typing import NamedTuple
 from uuid import UUID
 
 from indexer.errors import HEALING, DamagedStore
-from indexer.generations import Generation, replace_file
+from indexer.generation_folders import Generation, replace_file
 from indexer.schema import CHUNKS, DOCUMENTS, FEEDBACK, PASSAGES, POSITIONS, RETRIEVALS
 
 CHECKSUMS = "checksums"

@@ -5,7 +5,7 @@ import time
 import msgspec
 
 from indexer.errors import HEALING
-from indexer.generations import Generation, new_generation_name, replace_file
+from indexer.generation_folders import Generation, new_generation_name, replace_file
 
 
 class Damaged(msgspec.Struct, frozen=True):

@@ -156,8 +156,8 @@ _DOCUMENTS = (
             ("unpacked_xml_bytes", MAX_UNPACKED_XML_BYTES),
         ),
     ),
-    Format("node", (NODE_TYPE,), (), "hand_made:parse_node", takes="bytes", may_lack_text=True),
-    Format("edge", (EDGE_TYPE,), (), "hand_made:parse_edge", takes="bytes", may_lack_text=True),
+    Format("node", (NODE_TYPE,), (), "hand_made_nodes:parse_node", takes="bytes", may_lack_text=True),
+    Format("edge", (EDGE_TYPE,), (), "hand_made_nodes:parse_edge", takes="bytes", may_lack_text=True),
 )  # fmt: skip
 
 

@@ -14,7 +14,7 @@ import msgspec
 import structlog
 
 from indexer.errors import IncompatibleGeneration
-from indexer.generations import Generation, current_generation
+from indexer.generation_folders import Generation, current_generation
 from indexer.graph.snapshots import newest_intact_snapshot, read_graph
 from indexer.lance_connection import connect, store_errors
 from indexer.read.rows import PASSAGE_COLUMNS, PassageRow, joined_text, passage_rows, rows_with

@@ -9,8 +9,8 @@ from lancedb.table import Table
 
 from indexer.embedding.encoded_text import EncodedText
 from indexer.errors import DamagedStore, TransientStoreError
-from indexer.generations import Generation, Manifest
-from indexer.integrity.rows import CHECKED_COLUMNS, checkable, require_intact
+from indexer.generation_folders import Generation, Manifest
+from indexer.integrity.row_checksums import CHECKED_COLUMNS, checkable, require_intact
 from indexer.lance_connection import checkout_latest, connect, open_table, read_errors, store_errors
 from indexer.read.rows import IN_LIST, vector_matrix
 from indexer.schema import CHUNKS

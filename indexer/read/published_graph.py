@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 
 from indexer.errors import DamagedStore
-from indexer.generations import Generation
+from indexer.generation_folders import Generation
 from indexer.graph.kuzu_schema import SCHEMA_VERSION
 from indexer.graph.snapshots import MANIFEST, latest_snapshot
 from indexer.integrity.files import file_checksum

@@ -13,8 +13,8 @@ from lancedb.expr import col, lit
 from lancedb.table import Table
 from numpy.typing import NDArray
 
-from indexer.generations import current_generation
-from indexer.integrity.rows import checkable, require_intact
+from indexer.generation_folders import current_generation
+from indexer.integrity.row_checksums import checkable, require_intact
 from indexer.lance_connection import checkout_latest, connect, read_errors, store_errors
 from indexer.schema import DOCUMENTS, DocumentRow, document_rows
 from schemas.ids import DocumentKey

@@ -4,9 +4,9 @@ import shutil
 
 import msgspec
 
-from indexer.generations import Generation, replace_file
+from indexer.generation_folders import Generation, replace_file
 from indexer.graph.snapshots import MANIFEST, published_snapshots
-from indexer.write.lance import forget_marks, mark_of_tables
+from indexer.write.lance_writer import forget_marks, mark_of_tables
 
 
 def begin_another_topic(generation: Generation) -> None:

@@ -18,7 +18,7 @@ import msgspec
 import pyarrow as pa
 
 from indexer.errors import DamagedStore
-from indexer.generations import Generation, replace_file
+from indexer.generation_folders import Generation, replace_file
 from indexer.graph.kuzu_schema import (
     MAX_DATABASE_BYTES,
     SCHEMA_VERSION,
@@ -26,7 +26,7 @@ from indexer.graph.kuzu_schema import (
     rows_to_copy,
     statements_that_create,
 )
-from indexer.graph.publication import remove_published, remove_unfinished
+from indexer.graph.snapshot_publication import remove_published, remove_unfinished
 from indexer.graph.snapshots import MANIFEST, latest_snapshot, read_graph
 from indexer.graph.tables import GraphTables
 from indexer.integrity.files import file_checksum

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 import structlog
 
 from indexer.errors import DamagedStore
-from indexer.generations import Generation
+from indexer.generation_folders import Generation
 from indexer.integrity.files import (
     CHECKSUMS,
     INDEXES,
@@ -26,7 +26,7 @@ from indexer.integrity.files import (
     table_of,
 )
 from indexer.lance_connection import connect, store_errors
-from indexer.read.lance import LanceReader
+from indexer.read.lance_reader import LanceReader
 from indexer.schema import DOCUMENTS, FEEDBACK, RETRIEVALS
 
 DAMAGED = "damaged"

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from indexer.generations import Generation
+    from indexer.generation_folders import Generation
     from indexer.read.cypher import Answer
     from indexer.read.published_graph import PublishedGraph
 
@@ -39,7 +39,7 @@ def cypher(
     Reads the newest graph that the worker published, and says on standard error which one; needs neither worker nor
     service. Runs with your own rights: LOAD FROM and COPY … TO read and write your files. docs/graph.md has the tables.
     """
-    from indexer.generations import current_generation
+    from indexer.generation_folders import current_generation
     from indexer.read.cypher import ask
     from indexer.runtime.resources import usable_memory_bytes
     from query_api.settings import ServiceSettings

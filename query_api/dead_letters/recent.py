@@ -18,7 +18,7 @@ from query_api.dead_letters.records import LetterRecord
 from query_api.dead_letters.resolution import StoredDocument
 from query_api.dead_letters.topic_tail import Appended
 from query_api.index.follower import LocateBroker, LogUnavailable, Span, connected, first_offsets, spans_of
-from query_api.index.snapshot import Snapshot
+from query_api.index.search_snapshot import Snapshot
 from schemas.ids import DocumentKey
 from schemas.receipts import Receipt
 from schemas.refusals import explanation

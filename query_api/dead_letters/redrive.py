@@ -27,7 +27,7 @@ from query_api.dead_letters.records import NO_LIMITS, LetterRecord, own_headers,
 from query_api.dead_letters.resolution import Candidate, Failures, StoredDocument, Verdict, candidate_of, judge
 from query_api.dead_letters.topic_tail import Appended, TopicTail, read_steadily, records_at
 from query_api.index.follower import LocateBroker, Span, connected, first_offsets, spans_by_topic, spans_of
-from query_api.index.snapshot import Snapshot
+from query_api.index.search_snapshot import Snapshot
 from query_api.ingest.producer import OutgoingRecord, RecordRefused
 from schemas.dead_letters import ATTEMPTS_HEADER, decode_attempts, encode_attempts
 from schemas.errors import MalformedEvent

@@ -16,8 +16,8 @@ from query_api.dead_letters.redrive import Progress, RedriveFailed, Selection, c
 from query_api.dead_letters.resolution import Outcome, Verdict
 from query_api.index.follower import LocateBroker, LogUnavailable, connected, spans_of
 from query_api.index.manager import NotYetIndexed, ServiceStopping, SnapshotManager
-from query_api.jobs import Explanation, Job, Jobs, new_job_id
-from query_api.metrics import ServiceMetrics
+from query_api.operations.jobs import Explanation, Job, Jobs, new_job_id
+from query_api.service_metrics import ServiceMetrics
 from schemas.ids import Position
 from schemas.receipts import format_token
 from schemas.redrive import MAX_LISTED, RedrivenLetter, RedriveOrder, RedriveState

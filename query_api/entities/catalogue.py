@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 from indexer.extraction.entity_mentions import MIN_TYPE_CONFIDENCE
 from indexer.resolution.candidates import NamedEntity
 from indexer.resolution.keys import KINDS_OF_THING, UNTYPED, resolution_key
-from query_api.index.curation import Curation
+from query_api.index.curation_follower import Curation
+from query_api.index.graph.graph_segments import ViewSegment
 from query_api.index.graph.identifiers import MISSING, Keys, find, key_of
-from query_api.index.graph.segments import ViewSegment
 from query_api.index.graph.typed_mentions import TypedEntities, typed_entities
 from query_api.index.graph.view import GraphView
 from schemas.graph_delta import ENTITY_TYPES

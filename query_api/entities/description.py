@@ -9,12 +9,12 @@ from indexer.read.rows import ChunkRow
 from indexer.schema import DocumentRow
 from query_api.entities.catalogue import LITERAL_TYPES, Entity, EntityCatalogue
 from query_api.entities.consolidation import Consolidated, consolidated
-from query_api.entities.facts import End, Fact, FactFinder
+from query_api.entities.entity_facts import End, Fact, FactFinder
 from query_api.index.graph.edges import Numbers, Statement
 from query_api.index.graph.identifiers import Keys
 from query_api.index.graph.typed_mentions import TypedMention, labels_of, typed_mentions_in, typed_mentions_of
 from query_api.index.graph.view import GraphView
-from query_api.query.sentences import sentence_holding, sentence_of_fact, sentences_of
+from query_api.query.evidence_sentences import sentence_holding, sentence_of_fact, sentences_of
 from schemas.clock import rfc3339
 from schemas.entities import (
     Alias,

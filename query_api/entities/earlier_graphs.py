@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from cachetools import TTLCache
 
-from indexer.generations import Generation
+from indexer.generation_folders import Generation
 from indexer.graph.snapshots import GraphSnapshot, published_snapshots, read_graph
 from indexer.graph.tables import GraphTables
 from indexer.schema import DocumentRow

@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from indexer.read.rows import joined_text
-from query_api.index.graph.relations import made_nodes, made_relations
-from query_api.index.snapshot import Snapshot
+from query_api.index.graph.hand_made_relations import made_nodes, made_relations
+from query_api.index.search_snapshot import Snapshot
 from schemas.edits_api import HandMadeEdge, HandMadeNode
 from schemas.graph_delta import decode_attributes
 from schemas.graph_edits import EDGE, NODE, EditKind

@@ -12,7 +12,7 @@ from query_api.entities.catalogue import EntityCatalogue
 from query_api.index.graph.identifiers import MISSING
 from query_api.index.graph.typed_mentions import typed_mentions_in
 from query_api.index.graph.view import GraphView
-from query_api.index.text.segments import Candidate
+from query_api.index.text.text_segments import Candidate
 
 NEAREST_CHUNKS = 200
 MIN_COSINE = 0.2

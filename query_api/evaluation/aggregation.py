@@ -9,7 +9,7 @@ import msgspec
 
 from query_api.evaluation.approaches import Approach
 from query_api.evaluation.datasets import KIND, LabelledCollection, Question
-from query_api.evaluation.metrics import diversity, latencies, measure_rankings, thresholds
+from query_api.evaluation.ranking_measures import diversity, latencies, measure_rankings, thresholds
 from query_api.evaluation.results import (
     Answer,
     ApproachResult,

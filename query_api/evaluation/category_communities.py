@@ -14,12 +14,12 @@ import msgspec
 import numpy as np
 
 from indexer.chunking.splitter import ChunkingParameters
-from indexer.communities.graph import EntityGraph, Pairs, entity_graphs
+from indexer.communities.entity_graph import EntityGraph, Pairs, entity_graphs
 from indexer.communities.partition import LEVELS, Level, Partition, full_partition
+from indexer.document_pipeline import prepare
 from indexer.graph.contributions import tables_of
 from indexer.graph.tables import GraphTables
 from indexer.linking import contribution
-from indexer.pipeline import prepare
 from query_api.evaluation.graph_metrics import mutual_information
 from query_api.evaluation.typed_relations import opened
 from schemas.errors import WrongSetting

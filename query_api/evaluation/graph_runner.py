@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from rich.table import Table
 
 from indexer.chunking.splitter import ChunkingParameters
+from indexer.document_pipeline import prepare
 from indexer.documents import PreparedDocument
 from indexer.embedding.encoder import PromptedEncoder
 from indexer.extraction.entity_mentions import entity_occurrences
 from indexer.extraction.mention_tagger import MentionTagger, tagger_for
-from indexer.pipeline import prepare
 from query_api.evaluation.graph_metrics import (
     NOTHING,
     Agreement,

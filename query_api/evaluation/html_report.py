@@ -5,7 +5,7 @@ from html import escape
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from query_api.evaluation.metrics import CUTOFFS
+from query_api.evaluation.ranking_measures import CUTOFFS
 from query_api.evaluation.report import (
     Table,
     all_tables,

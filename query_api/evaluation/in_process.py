@@ -26,7 +26,7 @@ from query_api.evaluation.datasets import KIND, LabelledCollection, LabelledDocu
 from query_api.evaluation.judgements import LeftOut
 from query_api.evaluation.results import Answer, Evaluation, Loaded, ServiceFacts
 from query_api.evaluation.statistics import LEVEL, RESAMPLES
-from query_api.jobs import Explanation, Job, Jobs, new_job_id
+from query_api.operations.jobs import Explanation, Job, Jobs, new_job_id
 from schemas.analytics import EvaluationRequest, EvaluationState
 from schemas.frames import Done, SearchFrame
 from schemas.hits import Hit

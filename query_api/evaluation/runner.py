@@ -25,7 +25,7 @@ from query_api.evaluation.datasets import (
     served_id,
     spread_out,
 )
-from query_api.evaluation.metrics import require_ir_measures
+from query_api.evaluation.ranking_measures import require_ir_measures
 from query_api.evaluation.results import Answer, Evaluation, Loaded, ServiceFacts
 from query_api.evaluation.statistics import LEVEL, RESAMPLES
 from schemas.errors import Failure, WrongSetting

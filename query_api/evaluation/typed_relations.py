@@ -18,8 +18,8 @@ from typing import Any
 import msgspec
 
 from indexer.chunking.splitter import ChunkingParameters
+from indexer.document_pipeline import prepare
 from indexer.extraction.metadata import EXTRACTOR
-from indexer.pipeline import prepare
 from query_api.evaluation.graph_metrics import Agreement
 from schemas.errors import WrongSetting
 from schemas.events import DocumentUpsert

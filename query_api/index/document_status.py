@@ -15,7 +15,7 @@ from schemas.refusals import explanation_fields
 
 if TYPE_CHECKING:
     from indexer.schema import DocumentRow
-    from query_api.index.snapshot import Snapshot
+    from query_api.index.search_snapshot import Snapshot
 
 MAX_DOCUMENTS = 20_000
 MAX_SNAPSHOTS = 256

@@ -12,15 +12,15 @@ import structlog
 
 from indexer.changes import CommitReader
 from indexer.errors import DamagedStore, TransientStoreError
-from indexer.generations import Generation, Manifest, read_manifest
+from indexer.generation_folders import Generation, Manifest, read_manifest
 from indexer.runtime.resources import trim_memory
 from kafka_client.unreadable_batches import Skip
-from query_api.index.communities import CommunityView
+from query_api.index.community_view import CommunityView
 from query_api.index.follower import FollowedRecord, LocateBroker, LogUnavailable, Span, TopicFollower
 from query_api.index.graph.view import GraphView
-from query_api.index.snapshot import Snapshot
-from query_api.index.stores import GraphFile, Stores
-from query_api.index.text.snapshot import TextReader
+from query_api.index.search_snapshot import Snapshot
+from query_api.index.store_opening import GraphFile, Stores
+from query_api.index.text.text_snapshot import TextReader
 from schemas.graph_delta import Contribution
 from schemas.ids import DocumentKey
 from schemas.settings import KafkaSettings

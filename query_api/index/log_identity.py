@@ -7,7 +7,7 @@ from contextlib import suppress
 import structlog
 from kafka.errors import KafkaError
 
-from indexer.generations import Manifest
+from indexer.generation_folders import Manifest
 from kafka_client.sync_clients import AdminClient, id_of
 from query_api.index.follower import LocateBroker
 from schemas.errors import Failure

@@ -18,15 +18,15 @@ from typing import Any
 import structlog
 
 from indexer.errors import DamagedStore, OtherFormat
-from indexer.generations import Generation, Manifest, current_generation, read_manifest
+from indexer.generation_folders import Generation, Manifest, current_generation, read_manifest
 from kafka_client.unreadable_batches import Skip, skip_all, skip_none
-from query_api.index.curation import CurationFollower
+from query_api.index.curation_follower import CurationFollower
 from query_api.index.document_status import IndexFreshness, RecentReceipts
 from query_api.index.follower import FollowedRecord, LocateBroker, Span, TopicFollower
 from query_api.index.generation import OpenedGeneration, ServedGeneration
-from query_api.index.snapshot import Snapshot
-from query_api.index.stores import IntegrityMonitor, Stores
-from query_api.metrics import ServiceMetrics
+from query_api.index.search_snapshot import Snapshot
+from query_api.index.store_opening import IntegrityMonitor, Stores
+from query_api.service_metrics import ServiceMetrics
 from query_api.settings import ServiceSettings
 from schemas.ids import format_positions
 from schemas.receipts import Receipt, decode_receipt

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from indexer.errors import DamagedStore
-from indexer.generations import Generation, current_generation, read_build
+from indexer.generation_folders import Generation, current_generation, read_build
 from indexer.integrity.noted_damage import read_damage
 from schemas.api import Healing, WorkerStatus
 from schemas.generations import Build

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from dateutil.relativedelta import relativedelta
 
-from query_api.index.text.fields import MONTHS, Span, date_span
+from query_api.index.text.field_index import MONTHS, Span, date_span
 from schemas.filters import Operator
 
 _MONTH = rf"{MONTHS}(?![a-z])"

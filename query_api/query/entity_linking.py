@@ -6,7 +6,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from query_api.index.curation import NO_ALIASES, Aliases
+from query_api.index.curation_follower import NO_ALIASES, Aliases
 from query_api.index.graph.view import GraphView
 from query_api.query.analysis import Question, Span, normalise_text
 from schemas.hits import NamedInQuestion

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from indexer.extraction.lexicon import STOP_WORDS, word_set
-from query_api.index.text.fields import LITERAL, MAX_WORDS, Fit, Word, best_fits, phrase_of, words_of
-from query_api.index.text.filters import DocumentIndex, NamedDocuments
+from query_api.index.text.field_index import LITERAL, MAX_WORDS, Fit, Word, best_fits, phrase_of, words_of
+from query_api.index.text.filter_evaluation import DocumentIndex, NamedDocuments
 from query_api.query.dates import speaks_of_documents, time_words, times_in
 from schemas.filters import Operator
 from schemas.hits import FieldInQuestion

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import msgspec
 from cachetools import TTLCache
 
-from query_api.index.snapshot import Snapshot
+from query_api.index.search_snapshot import Snapshot
 from schemas.api import CacheStatistics
 from schemas.curation import LinkingChoice
 from schemas.frames import Done, Meta, SearchFrame

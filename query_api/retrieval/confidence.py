@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from query_api.index.text.vectors import CosineSpread
-from query_api.retrieval.comparison import CandidateScores
+from query_api.retrieval.exact_scores import CandidateScores
 from query_api.retrieval.fusion import RankedPassage
 from schemas.choices import Mode
 

@@ -9,8 +9,8 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from query_api.index.text.segments import Candidate
-from query_api.retrieval.comparison import CandidateScores
+from query_api.index.text.text_segments import Candidate
+from query_api.retrieval.exact_scores import CandidateScores
 from query_api.retrieval.scoring import (
     COVERAGE_POOL,
     COVERAGE_WEIGHT,

@@ -14,7 +14,7 @@ from functools import partial
 
 from query_api.query.analysis import WordWeights, hops_of
 from query_api.query.entity_linking import LinkedNames
-from query_api.retrieval.comparison import ScoredCandidates
+from query_api.retrieval.exact_scores import ScoredCandidates
 from query_api.retrieval.retrievers import graph_edges
 from query_api.retrieval.retrievers.graph_edges import (
     RELATION_HOPS,

@@ -9,7 +9,7 @@ import msgspec
 from cachetools import TTLCache
 
 from query_api.errors import ApiProblem
-from query_api.index.snapshot import Snapshot
+from query_api.index.search_snapshot import Snapshot
 from query_api.retrieval.cache import question_digest, snapshot_identity
 from schemas.cursors import read_cursor, write_cursor
 from schemas.search import MAX_OFFSET, SearchRequest

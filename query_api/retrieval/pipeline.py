@@ -11,13 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from query_api.encoder import ServedEncoder
-from query_api.index.snapshot import QueryEncoder, Snapshot
+from query_api.index.search_snapshot import QueryEncoder, Snapshot
 from query_api.query.analysis import hops_of, understand
+from query_api.question_encoder import ServedEncoder
 from query_api.rerankers.reranker import ServedReranker
 from query_api.retrieval.ranking import QuestionResults, Ranking, rank
-from query_api.retrieval.results.hits import batches, read_hits
-from query_api.retrieval.retrievers.communities import CommunityResults
+from query_api.retrieval.results.hit_assembly import batches, read_hits
+from query_api.retrieval.retrievers.community_retriever import CommunityResults
 from query_api.retrieval.retrievers.graph_scoring import NO_RESULTS, GraphResults
 from query_api.retrieval.retrievers.structured import Structured
 from query_api.retrieval.search_context import (

@@ -15,8 +15,8 @@ from indexer.read.rows import ChunkRow
 from indexer.text_analysis import query_terms
 from query_api.query.analysis import Question
 from query_api.query.dates import to_milliseconds
-from query_api.retrieval.comparison import ScoredCandidates
 from query_api.retrieval.confidence import FIRST_HITS, Evidence, with_confidence
+from query_api.retrieval.exact_scores import ScoredCandidates
 from query_api.retrieval.fusion import DEPTH, ChannelResults, FusionWeights, RankedPassage, rank_passages
 from query_api.retrieval.retrievers.graph_scoring import GraphResults
 from query_api.retrieval.search_context import TEXTS_OF_HITS, Diagnostics, SearchContext, read_texts

@@ -9,10 +9,10 @@ from datetime import UTC, datetime
 from typing import Any, Generic, Literal, NamedTuple, TypeVar
 
 from indexer.errors import DamagedStore, EncoderFailure, TransientStoreError
-from query_api.encoder import EMBED_SECONDS
-from query_api.index.snapshot import PassageReader, QueryEncoder, Snapshot
-from query_api.index.text.segments import Scope
+from query_api.index.search_snapshot import PassageReader, QueryEncoder, Snapshot
+from query_api.index.text.text_segments import Scope
 from query_api.query.analysis import Question, analysed_question
+from query_api.question_encoder import EMBED_SECONDS
 from query_api.rerankers import RerankerFailure
 from query_api.rerankers.reranker import ServedReranker
 from query_api.retrieval.confidence import Judge, fitted_judge

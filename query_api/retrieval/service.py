@@ -8,15 +8,15 @@ from dataclasses import dataclass, field
 
 import structlog
 
-from query_api.encoder import NotLoaded, ServedModel
-from query_api.index.snapshot import Snapshot
-from query_api.metrics import ServiceMetrics
+from query_api.index.search_snapshot import Snapshot
 from query_api.process_pool import SearchPool
-from query_api.provenance import ProvenanceQueue
+from query_api.provenance_queue import ProvenanceQueue
 from query_api.query.analysis import with_mode_of_intent
+from query_api.question_encoder import NotLoaded, ServedModel
 from query_api.retrieval.cache import ResultCache, answer_key, replay_answer
 from query_api.retrieval.pagination import PinnedSnapshots, next_cursor, page_of
 from query_api.retrieval.search_context import SearchFailed
+from query_api.service_metrics import ServiceMetrics
 from schemas.frames import Done, Meta, SearchFrame, Stage
 from schemas.hits import Hit
 from schemas.provenance import Retrieval, RetrievedHit

@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from indexer.errors import TransientStoreError
-from query_api.index.text.fields import Span, words_of
-from query_api.index.text.segments import Candidate
+from query_api.index.text.field_index import Span, words_of
+from query_api.index.text.text_segments import Candidate
 from query_api.query.dates import (
     EARLIEST,
     LATEST,
@@ -29,10 +29,10 @@ from query_api.query.dates import (
 from query_api.query.entity_linking import LinkedNames, link_names, shown_names
 from query_api.query.field_constraints import FieldCues, Recognised, shown_fields
 from query_api.rerankers.reranker import ServedReranker
-from query_api.retrieval.comparison import ExactScorer, ScoredCandidates, best_scores
+from query_api.retrieval.exact_scores import ExactScorer, ScoredCandidates, best_scores
 from query_api.retrieval.fusion import DEEPER, DEPTH, RankedPassage
 from query_api.retrieval.graph_channel import search_graph
-from query_api.retrieval.retrievers.communities import NO_COMMUNITIES, CommunityResults, search_communities
+from query_api.retrieval.retrievers.community_retriever import NO_COMMUNITIES, CommunityResults, search_communities
 from query_api.retrieval.retrievers.graph_scoring import GraphResults
 from query_api.retrieval.retrievers.structured import (
     NO_CONSTRAINTS,

@@ -4,15 +4,15 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query
 
-from query_api.analytics import (
+from query_api.errors import ApiProblem, problem_responses
+from query_api.routes.parameters import ServiceOf, Since, first_ms
+from query_api.usage_analytics import (
     chunk_impressions,
     feedback_counts,
     feedback_shown,
     popular_chunks,
     query_analytics,
 )
-from query_api.errors import ApiProblem, problem_responses
-from query_api.routes.parameters import ServiceOf, Since, first_ms
 from schemas.analytics import ChunkStatistics, PopularChunks, QueryAnalytics
 
 router = APIRouter(prefix="/v1/analytics", tags=["analytics"])

@@ -5,10 +5,10 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends, Path, Response
 
-from query_api.backups import Backups
 from query_api.errors import ApiProblem, problem_responses
-from query_api.jobs import JobRunning
 from query_api.middleware import ModelRoute
+from query_api.operations.backup_jobs import Backups
+from query_api.operations.jobs import JobRunning
 from query_api.routes.parameters import of_app
 from schemas.backups import BACKUP_NAME, BackupList, BackupRequest, BackupShown
 

@@ -9,9 +9,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeVar
 
 from query_api.errors import ApiProblem
-from query_api.index.curation import Curation
-from query_api.index.snapshot import Snapshot
-from query_api.index.text.filters import DocumentIndex
+from query_api.index.curation_follower import Curation
+from query_api.index.search_snapshot import Snapshot
+from query_api.index.text.filter_evaluation import DocumentIndex
 from schemas.api import name_collections
 from schemas.ids import DEFAULT_COLLECTION, DocumentKey
 

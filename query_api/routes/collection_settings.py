@@ -10,11 +10,11 @@ from pydantic import BaseModel
 
 from indexer.chunking.splitter import ChunkingParameters
 from indexer.linking import DEFAULT_RULES
-from query_api.context import Service
 from query_api.errors import ApiProblem
 from query_api.middleware import ModelRoute
 from query_api.routes.collections import checked_key, documents_in, newest_setting, publish
 from query_api.routes.parameters import CollectionInPath, ServiceOf
+from query_api.service_context import Service
 from schemas.choices import ExtractorName
 from schemas.curation import (
     ChunkingChoice,

@@ -7,13 +7,13 @@ from uuid import uuid4
 from aiokafka.errors import KafkaError
 from fastapi import APIRouter, Path
 
-from query_api.context import Service
 from query_api.errors import ApiProblem, log_unavailable, problem_responses, refused_event
-from query_api.index.curation import CurationFollower, NewestRecord
+from query_api.index.curation_follower import CurationFollower, NewestRecord
 from query_api.index.follower import LogUnavailable
 from query_api.ingest.producer import BrokerUnavailable, OutgoingRecord
 from query_api.middleware import ModelRoute
 from query_api.routes.parameters import DOCUMENT_ID, CollectionInPath, ServiceOf
+from query_api.service_context import Service
 from schemas.api import CollectionList, CollectionSummary, describe_collections
 from schemas.curation import (
     ChunkingEvent,

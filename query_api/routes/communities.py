@@ -7,10 +7,10 @@ from fastapi import APIRouter, Query
 
 from query_api.entities.catalogue import EntityCatalogue
 from query_api.errors import ApiProblem, problem_responses
-from query_api.index.communities import CommunityView, Place
+from query_api.index.community_view import CommunityView, Place
 from query_api.index.graph.identifiers import key_of
 from query_api.index.graph.view import GraphView
-from query_api.index.snapshot import Snapshot
+from query_api.index.search_snapshot import Snapshot
 from query_api.routes.parameters import AllCollections, ServiceOf
 from schemas.choices import CommunityLevel
 from schemas.clock import rfc3339

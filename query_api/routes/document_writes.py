@@ -8,13 +8,13 @@ from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import JSONResponse
 
 from indexer.parsing import formats
-from query_api.context import Service
 from query_api.errors import ApiProblem, explained, log_unavailable, problem_responses
 from query_api.ingest import intake
 from query_api.ingest.intake import Batch, Refusal, build_batch
 from query_api.ingest.producer import BrokerUnavailable, OutgoingRecord, RecordRefused
 from query_api.routes.collection_choice import choose, holding_document
 from query_api.routes.parameters import COLLECTION, DocumentCollection, DocumentId, ServiceOf
+from query_api.service_context import Service
 from query_api.settings import ServiceSettings
 from schemas.api import AcceptedMember, BatchAccepted, DocumentAccepted, WriteAccepted, name_collections
 from schemas.events import DocumentDelete, DocumentEvent

@@ -12,13 +12,13 @@ from fastapi import APIRouter, Header, Query, Request, Response
 
 from indexer.parsing import formats
 from indexer.read.rows import joined_text
-from query_api.context import Service
 from query_api.dead_letters.open_letters import KnownLetter
 from query_api.errors import ApiProblem, explained, problem_responses
 from query_api.index.document_status import document_status
 from query_api.ingest import intake
 from query_api.routes.collection_choice import holding_document, only_collection, searched, where
 from query_api.routes.parameters import AllCollections, DocumentId, OneCollection, ServiceOf
+from query_api.service_context import Service
 from query_api.sse.events import FINAL, document_status_frames, document_stream_id, last_stage
 from query_api.sse.stream import accepts_events
 from schemas.api import (

@@ -6,11 +6,11 @@ from typing import Annotated, NamedTuple
 
 from fastapi import Query
 
-from query_api.context import Service
 from query_api.entities.hand_made import MadeId
 from query_api.errors import ApiProblem, log_unavailable
-from query_api.index.curation import CollectionEdits, Curation
+from query_api.index.curation_follower import CollectionEdits, Curation
 from query_api.routes.collections import checked_key, publish
+from query_api.service_context import Service
 from schemas.curation import encode_choice
 from schemas.cursors import read_cursor, write_cursor
 from schemas.errors import MalformedToken

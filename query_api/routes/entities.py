@@ -9,25 +9,25 @@ import msgspec
 import numpy as np
 from fastapi import APIRouter, Query
 
-from indexer.generations import Generation
-from query_api.context import Service, not_ready
+from indexer.generation_folders import Generation
 from query_api.entities.catalogue import Entity, EntityCatalogue
 from query_api.entities.description import EntityDescriber, summary
 from query_api.entities.earlier_graphs import EarlierGraph, Moment, NotKept
+from query_api.entities.entity_paths import PathFinder
 from query_api.entities.meaning import NEAREST_CHUNKS, entities_by_meaning
 from query_api.entities.node_paths import node_paths, reference
-from query_api.entities.nodes import NamedNodes
-from query_api.entities.paths import PathFinder
+from query_api.entities.node_search import NamedNodes
 from query_api.entities.statements import sample_statements
 from query_api.errors import ApiProblem, problem_responses
 from query_api.index.graph.explorer import Explorer, NodeRef
 from query_api.index.graph.identifiers import key_of
-from query_api.index.snapshot import Snapshot
-from query_api.index.text.segments import Scope
+from query_api.index.search_snapshot import Snapshot
+from query_api.index.text.text_segments import Scope
 from query_api.routes.collection_choice import only, searched, where
 from query_api.routes.edits import Cursor, current_curation
 from query_api.routes.graph import explorer_of
 from query_api.routes.parameters import AllCollections, OneCollection, ServiceOf, Since, first_ms
+from query_api.service_context import Service, not_ready
 from schemas.clock import SINCE_PATTERN
 from schemas.cursors import read_cursor, write_cursor
 from schemas.entities import EntityDetail, EntityPage, EntityPaths, NodePaths, StatementSample

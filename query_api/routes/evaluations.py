@@ -9,18 +9,18 @@ from typing import Annotated
 from fastapi import APIRouter, Response
 from pydantic import ValidationError
 
-from query_api.context import Service, not_ready
 from query_api.errors import ApiProblem, problem_responses
 from query_api.evaluation.approaches import Approach, approaches_named
 from query_api.evaluation.datasets import LabelledDocument
 from query_api.evaluation.in_process import Evaluations, search_request
 from query_api.evaluation.judgements import LeftOut, unknown_documents, without_unknown
-from query_api.evaluation.metrics import require_ir_measures
+from query_api.evaluation.ranking_measures import require_ir_measures
 from query_api.evaluation.results import ServiceFacts
-from query_api.jobs import JobRunning
 from query_api.middleware import LargeModelRoute
+from query_api.operations.jobs import JobRunning
 from query_api.rerankers import HOW_TO_CONFIGURE
 from query_api.routes.parameters import ServiceOf, of_app
+from query_api.service_context import Service, not_ready
 from query_api.sse.events import new_retrieval_id
 from schemas.analytics import EvaluationList, EvaluationRequest, EvaluationState, UnknownDocument
 from schemas.errors import WrongSetting

@@ -8,7 +8,7 @@ from typing import Annotated, Literal, NamedTuple
 from fastapi import APIRouter, Path, Response
 
 from indexer.errors import DamagedStore, OtherFormat
-from indexer.generations import (
+from indexer.generation_folders import (
     Generation,
     current_generation,
     generations,
@@ -17,11 +17,11 @@ from indexer.generations import (
     read_manifest,
     require_room,
 )
-from query_api.context import Service
 from query_api.errors import ApiProblem, problem_responses
 from query_api.middleware import ModelRoute
 from query_api.routes.collections import UNREADABLE, publish, read_curation, unreadable
 from query_api.routes.parameters import ServiceOf
+from query_api.service_context import Service
 from schemas.curation import encode_choice
 from schemas.errors import Failure
 from schemas.generations import (

@@ -7,7 +7,6 @@ from fastapi import APIRouter, Query
 from fastapi.responses import StreamingResponse
 from pydantic import BeforeValidator
 
-from query_api.context import Service
 from query_api.entities.catalogue import EntityCatalogue
 from query_api.entities.description import EntityDescriber
 from query_api.entities.hand_made import HandMade, MadeId
@@ -15,11 +14,12 @@ from query_api.errors import ApiProblem, problem_responses
 from query_api.graph_export import GraphExport, graphml, json_lines
 from query_api.index.graph.explorer import Explorer, NodeRef
 from query_api.index.graph.identifiers import MISSING
-from query_api.index.snapshot import Snapshot
+from query_api.index.search_snapshot import Snapshot
 from query_api.routes.collection_choice import needed, only, searched, where
 from query_api.routes.edits import WaitSeconds
 from query_api.routes.nodes import After, snapshot_after
 from query_api.routes.parameters import OneCollection, ServiceOf
+from query_api.service_context import Service
 from schemas.api import ChunkDetail, NodeDetail, Subgraph
 from schemas.choices import EdgeKind
 from schemas.hits import HitSource

@@ -12,14 +12,13 @@ from uuid import uuid4
 from fastapi import APIRouter, Path, Query
 from pydantic import BeforeValidator
 
-from query_api.context import Service
 from query_api.entities.hand_made import HandMade, MadeId
-from query_api.entities.nodes import LISTED_KINDS, ListedKind, NamedNodes, Place
+from query_api.entities.node_search import LISTED_KINDS, ListedKind, NamedNodes, Place
 from query_api.errors import ApiProblem, problem_responses, refused_event
-from query_api.index.curation import Curation
+from query_api.index.curation_follower import Curation
 from query_api.index.graph.explorer import Explorer
 from query_api.index.manager import covers
-from query_api.index.snapshot import Snapshot
+from query_api.index.search_snapshot import Snapshot
 from query_api.ingest.intake import record_of
 from query_api.middleware import ModelRoute
 from query_api.routes.collection_choice import needed, only_collection, searched, where
@@ -34,6 +33,7 @@ from query_api.routes.edits import (
     page_of,
 )
 from query_api.routes.parameters import AllCollections, OneCollection, ServiceOf
+from query_api.service_context import Service
 from schemas.api import NamedNodePage
 from schemas.curation import encode_choice
 from schemas.cursors import read_cursor, write_cursor

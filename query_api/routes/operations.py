@@ -9,13 +9,13 @@ from fastapi import APIRouter, Response
 from fastapi.responses import JSONResponse, PlainTextResponse
 
 from indexer.errors import DamagedStore, TransientStoreError
-from query_api.context import Service
-from query_api.health import readiness
 from query_api.index.document_status import IndexFreshness
 from query_api.index.lag import Lag
 from query_api.index.manager import reached_token
-from query_api.metrics import CONTENT_TYPE
 from query_api.routes.parameters import ServiceOf
+from query_api.service_context import Service
+from query_api.service_health import readiness
+from query_api.service_metrics import CONTENT_TYPE
 from schemas.api import (
     CacheCleared,
     CacheStatistics,

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 from fastapi import Depends, Path, Query, Request
 from pydantic import BaseModel
 
-from query_api.context import Service, service_of
 from query_api.errors import ApiProblem, unknown_parameter
+from query_api.service_context import Service, service_of
 from schemas.clock import SINCE_PATTERN, since_ms
 
 if TYPE_CHECKING:

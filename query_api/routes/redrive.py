@@ -7,14 +7,14 @@ from fastapi import APIRouter, Query, Response
 from fastapi.exceptions import RequestValidationError
 from pydantic import ValidationError
 
-from query_api.context import Service
 from query_api.dead_letters.redrive import Progress, Redriver, Selection
 from query_api.dead_letters.redrives import Redrives, UnknownLetters
 from query_api.errors import AnotherLog, ApiProblem, log_unavailable, problem_responses
 from query_api.index.follower import LogUnavailable
-from query_api.jobs import JobRunning
 from query_api.middleware import ModelRoute
+from query_api.operations.jobs import JobRunning
 from query_api.routes.parameters import ServiceOf, Since, first_ms, of_app
+from query_api.service_context import Service
 from schemas.ids import Position, parse_positions
 from schemas.redrive import RedriveChoice, RedriveList, RedriveOrder, RedriveState
 

@@ -7,13 +7,13 @@ from uuid import uuid4
 
 from fastapi import APIRouter, Path, Response
 
-from query_api.context import Service, not_ready
 from query_api.errors import ApiProblem, log_unavailable, problem_responses
 from query_api.index.follower import Span
 from query_api.middleware import ModelRoute
 from query_api.routes.collections import UNREADABLE, newest_setting, publish, read_curation, unreadable
 from query_api.routes.generations import require_no_build
 from query_api.routes.parameters import ServiceOf, first_ms
+from query_api.service_context import Service, not_ready
 from schemas.curation import encode_choice
 from schemas.ids import Position, format_positions
 from schemas.orders import (

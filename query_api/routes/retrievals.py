@@ -8,12 +8,12 @@ import msgspec
 from fastapi import APIRouter, Query
 from fastapi.responses import JSONResponse
 
-from query_api.analytics import feedback_shown
-from query_api.context import Service
 from query_api.errors import ApiProblem, log_unavailable, problem_responses
 from query_api.ingest.producer import BrokerUnavailable, OutgoingRecord, RecordRefused
 from query_api.middleware import ModelRoute
 from query_api.routes.parameters import ServiceOf, Since, first_ms
+from query_api.service_context import Service
+from query_api.usage_analytics import feedback_shown
 from schemas.analytics import (
     FeedbackAccepted,
     FeedbackRequest,

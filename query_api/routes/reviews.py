@@ -10,13 +10,7 @@ from typing import Annotated, Literal
 
 from fastapi import APIRouter, Path, Query, Request
 
-from query_api.context import Service
-from query_api.errors import ApiProblem, problem_responses
-from query_api.index.curation import CollectionEdits, Curation
-from query_api.index.graph.identifiers import key_of
-from query_api.index.graph.view import GraphView
-from query_api.middleware import ModelRoute
-from query_api.reviews import (
+from query_api.entities.review_queue import (
     Candidates,
     Catalogue,
     NamedThing,
@@ -26,6 +20,11 @@ from query_api.reviews import (
     decided_reviews,
     open_reviews,
 )
+from query_api.errors import ApiProblem, problem_responses
+from query_api.index.curation_follower import CollectionEdits, Curation
+from query_api.index.graph.identifiers import key_of
+from query_api.index.graph.view import GraphView
+from query_api.middleware import ModelRoute
 from query_api.routes.collection_choice import only_collection, searched, where
 from query_api.routes.edits import (
     After,
@@ -37,6 +36,7 @@ from query_api.routes.edits import (
     write,
 )
 from query_api.routes.parameters import AllCollections, ServiceOf
+from query_api.service_context import Service
 from schemas.choices import ReviewState
 from schemas.cursors import read_cursor, write_cursor
 from schemas.edits_api import (

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, TypeVar
 from fastapi import APIRouter, Depends, Header, Query, Request, Response
 
 from query_api.admission import SEARCH_PATH, Turn, caller_of
-from query_api.context import Service
 from query_api.errors import ApiProblem, problem_responses
 from query_api.middleware import ModelRoute
 from query_api.rerankers import HOW_TO_CONFIGURE
 from query_api.retrieval.search_context import SearchFailed, check_names
 from query_api.routes.parameters import ServiceOf
+from query_api.service_context import Service
 from query_api.sse.events import new_retrieval_id
 from query_api.sse.stream import accepts_events
 from schemas.errors import MalformedFilter
@@ -24,7 +24,7 @@ from schemas.search import SearchRequest
 from schemas.tracing import TRACEPARENT, well_formed
 
 if TYPE_CHECKING:
-    from query_api.index.snapshot import Snapshot
+    from query_api.index.search_snapshot import Snapshot
 
 router = APIRouter(tags=["search"], route_class=ModelRoute)
 

@@ -16,12 +16,12 @@ from query_api.admission import Turn
 from query_api.errors import ApiProblem
 from query_api.retrieval.search_context import SearchFailed
 from query_api.sse.events import EventId, new_retrieval_id
-from query_api.sse.replay import RecordedStream, ReplayBuffer
+from query_api.sse.resume_buffer import RecordedStream, ReplayBuffer
 from schemas.frames import EVENT_STREAM, NAMES, Reset, SearchFrame, StreamError
 from schemas.search import SearchRequest
 
 if TYPE_CHECKING:
-    from query_api.index.snapshot import Snapshot
+    from query_api.index.search_snapshot import Snapshot
 
 log = structlog.get_logger(__name__)
 

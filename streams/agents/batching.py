@@ -9,7 +9,7 @@ from typing import Any
 import faust
 
 from streams.kafka.records import SourceRecord
-from streams.runtime.progress import Progress
+from streams.runtime.partition_progress import Progress
 
 BATCH_RECORDS = 1_000
 BATCH_WAIT_SECONDS = 0.02  # for more records; part of every document's latency

@@ -162,7 +162,7 @@ def topics(
     """Show the topics, what is missing, and what is not as the settings ask. Exits with 1 when one is missing."""
     import asyncio
 
-    from indexer.generations import current_generation
+    from indexer.generation_folders import current_generation
     from schemas.topics import topic_specs
     from streams.kafka.stores_log import own_documents_topic
     from streams.kafka.topics import ensure_topics, inspect_topics

@@ -44,7 +44,7 @@ def backup(
     from indexer.backup.archive import require_target, write_backup
     from indexer.backup.frozen import frozen
     from indexer.errors import TransientStoreError
-    from indexer.generations import current_generation
+    from indexer.generation_folders import current_generation
     from streams.loader.loader import settings_for
 
     began = time.monotonic()

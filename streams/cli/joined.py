@@ -11,7 +11,7 @@ from schemas.errors import WrongSetting
 
 if TYPE_CHECKING:
     from schemas.settings import ProcessSettings
-    from streams.loader.service import Service
+    from streams.loader.http_publishing import Service
 
 
 @dataclass(frozen=True)

@@ -277,7 +277,7 @@ def export(
     from indexer.errors import IncompatibleGeneration
     from indexer.read.export import exported
     from streams.loader.loader import settings_for
-    from streams.loader.progress import progress_bars
+    from streams.loader.progress_bars import progress_bars
 
     try:
         count, envelopes = exported(settings_for(data_dir).storage.data_dir)

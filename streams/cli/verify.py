@@ -66,7 +66,7 @@ def verify(
     import msgspec
 
     from indexer.errors import EncoderFailure, IncompatibleGeneration, TransientStoreError
-    from indexer.verify import verify_when_complete
+    from indexer.store_verification import verify_when_complete
     from streams.loader.loader import settings_for
 
     settings = settings_for(data_dir)
@@ -134,10 +134,10 @@ def _repair(settings: "WorkerSettings", plan: "RepairPlan", *, shown: bool) -> t
 
     from kafka.errors import KafkaError
 
-    from indexer.generations import current_generation
+    from indexer.generation_folders import current_generation
     from streams.kafka.stores_log import own_documents_topic
     from streams.loader.loader import bootstrap_servers
-    from streams.loader.progress import progress_bars
+    from streams.loader.progress_bars import progress_bars
     from streams.verification.repair import Orders, require_worker
 
     if not plan:
@@ -181,12 +181,12 @@ def _hold_against_log(
     from aiokafka.errors import KafkaError
 
     from indexer.errors import IncompatibleGeneration
-    from indexer.generations import current_generation
-    from indexer.read.lance import LanceReader
+    from indexer.generation_folders import current_generation
+    from indexer.read.lance_reader import LanceReader
     from kafka_client.sync_clients import answers_metadata
     from schemas.errors import Unreachable
     from streams.loader.loader import bootstrap_servers
-    from streams.loader.progress import progress_bars
+    from streams.loader.progress_bars import progress_bars
     from streams.verification.log import InstallationLog
 
     generation = current_generation(settings.storage.data_dir)

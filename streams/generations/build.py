@@ -7,11 +7,11 @@ from typing import Protocol
 
 import structlog
 
-from indexer.comparison import compare_generations
 from indexer.errors import DamagedStore, TransientStoreError
-from indexer.generations import Generation, read_build, write_build
+from indexer.generation_comparison import compare_generations
+from indexer.generation_folders import Generation, read_build, write_build
 from schemas.generations import Build, GenerationComparison
-from streams.runtime.progress import Progress, TopicPartition
+from streams.runtime.partition_progress import Progress, TopicPartition
 
 READY_LAG_SECONDS = 5.0
 WRITE_SECONDS = 0.5

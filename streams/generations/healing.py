@@ -13,16 +13,16 @@ import structlog
 from kafka.errors import KafkaError
 
 from indexer.errors import DamagedStore
-from indexer.generations import Generation, new_generation_name, read_manifest, republish_advice
+from indexer.generation_folders import Generation, new_generation_name, read_manifest, republish_advice
 from indexer.integrity.noted_damage import Damaged, read_damage, write_damage
 from schemas.curation import encode_choice
 from schemas.errors import Failure
 from schemas.generations import GenerationOrder, generation_key
 from schemas.settings import KafkaSettings
 from schemas.topics import TopicNames, topic_specs
-from streams.kafka.curation import send_order
+from streams.kafka.order_log import send_order
 from streams.kafka.topics import inspect_topics
-from streams.runtime.progress import TopicPartition
+from streams.runtime.partition_progress import TopicPartition
 from streams.runtime.watchdog import KafkaLog
 
 REASON = "repair"

@@ -17,7 +17,7 @@ import msgspec
 import structlog
 
 from indexer.errors import DamagedStore
-from indexer.generations import (
+from indexer.generation_folders import (
     Generation,
     current_generation,
     generations,
@@ -29,7 +29,7 @@ from indexer.generations import (
 from schemas.errors import Exit, Failure
 from schemas.generations import Build
 from streams.child_processes import exit_text
-from streams.generations.orders import GenerationOrders
+from streams.generations.generation_orders import GenerationOrders
 from streams.kafka.partition_reader import AWAY
 from streams.kafka.records import SourceRecord
 

@@ -5,11 +5,12 @@ from functools import cached_property
 from pathlib import Path
 
 from indexer.chunking.splitter import ChunkingParameters
-from indexer.comparison import EarlierOutcomes
+from indexer.document_pipeline import extractor_of
 from indexer.embedding.encoder import PromptedEncoder, load_encoder, load_matching_encoder, names_model_of
 from indexer.errors import DamagedStore, TransientStoreError
 from indexer.extraction.mention_tagger import tagger_for
-from indexer.generations import (
+from indexer.generation_comparison import EarlierOutcomes
+from indexer.generation_folders import (
     Generation,
     Manifest,
     current_generation,
@@ -20,7 +21,6 @@ from indexer.generations import (
     read_manifest,
 )
 from indexer.integrity.noted_damage import read_damage
-from indexer.pipeline import extractor_of
 from indexer.read.known_vectors import EarlierVectors, same_tagger, same_vectors
 from streams.indexing.embed import VectorLookup
 from streams.kafka.producer import IsNew

@@ -19,9 +19,9 @@ from schemas.settings import LimitSettings
 from schemas.tracing import traceparent_in
 from schemas.unknown_fields import note_unknown
 from schemas.versioning import DocumentState, Resolution, fold
-from streams.indexing.documents import DecodedEvent, EmbeddedDocument, LinkedDocument, Refused
+from streams.indexing.document_steps import DecodedEvent, EmbeddedDocument, LinkedDocument, Refused
 from streams.kafka.records import DeadLetter, SourceRecord, Stage
-from streams.metrics import Stopwatch
+from streams.worker_metrics import Stopwatch
 
 NOTHING_STORED = StoredPosition(-1, -1)
 MISPLACED = (

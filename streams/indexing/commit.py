@@ -13,7 +13,7 @@ from indexer.chunking.splitter import ChunkingParameters
 from indexer.errors import DamagedStore
 from indexer.graph.store import InGraph, held
 from indexer.schema import DocumentRow, StoredPosition
-from indexer.write.changes import Records, encode_changes, encode_void
+from indexer.write.change_encoding import Records, encode_changes, encode_void
 from indexer.write.lance_rows import IndexedRows
 from schemas.ids import DocumentKey, Position, is_canary
 from schemas.receipts import Receipt
@@ -21,14 +21,14 @@ from schemas.settings import LimitSettings
 from schemas.tracing import trace_id
 from streams.errors import RestartNeeded
 from streams.indexing.batch import Batch, PartitionOf, outlives_log, unknown_partition
-from streams.indexing.collection_settings import CollectionSettings
-from streams.indexing.documents import EmbeddedDocument, Refused
+from streams.indexing.document_steps import EmbeddedDocument, Refused
 from streams.indexing.embed import DocumentBuilder, VectorLookup
+from streams.indexing.settings_reader import CollectionSettings
 from streams.kafka.producer import ConfirmedProducer
 from streams.kafka.records import SourceRecord
-from streams.metrics import WorkerMetrics
 from streams.runtime.retry import bisect
 from streams.runtime.store_thread import StoreThread
+from streams.worker_metrics import WorkerMetrics
 
 LOGGED_TRACES = 20  # of one batch; the receipts have all
 

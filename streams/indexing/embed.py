@@ -23,12 +23,12 @@ from indexer.linking import DEFAULT_RULES, LinkingRules, contribution
 from schemas.errors import MalformedEvent
 from schemas.graph_delta import encode_contribution
 from schemas.ids import Position
-from streams.indexing.documents import DecodedEvent, EmbeddedDocument, LinkedDocument, Refused
+from streams.indexing.document_steps import DecodedEvent, EmbeddedDocument, LinkedDocument, Refused
 from streams.indexing.extract import ExtractorThreads
-from streams.metrics import Stopwatch, WorkerMetrics
-from streams.runtime.progress import Progress
+from streams.runtime.partition_progress import Progress
 from streams.runtime.retry import Retrier, bisect
 from streams.runtime.store_thread import StoreThread
+from streams.worker_metrics import Stopwatch, WorkerMetrics
 
 Result = TypeVar("Result")
 Vector = NDArray[np.float32]  # (dimension,), L2-normalised

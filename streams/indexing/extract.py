@@ -16,10 +16,10 @@ from indexer.extraction.spacy_model import LazyPipeline, SpacyModel, spacy_versi
 from indexer.runtime.circuit_breaker import CircuitBreaker
 from schemas.choices import ExtractorName
 from schemas.ids import sha256_hex
-from streams.metrics import WorkerMetrics
-from streams.runtime.progress import Progress
+from streams.runtime.partition_progress import Progress
 from streams.runtime.retry import Retrier
 from streams.settings import WorkerSettings
+from streams.worker_metrics import WorkerMetrics
 
 RETRY_SECONDS = (1.0, 2.0, 4.0)
 RESET_SECONDS = 30.0

@@ -15,9 +15,9 @@ from typing import Protocol
 import msgspec
 import structlog
 
-from indexer.generations import replace_file
+from indexer.generation_folders import replace_file
 from indexer.schema import DocumentRow, StoredPosition
-from indexer.write.changes import encode_changes
+from indexer.write.change_encoding import encode_changes
 from indexer.write.lance_rows import IndexedRows
 from schemas.ids import DocumentKey
 from streams.kafka.partition_reader import PartitionReader

@@ -8,8 +8,7 @@ import numpy as np
 
 from indexer.chunking.semantic import topic_boundaries
 from indexer.chunking.splitter import ChunkingParameters
-from indexer.documents import PreparedDocument
-from indexer.pipeline import (
+from indexer.document_pipeline import (
     decode_prepared,
     decode_sentences,
     encode_sentences_task,
@@ -17,16 +16,17 @@ from indexer.pipeline import (
     has_no_text,
     prepare,
 )
+from indexer.documents import PreparedDocument
 from indexer.runtime.resources import usable_processors
 from indexer.sandbox.sandbox import Sandbox, SandboxFailure, SandboxLimits
 from schemas.events import DEFAULT_CONTENT_TYPE, DocumentUpsert
 from schemas.ids import DocumentKey
 from streams.errors import ParserFailure
-from streams.indexing.documents import DecodedEvent
+from streams.indexing.document_steps import DecodedEvent
 from streams.indexing.embed import EncoderThread, WithoutVector
 from streams.settings import WorkerSettings
 
-_TASK = "indexer.pipeline:prepare_bytes"
+_TASK = "indexer.document_pipeline:prepare_bytes"
 _LIMITS = SandboxLimits(cpu_seconds=20, wall_seconds=60.0)  # of one document; one that needs more is a dead letter
 _MOST_PARSERS_BY_DEFAULT = 2
 _WARM_UP = DocumentUpsert(

@@ -16,7 +16,7 @@ from aiokafka import TopicPartition as KafkaPartition
 from aiokafka.errors import KafkaError
 
 from indexer.errors import IncompatibleGeneration
-from indexer.generations import (
+from indexer.generation_folders import (
     Generation,
     LogIdentity,
     read_manifest,
@@ -29,7 +29,7 @@ from schemas.settings import KafkaConnection, KafkaSettings
 from schemas.topics import TopicNames, contributions_spec, topic_specs
 from streams.kafka.stores_log import differ, require_same_log
 from streams.kafka.topics import TopicReport, ensure_topics, grow_topics, inspect_topics
-from streams.runtime.progress import TopicPartition
+from streams.runtime.partition_progress import TopicPartition
 from streams.runtime.retry import retry_for
 
 

@@ -10,8 +10,8 @@ from kafka_client.async_clients import LogConsumer, open_reader, read_range
 from kafka_client.unreadable_batches import Skip, skip_none
 from schemas.settings import KafkaConnection
 from streams.kafka.records import SourceRecord
-from streams.runtime import progress
-from streams.runtime.progress import Unreadable
+from streams.runtime import partition_progress as progress
+from streams.runtime.partition_progress import Unreadable
 
 AWAY = (KafkaError, OSError, TimeoutError)
 

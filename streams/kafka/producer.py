@@ -13,9 +13,9 @@ from schemas.receipts import Receipt, encode_receipt
 from schemas.topics import TopicNames
 from streams.errors import BrokerRefused
 from streams.kafka.records import DeadLetter, letter_headers, omitted_headers
-from streams.metrics import WorkerMetrics
-from streams.runtime.progress import Progress
+from streams.runtime.partition_progress import Progress
 from streams.runtime.retry import Retrier
+from streams.worker_metrics import WorkerMetrics
 
 _FIRST_WAIT_SECONDS = 0.2
 _AWAY = (KafkaError, ProducerSendError, NotReady, OSError)

@@ -4,7 +4,7 @@ is written on a cluster, which may be that of another installation."""
 from pathlib import Path
 
 from indexer.errors import DamagedStore, OtherFormat
-from indexer.generations import (
+from indexer.generation_folders import (
     Generation,
     LogIdentity,
     current_generation,

@@ -21,7 +21,7 @@ from kafka_client.security import aiokafka_options
 from kafka_client.unreadable_batches import GuardedFetcher, Skip, UnreadableBatch
 from schemas.settings import KafkaConnection
 from streams.kafka.records import GAP_HEADERS
-from streams.runtime.progress import TopicPartition, Unreadable
+from streams.runtime.partition_progress import TopicPartition, Unreadable
 
 log = structlog.get_logger("thalweg.worker")
 

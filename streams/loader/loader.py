@@ -15,10 +15,10 @@ from schemas.refusals import EXPLANATIONS
 from schemas.runtime import find_running
 from schemas.terminal import plain, say
 from streams.loader.folders import MISSING, Refused, Selection, SyncPlan, plan_sync, scopes_of
+from streams.loader.http_publishing import Service, ServicePublisher
 from streams.loader.ignoring import LABELS, LeftOut, Reason, by_reason, describe_left_out
-from streams.loader.progress import progress_bars
+from streams.loader.progress_bars import progress_bars
 from streams.loader.publishing import ABSENT, KafkaPublisher, Published, Publisher
-from streams.loader.service import Service, ServicePublisher
 from streams.loader.sources import (
     Record,
     Sizes,

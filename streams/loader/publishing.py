@@ -23,7 +23,7 @@ from schemas.runtime import find_running
 from schemas.settings import KafkaConnection, KafkaSettings
 from schemas.topics import TopicNames
 from streams.loader.folders import KnownDocument, Refused
-from streams.loader.progress import Bars
+from streams.loader.progress_bars import Bars
 from streams.loader.sources import Record
 
 ABSENT = "not there"
@@ -172,7 +172,7 @@ class KafkaPublisher:
 
     def documents(self, collection: str) -> list[KnownDocument]:
         from indexer.errors import IncompatibleGeneration, TransientStoreError  # LanceDB, which only this needs
-        from indexer.generations import current_generation
+        from indexer.generation_folders import current_generation
         from indexer.read.rows import DocumentLookup
 
         if current_generation(self.data_dir) is None and find_running(self.data_dir) is None:

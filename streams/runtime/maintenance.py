@@ -8,13 +8,13 @@ from typing import Protocol
 import structlog
 
 from indexer.errors import DamagedStore
-from indexer.generations import Generation, read_manifest, restore_current, restore_manifest
+from indexer.generation_folders import Generation, read_manifest, restore_current, restore_manifest
 from indexer.integrity.files import damage_message, damaged_tables, is_recoverable
 from indexer.write.lance_maintenance import MaintenanceReport
 from streams.errors import StartAgain
-from streams.metrics import WorkerMetrics
 from streams.runtime.store_thread import StoreThread
 from streams.settings import WorkerSettings
+from streams.worker_metrics import WorkerMetrics
 
 AFTER_WORK_SECONDS = 0.5
 MAINTENANCE_SECONDS = 2.0  # between two looks at the tables; work is done only where it pays

@@ -9,8 +9,8 @@ from tenacity.stop import stop_after_attempt, stop_after_delay, stop_base, stop_
 from tenacity.wait import wait_base, wait_chain, wait_fixed
 
 from indexer.errors import EncoderUnavailable, ExtractorUnavailable
-from streams.metrics import WorkerMetrics
-from streams.runtime.progress import Progress
+from streams.runtime.partition_progress import Progress
+from streams.worker_metrics import WorkerMetrics
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")

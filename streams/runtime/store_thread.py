@@ -7,9 +7,9 @@ from typing import ParamSpec, TypeVar
 
 from indexer.errors import DamagedStore, TransientStoreError
 from streams.errors import StoreFailure
-from streams.metrics import WorkerMetrics
-from streams.runtime.progress import Progress
+from streams.runtime.partition_progress import Progress
 from streams.runtime.retry import Retrier
+from streams.worker_metrics import WorkerMetrics
 
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")

@@ -7,13 +7,13 @@ import structlog
 from kafka import TopicPartition
 from kafka.errors import KafkaError
 
-from indexer.generations import Generation
-from indexer.graph.publication import KEPT_SNAPSHOTS
+from indexer.generation_folders import Generation
+from indexer.graph.snapshot_publication import KEPT_SNAPSHOTS
 from indexer.graph.snapshots import GraphSnapshot, published_snapshots
 from kafka_client.sync_clients import AdminClient
 from schemas.errors import Failure
 from schemas.settings import KafkaConnection
-from streams.runtime.snapshots import check_periodically
+from streams.runtime.snapshot_schedule import check_periodically
 
 TRIM_SECONDS = 60.0
 

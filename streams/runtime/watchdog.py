@@ -15,9 +15,9 @@ from kafka_client.async_clients import LogConsumer, open_consumer
 from schemas.clock import Arrivals
 from schemas.settings import KafkaConnection
 from streams.errors import WorkerStuck
-from streams.metrics import WorkerMetrics
-from streams.runtime.health import Health
-from streams.runtime.progress import PartitionProgress, Progress, TopicPartition
+from streams.runtime.partition_progress import PartitionProgress, Progress, TopicPartition
+from streams.runtime.worker_health import Health
+from streams.worker_metrics import WorkerMetrics
 
 STORES = {"text": "lance", "graph": "graph", "provenance": "lance"}
 STUCK_SECONDS = 300.0  # without progress in spite of lag: the worker ends, to be restarted

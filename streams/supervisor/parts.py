@@ -14,7 +14,7 @@ import httpx
 from schemas.errors import Exit, Failure
 from streams.child_processes import Child, exit_text, file_size, file_tail
 from streams.embedded_kafka.broker import EmbeddedKafka
-from streams.runtime.health import NOTE
+from streams.runtime.worker_health import NOTE
 
 LARGEST_LOG_BYTES = 16 * 1024 * 1024
 _FOLLOW_SECONDS = 0.2

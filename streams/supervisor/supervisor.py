@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from indexer.embedding.model_files import PACKAGED_MODEL, needs_packaged_model, packaged_model
 from indexer.errors import DamagedStore, IncompatibleGeneration, OtherFormat
-from indexer.generations import current_manifest
+from indexer.generation_folders import current_manifest
 from schemas.environment import CONFIG_FILE_VARIABLE, without_settings
 from schemas.errors import WrongSetting
 from schemas.runtime import Running, announce, reachable, withdraw

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from aiokafka import TopicPartition
 
 from indexer.chunking.splitter import ChunkingParameters
-from indexer.generations import Generation, read_manifest, republish_advice
-from indexer.read.lance import LanceSnapshot
+from indexer.generation_folders import Generation, read_manifest, republish_advice
+from indexer.read.lance_reader import LanceSnapshot
 from kafka_client.async_clients import open_reader, read_range
 from kafka_client.skipped_batches import SkippedBatches
 from kafka_client.unreadable_batches import UnreadableBatch, skip_all
@@ -19,13 +19,13 @@ from schemas.errors import MalformedEvent
 from schemas.ids import Position
 from schemas.settings import KafkaConnection, KafkaSettings, LimitSettings
 from schemas.topics import TopicNames, contributions_spec, topic_specs
-from streams.indexing.collection_settings import CollectionChoices
+from streams.indexing.settings_reader import CollectionChoices
 from streams.kafka.log_identity import LogState, set_back
 from streams.kafka.partition_reader import PartitionReader
 from streams.kafka.records import SourceRecord
 from streams.kafka.stores_log import require_same_log
 from streams.kafka.topics import inspect_topics
-from streams.runtime import progress
+from streams.runtime import partition_progress as progress
 from streams.verification.ledger import Ledger, LedgerReport, Letters
 
 Take = Callable[[SourceRecord], None]

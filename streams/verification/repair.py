@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from indexer.generations import Generation, generations, new_generation_name, read_build, require_room
+from indexer.generation_folders import Generation, generations, new_generation_name, read_build, require_room
 from indexer.integrity.noted_damage import read_damage
-from indexer.verify import VerifyReport
+from indexer.store_verification import VerifyReport
 from schemas.curation import decode_curation, encode_choice
 from schemas.errors import Failure
 from schemas.generations import GenerationOrder, generation_key
@@ -18,7 +18,7 @@ from schemas.runtime import read_state
 from schemas.settings import KafkaConnection
 from schemas.topics import TopicNames
 from streams.generations.healing import REASON
-from streams.kafka.curation import follow_order, send_order
+from streams.kafka.order_log import follow_order, send_order
 from streams.verification.ledger import LedgerReport
 from streams.verification.sample import SampleReport
 

@@ -10,16 +10,16 @@ import msgspec
 import numpy as np
 import pyarrow as pa
 
+from indexer.document_pipeline import EXTRACTOR_VERSION, NO_EXTRACTOR
 from indexer.errors import DamagedStore
 from indexer.extraction.mention_tagger import tag_with
-from indexer.generations import Generation, read_manifest
+from indexer.generation_folders import Generation, read_manifest
 from indexer.graph.contributions import tables_of
 from indexer.graph.snapshots import newest_intact_snapshot, read_graph
-from indexer.pipeline import EXTRACTOR_VERSION, NO_EXTRACTOR
-from indexer.read.lance import LanceSnapshot
+from indexer.read.lance_reader import LanceSnapshot
 from indexer.read.rows import vector_matrix
 from indexer.schema import CHUNKS, PASSAGES, DocumentRow
-from indexer.verify import document_digests
+from indexer.store_verification import document_digests
 from indexer.write.lance_rows import IndexedRows, chunks_table, passages_table
 from schemas.errors import Failure, MalformedEvent
 from schemas.events import decode_document_event
@@ -27,15 +27,15 @@ from schemas.graph_delta import Contribution, decode_contribution
 from schemas.ids import DocumentKey, Position
 from schemas.settings import LimitSettings
 from streams.generations.role import WorkerRole
-from streams.indexing.collection_settings import CollectionChoices
-from streams.indexing.documents import DecodedEvent, EmbeddedDocument, LinkedDocument, Refused
+from streams.indexing.document_steps import DecodedEvent, EmbeddedDocument, LinkedDocument, Refused
 from streams.indexing.embed import DocumentBuilder, EncoderThread, NoVectors
 from streams.indexing.prepare import Parsers, Preparer
+from streams.indexing.settings_reader import CollectionChoices
 from streams.kafka.records import SourceRecord
-from streams.metrics import Stopwatch, WorkerMetrics
-from streams.runtime.progress import Progress
+from streams.runtime.partition_progress import Progress
 from streams.runtime.store_thread import StoreThread
 from streams.settings import WorkerSettings
+from streams.worker_metrics import Stopwatch, WorkerMetrics
 
 SHOWN = 20
 BATCH_DOCUMENTS = 32

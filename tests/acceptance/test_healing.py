@@ -11,10 +11,10 @@ import httpx
 import pytest
 
 from indexer.errors import DamagedStore
-from indexer.generations import CURRENT, CURRENT_COPY, Generation, current_generation
+from indexer.generation_folders import CURRENT, CURRENT_COPY, Generation, current_generation
 from indexer.graph.snapshots import latest_snapshot
 from indexer.integrity.files import CHECKSUMS
-from indexer.verify import damage_of
+from indexer.store_verification import damage_of
 from tests.support.processes.installation import HASHING, Installation, installation
 from tests.support.waiting import wait_until
 

@@ -10,7 +10,7 @@ from tests.support.constants import PROGRAM, given
 from tests.support.processes.installation import HASHING, Installation, installation
 from tests.support.waiting import wait_until
 
-QUICK = {**HASHING, **given({"query_api.context.CANARY_SECONDS": 1})}
+QUICK = {**HASHING, **given({"query_api.service_context.CANARY_SECONDS": 1})}
 DOCUMENTS = 5
 ROUNDS = 3
 

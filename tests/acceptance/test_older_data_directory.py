@@ -5,7 +5,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from indexer.generations import current_generation, read_manifest, write_manifest
+from indexer.generation_folders import current_generation, read_manifest, write_manifest
 from tests.support.processes.installation import HASHING, installation
 from tests.support.waiting import wait_until
 

@@ -6,8 +6,8 @@ from pathlib import Path
 import httpx
 import lancedb
 
-from indexer.generations import current_generation
-from indexer.verify import verify_when_complete
+from indexer.generation_folders import current_generation
+from indexer.store_verification import verify_when_complete
 from tests.support.processes.installation import HASHING, Installation, installation
 
 DOCUMENTS = 40

@@ -159,7 +159,7 @@ def test_everything_runs_on_a_cluster_with_tls_and_a_password(broker: SecuredBro
     secured = environment(broker.passwords())
     document = tmp_path / "bees.md"
     document.write_text("# Bees\n\nThe waggle dance tells the hive where flowers are.")
-    quick = given({"query_api.context.CANARY_SECONDS": 2})
+    quick = given({"query_api.service_context.CANARY_SECONDS": 2})
     with installation(tmp_path / "data", PROGRAM, **HASHING, **quick, **secured) as thalweg:
         wait_until(
             lambda: thalweg.run_json("status")["freshness"], "freshness to be measured before there is a document", 60

@@ -25,7 +25,7 @@ import msgspec
 from query_api.evaluation.aggregation import BASELINE_MEASURES
 from query_api.evaluation.approaches import APPROACHES
 from query_api.evaluation.datasets import LabelledCollection, Question, read_questions, spread_out
-from query_api.evaluation.metrics import measure_rankings
+from query_api.evaluation.ranking_measures import measure_rankings
 from query_api.evaluation.report import NON_INFERIORITY_MARGIN
 from query_api.retrieval import fusion
 from query_api.retrieval.pipeline import search

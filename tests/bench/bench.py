@@ -30,11 +30,11 @@ from aiokafka import AIOKafkaProducer
 
 from indexer.chunking.sentences import language_of
 from indexer.chunking.splitter import ChunkingParameters, chunk
+from indexer.document_pipeline import prepare
 from indexer.embedding.encoder import Encoder, load_encoder
 from indexer.embedding.model_files import PACKAGED_MODEL, model_folder
-from indexer.generations import current_generation
+from indexer.generation_folders import current_generation
 from indexer.parsing import parse
-from indexer.pipeline import prepare
 from schemas.events import DocumentUpsert
 from schemas.settings import EmbeddingSettings
 from tests.bench.corpora import BenchCorpus, markdown_sample, read_corpus
@@ -80,7 +80,7 @@ def timed(call: Callable[[], Any]) -> tuple[float, Any]:
 
 
 def parse_chunk_megabytes_per_second() -> float:
-    """Markdown through the first two steps of `indexer.pipeline`, by CPU seconds of this process; the best of five."""
+    """Markdown through the first two steps of `indexer.document_pipeline`, in CPU seconds; the best of five."""
     documents = markdown_sample()
     parameters = ChunkingParameters()
     size = sum(len(content) for _, content in documents)

@@ -36,8 +36,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from indexer.errors import EncoderUnavailable
-from indexer.generations import current_generation, read_manifest
-from query_api.encoder import load_encoder
+from indexer.generation_folders import current_generation, read_manifest
 from query_api.evaluation.datasets import (
     LabelledCollection,
     Question,
@@ -47,9 +46,10 @@ from query_api.evaluation.datasets import (
     spread_out,
 )
 from query_api.evaluation.statistics import calibrate
-from query_api.index.snapshot import QueryEncoder, Snapshot
-from query_api.index.stores import Stores
-from query_api.index.text.snapshot import TextReader
+from query_api.index.search_snapshot import QueryEncoder, Snapshot
+from query_api.index.store_opening import Stores
+from query_api.index.text.text_snapshot import TextReader
+from query_api.question_encoder import load_encoder
 from query_api.retrieval import confidence
 from query_api.retrieval.confidence import FEATURES, WITHOUT_MEANING, FittedWay, fitted_judge
 from query_api.retrieval.pipeline import search

@@ -13,7 +13,7 @@ import numpy as np
 
 from indexer.embedding.encoder import load_encoder
 from query_api.evaluation.datasets import read_folder
-from query_api.evaluation.metrics import measure_rankings
+from query_api.evaluation.ranking_measures import measure_rankings
 from schemas.settings import EmbeddingProvider, EmbeddingSettings
 
 PROVIDERS: tuple[EmbeddingProvider, ...] = ("onnx-int8", "onnx", "sentence-transformers")

@@ -18,7 +18,7 @@ from typing import Any
 
 import msgspec
 
-from indexer.generations import Generation
+from indexer.generation_folders import Generation
 from indexer.graph.snapshots import latest_snapshot
 from indexer.read.published_graph import FILE, newest_folder
 from schemas.graph_delta import Contribution

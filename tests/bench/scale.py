@@ -14,7 +14,7 @@ from typing import Any
 import psutil
 
 from indexer.embedding.encoder import Encoder, load_encoder
-from indexer.generations import Generation
+from indexer.generation_folders import Generation
 from query_api.index.graph.view import GraphView
 from schemas.settings import EmbeddingSettings
 from tests.bench.bench import commit, machine, say, spread, timed

@@ -16,7 +16,7 @@ import psutil
 from lancedb.rerankers import RRFReranker
 
 from indexer.embedding.encoder import Encoder
-from indexer.generations import Generation
+from indexer.generation_folders import Generation
 from tests.bench.bench import timed
 from tests.support.processes.installation import free_port
 from tests.support.waiting import wait_until

@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 from indexer.chunking.splitter import ChunkingParameters
 from indexer.documents import PreparedDocument
 from indexer.embedding.encoder import Encoder
-from indexer.generations import Generation, Manifest, current_generation, open_generation
+from indexer.generation_folders import Generation, Manifest, current_generation, open_generation
 from indexer.graph.store import GraphStore
 from indexer.linking import contribution
 from indexer.schema import DocumentRow, StoredPosition
-from indexer.write.lance import LanceWriter
 from indexer.write.lance_maintenance import MaintenanceParameters
 from indexer.write.lance_rows import IndexedRows
+from indexer.write.lance_writer import LanceWriter
 from schemas.ids import sha256_hex
 from schemas.settings import EmbeddingSettings
 

@@ -13,18 +13,18 @@ from typing import Any
 
 import pytest
 
-from indexer.generations import Generation, current_generation
+from indexer.generation_folders import Generation, current_generation
 from indexer.lance_connection import connect
-from indexer.read.lance import stored_positions
+from indexer.read.lance_reader import stored_positions
 from indexer.schema import POSITIONS
-from indexer.verify import verify_when_complete
+from indexer.store_verification import verify_when_complete
 from kafka_client.sync_clients import AdminClient
 from tests.support.constants import PROGRAM, given
 from tests.support.kafka import plaintext
 from tests.support.processes.worker import WorkerProcess, client, running_worker
 from tests.support.waiting import wait_until
 
-SMALL_COMMITS = given({"streams.context.COMMIT_DOCUMENTS": 20})
+SMALL_COMMITS = given({"streams.worker_context.COMMIT_DOCUMENTS": 20})
 BATCH = 30
 SEEDS = [0, *(pytest.param(seed, marks=pytest.mark.nightly) for seed in range(1, 10))]
 
@@ -107,7 +107,9 @@ def test_restored_graph_behind_tables_is_completed_after_kill(kafka: str, topic_
         user.receipts_of(user.publish_all(islice(records, BATCH)))
         digest_of(first_data)
         first.program = PROGRAM
-        first.settings |= given({f"streams.context.SNAPSHOT_{name}_SECONDS": 600 for name in ("IDLE", "MIN", "MAX")})
+        first.settings |= given(
+            {f"streams.worker_context.SNAPSHOT_{name}_SECONDS": 600 for name in ("IDLE", "MIN", "MAX")}
+        )
         assert first.stop() == 0
         first.start()
         first.wait_ready()

@@ -11,7 +11,7 @@ from aiokafka import AIOKafkaProducer
 
 from kafka_client.async_clients import open_producer
 from kafka_client.unreadable_batches import skip_none
-from query_api.index.curation import CurationFollower
+from query_api.index.curation_follower import CurationFollower
 from query_api.index.lag import LagMonitor
 from schemas.curation import (
     ChunkingChoice,
@@ -27,7 +27,7 @@ from schemas.settings import KafkaConnection
 from schemas.topics import TopicSpec
 from streams.kafka.partition_reader import SettingsTopic
 from streams.kafka.topics import ensure_topics
-from streams.runtime.progress import Unreadable
+from streams.runtime.partition_progress import Unreadable
 from tests.support.kafka import Sent, plaintext, send
 from tests.support.processes.worker import Client, client, running_worker
 from tests.support.waiting import eventually

@@ -9,24 +9,24 @@ import httpx
 import lancedb
 import pytest
 
-from indexer.comparison import compare_generations
 from indexer.embedding.encoder import HashingEncoder
 from indexer.errors import DamagedStore, TransientStoreError
-from indexer.generations import CURRENT, CURRENT_COPY, Generation
+from indexer.generation_comparison import compare_generations
+from indexer.generation_folders import CURRENT, CURRENT_COPY, Generation
 from indexer.graph.snapshots import MANIFEST, newest_intact_snapshot, published_snapshots, read_graph
 from indexer.graph.store import GraphStore
 from indexer.integrity.files import CHECKSUMS, ChecksumRecorder, read_checksums
 from indexer.integrity.noted_damage import note_damage, read_damage
 from indexer.read.known_vectors import EarlierVectors
-from indexer.read.lance import LanceReader
+from indexer.read.lance_reader import LanceReader
 from indexer.schema import CHUNKS, DOCUMENTS, PASSAGES, POSITIONS, RETRIEVALS
-from indexer.verify import graph_digest, verify_when_complete
-from indexer.write.lance import LanceWriter
+from indexer.store_verification import graph_digest, verify_when_complete
+from indexer.write.lance_writer import LanceWriter
 from query_api.app import create_app
-from query_api.index import stores as integrity_check
+from query_api.index import store_opening as integrity_check
 from query_api.index.generation import OpenedGeneration
-from query_api.index.stores import Stores
-from query_api.index.text.snapshot import TextReader
+from query_api.index.store_opening import Stores
+from query_api.index.text.text_snapshot import TextReader
 from query_api.settings import ServiceSettings
 from streams.runtime import maintenance
 from tests.support.oracles.corruption import (

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from hypothesis import HealthCheck, given, settings
 
-from indexer.generations import Generation
+from indexer.generation_folders import Generation
 from indexer.graph.snapshots import read_graph
 from indexer.graph.store import GraphStore
 from query_api.index.graph.view import GraphView

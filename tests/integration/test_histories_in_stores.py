@@ -13,12 +13,12 @@ from hypothesis import HealthCheck, given, settings
 from structlog.testing import capture_logs
 
 from indexer.embedding.encoder import HashingEncoder
-from indexer.generations import Generation
+from indexer.generation_folders import Generation
 from indexer.graph.store import GraphStore
-from indexer.read.lance import LanceReader
+from indexer.read.lance_reader import LanceReader
 from indexer.schema import POSITIONS
-from indexer.verify import VerifyReport, verify
-from indexer.write.lance import LanceWriter
+from indexer.store_verification import VerifyReport, verify
+from indexer.write.lance_writer import LanceWriter
 from streams.kafka.records import SourceRecord
 from tests.support.effort import examples
 from tests.support.fakes.worker import GENERATION, NAMES, Bench, InMemoryBroker, PowerCut, delete, upsert

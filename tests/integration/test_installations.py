@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from indexer.generations import LogIdentity, current_generation, record_log
+from indexer.generation_folders import LogIdentity, current_generation, record_log
 from kafka_client.sync_clients import AdminClient
 from schemas.errors import Exit
 from schemas.runtime import Running, WorkerState, announce, find_running, installation_of, write_state

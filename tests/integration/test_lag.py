@@ -11,10 +11,10 @@ from query_api.index.lag import Lag, LagMonitor
 from schemas.settings import KafkaSettings
 from schemas.topics import TopicNames, topic_specs
 from streams.kafka.topics import ensure_topics
-from streams.metrics import WorkerMetrics
-from streams.runtime.health import Health
-from streams.runtime.progress import Progress, TopicPartition
+from streams.runtime.partition_progress import Progress, TopicPartition
 from streams.runtime.watchdog import KafkaLog, Watchdog
+from streams.runtime.worker_health import Health
+from streams.worker_metrics import WorkerMetrics
 from tests.support.kafka import plaintext
 from tests.support.waiting import eventually
 

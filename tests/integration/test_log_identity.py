@@ -5,7 +5,7 @@ import sys
 from contextlib import closing
 from pathlib import Path
 
-from indexer.verify import verify_when_complete
+from indexer.store_verification import verify_when_complete
 from kafka_client.sync_clients import AdminClient
 from schemas.receipts import decode_receipt
 from schemas.topics import TopicNames

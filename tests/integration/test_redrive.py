@@ -8,7 +8,7 @@ from typing import Any
 
 import httpx
 
-from query_api.health import readiness
+from query_api.service_health import readiness
 from schemas.dead_letters import REASON_HEADER
 from tests.bench.poison import KINDS, TEXT, Sent, envelope, poison
 from tests.integration.query_service.live_service import serving, settings_for

@@ -2,11 +2,11 @@
 
 from concurrent.futures import ThreadPoolExecutor
 
-from indexer.generations import current_generation
-from query_api.encoder import load_encoder
+from indexer.generation_folders import current_generation
 from query_api.index.graph.view import GraphView
-from query_api.index.snapshot import Snapshot
-from query_api.index.text.snapshot import TextReader
+from query_api.index.search_snapshot import Snapshot
+from query_api.index.text.text_snapshot import TextReader
+from query_api.question_encoder import load_encoder
 from query_api.retrieval.pipeline import search
 from query_api.retrieval.search_context import SearchSettings
 from schemas.curation import (

@@ -13,10 +13,10 @@ import pytest
 from confluent_kafka import Message, Producer
 from kafka import TopicPartition
 
-from indexer.generations import current_generation
-from indexer.verify import verify_when_complete
+from indexer.generation_folders import current_generation
+from indexer.store_verification import verify_when_complete
 from kafka_client.sync_clients import AdminClient, open_consumer
-from query_api.index.text.snapshot import TextReader
+from query_api.index.text.text_snapshot import TextReader
 from schemas.ids import DocumentKey
 from schemas.topics import TopicNames, TopicSpec
 from streams.faust_app import group_name

@@ -12,10 +12,10 @@ import msgspec
 import pyarrow as pa
 import pytest
 
-from indexer.generations import Generation, current_generation
+from indexer.generation_folders import Generation, current_generation
 from indexer.graph.store import GraphStore
 from indexer.integrity.files import CHECKSUMS
-from indexer.integrity.rows import with_checksums
+from indexer.integrity.row_checksums import with_checksums
 from schemas.errors import Exit
 from schemas.graph_delta import Contribution
 from schemas.ids import DocumentKey

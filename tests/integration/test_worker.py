@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from indexer.generations import current_generation
+from indexer.generation_folders import current_generation
 from indexer.graph.snapshots import latest_snapshot, read_graph
 from indexer.graph.tables import GraphTables
-from indexer.read.communities import published_communities, read_communities
+from indexer.read.community_reader import published_communities, read_communities
 from indexer.schema import DocumentRow
-from indexer.verify import verify_when_complete
+from indexer.store_verification import verify_when_complete
 from kafka_client.partitioner import murmur2_partition
-from query_api.index.text.snapshot import TextReader
+from query_api.index.text.text_snapshot import TextReader
 from schemas.ids import DocumentKey
 from schemas.provenance import Retrieval, encode_retrieval
 from schemas.settings import KafkaSettings

@@ -9,9 +9,9 @@ import pytest
 from kafka import TopicPartition
 from kafka.admin import ConfigResource
 
-from indexer.generations import Generation, current_generation, read_manifest
+from indexer.generation_folders import Generation, current_generation, read_manifest
 from indexer.graph.snapshots import published_snapshots
-from indexer.verify import verify_when_complete
+from indexer.store_verification import verify_when_complete
 from kafka_client.sync_clients import AdminClient, open_consumer
 from query_api.index.worker_state import SILENT_SECONDS, WorkerMonitor
 from schemas.errors import Exit
@@ -22,7 +22,7 @@ from tests.support.kafka import plaintext, topic_id
 from tests.support.processes.worker import WorkerProcess, client, running_worker
 from tests.support.waiting import wait_until
 
-SMALL_COMMITS = given({"streams.context.COMMIT_DOCUMENTS": 20})
+SMALL_COMMITS = given({"streams.worker_context.COMMIT_DOCUMENTS": 20})
 DOCUMENTS = 250
 PLACES = ("Basel", "Mainz", "Cologne", "Rotterdam", "Vienna", "Budapest", "Belgrade")
 

@@ -33,7 +33,7 @@ def test_what_the_person_who_starts_it_can_repair_is_told_with_its_exit_code_and
         second = started(kafka, topic_prefix, data_dir)
         wrong = started(kafka, topic_prefix, data_dir, THALWEG_WORKER__KEPT_SNAPSHOTS="0")
         nobody = f"127.0.0.1:{free_port()}"
-        patience = given({"streams.context.BROKER_WAIT_SECONDS": 1})
+        patience = given({"streams.worker_context.BROKER_WAIT_SECONDS": 1})
         alone = started(nobody, topic_prefix, tmp_path / "other", PROGRAM, **patience)
         with client(kafka, topic_prefix) as user:
             assert user.receipt(user.publish("towns/1", "Town number 1.")).outcome == "indexed"

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from indexer.generations import current_generation, read_manifest
+from indexer.generation_folders import current_generation, read_manifest
 from schemas.errors import Exit
 from tests.support.fakes.model_endpoints import BROKEN, Answer, EmbeddingsEndpoint, busy, embeddings_endpoint
 from tests.support.processes.worker import WorkerProcess, client, running_worker

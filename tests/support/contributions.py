@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
 from indexer.changes import Commit, CommitReader, Reached, encode_mark
-from indexer.write.changes import Records, encode_change
+from indexer.write.change_encoding import Records, encode_change
 from schemas.errors import MalformedEvent
 from schemas.graph_delta import Contribution, encode_contribution
 from schemas.ids import DocumentKey

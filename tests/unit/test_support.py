@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from query_api import canary
+from query_api.operations import canary
 from tests.support.constants import changed
 
 TESTS = Path(__file__).parents[1]
@@ -30,7 +30,7 @@ def test_no_folder_of_tests_imports_another(folder: str) -> None:
 
 
 def test_constants_are_restored_at_end_of_block() -> None:
-    with changed({"query_api.canary.CANARY_SECONDS": 1}):
+    with changed({"query_api.operations.canary.CANARY_SECONDS": 1}):
         assert canary.CANARY_SECONDS == 1
     assert canary.CANARY_SECONDS == 60
     with pytest.raises(AttributeError), changed({f"{canary.__name__}.CANARY_MINUTES": 1}):

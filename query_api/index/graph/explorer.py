@@ -14,8 +14,15 @@ import numpy as np
 
 from query_api.index.graph.builder import CHUNK_EDGE_KINDS
 from query_api.index.graph.edges import Statement
+from query_api.index.graph.hand_made_relations import (
+    End,
+    MadeNode,
+    made_nodes,
+    made_relations,
+    node_named,
+    relations_of,
+)
 from query_api.index.graph.identifiers import MISSING, key_of
-from query_api.index.graph.relations import End, MadeNode, made_nodes, made_relations, node_named, relations_of
 from query_api.index.graph.view import GraphView
 from schemas.api import GraphEdge, GraphNode, Neighbour, NodeDetail, NodeKind, Subgraph
 from schemas.choices import EdgeKind

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from query_api.index.graph.csr import entries_of
 from query_api.index.graph.edges import Numbers
+from query_api.index.graph.graph_segments import ViewSegment, ViewSegments
 from query_api.index.graph.identifiers import Keys
-from query_api.index.graph.segments import ViewSegment, ViewSegments
 from schemas.graph_delta import ENTITY_TYPES
 
 

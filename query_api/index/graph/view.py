@@ -28,8 +28,7 @@ from query_api.index.graph.edges import (
     joined,
     rows_of,
 )
-from query_api.index.graph.identifiers import MISSING, Keys, document_key_of, entity_key_of, entity_keys_of
-from query_api.index.graph.segments import (
+from query_api.index.graph.graph_segments import (
     ViewSegment,
     ViewSegments,
     about,
@@ -40,6 +39,7 @@ from query_api.index.graph.segments import (
     names,
     neighbourhoods,
 )
+from query_api.index.graph.identifiers import MISSING, Keys, document_key_of, entity_key_of, entity_keys_of
 from schemas.graph_delta import Contribution
 from schemas.ids import DocumentKey
 

@@ -9,9 +9,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from query_api.index.text.fields import FIELD_KINDS, Column, FieldKind
-from query_api.index.text.filters import METADATA_PREFIX, OWN_FIELDS, DocumentIndex
-from query_api.index.text.segments import top_rows
+from query_api.index.text.field_index import FIELD_KINDS, Column, FieldKind
+from query_api.index.text.filter_evaluation import METADATA_PREFIX, OWN_FIELDS, DocumentIndex
+from query_api.index.text.text_segments import top_rows
 
 MAX_VALUE_CHARACTERS = 300  # a longer text is no value to choose
 LAST_CHARACTER = "\U0010ffff"

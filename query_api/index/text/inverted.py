@@ -18,7 +18,7 @@ import numpy as np
 from cachetools import LRUCache, cachedmethod
 from numpy.typing import NDArray
 
-from query_api.index.text.segments import (
+from query_api.index.text.text_segments import (
     EVERYTHING,
     MAX_CACHED_SCOPES,
     Candidate,

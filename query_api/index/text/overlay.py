@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from indexer.changes import Commit, DocumentChange, Reached
-from indexer.read.lance import LanceSnapshot, NearestRow
+from indexer.read.lance_reader import LanceSnapshot, NearestRow
 from indexer.read.rows import ChunkRow, ChunkSpan, FoundChunk, PassageRow, chunk_rows, passage_rows, vector_matrix
 from indexer.schema import (
     CHUNKS,

@@ -15,7 +15,7 @@ import numkong
 import numpy as np
 from numpy.typing import NDArray
 
-from query_api.index.text.segments import (
+from query_api.index.text.text_segments import (
     EVERYTHING,
     Candidate,
     Columns,

@@ -8,7 +8,7 @@ import numpy as np
 from indexer.schema import DocumentRow
 from query_api.index.graph.identifiers import MISSING
 from query_api.index.graph.view import GraphView
-from query_api.index.snapshot import Snapshot
+from query_api.index.search_snapshot import Snapshot
 from query_api.query.entity_linking import LinkedNames
 from query_api.retrieval.confidence import Evidence
 from query_api.retrieval.retrievers.graph_scoring import GraphResults

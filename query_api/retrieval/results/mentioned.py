@@ -9,7 +9,7 @@ from query_api.index.graph.edges import Statement
 from query_api.index.graph.identifiers import MISSING
 from query_api.index.graph.typed_mentions import TypedMention, typed_mentions_in
 from query_api.index.graph.view import GraphView
-from query_api.query.sentences import sentence_of_fact
+from query_api.query.evidence_sentences import sentence_of_fact
 from schemas.entities import EntityRef
 from schemas.hits import Hit, HitStatement
 from schemas.ids import entity_id, normalise_name

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from query_api.index.graph.builder import CHUNK_EDGE_KINDS
 from query_api.index.graph.edges import Neighbourhood, Statement, rows_of
-from query_api.index.graph.relations import End, has_relations
+from query_api.index.graph.hand_made_relations import End, has_relations
 from query_api.index.graph.view import GraphView
 from query_api.query.analysis import Question
 from query_api.query.entity_linking import MAX_TARGETS, QueryLink

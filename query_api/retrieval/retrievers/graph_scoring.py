@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from query_api.index.graph.edges import Numbers
 from query_api.index.graph.identifiers import MISSING, Keys
 from query_api.index.graph.view import GraphView
-from query_api.index.text.segments import EVERYTHING, Scope
-from query_api.index.text.snapshot import TextSnapshot
+from query_api.index.text.text_segments import EVERYTHING, Scope
+from query_api.index.text.text_snapshot import TextSnapshot
 from query_api.query.entity_linking import MAX_TARGETS, LinkedNames
-from query_api.retrieval.comparison import CandidateScores, ExactScorer
+from query_api.retrieval.exact_scores import CandidateScores, ExactScorer
 from query_api.retrieval.retrievers import graph_edges
 from query_api.retrieval.retrievers.graph_edges import Activation, Reason, Seed
 from query_api.retrieval.retrievers.graph_seeds import PassageNumbers, ResidualHits, SeedSet, hop_strength

@@ -11,9 +11,9 @@ from indexer.chunking.sentences import sentence_spans
 from query_api.index.graph.edges import Neighbourhood
 from query_api.index.graph.identifiers import MISSING
 from query_api.index.graph.view import GraphView
-from query_api.index.snapshot import PassageReader
-from query_api.index.text.segments import Candidate, Scope
-from query_api.index.text.snapshot import TextSnapshot
+from query_api.index.search_snapshot import PassageReader
+from query_api.index.text.text_segments import Candidate, Scope
+from query_api.index.text.text_snapshot import TextSnapshot
 from query_api.query.analysis import Question, WordWeights, normalise_text
 from query_api.query.entity_linking import QueryLink
 from query_api.retrieval.retrievers import graph_edges

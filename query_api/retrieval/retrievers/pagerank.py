@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from query_api.index.graph.edges import Statement
+from query_api.index.graph.hand_made_relations import End, has_relations, relations_of
 from query_api.index.graph.identifiers import Keys
-from query_api.index.graph.relations import End, has_relations, relations_of
 from query_api.index.graph.view import GraphView
 from query_api.query.entity_linking import MAX_TARGETS
 from query_api.retrieval.retrievers.graph_edges import MAX_SHARED, MIN_SHARED, edge_enabled, edge_kind_enabled

@@ -13,7 +13,7 @@ from typing import NamedTuple, Self
 
 import numpy as np
 
-from query_api.index.graph.relations import End, MadeRelation, has_relations, relations_of
+from query_api.index.graph.hand_made_relations import End, MadeRelation, has_relations, relations_of
 from query_api.index.graph.view import GraphView
 from query_api.query.analysis import Question
 from query_api.retrieval.scoring import sentence_weight

@@ -14,9 +14,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from query_api.index.text.fields import Fit
-from query_api.index.text.segments import Candidate, Scope
-from query_api.index.text.snapshot import TextSnapshot
+from query_api.index.text.field_index import Fit
+from query_api.index.text.text_segments import Candidate, Scope
+from query_api.index.text.text_snapshot import TextSnapshot
 from query_api.query.field_constraints import Constraint, Recognised, recognise
 from schemas.ids import DocumentKey
 

@@ -13,10 +13,10 @@ from query_api.index.graph.builder import CHUNK_EDGE_KINDS
 from query_api.index.graph.edges import rows_of
 from query_api.index.graph.identifiers import MISSING
 from query_api.index.graph.view import GraphView
-from query_api.index.text.segments import EVERYTHING, Scope
-from query_api.index.text.snapshot import TextSnapshot
+from query_api.index.text.text_segments import EVERYTHING, Scope
+from query_api.index.text.text_snapshot import TextSnapshot
 from query_api.query.analysis import Question
-from query_api.retrieval.comparison import CandidateScores, ExactScorer
+from query_api.retrieval.exact_scores import CandidateScores, ExactScorer
 from query_api.retrieval.retrievers import graph_edges
 from query_api.retrieval.retrievers.graph_edges import (
     Activation,

@@ -176,7 +176,7 @@ def _name_graph_calls(faults: Faults) -> None:
 
 
 def _name_broker_calls(faults: Faults) -> None:
-    from streams.agents import documents
+    from streams.agents import documents_agent as documents
     from streams.kafka import producer
 
     class Harmed:

@@ -13,7 +13,7 @@ BETWEEN_SECONDS = 1.5  # a snapshot comes in between
 
 def plain_take() -> None:
     """Faust's own batches, which are acknowledged also where their work fails."""
-    from streams import context
+    from streams import worker_context as context
 
     def attach_agent(
         app: Any, name: str, topic: str, run: Any, records: int, seconds: float, *, fail: Any, **_: Any
@@ -56,7 +56,7 @@ def no_version_guard() -> None:
 
 def no_declared_key() -> None:
     """Tables without the key by which two writers conflict."""
-    from indexer.write import lance
+    from indexer.write import lance_writer as lance
 
     def without_key(schema: pa.Schema) -> pa.Schema:
         return pa.schema([field.remove_metadata() for field in schema])
@@ -76,7 +76,7 @@ def nothing_kept() -> None:
 
 def position_outside() -> None:
     """The graph's position is set before its changes are applied."""
-    from streams.agents.graph import GraphAgent
+    from streams.agents.graph_agent import GraphAgent
 
     apply = GraphAgent._apply
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from indexer.embedding.encoder import HashingEncoder
 from indexer.errors import TransientStoreError
-from indexer.generations import current_generation
-from indexer.write.lance import LanceWriter
+from indexer.generation_folders import current_generation
+from indexer.write.lance_writer import LanceWriter
 from schemas.provenance import Retrieval, decode_provenance
 from schemas.topics import TopicNames
 from tests.acceptance.torture import mutations

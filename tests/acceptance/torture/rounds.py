@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from indexer.verify import verify_when_complete
+from indexer.store_verification import verify_when_complete
 from schemas.topics import TopicNames
 from streams.embedded_kafka.broker import EmbeddedKafka
 from tests.acceptance.torture import disturbances
@@ -84,7 +84,7 @@ class Round:
         kafka = {"bootstrap_servers": servers, "topic_prefix": prefix, "partitions": str(PARTITIONS)}
         try:
             subject.worker.wait_ready()
-            kept = {"query_api.context.CURSOR_SNAPSHOTS": 128}  # a snapshot is new several times a second
+            kept = {"query_api.service_context.CURSOR_SNAPSHOTS": 128}  # a snapshot is new several times a second
             with service_process(data_dir, kafka, self.folder / "service.log", constants=kept) as service:
                 stream = Stream(servers, names.documents, self.seed, RECORDS_PER_SECOND)
                 stream.start()

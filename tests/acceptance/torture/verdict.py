@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
-from indexer.generations import Generation, current_generation
+from indexer.generation_folders import Generation, current_generation
 from indexer.lance_connection import connect
-from indexer.read.lance import LanceReader
+from indexer.read.lance_reader import LanceReader
 from indexer.schema import RETRIEVALS
-from indexer.verify import VerifyReport, verify_when_complete
+from indexer.store_verification import VerifyReport, verify_when_complete
 from schemas.dead_letters import CONNECT_PREFIX, REASON_HEADER
 from schemas.ids import DocumentKey
 from schemas.receipts import decode_receipt

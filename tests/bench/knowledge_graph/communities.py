@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from indexer.communities.graph import EntityGraph, Pairs, entity_graphs
+from indexer.communities.entity_graph import EntityGraph, Pairs, entity_graphs
 from indexer.communities.partition import LEVELS, Former, Partition, full_partition, updated_partition
 from indexer.graph.contributions import tables_of
 from query_api.evaluation.category_communities import (

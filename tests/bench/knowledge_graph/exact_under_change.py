@@ -22,16 +22,16 @@ import numpy as np
 from indexer.embedding.encoder import PromptedEncoder, load_encoder
 from indexer.extraction.entity_mentions import entity_mentions
 from indexer.extraction.mention_tagger import tagger_for
-from indexer.generations import Generation
+from indexer.generation_folders import Generation
 from indexer.graph.snapshots import read_graph
 from indexer.graph.store import GraphStore
 from indexer.linking import contribution
-from indexer.verify import graph_digest
+from indexer.store_verification import graph_digest
 from query_api.entities.catalogue import EntityCatalogue, EntityCatalogues
-from query_api.entities.facts import FactFinder
+from query_api.entities.entity_facts import FactFinder
 from query_api.evaluation.graph_runner import prepared_from
 from query_api.evaluation.labelled_graphs import read_graphs
-from query_api.index.curation import CollectionEdits, Curation, Placed
+from query_api.index.curation_follower import CollectionEdits, Curation, Placed
 from query_api.index.graph.view import GraphView
 from query_api.settings import ServiceSettings
 from schemas.graph_delta import Contribution

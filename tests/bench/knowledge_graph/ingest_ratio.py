@@ -23,19 +23,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from indexer.chunking.splitter import ChunkingParameters
+from indexer.document_pipeline import decode_prepared, encode_task, prepare_bytes
 from indexer.documents import PreparedDocument
 from indexer.embedding.encoded_text import EncodedText
 from indexer.embedding.encoder import PromptedEncoder, load_encoder, text_hash
 from indexer.extraction.entity_mentions import decode_spans, encode_spans, entity_mentions
 from indexer.extraction.mention_tagger import tag_with
-from indexer.generations import open_generation
+from indexer.generation_folders import open_generation
 from indexer.graph.store import GraphStore
 from indexer.linking import contribution
-from indexer.pipeline import decode_prepared, encode_task, prepare_bytes
 from indexer.runtime.resources import tune_gc
 from indexer.schema import DocumentRow
-from indexer.write.lance import LanceWriter
 from indexer.write.lance_rows import IndexedRows
+from indexer.write.lance_writer import LanceWriter
 from schemas.events import DocumentUpsert
 from schemas.graph_delta import decode_contribution, encode_contribution
 from schemas.ids import DocumentKey

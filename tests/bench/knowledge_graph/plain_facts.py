@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from indexer.chunking.splitter import ChunkingParameters
+from indexer.document_pipeline import prepare
 from indexer.documents import Statement
-from indexer.pipeline import prepare
 from schemas.events import DocumentUpsert
 from schemas.ids import DocumentKey, normalise_name
 

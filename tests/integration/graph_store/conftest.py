@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from indexer.generations import Generation
+from indexer.generation_folders import Generation
 from tests.support.fixtures.graph import generation_in
 
 

@@ -11,9 +11,9 @@ import kuzu
 import pytest
 
 from indexer.errors import DamagedStore
-from indexer.generations import Generation
+from indexer.generation_folders import Generation
 from indexer.graph.kuzu_schema import MAX_DATABASE_BYTES
-from indexer.graph.publication import set_aside_damaged
+from indexer.graph.snapshot_publication import set_aside_damaged
 from indexer.graph.snapshots import MANIFEST, latest_snapshot, read_graph, with_damaged_manifests
 from indexer.graph.store import GraphStore
 from indexer.graph.tables import TABLES

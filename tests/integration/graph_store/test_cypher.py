@@ -14,7 +14,7 @@ import psutil
 import pytest
 from typer.testing import CliRunner
 
-from indexer.generations import Generation, make_generation, switch_to
+from indexer.generation_folders import Generation, make_generation, switch_to
 from indexer.read import cypher
 from indexer.read.cypher import ask as query_graph
 from indexer.read.published_graph import FILE, newest_folder

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from indexer.generations import make_generation, switch_to
+from indexer.generation_folders import make_generation, switch_to
 from indexer.graph.kuzu_schema import statements_that_create
 from indexer.write.kuzu_publication import publish_graph
 from schemas.errors import Exit

@@ -9,13 +9,13 @@ import msgspec
 import psutil
 import pytest
 
-from indexer.generations import Generation
+from indexer.generation_folders import Generation
 from indexer.graph.snapshots import MANIFEST
 from indexer.read.published_graph import FILE, read_manifest, require_this_version
 from indexer.write import kuzu_publication
 from indexer.write.kuzu_publication import NICENESS, publish_graph
 from schemas.errors import Failure
-from streams.runtime.publication import publishing_process
+from streams.runtime.kuzu_schedule import publishing_process
 from tests.support.fixtures.graph import document, generation_in
 from tests.support.fixtures.graph_snapshots import write_snapshot
 

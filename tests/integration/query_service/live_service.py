@@ -15,18 +15,18 @@ from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 
 from indexer.changes import encode_mark
 from indexer.chunking.splitter import ChunkingParameters
+from indexer.document_pipeline import prepare
 from indexer.embedding.encoder import HashingEncoder, text_hash
-from indexer.generations import Generation, Manifest, open_generation
+from indexer.generation_folders import Generation, Manifest, open_generation
 from indexer.linking import contribution
-from indexer.pipeline import prepare
 from indexer.schema import DocumentRow, StoredPosition
-from indexer.write.changes import encode_changes
-from indexer.write.lance import LanceWriter
+from indexer.write.change_encoding import encode_changes
 from indexer.write.lance_rows import IndexedRows
+from indexer.write.lance_writer import LanceWriter
 from kafka_client import sync_clients
 from query_api.app import create_app
 from query_api.cli.server import ProblemProtocol
-from query_api.health import readiness
+from query_api.service_health import readiness
 from query_api.settings import RerankerSettings, ServiceSettings
 from schemas.events import DocumentUpsert, decode_document_event
 from schemas.graph_delta import encode_contribution

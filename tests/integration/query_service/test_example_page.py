@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 import pytest
 from playwright.async_api import Page, async_playwright, expect
 
-from query_api.health import readiness
-from query_api.index.stores import GraphFile
+from query_api.index.store_opening import GraphFile
+from query_api.service_health import readiness
 from query_api.settings import ServiceSettings
 from tests.integration.query_service.live_service import serving
 from tests.support.fakes.engine import ScriptedEngine, make_generation, make_hit

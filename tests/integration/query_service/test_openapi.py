@@ -7,7 +7,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from query_api.health import readiness
+from query_api.service_health import readiness
 from schemas.topics import TopicNames, topic_specs
 from streams.kafka.topics import ensure_topics
 from tests.integration.query_service.live_service import (

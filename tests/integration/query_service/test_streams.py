@@ -9,7 +9,7 @@ from typing import Any
 import httpx
 import pytest
 
-from query_api.health import readiness
+from query_api.service_health import readiness
 from schemas.receipts import Receipt
 from schemas.topics import TopicNames
 from tests.integration.query_service.live_service import (
@@ -56,7 +56,7 @@ async def test_a_silent_stream_is_kept_alive_by_comments(tmp_path: Path) -> None
     make_scripted_generation(tmp_path)
     engine = ScriptedEngine(hits=[make_hit(1)], hold_at=0)
     settings = settings_for("127.0.0.1:1", "none.", tmp_path)
-    quick = {**QUICK, "query_api.context.KEEP_ALIVE_SECONDS": 0.05}
+    quick = {**QUICK, "query_api.service_context.KEEP_ALIVE_SECONDS": 0.05}
     async with serving(settings, quick, stores=engine, engine=engine, load_encoder=engine.load_encoder) as (http, app):
         live = LiveService(http, app, TopicNames("none."), "127.0.0.1:1", tmp_path)
         await eventually(lambda: readiness(live.service).ready)
@@ -74,7 +74,7 @@ async def test_a_document_that_is_followed_in_silence_is_kept_alive_by_comments(
     make_scripted_generation(tmp_path)
     engine = ScriptedEngine()
     settings = settings_for("127.0.0.1:1", "none.", tmp_path)
-    quick = {**QUICK, "query_api.context.KEEP_ALIVE_SECONDS": 0.05}
+    quick = {**QUICK, "query_api.service_context.KEEP_ALIVE_SECONDS": 0.05}
     async with serving(settings, quick, stores=engine, engine=engine, load_encoder=engine.load_encoder) as (http, app):
         live = LiveService(http, app, TopicNames("none."), "127.0.0.1:1", tmp_path)
         await eventually(lambda: readiness(live.service).ready)

@@ -8,7 +8,7 @@ from typing import Any
 from kafka import TopicPartition
 
 from kafka_client.sync_clients import open_consumer
-from query_api.health import readiness
+from query_api.service_health import readiness
 from schemas.topics import TopicNames, topic_specs
 from streams.kafka.topics import ensure_topics
 from tests.integration.query_service.live_service import (
@@ -20,7 +20,7 @@ from tests.integration.query_service.live_service import (
 from tests.support.kafka import plaintext
 from tests.support.waiting import eventually
 
-IMPATIENT = {"query_api.context.WRITE_SECONDS": 1, "query_api.context.FLUSH_SECONDS": 0}
+IMPATIENT = {"query_api.service_context.WRITE_SECONDS": 1, "query_api.service_context.FLUSH_SECONDS": 0}
 
 
 async def test_lag_is_told_against_the_end_of_the_log(live: LiveService) -> None:

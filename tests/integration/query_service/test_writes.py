@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from indexer.generations import LogIdentity
+from indexer.generation_folders import LogIdentity
 from schemas.ids import DocumentKey
 from schemas.receipts import parse_token
 from schemas.topics import topic_specs

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from indexer.generations import Generation
-from indexer.write.lance import LanceWriter
+from indexer.generation_folders import Generation
+from indexer.write.lance_writer import LanceWriter
 from tests.support.fixtures.text_rows import DIMENSION, generation_in
 
 

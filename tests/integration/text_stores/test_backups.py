@@ -10,13 +10,13 @@ from indexer.backup.archive import open_backup, write_backup
 from indexer.backup.frozen import frozen
 from indexer.backup.restore import UNPACKED, restore_backup
 from indexer.errors import DamagedStore
-from indexer.generations import Generation, LogIdentity, current_generation, make_generation, read_manifest
+from indexer.generation_folders import Generation, LogIdentity, current_generation, make_generation, read_manifest
 from indexer.graph.snapshots import published_snapshots
 from indexer.graph.store import GraphStore
 from indexer.lance_connection import connect
-from indexer.read.lance import stored_positions
+from indexer.read.lance_reader import stored_positions
 from indexer.schema import POSITIONS, StoredPosition
-from indexer.write.lance import LanceWriter
+from indexer.write.lance_writer import LanceWriter
 from schemas.errors import WrongSetting
 from tests.support.fixtures.manifest import MANIFEST
 from tests.support.fixtures.text_rows import DIMENSION, contents, document, story

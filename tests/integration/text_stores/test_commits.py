@@ -12,13 +12,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from indexer.changes import Commit, encode_mark
-from indexer.generations import Generation
+from indexer.generation_folders import Generation
 from indexer.read.rows import ChunkSpan
 from indexer.schema import StoredPosition
-from indexer.write.changes import encode_changes, encode_void
-from indexer.write.lance import LanceWriter
+from indexer.write.change_encoding import encode_changes, encode_void
 from indexer.write.lance_rows import IndexedRows
-from query_api.index.text.snapshot import TextReader, TextSnapshot
+from indexer.write.lance_writer import LanceWriter
+from query_api.index.text.text_snapshot import TextReader, TextSnapshot
 from schemas.ids import DocumentKey
 from tests.integration.text_stores.test_following import NAMES, batches, found, moved_to
 from tests.support.contributions import Logged, commits_of
@@ -232,7 +232,7 @@ def test_document_that_the_store_refused_is_as_stored(
 def test_document_in_many_parts_is_shown_as_a_whole(
     generation: Generation, monkeypatch: pytest.MonkeyPatch, limits: dict[str, int], writer: LanceWriter
 ) -> None:
-    monkeypatch.setattr("indexer.write.changes.PART_BYTES", 100)
+    monkeypatch.setattr("indexer.write.change_encoding.PART_BYTES", 100)
     history, reader = History(), TextReader.open(generation, **limits)
     made = history.add([document("d0", *(f"River {number}. Sea {number}" for number in range(50)))])
     assert len(history.records) > 20

@@ -7,12 +7,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from indexer.comparison import EarlierOutcomes, compare_generations
-from indexer.generations import Generation
+from indexer.generation_comparison import EarlierOutcomes, compare_generations
+from indexer.generation_folders import Generation
 from indexer.read.known_vectors import EarlierVectors
 from indexer.schema import StoredPosition
-from indexer.write.lance import LanceWriter
 from indexer.write.lance_rows import IndexedRows
+from indexer.write.lance_writer import LanceWriter
 from tests.support.fixtures.text_rows import DIMENSION, document, tombstone
 
 

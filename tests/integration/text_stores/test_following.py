@@ -11,13 +11,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from indexer.generations import Generation
+from indexer.generation_folders import Generation
 from indexer.schema import DOCUMENTS, StoredPosition, document_rows
-from indexer.write.lance import LanceWriter
 from indexer.write.lance_maintenance import MaintenanceParameters
 from indexer.write.lance_rows import IndexedRows
-from query_api.index.text.segments import Scope
-from query_api.index.text.snapshot import TextReader, TextSnapshot
+from indexer.write.lance_writer import LanceWriter
+from query_api.index.text.text_segments import Scope
+from query_api.index.text.text_snapshot import TextReader, TextSnapshot
 from schemas.filters import parse_condition
 from tests.support.fixtures.text_rows import (
     DIMENSION,
@@ -154,7 +154,7 @@ def test_texts_in_memory_are_those_of_the_tables(generation: Generation, writer:
 def test_a_great_many_documents_that_move_at_once_are_read_from_end_to_end(
     generation: Generation, writer: LanceWriter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("indexer.read.lance.MAX_LOOKUPS", 3)
+    monkeypatch.setattr("indexer.read.lance_reader.MAX_LOOKUPS", 3)
     reader = TextReader.open(generation)
     for turn in range(3):
         writer.replace([document(f"d{number}", f"River {turn}. Sea {number}") for number in range(turn, 9)])
@@ -181,7 +181,7 @@ def test_a_filtered_search_finds_all_there_is_wherever_the_vectors_are(
     generation: Generation, writer: LanceWriter, monkeypatch: pytest.MonkeyPatch, listed: int, resident: int
 ) -> None:
     """Also where the documents let through are the farthest of all, and too many to be listed in a condition."""
-    monkeypatch.setattr("indexer.read.lance.MAX_LISTED_DOCUMENTS", listed)
+    monkeypatch.setattr("indexer.read.lance_reader.MAX_LISTED_DOCUMENTS", listed)
     writer.replace([document(f"d{number:03}", f"River {number}", offset=number) for number in range(120)])
     snapshot = TextReader.open(generation, max_vectors=resident).snapshot()
     query = vector_of("d000. River 0")

@@ -4,8 +4,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from indexer.generations import Generation
-from indexer.write.lance import LanceWriter
+from indexer.generation_folders import Generation
+from indexer.write.lance_writer import LanceWriter
 from tests.support.fixtures.text_rows import (
     DIMENSION,
     contents,
@@ -22,7 +22,7 @@ FULL_DISK = """
 import resource, signal, sys
 from pathlib import Path
 from indexer.errors import TransientStoreError
-from indexer.write.lance import LanceWriter
+from indexer.write.lance_writer import LanceWriter
 from tests.support.fixtures.text_rows import DIMENSION, generation_in, story
 
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)

@@ -5,13 +5,13 @@ import time
 import lancedb
 import pytest
 
-from indexer.generations import Generation
+from indexer.generation_folders import Generation
 from indexer.lance_connection import connect
 from indexer.schema import StoredPosition
-from indexer.write import lance
-from indexer.write.lance import LanceWriter
+from indexer.write import lance_writer as lance
 from indexer.write.lance_maintenance import MaintenanceParameters
-from query_api.index.text.snapshot import TextReader
+from indexer.write.lance_writer import LanceWriter
+from query_api.index.text.text_snapshot import TextReader
 from schemas.provenance import Retrieval
 from tests.support.fakes.usage import made_feedback, made_retrieval
 from tests.support.fixtures.text_rows import DIMENSION, document

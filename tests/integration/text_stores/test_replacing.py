@@ -7,13 +7,13 @@ import pyarrow as pa
 import pytest
 
 from indexer.errors import IncompatibleGeneration
-from indexer.generations import Generation
+from indexer.generation_folders import Generation
 from indexer.lance_connection import connect
 from indexer.schema import StoredPosition
-from indexer.write.lance import LanceWriter
 from indexer.write.lance_rows import IndexedRows
-from query_api.index.text.segments import Scope
-from query_api.index.text.snapshot import TextReader
+from indexer.write.lance_writer import LanceWriter
+from query_api.index.text.text_segments import Scope
+from query_api.index.text.text_snapshot import TextReader
 from schemas.ids import CANARY_COLLECTION, DocumentKey
 from schemas.provenance import Retrieval, RetrievedHit
 from tests.support.fixtures.text_rows import (

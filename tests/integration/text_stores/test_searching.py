@@ -3,15 +3,15 @@
 import numpy as np
 import pytest
 
-from indexer.generations import Generation
+from indexer.generation_folders import Generation
 from indexer.lance_connection import connect
 from indexer.read.rows import ChunkSpan, DocumentLookup
 from indexer.schema import DOCUMENTS
-from indexer.write.lance import LanceWriter
 from indexer.write.lance_maintenance import MaintenanceParameters
 from indexer.write.lance_rows import IndexedRows
-from query_api.index.text.segments import Scope
-from query_api.index.text.snapshot import TextReader, TextSnapshot
+from indexer.write.lance_writer import LanceWriter
+from query_api.index.text.text_segments import Scope
+from query_api.index.text.text_snapshot import TextReader, TextSnapshot
 from schemas.cursors import MalformedCursor
 from schemas.ids import DocumentKey
 from tests.support.fixtures.text_rows import DIMENSION, document, tombstone, vector_of

@@ -8,12 +8,12 @@ from collections.abc import Callable
 import pytest
 
 from indexer.errors import TransientStoreError
-from indexer.generations import Generation
+from indexer.generation_folders import Generation
 from indexer.schema import StoredPosition
-from indexer.write.lance import LanceWriter
 from indexer.write.lance_maintenance import MaintenanceParameters
 from indexer.write.lance_rows import IndexedRows
-from query_api.index.text.snapshot import TextReader, TextSnapshot
+from indexer.write.lance_writer import LanceWriter
+from query_api.index.text.text_snapshot import TextReader, TextSnapshot
 from schemas.ids import DocumentKey
 from tests.support.fixtures.text_rows import (
     DIMENSION,

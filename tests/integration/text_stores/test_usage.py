@@ -5,12 +5,12 @@ import pyarrow as pa
 import pytest
 
 from indexer.errors import IncompatibleGeneration
-from indexer.generations import Generation
+from indexer.generation_folders import Generation
 from indexer.read import usage as usage_module
 from indexer.read.usage import UsageTables
 from indexer.schema import RETRIEVALS
-from indexer.write.lance import LanceWriter
-from query_api.index.text.snapshot import TextReader
+from indexer.write.lance_writer import LanceWriter
+from query_api.index.text.text_snapshot import TextReader
 from schemas.provenance import Retrieval
 from tests.support.fakes.usage import made_feedback, made_retrieval
 from tests.support.fixtures.text_rows import DIMENSION

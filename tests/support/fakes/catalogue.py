@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 
 from indexer.resolution.candidates import NamedEntity
-from query_api.reviews import NamedThing
+from query_api.entities.review_queue import NamedThing
 from schemas.ids import entity_id, normalise_name
 
 

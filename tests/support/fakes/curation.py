@@ -8,10 +8,10 @@ import msgspec
 import pytest
 
 from indexer.chunking.splitter import ChunkingParameters
+from indexer.document_pipeline import prepare
 from indexer.documents import PreparedDocument
-from indexer.pipeline import prepare
 from query_api.index.follower import FollowedRecord, Span
-from query_api.index.stores import GraphFile
+from query_api.index.store_opening import GraphFile
 from query_api.ingest.producer import OutgoingRecord
 from schemas.events import DocumentUpsert, decode_document_event
 from schemas.graph_delta import AboutEdge, Contribution

@@ -13,15 +13,15 @@ from fastapi import FastAPI
 from numpy.typing import NDArray
 
 from indexer.changes import Commit
-from indexer.generations import Generation, switch_to
-from indexer.generations import make_generation as make_stores
+from indexer.generation_folders import Generation, switch_to
+from indexer.generation_folders import make_generation as make_stores
 from indexer.integrity.files import Damage
 from indexer.schema import DocumentRow, StoredPosition, newest_mark
 from query_api.app import create_app
-from query_api.index.communities import CommunityView
+from query_api.index.community_view import CommunityView
 from query_api.index.graph.view import GraphView
-from query_api.index.snapshot import Snapshot
-from query_api.index.stores import GraphFile
+from query_api.index.search_snapshot import Snapshot
+from query_api.index.store_opening import GraphFile
 from query_api.rerankers.reranker import ServedReranker
 from query_api.retrieval.confidence import Judge, fitted_judge
 from query_api.retrieval.pipeline import search, wants_reranker

@@ -8,8 +8,8 @@ from typing import Any
 
 import httpx
 
-from query_api.context import Service
-from query_api.health import readiness
+from query_api.service_context import Service
+from query_api.service_health import readiness
 from query_api.settings import RerankerSettings, ServiceBlock, ServiceSettings
 from query_api.stream_tickets import StreamTickets
 from schemas.settings import LimitSettings, StorageSettings
@@ -39,7 +39,7 @@ PAGES = [
     Page("reports/status", "Report", [["All is well."]], collection="a"),
 ]
 
-QUICK = {"query_api.context.REFRESH_SECONDS": 0.01, "query_api.context.FLUSH_SECONDS": 0}
+QUICK = {"query_api.service_context.REFRESH_SECONDS": 0.01, "query_api.service_context.FLUSH_SECONDS": 0}
 """Constants of a service that is soon up to date, and does not wait for Kafka at its end."""
 
 

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from indexer.changes import Commit
 from indexer.chunking.splitter import ChunkingParameters
+from indexer.document_pipeline import prepare
 from indexer.documents import PreparedDocument
 from indexer.embedding.encoded_text import EncodedText
 from indexer.embedding.encoder import HashingEncoder
@@ -20,7 +21,6 @@ from indexer.errors import TransientStoreError, UnparsableDocument
 from indexer.extraction.extractor import Extractor
 from indexer.graph.store import InGraph, contributed
 from indexer.linking import DEFAULT_RULES, LinkingRules
-from indexer.pipeline import prepare
 from indexer.schema import DocumentRow, StoredPosition
 from indexer.write.lance_rows import IndexedRows
 from schemas.graph_delta import Contribution
@@ -30,14 +30,14 @@ from schemas.settings import LimitSettings
 from schemas.topics import TopicNames
 from streams.indexing.batch import unknown_partition
 from streams.indexing.commit import DocumentIndexer
-from streams.indexing.documents import DecodedEvent
+from streams.indexing.document_steps import DecodedEvent
 from streams.indexing.embed import DocumentBuilder, EncoderThread
 from streams.indexing.extract import ExtractorThreads
 from streams.kafka.producer import ConfirmedProducer
 from streams.kafka.records import SourceRecord
-from streams.metrics import WorkerMetrics
-from streams.runtime.progress import Progress
+from streams.runtime.partition_progress import Progress
 from streams.runtime.store_thread import StoreThread
+from streams.worker_metrics import WorkerMetrics
 from tests.support.contributions import Logged, commits_of, graph_of
 
 NAMES = TopicNames("t.")

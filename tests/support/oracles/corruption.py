@@ -10,21 +10,21 @@ from typing import Any
 import msgspec
 
 from indexer.chunking.splitter import ChunkingParameters
+from indexer.document_pipeline import EXTRACTOR_VERSION, prepare
 from indexer.embedding.encoder import HashingEncoder, text_hash
 from indexer.errors import DamagedStore, IncompatibleGeneration, TransientStoreError
-from indexer.generations import Generation, open_generation
+from indexer.generation_folders import Generation, open_generation
 from indexer.graph.snapshots import MANIFEST as SNAPSHOT_MANIFEST
 from indexer.graph.snapshots import newest_intact_snapshot, published_snapshots, read_graph
 from indexer.graph.store import GraphStore
 from indexer.linking import contribution
-from indexer.pipeline import EXTRACTOR_VERSION, prepare
 from indexer.read.rows import ChunkSpan
 from indexer.schema import DocumentRow, StoredPosition
-from indexer.verify import all_damage, graph_digest, verify_when_complete
-from indexer.write.lance import LanceWriter
+from indexer.store_verification import all_damage, graph_digest, verify_when_complete
 from indexer.write.lance_maintenance import MaintenanceParameters
 from indexer.write.lance_rows import IndexedRows
-from query_api.index.text.snapshot import TextReader, TextSnapshot
+from indexer.write.lance_writer import LanceWriter
+from query_api.index.text.text_snapshot import TextReader, TextSnapshot
 from schemas.events import DocumentUpsert
 from schemas.graph_delta import Contribution
 from schemas.ids import DocumentKey

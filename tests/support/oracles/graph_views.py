@@ -3,8 +3,15 @@
 import numpy as np
 from hypothesis import strategies as st
 
+from query_api.index.graph.hand_made_relations import (
+    End,
+    MadeRelation,
+    made_documents,
+    made_nodes,
+    made_relations,
+    relations_of,
+)
 from query_api.index.graph.identifiers import entity_key_of
-from query_api.index.graph.relations import End, MadeRelation, made_documents, made_nodes, made_relations, relations_of
 from query_api.index.graph.view import GraphView
 from schemas.graph_delta import (
     AboutEdge,

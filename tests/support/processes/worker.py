@@ -15,7 +15,7 @@ import msgspec
 from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 
 from indexer.changes import Commit
-from indexer.generations import current_generation
+from indexer.generation_folders import current_generation
 from kafka_client import sync_clients
 from schemas.graph_delta import Contribution, decode_contribution
 from schemas.receipts import Receipt, decode_receipt

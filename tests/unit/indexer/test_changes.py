@@ -9,7 +9,7 @@ import pytest
 
 from indexer.changes import CODEC, CommitReader, DocumentChange, Part, encode_mark
 from indexer.schema import documents_table
-from indexer.write.changes import Records, encode_change, encode_changes, encode_void
+from indexer.write.change_encoding import Records, encode_change, encode_changes, encode_void
 from indexer.write.lance_rows import IndexedRows, chunks_table, passages_table
 from schemas.errors import MalformedEvent
 from schemas.graph_delta import encode_contribution
@@ -71,7 +71,7 @@ def test_contribution_comes_with_the_rows() -> None:
 
 
 def test_parts_are_put_together_in_any_order(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("indexer.write.changes.PART_BYTES", 50)
+    monkeypatch.setattr("indexer.write.change_encoding.PART_BYTES", 50)
     made = document("a", *(f"River {number}" for number in range(20)))
     records = encode_changes([made], {})
     assert len(records) > 10
@@ -104,7 +104,7 @@ def test_refused_document_is_void_until_it_is_sent_again() -> None:
 
 def test_change_without_all_its_parts_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     """As where the topic was cut off in the middle of a document."""
-    monkeypatch.setattr("indexer.write.changes.PART_BYTES", 50)
+    monkeypatch.setattr("indexer.write.change_encoding.PART_BYTES", 50)
     cut = encode_changes([document("a", "One", "Two")], {})[1:]
     commits, broken = read([*cut, *encode_changes([document("b", "Three")], {}), MARK])
     assert [set(commit.changes) for commit in commits] == [{DocumentKey("default", "b")}]

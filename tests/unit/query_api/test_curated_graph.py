@@ -4,7 +4,7 @@ import random
 
 from query_api.entities.catalogue import EntityCatalogues
 from query_api.graph_export import GraphExport, json_lines
-from query_api.index.curation import Curation, PlacedEvent, applied
+from query_api.index.curation_follower import Curation, PlacedEvent, applied
 from query_api.index.graph.view import GraphView
 from schemas.graph_edits import (
     AnyEdit,

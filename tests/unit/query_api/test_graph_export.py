@@ -7,7 +7,7 @@ from lxml import etree
 
 from query_api.entities.catalogue import EntityCatalogues
 from query_api.graph_export import NAMESPACE, GraphExport, graphml, json_lines
-from query_api.index.curation import Curation, PlacedEvent, fold
+from query_api.index.curation_follower import Curation, PlacedEvent, fold
 from query_api.index.graph.view import GraphView
 from schemas.graph_delta import HandMadeNode
 from schemas.graph_edits import GraphEdit, MergeEdit

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from indexer.generations import LogIdentity, record_log
+from indexer.generation_folders import LogIdentity, record_log
 from query_api.errors import AnotherLog
 from query_api.ingest.producer import OutgoingRecord
 from schemas.runtime import INSTALLATION_HEADER, installation_of

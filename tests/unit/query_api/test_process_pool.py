@@ -16,10 +16,10 @@ import pytest
 from structlog.testing import capture_logs
 
 from query_api import process_pool as pool
-from query_api.encoder import GuardedEncoder
 from query_api.index.graph.view import GraphView
-from query_api.index.snapshot import Snapshot
+from query_api.index.search_snapshot import Snapshot
 from query_api.process_pool import SearchPool, search_process_count
+from query_api.question_encoder import GuardedEncoder
 from query_api.retrieval.search_context import SearchBudgets
 from schemas.errors import MalformedFilter
 from schemas.frames import Done, Meta, SearchFrame, Stage

@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from query_api.entities.nodes import Place as NodePlace
+from query_api.entities.node_search import Place as NodePlace
 from query_api.retrieval.pagination import Cursor
 from schemas.cursors import MalformedCursor, read_cursor, write_cursor
 from schemas.ids import DocumentKey

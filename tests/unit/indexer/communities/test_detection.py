@@ -5,7 +5,7 @@ from typing import Any
 from indexer.communities.detection import find_communities
 from indexer.graph.contributions import tables_of
 from indexer.graph.tables import GraphTables
-from indexer.read.communities import COMMUNITY_TABLES, CommunityTables
+from indexer.read.community_reader import COMMUNITY_TABLES, CommunityTables
 from tests.support.fakes.text_stores import Page
 from tests.support.fixtures.communities import ENGINES, RIVERS, communities_of, two_themes
 

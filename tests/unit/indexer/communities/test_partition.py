@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from indexer.communities import partition as module
-from indexer.communities.graph import EntityGraph, Pairs
+from indexer.communities.entity_graph import EntityGraph, Pairs
 from indexer.communities.partition import (
     LEVELS,
     RESOLUTIONS,

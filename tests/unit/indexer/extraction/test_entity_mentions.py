@@ -5,6 +5,7 @@ from typing import NamedTuple
 import pytest
 
 from indexer.chunking.splitter import ChunkingParameters
+from indexer.document_pipeline import prepare
 from indexer.documents import PreparedDocument
 from indexer.extraction.entity_mentions import (
     MAX_MENTIONS_PER_CHUNK,
@@ -13,7 +14,6 @@ from indexer.extraction.entity_mentions import (
     entity_occurrences,
 )
 from indexer.extraction.mention_tagger import TaggedSpan
-from indexer.pipeline import prepare
 from schemas.events import DocumentUpsert
 from schemas.ids import DocumentKey
 

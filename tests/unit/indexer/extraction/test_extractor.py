@@ -3,6 +3,7 @@
 from typing import Any
 
 from indexer.chunking.splitter import ChunkingParameters
+from indexer.document_pipeline import prepare
 from indexer.documents import PreparedDocument
 from indexer.extraction.extractor import (
     MAX_ANSWERED,
@@ -15,7 +16,6 @@ from indexer.extraction.extractor import (
     statements_of,
     taken,
 )
-from indexer.pipeline import prepare
 from schemas.events import DocumentUpsert
 from schemas.ids import DocumentKey
 

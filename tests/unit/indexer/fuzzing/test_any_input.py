@@ -8,9 +8,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from indexer.chunking.splitter import ChunkingParameters
+from indexer.document_pipeline import decode_prepared, encode_task
 from indexer.errors import UnparsableDocument
 from indexer.parsing import formats
-from indexer.pipeline import decode_prepared, encode_task
 from indexer.sandbox.child import SandboxLimits
 from indexer.sandbox.sandbox import Sandbox
 from schemas.events import DocumentUpsert
@@ -31,7 +31,7 @@ PARAMETERS = ChunkingParameters(passage_characters=400, chunk_characters=100, ch
 
 @pytest.fixture
 async def sandbox() -> AsyncIterator[Sandbox]:
-    async with Sandbox("indexer.pipeline:prepare_bytes", LIMITS) as opened:
+    async with Sandbox("indexer.document_pipeline:prepare_bytes", LIMITS) as opened:
         yield opened
 
 

@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, event, given, settings
 from indexer.graph.contributions import tables_of
 from indexer.graph.merge import merge
 from indexer.graph.tables import TABLES, GraphTables, require_known_rows
-from indexer.verify import graph_digest
+from indexer.store_verification import graph_digest
 from schemas.graph_delta import Contribution
 from schemas.ids import DocumentKey
 from tests.support.effort import examples

@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from indexer.errors import DamagedStore
-from indexer.generations import Generation
+from indexer.generation_folders import Generation
 from indexer.graph.snapshots import (
     FORMAT,
     MANIFEST,

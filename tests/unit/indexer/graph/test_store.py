@@ -6,8 +6,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from indexer.generations import Generation
-from indexer.graph import publication
+from indexer.generation_folders import Generation
+from indexer.graph import snapshot_publication as publication
 from indexer.graph.contributions import tables_of
 from indexer.graph.snapshots import (
     GraphSnapshot,
@@ -16,7 +16,7 @@ from indexer.graph.snapshots import (
 )
 from indexer.graph.store import GraphStore, held, order_remake
 from indexer.graph.tables import TABLES
-from indexer.verify import graph_digest
+from indexer.store_verification import graph_digest
 from schemas.graph_delta import Contribution, decode_contribution, encode_contribution
 from schemas.ids import DocumentKey
 from tests.support.fixtures.graph import document, generation_in, story, withdrawn

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from indexer.generations import Generation
+from indexer.generation_folders import Generation
 from indexer.integrity.files import CHECKSUMS, ChecksumRecorder, checksum_line, damaged_tables, read_checksums
 
 

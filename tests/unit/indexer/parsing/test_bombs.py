@@ -5,8 +5,8 @@ from collections.abc import AsyncIterator
 import pytest
 
 from indexer.chunking.splitter import ChunkingParameters
+from indexer.document_pipeline import encode_task
 from indexer.errors import UnparsableDocument
-from indexer.pipeline import encode_task
 from indexer.sandbox.child import SandboxLimits
 from indexer.sandbox.sandbox import Sandbox
 from schemas.events import DocumentUpsert
@@ -33,7 +33,7 @@ WORDS = DocumentUpsert(key=DocumentKey("default", "words"), content=b"Some words
 
 @pytest.fixture
 async def sandbox() -> AsyncIterator[Sandbox]:
-    async with Sandbox("indexer.pipeline:prepare_bytes", LIMITS) as opened:
+    async with Sandbox("indexer.document_pipeline:prepare_bytes", LIMITS) as opened:
         await opened.run(encode_task(WORDS, ChunkingParameters()))  # start and imports are not the bomb's time
         yield opened
 

@@ -1,9 +1,9 @@
 """PDF, DOCX and source code: what their structure becomes."""
 
 from indexer.chunking.splitter import ChunkingParameters
+from indexer.document_pipeline import prepare
 from indexer.documents import Figure, ParsedDocument
 from indexer.parsing import parse
-from indexer.pipeline import prepare
 from schemas.events import DocumentUpsert
 from schemas.ids import DocumentKey
 from tests.support.fixtures.office_files import Blocks, archive, docx, docx_parts, pdf

@@ -6,7 +6,7 @@ from indexer.read.rows import ChunkRow
 from indexer.schema import DocumentRow
 from query_api.entities.catalogue import EntityCatalogue, EntityCatalogues
 from query_api.entities.description import EntityDescriber
-from query_api.index.curation import Curation
+from query_api.index.curation_follower import Curation
 from query_api.index.graph.view import GraphView
 from schemas.ids import DocumentKey
 from tests.support.fakes.text_stores import Page

@@ -3,7 +3,7 @@
 from itertools import permutations
 
 from query_api.entities.catalogue import EntityCatalogue, EntityCatalogues
-from query_api.index.curation import Curation, PlacedEvent, fold
+from query_api.index.curation_follower import Curation, PlacedEvent, fold
 from query_api.index.graph.view import GraphView
 from schemas.graph_edits import DecisionEdit, EntityEdit, GraphEdit, MergeEdit, decision_id
 from schemas.ids import DocumentKey, entity_id, normalise_name

@@ -3,7 +3,7 @@
 import pytest
 
 from query_api.entities.description import EntityDescriber
-from query_api.entities.paths import PathFinder
+from query_api.entities.entity_paths import PathFinder
 from query_api.index.graph.view import GraphView
 from schemas.ids import DocumentKey, entity_id, normalise_name
 from tests.support.fakes.text_stores import Page

@@ -11,11 +11,11 @@ import pytest
 
 from indexer.changes import Reached
 from indexer.errors import TransientStoreError
-from indexer.generations import LogIdentity, record_log
+from indexer.generation_folders import LogIdentity, record_log
 from query_api.index.follower import FollowedRecord, LogUnavailable, Span
 from query_api.index.manager import NotYetIndexed, ServiceStopping, SnapshotManager, reached_token
-from query_api.index.stores import GraphFile
-from query_api.metrics import ServiceMetrics
+from query_api.index.store_opening import GraphFile
+from query_api.service_metrics import ServiceMetrics
 from query_api.settings import ServiceSettings
 from schemas.graph_delta import Contribution, MentionEdge
 from schemas.ids import DocumentKey

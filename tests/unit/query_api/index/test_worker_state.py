@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from indexer.generations import Generation, open_generation, write_build
+from indexer.generation_folders import Generation, open_generation, write_build
 from indexer.integrity.noted_damage import Damaged, write_damage
 from query_api.index.worker_state import WorkerMonitor
 from schemas.generations import Build

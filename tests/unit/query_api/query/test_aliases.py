@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from query_api.index.curation import NO_ALIASES, CollectionEdits, Curation, Placed
+from query_api.index.curation_follower import NO_ALIASES, CollectionEdits, Curation, Placed
 from query_api.index.graph.identifiers import key_of
 from query_api.query.analysis import Question
 from query_api.query.entity_linking import link_names

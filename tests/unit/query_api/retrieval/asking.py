@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 from concurrent.futures import Executor
 from typing import Any
 
-from query_api.index.snapshot import Snapshot
+from query_api.index.search_snapshot import Snapshot
 from query_api.retrieval.pipeline import search
 from query_api.retrieval.search_context import SearchSettings
 from schemas.frames import Done, Stage

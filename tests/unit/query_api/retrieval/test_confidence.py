@@ -7,7 +7,6 @@ import pytest
 from numpy.typing import NDArray
 
 from query_api.index.text.vectors import CosineSpread
-from query_api.retrieval.comparison import CandidateScores
 from query_api.retrieval.confidence import (
     FEATURES,
     Evidence,
@@ -15,6 +14,7 @@ from query_api.retrieval.confidence import (
     fitted_judge,
     with_confidence,
 )
+from query_api.retrieval.exact_scores import CandidateScores
 from query_api.retrieval.fusion import RankedPassage
 from schemas.hits import likelihood_of
 from schemas.ids import DocumentKey

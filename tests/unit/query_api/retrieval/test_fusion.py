@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from query_api.index.text.segments import Candidate
-from query_api.retrieval.comparison import CandidateScores
+from query_api.index.text.text_segments import Candidate
+from query_api.retrieval.exact_scores import CandidateScores
 from query_api.retrieval.fusion import (
     DEPTH,
     ChannelResults,

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from query_api.index.snapshot import Snapshot
+from query_api.index.search_snapshot import Snapshot
 from query_api.retrieval.cache import question_digest
 from query_api.retrieval.pagination import Cursor, PinnedSnapshots
 from schemas.search import SearchRequest

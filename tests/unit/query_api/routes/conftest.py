@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from query_api.index.stores import GraphFile
+from query_api.index.store_opening import GraphFile
 from tests.support.fakes.engine import ScriptedEngine, make_generation, make_hit
 from tests.support.fakes.service import PAGES, Running, service_over
 

@@ -11,9 +11,9 @@ import pytest
 
 from indexer.backup import archive
 from indexer.backup.archive import open_backup
-from indexer.generations import current_generation, read_manifest
-from indexer.write.lance import LanceWriter
-from query_api import backups
+from indexer.generation_folders import current_generation, read_manifest
+from indexer.write.lance_writer import LanceWriter
+from query_api.operations import backup_jobs as backups
 from tests.support.fakes.service import Running, problem
 
 

@@ -93,7 +93,7 @@ async def test_an_answer_that_a_channel_is_missing_from_is_not_kept(tmp_path: Pa
 
 
 async def test_a_cursor_from_the_cache_is_as_good_as_the_first_one(tmp_path: Path) -> None:
-    async with library(tmp_path, constants={"query_api.context.CURSOR_SNAPSHOTS": 1}) as running:
+    async with library(tmp_path, constants={"query_api.service_context.CURSOR_SNAPSHOTS": 1}) as running:
         await found(running)
         again = await found(running)
         assert again["cached"] is True

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from query_api.app import create_app
-from query_api.index.stores import GraphFile
+from query_api.index.store_opening import GraphFile
 from query_api.settings import ServiceSettings
 from schemas.graph_edits import decision_id
 from schemas.ids import DEFAULT_COLLECTION, entity_id, normalise_name

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from query_api.index.stores import GraphFile
+from query_api.index.store_opening import GraphFile
 from tests.support.fakes.curation import curation_log
 from tests.support.fakes.engine import ScriptedEngine, make_generation
 from tests.support.fakes.service import Running, problem, service_over

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from indexer.generations import Generation
-from query_api.index.stores import GraphFile
+from indexer.generation_folders import Generation
+from query_api.index.store_opening import GraphFile
 from tests.support.fakes.engine import FIRST, ScriptedEngine, make_generation
 from tests.support.fakes.service import Running, service_over
 from tests.support.fakes.text_stores import Page

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from query_api.evaluation import metrics
+from query_api.evaluation import ranking_measures as metrics
 from query_api.evaluation.in_process import Evaluations
 from query_api.retrieval.search_context import SearchFailed
 from tests.support.fakes.service import Running

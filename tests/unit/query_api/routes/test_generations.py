@@ -7,8 +7,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from indexer.generations import Generation, make_generation, read_manifest, write_build
-from query_api.index.curation import CurationFollower
+from indexer.generation_folders import Generation, make_generation, read_manifest, write_build
+from query_api.index.curation_follower import CurationFollower
 from query_api.index.follower import LogUnavailable
 from query_api.ingest.producer import OutgoingRecord
 from schemas.generations import Build, GenerationComparison, GenerationEvent, GenerationOrder, StoreCounts

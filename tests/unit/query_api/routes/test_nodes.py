@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from query_api.index.snapshot import Snapshot
+from query_api.index.search_snapshot import Snapshot
 from query_api.ingest.producer import OutgoingRecord
 from query_api.routes.edits import OWN_WRITE_SECONDS
 from schemas.curation import encode_choice

@@ -7,9 +7,9 @@ import pytest
 
 from indexer.errors import EncoderUnavailable
 from query_api.dead_letters.open_letters import KnownLetter
-from query_api.health import readiness
 from query_api.index.follower import Span
 from query_api.index.lag import LagMonitor
+from query_api.service_health import readiness
 from schemas.ids import Position
 from schemas.runtime import WorkerState, write_state
 from tests.support.fakes.engine import ScriptedEngine, SearchingEngine, Words, make_generation

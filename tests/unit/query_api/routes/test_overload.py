@@ -26,7 +26,10 @@ async def crowded(tmp_path: Path) -> AsyncIterator[Running]:
     make_generation(tmp_path)
     engine = ScriptedEngine(hits=[make_hit(1)], hold_at=0)
     engine.reader.put(*PAGES, p0=(7, 3))
-    constants = {"query_api.context.SEARCH_THREADS": AT_ONCE, "query_api.context.MAX_WAIT_SECONDS": WAIT_SECONDS}
+    constants = {
+        "query_api.service_context.SEARCH_THREADS": AT_ONCE,
+        "query_api.service_context.MAX_WAIT_SECONDS": WAIT_SECONDS,
+    }
     async with service_over(tmp_path, engine, search_processes=1, constants=constants) as running:
         yield running
 

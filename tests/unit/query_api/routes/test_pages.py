@@ -71,7 +71,7 @@ async def test_a_page_may_have_another_length_but_not_another_question(tmp_path:
 
 
 async def test_a_cursor_whose_snapshot_is_gone_says_to_begin_again(tmp_path: Path) -> None:
-    async with library(tmp_path, constants={"query_api.context.CURSOR_SNAPSHOTS": 1}) as running:
+    async with library(tmp_path, constants={"query_api.service_context.CURSOR_SNAPSHOTS": 1}) as running:
         cursor = (await found(running))["next_cursor"]
         await change(running, note(50), offset=8)
         await found(running)

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from indexer.generations import Generation, write_build
+from indexer.generation_folders import Generation, write_build
 from query_api.index.follower import Span
 from query_api.index.lag import LagMonitor
 from query_api.ingest.producer import OutgoingRecord

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from query_api import context as service_module
-from query_api.health import readiness
+from query_api import service_context as service_module
 from query_api.rerankers import RerankerRefused
 from query_api.rerankers.reranker import ServedReranker
+from query_api.service_health import readiness
 from query_api.settings import RerankerSettings
 from tests.support.fakes.engine import SearchingEngine, make_generation
 from tests.support.fakes.model_endpoints import RerankingEndpoint, reranking_endpoint

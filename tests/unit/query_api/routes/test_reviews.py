@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from indexer.resolution.candidates import NamedEntity
-from query_api.index.curation import Curation
-from query_api.reviews import Reviews
+from query_api.entities.review_queue import Reviews
+from query_api.index.curation_follower import Curation
 from schemas.curation import decode_curation
 from schemas.graph_edits import DecisionEdit, EntityEdit, GraphEdit, MergeEdit, decision_id
 from schemas.ids import entity_id, normalise_name

@@ -10,7 +10,7 @@ from prometheus_client import CollectorRegistry, Gauge
 
 from indexer.errors import TransientStoreError
 from query_api.errors import ApiProblem
-from query_api.sse.replay import RecordedStream, ReplayBuffer
+from query_api.sse.resume_buffer import RecordedStream, ReplayBuffer
 from query_api.sse.stream import SearchStreams, accepts_events
 from schemas.search import SearchRequest
 from tests.support.fakes.engine import ScriptedEngine, Words, make_hit

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from indexer.generations import Generation, make_generation, read_build
+from indexer.generation_folders import Generation, make_generation, read_build
 from schemas.generations import Build
 from streams.generations import build as build_module
 from streams.generations.build import READY_LAG_SECONDS, BuildMonitor
-from streams.runtime.progress import Progress, TopicPartition
+from streams.runtime.partition_progress import Progress, TopicPartition
 from tests.support.fixtures.manifest import MANIFEST
 from tests.support.waiting import eventually
 

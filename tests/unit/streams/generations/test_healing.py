@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from indexer.errors import DamagedStore
-from indexer.generations import Generation, open_generation
+from indexer.generation_folders import Generation, open_generation
 from indexer.integrity.noted_damage import Damaged, note_damage, read_damage
 from schemas.errors import Failure
 from streams.generations import healing

@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from indexer.generations import (
+from indexer.generation_folders import (
     Generation,
     current_generation,
     make_generation,

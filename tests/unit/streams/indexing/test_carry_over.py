@@ -10,7 +10,7 @@ from schemas.graph_delta import decode_contribution
 from streams.indexing.carry_over import CarryOver
 from streams.kafka.records import SourceRecord
 from tests.support.fakes.worker import NAMES, Bench, PowerCut
-from tests.unit.streams.indexing.test_collection_settings import CurationInMemory, settings_on
+from tests.unit.streams.indexing.test_settings_reader import CurationInMemory, settings_on
 
 PETREL = {"label": "Team Petrel", "type": "team", "text": "It owns heron."}
 OWNS = {"source": "petrel", "target": "heron", "predicate": "owns"}

@@ -11,20 +11,20 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from indexer.document_pipeline import NO_EXTRACTOR
 from indexer.embedding.encoded_text import EncodedText
 from indexer.embedding.encoder import HashingEncoder
 from indexer.embedding.openai import EndpointEncoder
 from indexer.errors import EncoderFailure, EncoderUnavailable, TextNotEncoded
 from indexer.extraction.entity_mentions import decode_spans
 from indexer.extraction.mention_tagger import TaggedSpan
-from indexer.pipeline import NO_EXTRACTOR
 from schemas.events import decode_document_event
 from schemas.graph_delta import decode_contribution
 from schemas.settings import LimitSettings
-from streams.indexing.documents import DecodedEvent, EmbeddedDocument, LinkedDocument
+from streams.indexing.document_steps import DecodedEvent, EmbeddedDocument, LinkedDocument
 from streams.indexing.embed import PROBE, DocumentBuilder, EncoderThread
-from streams.metrics import Stopwatch, WorkerMetrics
-from streams.runtime.progress import Progress
+from streams.runtime.partition_progress import Progress
+from streams.worker_metrics import Stopwatch, WorkerMetrics
 from tests.support.fakes.model_endpoints import BROKEN, CUT, Answer, EmbeddingsEndpoint, busy, embeddings_endpoint
 from tests.support.fakes.worker import Bench, upsert
 from tests.support.waiting import eventually

@@ -8,9 +8,9 @@ from indexer.extraction.language_model import LanguageModel
 from schemas.graph_delta import Contribution, decode_contribution
 from streams.indexing import extract
 from streams.indexing.extract import open_extractors, outdated_note, versions_of
-from streams.metrics import WorkerMetrics
-from streams.runtime.progress import Progress
+from streams.runtime.partition_progress import Progress
 from streams.settings import WorkerSettings
+from streams.worker_metrics import WorkerMetrics
 from tests.support.fakes.model_endpoints import BROKEN, CUT, Answer, ChatEndpoint, chat_endpoint
 from tests.support.fakes.worker import Bench, delete, upsert
 

@@ -8,12 +8,12 @@ import pytest
 from numpy.typing import NDArray
 
 from indexer.chunking.splitter import ChunkingParameters
+from indexer.document_pipeline import NO_EXTRACTOR, prepare, sentences_of
 from indexer.documents import PreparedDocument
-from indexer.pipeline import NO_EXTRACTOR, prepare, sentences_of
 from schemas.events import DocumentUpsert
 from schemas.graph_documents import EDGE_TYPE, NODE_TYPE
 from schemas.ids import DocumentKey
-from streams.indexing.documents import DecodedEvent
+from streams.indexing.document_steps import DecodedEvent
 from streams.indexing.embed import WithoutVector
 from streams.indexing.prepare import Parsers, Preparer
 from tests.support.fakes.worker import Bench, upsert

@@ -13,7 +13,7 @@ from schemas.curation import decode_curation
 from schemas.graph_delta import decode_contribution
 from schemas.ids import DocumentKey
 from schemas.orders import RELINK, OrderEvent, Relinking, relink_key
-from streams.indexing.orders import OrderRunner, relink
+from streams.indexing.order_runner import OrderRunner, relink
 from streams.indexing.reapply import Reapplier
 from streams.kafka.records import SourceRecord
 from streams.runtime.retry import Retrier

@@ -10,7 +10,7 @@ from schemas.curation import decode_curation
 from schemas.ids import DocumentKey
 from schemas.orders import REPAIR, OrderEvent, Repair, order_key
 from streams.errors import StartAgain
-from streams.indexing.orders import OrderRunner, repair
+from streams.indexing.order_runner import OrderRunner, repair
 from streams.indexing.reapply import Reapplier
 from streams.runtime.retry import Retrier
 from tests.support.fakes.worker import GENERATION, NAMES, Bench, LogInMemory, StoresInMemory, failing_times, upsert

@@ -9,7 +9,7 @@ import pytest
 from schemas.curation import decode_curation
 from schemas.ids import CANARY_COLLECTION, DocumentKey
 from schemas.orders import REPLAY, OrderEvent, Replay, order_key
-from streams.indexing.orders import OrderRunner, replay
+from streams.indexing.order_runner import OrderRunner, replay
 from streams.indexing.reapply import Reapplier
 from streams.kafka.records import SourceRecord
 from streams.runtime.retry import Retrier

@@ -4,7 +4,7 @@ import pytest
 
 from indexer.errors import IncompatibleGeneration
 from streams.kafka.log_identity import LogState, StoresAheadOfLog, set_back
-from streams.runtime.progress import TopicPartition
+from streams.runtime.partition_progress import TopicPartition
 
 ADVICE = "Do this."
 P0, P1 = TopicPartition("documents", 0), TopicPartition("documents", 1)

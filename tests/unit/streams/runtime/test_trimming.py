@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from indexer.generations import Generation
+from indexer.generation_folders import Generation
 from indexer.graph.snapshots import published_snapshots
 from streams.runtime.trimming import Trimmer, first_needed
 from tests.support.fixtures.graph_snapshots import write_snapshot

@@ -7,10 +7,10 @@ import pytest
 
 from kafka_client.unreadable_batches import UnreadableBatch
 from streams.errors import WorkerStuck
-from streams.metrics import WorkerMetrics
-from streams.runtime.health import Health
-from streams.runtime.progress import Progress, TopicPartition
+from streams.runtime.partition_progress import Progress, TopicPartition
 from streams.runtime.watchdog import FirstRecord, Watchdog
+from streams.runtime.worker_health import Health
+from streams.worker_metrics import WorkerMetrics
 
 TOPIC = "t.documents.v1"
 PARTITION = TopicPartition(TOPIC, 0)

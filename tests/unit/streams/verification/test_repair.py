@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from indexer.generations import Generation, write_build
+from indexer.generation_folders import Generation, write_build
 from indexer.integrity.noted_damage import note_damage
 from schemas.errors import Failure
 from schemas.generations import Build

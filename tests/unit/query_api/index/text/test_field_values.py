@@ -6,8 +6,8 @@ import pytest
 
 from indexer.schema import DocumentRow, documents_table
 from query_api.index.text.field_values import fields_of, values_of
-from query_api.index.text.filters import DocumentColumns, DocumentIndex
-from query_api.index.text.segments import Segment, Segments
+from query_api.index.text.filter_evaluation import DocumentColumns, DocumentIndex
+from query_api.index.text.text_segments import Segment, Segments
 from schemas.errors import MalformedFilter
 from schemas.filters import format_condition, parse_condition
 from schemas.ids import DocumentKey

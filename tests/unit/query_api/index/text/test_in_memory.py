@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from indexer.read.rows import PassageRow
 from indexer.schema import PASSAGES_SCHEMA
 from query_api.index.text.in_memory import PassageIndex, PassageTexts, chunks_of
-from query_api.index.text.segments import EVERYTHING, Scope, Segment, Segments
+from query_api.index.text.text_segments import EVERYTHING, Scope, Segment, Segments
 from query_api.index.text.vectors import ChunkBounds
 from schemas.ids import DocumentKey
 from tests.unit.query_api.index.text.histories import KEYS, State, Step, after, steps

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from query_api.index.text.inverted import TERM_OVERHEAD, InvertedIndex, Postings
-from query_api.index.text.segments import MAX_CACHED_SCOPES, Scope, Segment, Segments
+from query_api.index.text.text_segments import MAX_CACHED_SCOPES, Scope, Segment, Segments
 from schemas.ids import DocumentKey
 from tests.unit.query_api.index.text.histories import (
     COLLECTIONS,

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from numpy.typing import NDArray
 
-from query_api.index.text.segments import MAX_CACHED_SCOPES, Candidate, Scope, Segment, Segments
+from query_api.index.text.text_segments import MAX_CACHED_SCOPES, Candidate, Scope, Segment, Segments
 from query_api.index.text.vectors import BATCH_ROWS, MAX_RUNS, ChunkVectors, CosineSpread, Int8Vectors, VectorIndex
 from schemas.ids import DocumentKey
 from tests.unit.query_api.index.text.histories import COLLECTIONS, KEYS, State, Step, after, hash_of, steps

@@ -2,7 +2,7 @@
 
 import pytest
 
-from query_api.retrieval.results.paths import PathEnd, without_loops
+from query_api.retrieval.results.hit_paths import PathEnd, without_loops
 from schemas.hits import PathEdge
 
 Way = list[tuple[str, str]]

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from query_api.index.graph.builder import CHUNK_EDGE_KINDS
 from query_api.query.analysis import analysed_question, normalise_text
-from query_api.retrieval.results.paths import WITHIN_DOCUMENT
+from query_api.retrieval.results.hit_paths import WITHIN_DOCUMENT
 from schemas.choices import GraphMethod
 from schemas.graph_delta import ChunkEdge
 from schemas.hits import Hit

@@ -5,9 +5,9 @@ from collections.abc import Collection
 import numpy as np
 
 from query_api.index.graph.view import GraphView
-from query_api.index.text.segments import Scope
+from query_api.index.text.text_segments import Scope
 from query_api.query.analysis import Question
-from query_api.retrieval.comparison import CandidateScores, ExactScorer
+from query_api.retrieval.exact_scores import CandidateScores, ExactScorer
 from query_api.retrieval.retrievers.graph_seeds import SeedSet
 from query_api.retrieval.retrievers.walks import WalkStart
 from tests.support.fakes.text_stores import Page, world

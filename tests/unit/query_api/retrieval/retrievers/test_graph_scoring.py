@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from query_api.index.graph.view import GraphView
-from query_api.index.text.segments import EVERYTHING, Scope
-from query_api.retrieval.comparison import CandidateScores, ExactScorer
+from query_api.index.text.text_segments import EVERYTHING, Scope
+from query_api.retrieval.exact_scores import CandidateScores, ExactScorer
 from query_api.retrieval.retrievers.graph_edges import Activation, Reason, Seed
 from query_api.retrieval.retrievers.graph_scoring import (
     MAX_REACHED,

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from query_api.index.graph.view import GraphView
-from query_api.index.snapshot import PassageReader
-from query_api.index.text.segments import Candidate
+from query_api.index.search_snapshot import PassageReader
+from query_api.index.text.text_segments import Candidate
 from query_api.query.analysis import Question, WordWeights
 from query_api.query.entity_linking import QueryLink
 from query_api.retrieval.retrievers.graph_edges import Seed, Sentence

@@ -8,7 +8,7 @@ import pytest
 from numpy.typing import NDArray
 
 from query_api.index.graph.view import GraphView
-from query_api.index.text.segments import Scope
+from query_api.index.text.text_segments import Scope
 from query_api.retrieval.retrievers.graph_edges import MAX_SHARED
 from query_api.retrieval.retrievers.pagerank import (
     LEAST_WEIGHT,

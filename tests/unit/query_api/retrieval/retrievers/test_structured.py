@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from query_api.index.text.segments import EVERYTHING, Scope
+from query_api.index.text.text_segments import EVERYTHING, Scope
 from query_api.retrieval.retrievers.structured import Structured, structured_search
 from schemas.ids import DocumentKey
 from tests.support.fakes.text_stores import InMemoryText, Page, WordCounts

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 
 from query_api.index.graph.view import GraphView
-from query_api.index.text.segments import Scope
+from query_api.index.text.text_segments import Scope
 from query_api.query.analysis import Question
-from query_api.retrieval.results.paths import PathBuilder
+from query_api.retrieval.results.hit_paths import PathBuilder
 from query_api.retrieval.retrievers import graph_edges
 from query_api.retrieval.retrievers.graph_edges import Activation, Reason
 from query_api.retrieval.retrievers.graph_scoring import GraphResults

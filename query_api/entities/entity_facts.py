@@ -1,0 +1,134 @@
+"""Facts between entities: what statements of documents say, together with the edges that people made."""
+
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from query_api.entities.catalogue import EntityCatalogue
+from query_api.index.graph.edges import Role, Statement
+from query_api.index.graph.hand_made_relations import End as GraphEnd
+from query_api.index.graph.hand_made_relations import MadeRelation, made_nodes, relations_of
+from query_api.index.graph.identifiers import Keys, key_of
+from query_api.index.graph.view import GraphView
+from schemas.ids import digest
+from schemas.predicates import predicate_strength
+
+STRENGTH_STEP = 0.1
+
+
+@dataclass(frozen=True)
+class End:
+    """A part of a statement: `row` in the catalogue, None for a name that is no entity; `key` of the name."""
+
+    row: int | None
+    key: int
+    surface: str
+
+    @property
+    def identity(self) -> tuple[str, int]:
+        return ("name", self.key) if self.row is None else ("entity", self.row)
+
+
+class EdgeBetween(NamedTuple):
+    """A hand-made edge of which both ends are entities or hand-made nodes."""
+
+    id: str
+    predicate: str
+    source: End
+    target: End
+    weight: float
+
+
+@dataclass(frozen=True)
+class Fact:
+    """One thing that statements say, or edges that people made, and all that say it. Ends are rows of the catalogue, or
+    names."""
+
+    subject: End
+    predicate: str
+    object: End
+    statements: tuple[Statement, ...]
+    edges: tuple[EdgeBetween, ...] = ()
+
+    @property
+    def identity(self) -> tuple[Any, ...]:
+        return self.subject.identity, self.predicate, self.object.identity
+
+    @property
+    def strength(self) -> float:
+        """The predicate's, or the weight that people gave it, and more for each further statement or edge (as many
+        documents repeat what holds)."""
+        bases = [edge.weight for edge in self.edges]
+        if self.statements:
+            bases.append(predicate_strength(self.predicate))
+        further = STRENGTH_STEP * (len(self.statements) + len(self.edges) - 1)
+        return round(min(1.0, max(bases) + further), 3)
+
+
+class FactFinder:
+    """Finds the facts of one view and its catalogue."""
+
+    def __init__(self, view: GraphView, catalogue: EntityCatalogue) -> None:
+        self._view = view
+        self._catalogue = catalogue
+
+    def of_entities(self, keys: Keys) -> list[Fact]:
+        """What is stated, or joined by people, with these entities as subject or object, the strongest first."""
+        ends = [GraphEnd("entity", key) for key in keys.tolist()]
+        relations = {each.document: each for each in relations_of(self._view.segments, ends)}
+        edges = (self._between(each) for each in sorted(relations.values(), key=lambda each: each.name))
+        return self._sorted(self._view.statements_with(keys), [each for each in edges if each is not None])
+
+    def _between(self, relation: MadeRelation) -> EdgeBetween | None:
+        source, target = self._end_of_relation(relation.source), self._end_of_relation(relation.target)
+        if source is None or target is None:
+            return None
+        return EdgeBetween(relation.name, relation.predicate, source, target, relation.weight)
+
+    def _end_of_relation(self, end: GraphEnd | None) -> End | None:
+        """None for a chunk, a document, and what is not there."""
+        if end is None or end.kind == "chunk":
+            return None
+        if end.kind == "entity":
+            row = self._catalogue.row_of(end.at)
+            return None if row is None else End(row, end.at, self._catalogue[row].label)
+        node = next(made_nodes(self._view.segments, np.array([end.at])), None)
+        return None if node is None else End(None, key_of(digest("node", node.name)[:32]), node.label)
+
+    def of_statements(self, statements: Iterable[Statement]) -> list[Fact]:
+        """What these say, the strongest first."""
+        return self._sorted(statements, [])
+
+    def _sorted(self, statements: Iterable[Statement], edges: Iterable[EdgeBetween]) -> list[Fact]:
+        joined: dict[tuple[object, ...], list[EdgeBetween]] = defaultdict(list)
+        for edge in edges:
+            joined[edge.source.identity, edge.predicate, edge.target.identity].append(edge)
+        found: dict[tuple[object, ...], list[tuple[Statement, End, End]]] = defaultdict(list)
+        for statement in {each.key: each for each in statements}.values():
+            subject, target = self._end(statement, "subject"), self._end(statement, "object")
+            if subject is not None and target is not None:
+                identity = subject.identity, statement.predicate, target.identity
+                found[identity].append((statement, subject, target))
+        facts = [
+            Fact(
+                of_one[0][1], of_one[0][0].predicate, of_one[0][2], tuple(each for each, *_ in of_one), tuple(by_people)
+            )
+            for identity, of_one in found.items()
+            for by_people in [joined.pop(identity, [])]
+        ]
+        facts += [Fact(of[0].source, of[0].predicate, of[0].target, (), tuple(of)) for of in joined.values()]
+        return sorted(facts, key=lambda fact: (-fact.strength, -len(fact.statements), fact.predicate, _order(fact)))
+
+    def _end(self, statement: Statement, role: str) -> End | None:
+        part = next((each for each in statement.roles if each.name == role), None)
+        return None if part is None else self.end_of(part)
+
+    def end_of(self, part: Role) -> End:
+        return End(self._catalogue.row_of(part.entity), part.entity, part.surface)
+
+
+def _order(fact: Fact) -> tuple[str, str]:
+    return fact.subject.surface, fact.object.surface

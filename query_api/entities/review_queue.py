@@ -1,0 +1,215 @@
+"""Entities that may be one, for people to decide: candidate pairs kept up to date, and what was decided.
+
+Candidates are looked for when they are asked for, and then only for entities that came or changed since: a pair is
+found when either of its two is looked at.
+"""
+
+import asyncio
+import threading
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import NamedTuple, Protocol
+
+from cachetools import LRUCache
+
+from indexer.resolution.candidates import CandidateIndex, CandidatePair, NamedEntity
+from query_api.index.curation_follower import CollectionEdits
+from query_api.index.search_snapshot import Snapshot
+from query_api.operations.jobs import Explanation, Job, Jobs
+from schemas.choices import ReviewState
+from schemas.edits_api import Review, ReviewedEntity
+from schemas.graph_edits import decision_id
+from schemas.ids import Position
+
+ANSWER_SECONDS = 10.0
+EARLIER_PAIRS = 10_000
+STATES: dict[str, ReviewState] = {"accept": "accepted", "reject": "rejected", "split": "split"}
+
+
+class NamedThing(Protocol):
+    """An entity; `id` is that of the name that speaks for it."""
+
+    @property
+    def id(self) -> str: ...
+    @property
+    def collection(self) -> str: ...
+
+
+class Catalogue(Protocol):
+    """The entities of a snapshot as people see them: names that are one are one entity."""
+
+    def named(self, collection: str) -> Iterator[NamedEntity]:
+        """All of a collection, each once."""
+        ...
+
+    def find(self, identifier: str, collection: str) -> NamedThing | None:
+        """The entity of the id of one of its names, or of a name in the collection."""
+        ...
+
+
+class NotComputed(Exception):
+    """The candidates of a large collection are still being looked for; asked again, there will be more of them."""
+
+
+class ReviewKey(NamedTuple):
+    """The order of reviews: open ones by score and by how often the rarer is mentioned, then decided ones, newest
+    first."""
+
+    decided: int
+    rank: float
+    mentions: int
+    id: str
+
+
+class Candidates(NamedTuple):
+    """Pairs of entities that may be one, by the id that a decision about them has. `earlier` are pairs of a while ago,
+    which somebody may still have before him: a decision elsewhere changed which names speak for the entities."""
+
+    entities: Mapping[str, NamedEntity]
+    pairs: Mapping[str, CandidatePair]
+    earlier: Mapping[str, CandidatePair]
+
+    def find(self, identifier: str) -> CandidatePair | None:
+        return self.pairs.get(identifier) or self.earlier.get(identifier)
+
+
+class CandidatePairs:
+    """The pairs of one collection's entities, kept up to date. Not thread-safe; what it gives out does not change."""
+
+    def __init__(self) -> None:
+        self._entities: dict[str, NamedEntity] = {}
+        self._index = CandidateIndex()
+        self._pairs: dict[str, CandidatePair] = {}
+        self._earlier: LRUCache[str, CandidatePair] = LRUCache(EARLIER_PAIRS)
+        self._of: dict[str, set[str]] = defaultdict(set)
+
+    def update(self, entities: Iterable[NamedEntity], stopped: threading.Event) -> Candidates:
+        """Look for pairs of the entities that are new or have another name or type; returns early once `stopped`."""
+        before, self._entities = self._entities, {each.id: each for each in entities}
+        for gone in before.keys() - self._entities.keys():
+            self._remove(gone)
+        changed = [
+            each
+            for each in self._entities.values()
+            if (known := before.get(each.id)) is None or (known.name, known.type) != (each.name, each.type)
+        ]
+        for each in changed:
+            self._remove(each.id)
+            self._index.add(each)
+        for each in changed:
+            if stopped.is_set():
+                break
+            for pair in self._index.candidates(each.id):
+                self._add(pair)
+        return Candidates(self._entities, dict(self._pairs), dict(self._earlier))
+
+    def _add(self, pair: CandidatePair) -> None:
+        identifier = decision_id([pair.first, pair.second])
+        self._pairs[identifier] = pair
+        self._of[pair.first].add(identifier)
+        self._of[pair.second].add(identifier)
+
+    def _remove(self, entity: str) -> None:
+        self._index.remove(entity)
+        for identifier in self._of.pop(entity, set()):
+            pair = self._earlier[identifier] = self._pairs.pop(identifier)
+            self._of[pair.second if pair.first == entity else pair.first].discard(identifier)
+
+
+class Reviews:
+    """The candidates of each collection that somebody asked about. Used on the event loop; looks for pairs in a thread,
+    one collection at a time."""
+
+    def __init__(self, catalogue_of: Callable[[Snapshot], Catalogue]) -> None:
+        """`catalogue_of` may take a while, and runs in a thread; of the same snapshot it gives the same one."""
+        self.catalogue_of = catalogue_of
+        self._pairs: dict[str, CandidatePairs] = {}
+        self._found: dict[str, tuple[Catalogue, Candidates]] = {}
+        self._jobs: Jobs[Job] = Jobs("reviews", _explained)
+        self._one_at_a_time = threading.Lock()
+        self._stopped = threading.Event()
+
+    async def candidates(self, catalogue: Catalogue, collection: str) -> Candidates:
+        """Those of a collection as of the catalogue, or of one just before it. Raises NotComputed where looking for
+        them takes long."""
+        known = self._found.get(collection)
+        if known is not None and known[0] is catalogue:
+            return known[1]
+        job = self._jobs.get(collection)
+        if job is None or job.state != "running":
+            job = self._jobs.begin(Job(id=collection), lambda _: self._update(catalogue, collection))
+        if not await job.ended(ANSWER_SECONDS):
+            raise NotComputed("Candidates are being looked for, which takes a while in a large collection.")
+        if job.error is not None:
+            raise job.error
+        return self._found[collection][1]
+
+    async def stop(self) -> None:
+        self._stopped.set()
+        await self._jobs.stop(cancel=False)
+
+    async def _update(self, catalogue: Catalogue, collection: str) -> None:
+        pairs = self._pairs.setdefault(collection, CandidatePairs())
+
+        def update() -> Candidates:
+            with self._one_at_a_time:
+                return pairs.update(catalogue.named(collection), self._stopped)
+
+        self._found[collection] = catalogue, await asyncio.to_thread(update)
+
+
+def _explained(error: Exception) -> Explanation:
+    return Explanation(str(error), foreseen=True)  # whoever asked gets the error itself
+
+
+def open_reviews(
+    found: Candidates, catalogue: Catalogue, collection: str, edits: CollectionEdits
+) -> Iterator[tuple[ReviewKey, Review]]:
+    """The pairs about which nobody decided: neither by themselves, nor by other names of the same entities."""
+    rejected = set()
+    for decision, _ in edits.decisions.values():
+        if decision.decision == "reject":
+            ends = [catalogue.find(each, collection) for each in decision.entities]
+            rejected.add(decision_id([each.id for each in ends if each is not None]))
+    for identifier, pair in found.pairs.items():
+        if identifier in edits.decisions or identifier in rejected:
+            continue
+        entities = [found.entities[each] for each in (pair.first, pair.second)]
+        shown = [
+            ReviewedEntity(id=each.id, name=each.name, type=each.type, mentions=each.mentions) for each in entities
+        ]
+        key = ReviewKey(0, -pair.score, -min(each.mentions for each in entities), identifier)
+        review = Review(
+            id=identifier,
+            collection=collection,
+            state="open",
+            entities=shown,
+            score=round(pair.score, 3),
+            reason=pair.reason,
+        )
+        yield key, review
+
+
+def decided_reviews(
+    collection: str, edits: CollectionEdits, names: dict[str, ReviewedEntity]
+) -> Iterator[tuple[ReviewKey, Review]]:
+    """Decisions and merges in a collection; `names` has the entities that are there."""
+    overruled = edits.groups().overruled
+
+    def review(identifier: str, state: ReviewState, entities: list[str], offset: int, by: str | None) -> Review:
+        return Review(
+            id=identifier,
+            collection=collection,
+            state=state,
+            entities=[names.get(each) or ReviewedEntity(id=each, name="", type="", mentions=0) for each in entities],
+            by=by,
+            position=str(Position(0, offset)),
+            overruled=offset in overruled,
+        )
+
+    for identifier, (decision, at) in edits.decisions.items():
+        made = review(identifier, STATES[decision.decision], decision.entities, at, decision.by)
+        yield ReviewKey(1, -at, 0, identifier), made
+    for identifier, (merge, at) in edits.merges.items():
+        made = review(identifier, "merged", merge.entities, at, merge.by)
+        yield ReviewKey(1, -at, 0, identifier), made.model_copy(update={"name": merge.name})

@@ -1,0 +1,125 @@
+"""The graph agent: commits from the contributions topic into the graph store, with the position reached."""
+
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+import structlog
+
+from indexer.changes import Commit, CommitReader
+from indexer.graph.store import Change
+from schemas.errors import MalformedEvent
+from streams.agents.batching import Batches, process
+from streams.kafka.producer import ConfirmedProducer
+from streams.kafka.records import SourceRecord
+from streams.runtime.partition_progress import Progress
+from streams.runtime.retry import bisect
+from streams.runtime.snapshot_schedule import Snapshots
+from streams.runtime.store_thread import DATA_ERRORS, StoreThread
+from streams.worker_metrics import Stopwatch, WorkerMetrics
+
+STAGE = "graph"
+GRAPH_BATCH_RECORDS = 500
+MAX_PENDING_BYTES = 64 * 1024**2  # a snapshot is made before more than this waits for one
+
+
+class ContributionWriter(Protocol):
+    """The graph store. `apply` may be repeated with the same changes and then changes nothing."""
+
+    @property
+    def pending_bytes(self) -> int: ...
+    def position(self) -> int: ...
+    def apply(self, changes: Sequence[Change], position: int, positions: Mapping[int, int]) -> None: ...
+
+
+class GraphAgent:
+    """Applies commits. The position in the store, of a mark, is the truth; the group's offsets only follow."""
+
+    def __init__(
+        self,
+        *,
+        topic: str,
+        writer: ContributionWriter,
+        thread: StoreThread,
+        producer: ConfirmedProducer,
+        snapshots: Snapshots,
+        progress: Progress,
+        metrics: WorkerMetrics,
+    ) -> None:
+        self._topic = topic
+        self._writer = writer
+        self._thread = thread
+        self._producer = producer
+        self._snapshots = snapshots
+        self._progress = progress
+        self._metrics = metrics
+        self._broken: list[tuple[SourceRecord, MalformedEvent]] = []
+        self._reader: CommitReader[SourceRecord] = CommitReader(lambda *broken: self._broken.append(broken))
+        self._log = structlog.get_logger("thalweg.worker")
+
+    async def run(self, batches: Batches) -> None:
+        """Drop what the store holds already, put commits together, apply them, acknowledge."""
+        await process(batches, self.apply, self._progress, STAGE, self._topic)
+
+    async def apply(self, records: Sequence[SourceRecord]) -> None:
+        """Bring the store to the state after the last commit that these records end. May be called again with the same
+        records.
+
+        Records that are no contributions go to the dead letters, as do contributions the store cannot hold.
+        Raises StoreFailure.
+        """
+        watch = Stopwatch()
+        position = self._writer.position()
+        commits = [
+            commit
+            for record in records
+            if record.offset > position and not record.is_gap and (commit := self._reader.add(record)) is not None
+        ]
+        letters = [record.dead_letter(self._topic, "decode", error) for record, error in self._broken]
+        await self._producer.send_to_dlq(letters)
+        self._broken.clear()
+        if not commits:
+            return
+        await bisect(commits, self._apply, self._apply_each, errors=DATA_ERRORS, name="graph")
+        watch.lap("graph")
+        self._metrics.stage_seconds.labels("graph").observe(watch.seconds["graph"])
+        self._log.info(
+            "applied to graph",
+            records=len(records),
+            documents=len({key for commit in commits for key, _ in commit.in_graph}),
+            position=commits[-1].offset,
+            seconds=round(watch.seconds["graph"], 4),
+        )
+        if self._writer.pending_bytes > MAX_PENDING_BYTES:
+            await self._snapshots.make()
+
+    async def _apply(self, commits: Sequence[Commit[SourceRecord]]) -> list[None]:
+        """The last contribution of each document, and the position of the last mark."""
+        changes = [change for commit in commits for change in commit.in_graph]
+        await self._store(changes, commits[-1].offset, _positions(commits))
+        return []
+
+    async def _apply_each(self, commit: Commit[SourceRecord], _: Exception) -> None:
+        """What the store cannot hold of a commit goes to the dead letters."""
+
+        async def apply(changes: Sequence[Change]) -> list[None]:
+            await self._store(changes, self._writer.position(), {})
+            return []
+
+        async def reject(change: Change, error: Exception) -> None:
+            await self._producer.send_to_dlq([commit.records[change[0]].dead_letter(self._topic, "store", error)])
+
+        await bisect(commit.in_graph, apply, reject, errors=DATA_ERRORS, name="changes of the graph")
+        await self._store([], commit.offset, _positions([commit]))
+
+    async def _store(self, changes: Sequence[Change], position: int, positions: Mapping[int, int]) -> None:
+        """A snapshot is due at once where there are changes: whoever sees the position and asks for a snapshot gets one
+        that includes it."""
+        latest = dict(changes)
+        await self._thread.run(self._writer.apply, list(latest.items()), position, positions)
+        if latest:
+            self._snapshots.schedule.changed()
+
+
+def _positions(commits: Sequence[Commit[SourceRecord]]) -> dict[int, int]:
+    """Those of the documents topic that the commits reached, the last of each partition."""
+    return {partition: offset for commit in commits for partition, (offset, _) in commit.reached.items()}

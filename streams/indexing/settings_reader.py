@@ -1,0 +1,180 @@
+"""Settings of collections and orders: the curation topic, reduced to the newest record of each key."""
+
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+import structlog
+
+from indexer.chunking.splitter import ChunkingParameters
+from indexer.document_pipeline import NO_EXTRACTOR
+from indexer.linking import DEFAULT_RULES, LinkingRules
+from schemas.choices import ExtractorName
+from schemas.curation import (
+    ChunkingEvent,
+    ExtractionEvent,
+    LinkingEvent,
+    decode_curation,
+)
+from schemas.errors import MalformedEvent, install_extra
+from schemas.graph_documents import MEDIA_TYPES
+from schemas.graph_edits import GraphEdit
+from schemas.orders import OrderEvent
+from streams.indexing.carry_over import EarlierEdit
+from streams.kafka.producer import ConfirmedProducer
+from streams.kafka.records import DeadLetter, SourceRecord
+from streams.runtime.retry import Retrier
+
+
+class SettingsLog(Protocol):
+    """The curation topic. Both may be called again after they failed."""
+
+    async def new_records(self) -> Sequence[SourceRecord]:
+        """The records appended since the last call that returned, up to what is there now; at first, all."""
+        ...
+
+    async def checked_offset(self) -> int:
+        """The first offset whose record was not checked before, as last stored; 0 for none."""
+        ...
+
+    async def store_checked_offset(self, offset: int) -> None: ...
+
+
+NOT_SET_UP: Mapping[ExtractorName, str] = {
+    "language_model": "set THALWEG_LANGUAGE_MODEL__BASE_URL and THALWEG_LANGUAGE_MODEL__MODEL",
+    "spacy": install_extra("spacy"),
+}
+"""What the worker lacks for an extractor that it does not have."""
+
+
+class CollectionChoices:
+    """What the records of the curation topic, taken in their order, leave of collections' chunking, linking and
+    extractors."""
+
+    def __init__(self, defaults: ChunkingParameters, versions: Mapping[ExtractorName, str] | None = None) -> None:
+        """`versions` are those of the extractors that are set up, besides the default ones."""
+        self._defaults = defaults
+        self._versions = versions or {}
+        self.extractors: dict[str, str] = {}
+        """The version of the extractor that a collection chose."""
+        self.chunking: dict[str, ChunkingParameters] = {}
+        self.linking: dict[str, LinkingRules] = {}
+        self.changed: set[str] = set()
+        """Collections whose documents may have been made by other choices than the present ones."""
+
+    def take(self, event: ChunkingEvent | LinkingEvent | ExtractionEvent) -> None:
+        """Raises MalformedEvent for sizes that do not fit together, and for an extractor that is not set up."""
+        self.changed.add(event.collection)
+        if isinstance(event, ExtractionEvent):
+            self._take_extractor(event.collection, event.choice.extractor if event.choice else None)
+            return
+        if isinstance(event, LinkingEvent):
+            self.linking[event.collection] = DEFAULT_RULES.with_choice(event.choice) if event.choice else DEFAULT_RULES
+            return
+        try:
+            chosen = self._defaults if event.choice is None else self._defaults.with_choice(event.choice)
+        except ValueError as error:
+            raise MalformedEvent("bad_setting", str(error)) from error
+        self.chunking.pop(event.collection, None)
+        if chosen != self._defaults:
+            self.chunking[event.collection] = chosen
+
+    def _take_extractor(self, collection: str, extractor: ExtractorName | None) -> None:
+        self.extractors.pop(collection, None)
+        if extractor is None or extractor == "rules":
+            return
+        version = NO_EXTRACTOR if extractor == "none" else self._versions.get(extractor)
+        if version is None:
+            raise MalformedEvent(
+                "bad_setting",
+                f"The worker has no extractor {extractor}: {NOT_SET_UP[extractor]}, and start it again. Until then the "
+                f"collection {collection!r} is extracted by the default.",
+            )
+        self.extractors[collection] = version
+
+    def linking_of(self, collection: str) -> LinkingRules:
+        return self.linking.get(collection, DEFAULT_RULES)
+
+
+class CollectionSettings:
+    """Chunking, linking and extractors of collections that have settings of their own, and orders."""
+
+    def __init__(
+        self,
+        topic: str,
+        settings_log: SettingsLog,
+        producer: ConfirmedProducer,
+        defaults: ChunkingParameters,
+        retrier: Retrier,
+        versions: Mapping[ExtractorName, str] | None = None,
+    ) -> None:
+        self._topic = topic
+        self._settings_log = settings_log
+        self._producer = producer
+        self._retrier = retrier
+        self._choices = CollectionChoices(defaults, versions)
+        self._orders: dict[bytes, OrderEvent] = {}
+        self._earlier_edits: dict[bytes, EarlierEdit] = {}
+        self._log = structlog.get_logger("thalweg.worker")
+
+    @property
+    def known(self) -> Mapping[str, ChunkingParameters]:
+        """As of the last call of `current`."""
+        return dict(self._choices.chunking)
+
+    @property
+    def extractors(self) -> Mapping[str, str]:
+        """The version of the extractor that each collection chose, as of the last call of `current`."""
+        return dict(self._choices.extractors)
+
+    @property
+    def orders(self) -> Mapping[bytes, OrderEvent]:
+        """Those that are not done, in the order of the log, by the keys of their records, as of the last call of
+        `current`. One that was begun and not done starts again."""
+        return dict(self._orders)
+
+    @property
+    def earlier_edits(self) -> Mapping[bytes, EarlierEdit]:
+        """Nodes and edges that stand on the topic, by the keys of their records, as of the last call of `current`."""
+        return dict(self._earlier_edits)
+
+    def linking_of(self, collection: str) -> LinkingRules:
+        """As of the last call of `current`."""
+        return self._choices.linking_of(collection)
+
+    async def current(self) -> Mapping[str, ChunkingParameters]:
+        """Read the topic to its end; waits for a broker that is away. Malformed records become dead letters and change
+        nothing."""
+        records = await self._retrier.retry_forever(self._settings_log.new_records)
+        letters = []
+        for record in records:
+            try:
+                self._take(record)
+            except MalformedEvent as error:
+                letters.append((record.offset, record.dead_letter(self._topic, "decode", error)))
+        if letters:
+            await self._send_to_dlq(letters)
+        return self.known
+
+    def _take(self, record: SourceRecord) -> None:
+        event = decode_curation(record.key, record.value)
+        key = record.key or b""
+        if isinstance(event, OrderEvent):
+            self._orders[key] = event
+            if event.order is None or event.order.state == "done":
+                del self._orders[key]
+        elif isinstance(event, GraphEdit) and event.kind in MEDIA_TYPES:
+            self._earlier_edits.pop(key, None)
+            if event.edit is not None:
+                self._earlier_edits[key] = EarlierEdit(*event[:3], event.edit, record.offset)
+        elif isinstance(event, ChunkingEvent | LinkingEvent | ExtractionEvent):
+            self._choices.take(event)
+            what = {ChunkingEvent: "chunking", LinkingEvent: "linking", ExtractionEvent: "extractor"}[type(event)]
+            self._log.info(f"a collection's {what} changed", position=str(record.position), reset=event.choice is None)
+
+    async def _send_to_dlq(self, letters: Sequence[tuple[int, DeadLetter]]) -> None:
+        """Once: every start reads the whole topic, and letters below the checked offset were sent before."""
+        checked = await self._retrier.retry_forever(self._settings_log.checked_offset)
+        fresh = [letter for offset, letter in letters if offset >= checked]
+        await self._producer.send_to_dlq(fresh)
+        if fresh:
+            await self._retrier.retry_forever(lambda: self._settings_log.store_checked_offset(letters[-1][0] + 1))

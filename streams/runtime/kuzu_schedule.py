@@ -1,0 +1,84 @@
+"""The graph published as a Kùzu file, for Cypher: by a process beside the worker, which nothing waits for."""
+
+import asyncio
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Protocol
+
+from indexer.generation_folders import Generation
+from indexer.graph.snapshot_publication import remove_unfinished
+from indexer.read.published_graph import is_due, newest_folder
+from indexer.write.kuzu_publication import remove_damaged
+from streams.child_processes import Child, exit_text
+from streams.runtime.snapshot_schedule import CHECK_PAUSE_FACTOR, MadeOfSnapshots, SnapshotSchedule
+from streams.worker_metrics import WorkerMetrics
+
+SHARE = 0.05  # of the time, at most
+
+
+class Process(Protocol):
+    """One that publishes the newest snapshot, and ends. `kill` and `wait` may be called again."""
+
+    def wait(self) -> int: ...
+    def kill(self) -> None: ...
+    def output_tail(self, lines: int = 20) -> str: ...
+
+
+class GraphPublisher(MadeOfSnapshots):
+    """Has the newest snapshot published when that is due: rarely, the longer it takes. A failure harms nothing else: it
+    is logged and counted, and the next snapshot is published. Cancelling `run` ends the process that publishes."""
+
+    what = "published graphs"
+    pause_factor = CHECK_PAUSE_FACTOR
+
+    def __init__(
+        self,
+        generation: Generation,
+        start: Callable[[], Process],
+        schedule: SnapshotSchedule,
+        metrics: WorkerMetrics,
+        is_due: Callable[[Generation], bool] = is_due,
+    ) -> None:
+        super().__init__(schedule)
+        self._generation = generation
+        self._start = start
+        self._is_due = is_due
+        self._counted = metrics.graph_publications
+
+    async def _remove_damaged(self) -> list[str]:
+        return await asyncio.to_thread(remove_damaged, self._generation.kuzu_dir)
+
+    async def make(self) -> None:
+        token = self._schedule.begin()
+        if not self._is_due(self._generation):
+            self._schedule.made(token)
+            return
+        try:
+            problem = await self._run_process()
+        except OSError as error:  # it cannot be started
+            problem = str(error)
+        took = self._schedule.made(token)
+        self._counted.labels("failed" if problem else "done").inc()
+        if problem:
+            self._log.error("the graph is not published; the next snapshot will be", reason=problem)
+            await asyncio.to_thread(remove_unfinished, self._generation.kuzu_dir)
+            return
+        newest = newest_folder(self._generation.kuzu_dir)
+        self._log.info("graph published", name=newest.name if newest else None, seconds=round(took, 3))
+
+    async def _run_process(self) -> str:
+        """Why it failed; empty where it did not."""
+        process = self._start()
+        try:
+            code = await asyncio.to_thread(process.wait)
+        finally:
+            process.kill()
+        return "" if code == 0 else process.output_tail().strip() or exit_text(code)
+
+
+def publishing_process(generation: Generation, log_file: Path, buffer_bytes: int) -> Child:
+    """Started; it ends with this process."""
+    program = [sys.executable, "-m", "indexer.write.kuzu_publication"]
+    arguments = [str(generation.data_dir.absolute()), generation.name, str(buffer_bytes)]
+    return Child([*program, *arguments], output=log_file, append=False)

@@ -1,0 +1,237 @@
+"""Snapshots of the graph: when one is due, and making it."""
+
+import asyncio
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Awaitable, Callable, Sequence
+from typing import ClassVar, Protocol
+
+import structlog
+
+from indexer.graph.snapshots import GraphSnapshot
+from indexer.graph.store import GraphChanges
+from indexer.integrity.files import Damage
+from indexer.runtime.resources import trim_memory
+from streams.runtime.store_thread import StoreThread
+from streams.worker_metrics import WorkerMetrics
+
+SNAPSHOT_IDLE_SECONDS = 1.0  # without a change, until one is made
+SNAPSHOT_MIN_SECONDS = 30.0  # between two under changes: nobody waits, but a start after a crash reads as much again
+SNAPSHOT_MAX_SECONDS = 300.0
+SNAPSHOT_SHARE = 0.05  # of the time, at most, while changes keep coming
+CHECK_SECONDS = 15.0
+DERIVED_CHECK_SECONDS = 60.0
+CHECK_PAUSE_FACTOR = 50  # reading snapshots takes two hundredths of one core at most
+IDLE_SHARE = 0.25  # of the time, where changes are rare: nothing else needs the processor then
+
+
+class SnapshotSchedule:
+    """Due when nothing has changed for a moment; while changes keep coming, at an interval that grows with the cost of
+    a snapshot, so that it never takes more than a given share of the time."""
+
+    def __init__(
+        self,
+        *,
+        idle_seconds: float,
+        min_seconds: float,
+        max_seconds: float,
+        share: float,
+        pending: bool,
+        idle_share: float = IDLE_SHARE,
+        is_busy: Callable[[], bool] = lambda: False,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """`pending`: no snapshot holds everything at the start; `idle_share`: the share where changes are rare;
+        `is_busy`: whether changes are on their way, so that this is no idle moment though none has come for a while."""
+        self._idle_seconds = idle_seconds
+        self._min_seconds = min_seconds
+        self._max_seconds = max_seconds
+        self._share = share
+        self._idle_share = idle_share
+        self._is_busy = is_busy
+        self._clock = clock
+        now = clock()
+        self._changes = 1 if pending else 0
+        self._covered = 0
+        self._first_pending = now
+        self._last_change = now
+        self._last_made = now
+        self._began = now
+        self._took = 0.0
+        self._wake = asyncio.Event()
+
+    @property
+    def pending(self) -> bool:
+        """Whether something changed that no snapshot holds."""
+        return self._changes > self._covered
+
+    def changed(self) -> None:
+        now = self._clock()
+        if not self.pending:
+            self._first_pending = now
+        self._changes += 1
+        self._last_change = now
+        self._wake.set()
+
+    def begin(self) -> int:
+        """A snapshot is being made; the token is for `made`."""
+        self._began = self._clock()
+        return self._changes
+
+    def made(self, token: int) -> float:
+        """The snapshot begun is made; returns the seconds it took."""
+        self._last_made = self._clock()
+        self._took = self._last_made - self._began
+        self._covered = token
+        self._first_pending = self._last_made
+        return self._took
+
+    def due_in(self) -> float | None:
+        """Seconds until a snapshot is due, 0 when it is, None while nothing is pending."""
+        if not self.pending:
+            return None
+        interval = min(self._took / self._share, self._max_seconds)
+        quiet_since = self._clock() if self._is_busy() else self._last_change
+        when_idle = max(
+            quiet_since + self._idle_seconds, self._last_made + min(interval, self._took / self._idle_share)
+        )
+        when_busy = self._first_pending + min(max(interval, self._min_seconds), self._max_seconds)
+        return max(0.0, min(when_idle, when_busy) - self._clock())
+
+    async def until_due(self) -> None:
+        """Returns when a snapshot is due."""
+        while (wait_seconds := self.due_in()) != 0.0:
+            self._wake.clear()
+            try:
+                await asyncio.wait_for(self._wake.wait(), wait_seconds)
+            except TimeoutError:
+                continue
+
+
+async def check_periodically(check: Callable[[], Awaitable[None]], seconds: float, pause_factor: float = 0.0) -> None:
+    """At once, and again until cancelled: `seconds` after each check, or that many times as long as it took."""
+    while True:
+        began = time.monotonic()
+        await check()
+        await asyncio.sleep(max(seconds, pause_factor * (time.monotonic() - began)))
+
+
+class MadeOfSnapshots(ABC):
+    """What is made of the newest snapshot when its schedule says so, and again where it is damaged. Nothing waits for
+    it."""
+
+    what: ClassVar[str]
+    pause_factor: ClassVar[float] = 0.0
+
+    def __init__(self, schedule: SnapshotSchedule) -> None:
+        self._schedule = schedule
+        self._log = structlog.get_logger("thalweg.worker")
+
+    @abstractmethod
+    async def make(self) -> None:
+        """Make it now, where it is not there; returns when that is done, or has failed."""
+
+    @abstractmethod
+    async def _remove_damaged(self) -> list[str]:
+        """Their names."""
+
+    def changed(self) -> None:
+        """There is a newer snapshot."""
+        self._schedule.changed()
+
+    async def run(self) -> None:
+        """Until cancelled, which ends what is being made."""
+        while True:
+            await self._schedule.until_due()
+            await self.make()
+
+    async def check(self) -> None:
+        """At once, and every minute until cancelled: remove what is damaged, and have it made again."""
+        await check_periodically(self._check_once, DERIVED_CHECK_SECONDS, self.pause_factor)
+
+    async def _check_once(self) -> None:
+        damaged = await self._remove_damaged()
+        if damaged:
+            self._log.error(f"damaged {self.what} are removed, and made again", names=damaged)
+            self._schedule.changed()
+
+
+class SnapshotWriter(Protocol):
+    """The part of the graph store that makes snapshots. `publish` and `set_aside_damaged` may run beside all others."""
+
+    def changes(self) -> GraphChanges: ...
+    def publish(self, changes: GraphChanges) -> GraphSnapshot: ...
+    def set_aside_damaged(self) -> list[Damage]: ...
+
+
+class Snapshots:
+    """Makes snapshots of the graph when they are due, in a thread beside the store's."""
+
+    def __init__(
+        self,
+        *,
+        writer: SnapshotWriter,
+        thread: StoreThread,
+        beside: StoreThread,
+        schedule: SnapshotSchedule,
+        metrics: WorkerMetrics,
+        newest: GraphSnapshot | None,
+        published: Sequence[Callable[[], None]] = (),
+        now_seconds: Callable[[], float] = time.time,
+    ) -> None:
+        """Each of `published` is called after each snapshot."""
+        self._writer = writer
+        self._thread = thread
+        self._beside = beside
+        self.schedule = schedule
+        self._newest = newest
+        self._published = published
+        self._making = asyncio.Lock()  # an order may ask for one while another is being made
+        self._log = structlog.get_logger("thalweg.worker")
+        self._now_seconds = now_seconds
+        metrics.snapshot_age.set_function(self._age_seconds)
+
+    async def run(self) -> None:
+        """Make snapshots until cancelled."""
+        while True:
+            await self.schedule.until_due()
+            await self.make()
+
+    async def check(self) -> None:
+        """At once, and every 15 s until cancelled: set damaged snapshots aside, and have another made."""
+        await check_periodically(self.check_once, CHECK_SECONDS, CHECK_PAUSE_FACTOR)
+
+    async def check_once(self) -> None:
+        damage = await self._beside.run(self._writer.set_aside_damaged)
+        for each in damage:
+            self._log.error("a damaged snapshot of the graph is set aside", path=each.path, what=each.what)
+        if damage:
+            self.schedule.changed()
+
+    async def make(self) -> None:
+        """Make one now, if anything changed since the last."""
+        async with self._making:
+            if not self.schedule.pending:
+                return
+            token = self.schedule.begin()
+            changes = await self._thread.run(self._writer.changes)
+            snapshot = await self._beside.run(self._writer.publish, changes)
+            await self._beside.run(trim_memory)
+            took = self.schedule.made(token)
+        self._newest = snapshot
+        self._log.info(
+            "snapshot made",
+            name=snapshot.name,
+            graph_position=snapshot.graph_position,
+            documents=snapshot.rows("documents"),
+            changed=len(changes.newest),
+            bytes=snapshot.content_bytes,
+            seconds=round(took, 4),
+        )
+        for inform in self._published:
+            inform()
+
+    def _age_seconds(self) -> float:
+        if self._newest is None or not self.schedule.pending:
+            return 0.0
+        return max(0.0, self._now_seconds() - self._newest.made_at_ms / 1000)
