@@ -163,14 +163,14 @@ def _name_lance_calls(faults: Faults) -> None:
 
 
 def _name_graph_calls(faults: Faults) -> None:
-    from indexer.graph import publication, store
+    from indexer.graph import snapshot_publication, store
 
     for module, function, name in (
         (store.GraphStore, "apply", "graph: apply"),
         (store, "merge", "snapshot: merge"),
-        (publication, "stored_table", "snapshot: table"),
-        (publication, "replace_file", "snapshot: manifest"),
-        (publication, "_prune", "snapshot: prune"),
+        (snapshot_publication, "stored_table", "snapshot: table"),
+        (snapshot_publication, "replace_file", "snapshot: manifest"),
+        (snapshot_publication, "_prune", "snapshot: prune"),
     ):
         setattr(module, function, faults.around(name, getattr(module, function), OSError))
 

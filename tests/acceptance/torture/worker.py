@@ -24,9 +24,9 @@ BUSY = {
 
 def main() -> None:
     faults.install(faults.Faults.from_environment())
-    from indexer.write import lance, lance_maintenance
+    from indexer.write import lance_maintenance, lance_writer
 
-    lance.MaintenanceParameters = lambda: lance_maintenance.MaintenanceParameters(  # type: ignore[assignment,misc]
+    lance_writer.MaintenanceParameters = lambda: lance_maintenance.MaintenanceParameters(  # type: ignore[assignment,misc]
         commits=8, fragments=6, busy_share=0.5, idle_seconds=0.2
     )
     constants.change(BUSY)
