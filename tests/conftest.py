@@ -9,48 +9,42 @@ from uuid import uuid4
 
 import pytest
 from hypothesis import settings
-from xdist.scheduler import LoadFileScheduling
+from xdist.scheduler import LoadGroupScheduling
 
 from streams.embedded_kafka.broker import EmbeddedKafka
 
 TESTS = Path(__file__).parent
 SLOWEST_FOLDERS = 10
-SHARED = {  # the fixtures of a session that hold running processes, and the files that ask for them
-    "thalweg": {"test_main_job", "test_forms_and_bad_input", "test_monitoring", "test_use"},
-    "hashing": {"test_evaluating", "test_interrupted_load", "test_transactions", "test_unreadable_batches"},
-    "console": {
-        "test_search_view",
-        "test_documents_view",
-        "test_graph_view",
-        "test_operation_views",
-        "test_states_of_the_page",
-    },
-    "worker": {"test_worker", "test_relinking", "test_foreign_clients"},
-}
+SHARED = ("thalweg", "hashing", "console", "worker")  # fixtures of a session that hold running processes
 QUICK_COMPACTION = {"log.cleaner.backoff.ms": "200"}  # how often the broker looks for something to compact
 
 settings.register_profile("outcome", deadline=None)  # a loaded machine fails no test
 settings.load_profile("outcome")
 
 
-class ByWhatTheyShare(LoadFileScheduling):  # type: ignore[misc]  # pytest-xdist is not typed
-    """Whole files to one process, and all files that share running processes to the same."""
+class ByWhatTheyShare(LoadGroupScheduling):  # type: ignore[misc]  # pytest-xdist is not typed
+    """Whole files to one process, and all tests that share running processes to the same."""
 
     def _split_scope(self, nodeid: str) -> str:
-        file = Path(nodeid.partition("::")[0])
-        return next((fixture for fixture, files in SHARED.items() if file.stem in files), str(file))
+        group: str = super()._split_scope(nodeid)
+        return group if group in SHARED else nodeid.partition("::")[0]
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> ByWhatTheyShare | None:
-    return ByWhatTheyShare(config, log) if config.getoption("dist") == "loadfile" else None
+    return ByWhatTheyShare(config, log) if config.getoption("dist") == "loadgroup" else None
 
 
+@pytest.hookimpl(tryfirst=True)  # before pytest-xdist looks for groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Tests that start processes and brokers run after the others, the longest of them first."""
     for item in items:
         if item.path.is_relative_to(TESTS / "integration") or item.path.is_relative_to(TESTS / "acceptance"):
             item.add_marker("serial")
+            asked = item._fixtureinfo.name2fixturedefs  # type: ignore[attr-defined]
+            shared = [name for name in SHARED if name in asked and asked[name][-1].scope == "session"]
+            if shared:
+                item.add_marker(pytest.mark.xdist_group(shared[0]))
     items.sort(key=lambda item: not item.path.is_relative_to(TESTS / "acceptance"))
 
 

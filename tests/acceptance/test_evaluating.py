@@ -76,40 +76,6 @@ def test_an_evaluation_loads_once_asks_and_reports(hashing: Installation, folder
     assert relisted == listed, "nothing was written again"
 
 
-def test_a_load_that_was_cut_off_is_completed_and_a_changed_corpus_is_another(
-    hashing: Installation, folder: Path
-) -> None:
-    first = hashing.run_json("evaluate", str(folder), "--approach", "keyword")["collections"][0]["loaded"]
-    hashing.run("delete", "3", "4", "--collection", first["collection"])
-    again = hashing.run_json("evaluate", str(folder), "--approach", "keyword")["collections"][0]["loaded"]
-    assert (again["collection"], again["sent"], again["documents"]) == (first["collection"], 2, 10)
-
-    lines = gzip.decompress((folder / "corpus.jsonl.gz").read_bytes()).replace(b"river 3", b"lake 3")
-    (folder / "corpus.jsonl.gz").write_bytes(gzip.compress(lines))
-    changed = hashing.run_json("evaluate", str(folder), "--approach", "keyword")["collections"][0]["loaded"]
-    assert changed["collection"] != first["collection"]
-    assert changed["sent"] == 10
-
-
-def test_a_pool_keeps_the_documents_of_two_folders_apart(hashing: Installation, folder: Path) -> None:
-    other = folder.with_name("others")
-    (other / "qrels").mkdir(parents=True)
-    (other / "corpus.jsonl").write_text('{"_id": "0", "title": "Comet", "text": "A comet has a tail."}\n')
-    (other / "queries.jsonl").write_text('{"_id": "q0", "text": "what has a comet"}\n')
-    (other / "qrels" / "test.tsv").write_text("query-id\tcorpus-id\tscore\nq0\t0\t1\n")
-    answer = hashing.run_json("evaluate", str(folder), str(other), "--pool", "both", "--approach", "keyword")
-    assert [found["loaded"]["documents"] for found in answer["collections"]] == [11, 11]
-    assert [found["approaches"][0]["measures"]["R@5"]["mean"] for found in answer["collections"]] == [1.0, 1.0]
-    assert answer["collections"][1]["approaches"][0]["questions"][0]["documents"][0] == "others/0"
-
-
-def test_a_person_sees_a_table(hashing: Installation, folder: Path) -> None:
-    shown = hashing.run("evaluate", str(folder), "--questions", "2").stdout
-    assert "nDCG@10" in shown
-    assert "hybrid" in shown
-    assert "2 of 4 questions" in shown
-
-
 def test_questions_made_of_what_is_indexed_are_asked_of_it(hashing: Installation, folder: Path, tmp_path: Path) -> None:
     collection = hashing.run_json("evaluate", str(folder), "--approach", "keyword")["collections"][0]["loaded"][
         "collection"
@@ -121,20 +87,6 @@ def test_questions_made_of_what_is_indexed_are_asked_of_it(hashing: Installation
     asked = ["evaluate", str(tmp_path / "made"), "--within", collection, "--approach", "keyword"]
     [found] = hashing.run_json(*asked)["collections"]
     assert found["kinds"][0]["kind"] == "exact"
-    assert found["approaches"][0]["measures"]["R@5"]["mean"] == 1.0
-
-
-def test_the_service_evaluates_itself_on_questions_in_a_request(hashing: Installation, folder: Path) -> None:
-    collection = hashing.run_json("evaluate", str(folder), "--approach", "keyword")["collections"][0]["loaded"][
-        "collection"
-    ]
-    question = {"id": "q", "text": "where does the heron live", "relevant": {"0": 1}}
-    asked = {"collection": collection, "questions": [question], "approaches": ["keyword"]}
-    begun = httpx.post(f"{hashing.url}/v1/evaluations", json=asked)
-    assert begun.status_code == 202, begun.text
-    address = f"{hashing.url}{begun.headers['location']}"
-    wait_until(lambda: httpx.get(address).json()["status"] != "running", "the evaluation to end")
-    [found] = httpx.get(address).json()["report"]["collections"]
     assert found["approaches"][0]["measures"]["R@5"]["mean"] == 1.0
 
 

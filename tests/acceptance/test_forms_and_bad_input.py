@@ -20,7 +20,6 @@ from tests.support.waiting import wait_until
 
 TRACE = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
 OTHER_TRACE = "00-11111111111111111111111111111111-2222222222222222-00"
-EVENTS = {"Accept": "text/event-stream"}
 
 
 def record(
@@ -111,29 +110,6 @@ def test_a_document_in_each_form_is_indexed_and_its_trace_is_in_its_receipt(thal
     )
     assert [receipt.outcome for receipt in receipts] == ["deleted", "superseded", *["deleted"] * 4]
     assert receipts[2].version == 9
-
-
-def test_the_trace_of_a_search_and_of_a_write_is_carried_on(thalweg: Installation) -> None:
-    traced = {"traceparent": TRACE}
-    written = httpx.post(
-        f"{thalweg.url}/v1/documents", json={"id": "a", "collection": "traces", "content": "A weir."}, headers=traced
-    )
-    token = written.json()["token"]
-    answer = httpx.get(
-        f"{thalweg.url}/v1/search", params={"q": "weir", "collection": "traces", "after": token}, headers=traced
-    ).json()
-
-    def traced_records(topic: str, key: bytes) -> list[Any]:
-        messages = read_all(thalweg.kafka, topic)
-        return [json.loads(each.value) for each in messages if each.key == key and TRACE.encode() in each.value]
-
-    [receipt] = traced_records("thalweg.indexed.v1", b"traces/a")
-    assert f"{receipt['partition']}:{receipt['offset']}" == token.partition("@")[0]
-    retrieval_id = answer["retrieval_id"].encode()
-    wait_until(lambda: traced_records("thalweg.provenance.v1", retrieval_id), "the retrieval on its topic")
-    [retrieval] = traced_records("thalweg.provenance.v1", retrieval_id)
-    assert retrieval["traceparent"] == TRACE
-    thalweg.run("delete", "a", "--collection", "traces")
 
 
 def nested(levels: int) -> Any:
@@ -234,71 +210,3 @@ def test_odd_input_that_is_none_the_less_good_is_indexed_as_it_is(thalweg: Insta
     listed = httpx.get(f"{thalweg.url}/v1/documents", params={"collection": "odd"}, timeout=30).json()["documents"]
     assert {each["id"] for each in listed} == {*ids, "charset", "deep", "long", "1970", "behind", "twice"}
     thalweg.run("delete", *(each["id"] for each in listed), "--collection", "odd")
-
-
-def test_a_batch_with_bad_members_says_which_and_takes_the_others(thalweg: Installation) -> None:
-    members = [
-        {"id": "good", "collection": "batch", "content": "Words."},
-        {"id": "", "collection": "batch", "content": "Words."},
-        {"id": "deep", "collection": "batch", "content": "Words.", "metadata": nested(100)},
-        {"id": "reserved", "collection": "batch", "content": "Words.", "metadata": {"page_starts": []}},
-        {"id": "also-good", "collection": "batch", "content": "Words."},
-    ]
-    answer = httpx.post(f"{thalweg.url}/v1/documents", json=members, timeout=30)
-    assert answer.status_code == 202
-    assert [each["id"] for each in answer.json()["accepted"]] == ["good", "also-good"]
-    refused = {each["index"]: each["reason"] for each in answer.json()["refused"]}
-    assert refused == {1: "bad_key", 2: "metadata_too_deep", 3: "reserved_metadata"}
-    thalweg.run("delete", "good", "also-good", "--collection", "batch")
-
-
-def test_a_load_cut_short_goes_on_where_it_stopped(thalweg: Installation, tmp_path: Path) -> None:
-    for number in range(6):
-        (tmp_path / "notes").mkdir(exist_ok=True)
-        (tmp_path / "notes" / f"{number}.md").write_text(f"# Note {number}\n\nOf the lock number{number}.")
-    (tmp_path / "data.json").write_text('{"id": "not-me", "title": "Data", "content": "Of the sluice gate."}')
-    (tmp_path / "film.mp4").write_bytes(b"\0")
-    arguments = ("load", str(tmp_path), "--collection", "cut", "--exclude", "*.mp4")
-    first = thalweg.run_json(*arguments, "--include", "[01234].md")
-    assert first["outcomes"] == {"indexed": 5}
-    again = thalweg.run_json(*arguments)
-    assert again["outcomes"] == {"indexed": 2, "unchanged": 5}
-    assert thalweg.run_json(*arguments)["outcomes"] == {"unchanged": 7}
-    shown = document(thalweg, "cut", "data.json")
-    assert (shown["content_type"], shown["title"]) == ("application/json", "Data")
-    text = thalweg.run("load", str(tmp_path), "--collection", "cut", check=False)
-    assert text.returncode == 1
-    assert "refused: 1 unknown_media_type" in text.stdout
-    assert "film.mp4" in text.stdout
-    thalweg.run("delete", "data.json", *(f"notes/{number}.md" for number in range(6)), "--collection", "cut")
-
-
-def test_a_hit_in_a_long_pdf_tells_its_page(thalweg: Installation) -> None:
-    filler = "The harbour lies in the bay and many boats are in it. " * 6
-    pages = [[("p", filler), ("p", f"Here is the pier named quay{n}."), ("p", filler)] for n in range(1, 6)]
-    written = httpx.put(
-        f"{thalweg.url}/v1/documents/long.pdf",
-        params={"collection": "pages"},
-        content=pdf(pages),
-        headers={"content-type": "application/pdf"},
-    )
-    token = written.json()["token"]
-    hit = thalweg.search(q="quay4", collection="pages", mode="keyword", group="chunk", after=token, k=1)["hits"][0]
-    assert "quay4" in hit["text"]
-    assert hit["page"] == 4
-    assert "page_starts" not in hit["metadata"]
-    thalweg.run("delete", "long.pdf", "--collection", "pages")
-
-
-@pytest.mark.parametrize(("content", "last"), [(b"# Locks\n\nA lock.", "indexed"), (b"%PDF-", "dead_lettered")])
-def test_a_write_is_followed_to_its_end(thalweg: Installation, content: bytes, last: str) -> None:
-    path = f"{thalweg.url}/v1/documents/followed-{last}"
-    token = httpx.put(path, content=content, headers={"content-type": "text/markdown"}).json()["token"]
-    told: list[dict[str, Any]] = []
-    with httpx.stream("GET", f"{path}/status", params={"position": token}, headers=EVENTS, timeout=60) as answer:
-        for line in answer.iter_lines():
-            told += [json.loads(data) for data in [line.removeprefix("data: ")] if data != line]
-    assert (told[-1]["status"], told[-1]["final"]) == (last, True)
-    assert told[-1]["in_graph"] is (last == "indexed")
-    wait_until(lambda: httpx.get(f"{path}/status").json()["status"] == last, "the status says the same", 10)
-    httpx.delete(path)

@@ -38,6 +38,7 @@ def digest_when_idle(thalweg: Installation) -> str:
     return str(report["digest"])
 
 
+@pytest.mark.nightly  # the torture compares a rebuilt generation with that of an undisturbed worker each time
 @pytest.mark.timeout(600)
 def test_idle_installation_is_equal_also_rebuilt_and_restarted(tmp_path: Path) -> None:
     lines = "\n".join(json.dumps({"id": f"d{n}", "content": f"Gauge {n} on the Thur."}) for n in range(DOCUMENTS))

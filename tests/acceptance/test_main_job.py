@@ -129,36 +129,6 @@ def test_poison_becomes_dead_letters_and_its_neighbours_are_indexed(thalweg: Ins
     thalweg.run("delete", *(f"good-{n}" for n in range(4)), "--collection", "mixed")
 
 
-def test_bad_requests_are_answered_with_what_to_do(thalweg: Installation) -> None:
-    url = f"{thalweg.url}/v1"
-    for answer in (
-        httpx.get(f"{url}/search"),
-        httpx.get(f"{url}/search", params={"q": "x", "k": 0}),
-        httpx.get(f"{url}/search", params={"q": "x", "mode": "psychic"}),
-        httpx.get(f"{url}/search", params={"q": "x", "after": "yesterday"}),
-        httpx.get(f"{url}/search", params={"q": "x", "colour": "red"}),
-        httpx.post(f"{url}/documents", content=b"{", headers={"content-type": "application/json"}),
-        httpx.post(f"{url}/documents", json={"id": "a"}),
-        httpx.post(f"{url}/documents", json={"id": "a", "content": "x", "content_type": "application/x-unheard-of"}),
-        httpx.get(f"{url}/documents/never-seen"),
-        httpx.get(f"{url}/chunks/{uuid.uuid4().hex}"),
-        httpx.get(f"{url}/retrievals/none"),
-        httpx.get(f"{url}/nowhere"),
-        httpx.put(f"{url}/search"),
-    ):
-        assert 400 <= answer.status_code < 500, answer.text
-        assert answer.headers["content-type"].startswith("application/problem+json")
-        problem = answer.json()
-        assert problem["status"] == answer.status_code
-        assert problem["detail"]
-
-
-def test_a_stale_answer_is_never_called_fresh(thalweg: Installation) -> None:
-    later = httpx.get(f"{thalweg.url}/v1/search", params={"q": "x", "after": "0:999999999", "wait_seconds": 0.2})
-    assert later.status_code == 503
-    assert "not yet indexed" in later.json()["title"].lower()
-
-
 @pytest.mark.parametrize("writes", [12, pytest.param(50, marks=pytest.mark.nightly)])
 def test_the_writes_of_four_clients_are_each_read_back(thalweg: Installation, writes: int) -> None:
     def write_and_read(writer: int) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import httpx
 
 from schemas.topics import TopicNames
-from tests.support.kafka import Sent, read_all, send
+from tests.support.kafka import read_all
 from tests.support.processes.installation import Installation
 from tests.support.waiting import wait_until
 
@@ -85,69 +85,12 @@ def test_deleted_collection_keeps_no_node_or_edge(hashing: Installation) -> None
     assert left == {"nodes": 0, "edges": 0}
 
 
-def test_edge_of_a_file_comes_before_its_node(hashing: Installation, tmp_path: Path) -> None:
-    edge = document("edge", "e", "late", source="otter", target="river", predicate="lives_in")
-    first, second = tmp_path / "edges.jsonl", tmp_path / "nodes.jsonl"
-    first.write_text(json.dumps(edge) + "\n")
-    second.write_text(
-        "".join(json.dumps(document("node", each, "late", label=each)) + "\n" for each in ("otter", "river"))
-    )
-    hashing.run("load", str(first))
-    (found,) = call(hashing, "GET", "/v1/edges", params={"collection": "late"})["edges"]
-    assert found["missing"] == ["source", "target"]
-    hashing.run("load", str(second))
-    (found,) = call(hashing, "GET", "/v1/edges", params={"collection": "late"})["edges"]
-    assert found["missing"] == []
-
-
-def test_of_two_edits_of_a_node_the_greater_version_stays(hashing: Installation) -> None:
-    tokens = [
-        call(hashing, "POST", "/v1/documents", 202, json=document("node", "heron", "twice", version, label=label))[
-            "token"
-        ]
-        for version, label in ((8, "Ada's"), (7, "Bob's"))
-    ]
-    asked = {"collection": "twice", "after": ",".join(tokens), "wait_seconds": 30}
-    assert [each["label"] for each in call(hashing, "GET", "/v1/nodes", params=asked)["nodes"]] == ["Ada's"]
-    wait_until(lambda: len(receipts(hashing, "twice/node:heron")) == 2, "both receipts", 20)
-    assert [each["outcome"] for each in receipts(hashing, "twice/node:heron")] == ["indexed", "superseded"]
-
-
-def test_malformed_edge_is_a_dead_letter_that_says_why(hashing: Installation) -> None:
-    value = json.dumps({"source": "otter", "target": "river", "predicate": "lives in?"}).encode()
-    send(hashing.kafka, NAMES.documents, Sent(b"bad/edge:e", value, [("content-type", EDGE.encode())]))
-    wait_until(lambda: receipts(hashing, "bad/edge:e"), "the receipt", 20)
-    (receipt,) = receipts(hashing, "bad/edge:e")
-    assert (receipt["outcome"], receipt["reason"]) == ("dead_lettered", "wrong_type")
-    assert receipt["message"].startswith("The edge does not fit: predicate: ")
-    refused = call(hashing, "POST", "/v1/documents", 422, json=document("node", "Heron/1", "bad", label="x"))
-    assert "'node:<id of the node>'" in refused["detail"]
-
-
 def test_sample_answers_its_questions(thalweg: Installation) -> None:
     thalweg.run("load", str(SAMPLES / "islands.jsonl"))
     for line in (SAMPLES / "islands.tsv").read_text().splitlines()[1:]:
         question, _, node = line.partition("\t")
         hits = thalweg.search(q=question, collection="islands", k=3)["hits"]
         assert node in [each["document_id"] for each in hits], question
-
-
-def test_node_of_an_earlier_version_becomes_a_document(hashing: Installation) -> None:
-    earlier = json.dumps({"label": "Avocet", "text": "An avocet sweeps its bill."}).encode()
-    [(_, sent)] = send(hashing.kafka, NAMES.curation, Sent(b"earlier/node/avocet", earlier))
-
-    def nodes() -> list[dict[str, Any]]:
-        return list(call(hashing, "GET", "/v1/nodes", params={"collection": "earlier"})["nodes"])
-
-    wait_until(nodes, "the node is listed", 30)
-    assert [(each["label"], each["text"]) for each in nodes()] == [("Avocet", "An avocet sweeps its bill.")]
-    records = read_all(hashing.kafka, NAMES.curation, sent)
-    assert [each.value for each in records if each.key == b"earlier/node/avocet"] == [earlier, None]
-    changed = call(
-        hashing, "PUT", "/v1/nodes/avocet", 202, json={"label": "Pied avocet"}, params={"collection": "earlier"}
-    )
-    asked = {"collection": "earlier", "after": changed["token"], "wait_seconds": 30}
-    assert [each["label"] for each in call(hashing, "GET", "/v1/nodes", params=asked)["nodes"]] == ["Pied avocet"]
 
 
 def test_stores_verify_and_are_exported_as_they_were_made(hashing: Installation, tmp_path: Path) -> None:

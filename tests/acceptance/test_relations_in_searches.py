@@ -4,7 +4,6 @@ from pathlib import Path
 from typing import Any
 
 import httpx
-import pytest
 
 from tests.support.processes.installation import Installation
 from tests.support.waiting import wait_until
@@ -62,12 +61,3 @@ def test_node_two_edges_away_is_found_until_its_edge_is_deleted(thalweg: Install
             hit = found(thalweg, question, **method, **asked)
             assert hit is None or WAY[1:] != [(step["from"], step["to"]) for step in hit["path"]][1:]
             assert hit is None, (question, method)
-
-
-@pytest.mark.parametrize("kind", ["graphml", "jsonl"])
-def test_exported_graph_has_what_people_made(thalweg: Installation, kind: str, tmp_path: Path) -> None:
-    thalweg.run("load", str(SAMPLE))
-    answer = httpx.get(f"{thalweg.url}/v1/graph/export", params={"collection": "islands", "format": kind}, timeout=70)
-    assert answer.status_code == 200
-    assert "Keeps eleven hives behind the chapel" in answer.text
-    assert "looks_after" in answer.text

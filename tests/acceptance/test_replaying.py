@@ -5,6 +5,7 @@ from pathlib import Path
 
 import httpx
 import lancedb
+import pytest
 
 from indexer.generation_folders import current_generation
 from indexer.store_verification import verify_when_complete
@@ -40,6 +41,7 @@ def digest(thalweg: Installation) -> str:
     return report.digest
 
 
+@pytest.mark.nightly  # of stores in memory: unit tests of `indexing/replay`
 def test_a_replay_changes_nothing_where_all_is_well_and_repairs_what_was_lost(tmp_path: Path) -> None:
     with installation(tmp_path / "data", **HASHING) as thalweg:
         thalweg.run("load", "-", text_in=lines(0, DOCUMENTS))

@@ -190,7 +190,7 @@ def test_everything_runs_on_a_cluster_with_tls_and_a_password(broker: SecuredBro
     assert not any(secret in text for secret in SECRETS for text in (logs, *said))
 
 
-@pytest.mark.parametrize("command", [("worker",), ("up", "--port", "0"), ("topics",), ("delete", "a")])
+@pytest.mark.parametrize("command", [("up", "--port", "0"), ("delete", "a")])
 def test_a_wrong_password_ends_a_command_with_one_sentence(
     broker: SecuredBroker, tmp_path: Path, command: tuple[str, ...]
 ) -> None:

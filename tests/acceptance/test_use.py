@@ -23,23 +23,6 @@ def write(thalweg: Installation, number: int) -> str:
     return token
 
 
-def test_pages_stay_on_one_snapshot_while_documents_come(thalweg: Installation) -> None:
-    for number in range(5):
-        token = write(thalweg, number)
-        thalweg.search(q="mill", after=token)
-    at_once = [hit["chunk_id"] for hit in thalweg.search(**QUESTION | {"k": 50})["hits"]]
-    page = thalweg.search(**QUESTION)
-    pages = [page]
-    while page["next_cursor"] is not None:
-        thalweg.search(q="mill", after=write(thalweg, 10 + len(pages)))
-        page = thalweg.search(**QUESTION, cursor=page["next_cursor"])
-        pages.append(page)
-    assert [hit["chunk_id"] for each in pages for hit in each["hits"]] == at_once
-    assert len({each["snapshot"]["positions"] for each in pages}) == 1
-    assert len(thalweg.search(**QUESTION | {"k": 50})["hits"]) > len(at_once)
-    thalweg.run("delete", *(f"{number}.md" for number in (0, 1, 2, 3, 4, 11, 12)), "--collection", "mills")
-
-
 def test_what_was_shown_is_rated_through_the_log_and_counted(thalweg: Installation) -> None:
     thalweg.search(q="mill", after=write(thalweg, 20))
     first, second = (thalweg.search(**QUESTION) for _ in range(2))

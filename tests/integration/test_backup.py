@@ -100,6 +100,7 @@ def test_a_backup_under_load_restored_beside_the_first_follows_the_log_to_the_sa
             assert digest_of(second_data) == digest_of(first_data)
 
 
+@pytest.mark.nightly  # of stores without a worker: `text_stores/test_backups`
 def test_restored_graph_behind_tables_is_completed_after_kill(kafka: str, topic_prefix: str, tmp_path: Path) -> None:
     source, first_data, second_data = tmp_path / "backup", tmp_path / "first", tmp_path / "second"
     records = history(1)
@@ -147,6 +148,7 @@ def reached(data_dir: Path) -> dict[int, int]:
     return {partition: stored.offset for partition, stored in positions.items()}
 
 
+@pytest.mark.nightly  # of stores without a worker: `text_stores/test_backups`
 def test_what_cannot_be_restored_or_continued_says_so(kafka: str, topic_prefix: str, tmp_path: Path) -> None:
     source, first_data, second_data = tmp_path / "backup", tmp_path / "first", tmp_path / "second"
     nothing = thalweg("backup", str(source), "--data-dir", str(tmp_path / "nothing"))

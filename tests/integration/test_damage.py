@@ -13,14 +13,13 @@ from indexer.embedding.encoder import HashingEncoder
 from indexer.errors import DamagedStore, TransientStoreError
 from indexer.generation_comparison import compare_generations
 from indexer.generation_folders import CURRENT, CURRENT_COPY, Generation
-from indexer.graph.snapshots import MANIFEST, newest_intact_snapshot, published_snapshots, read_graph
-from indexer.graph.store import GraphStore
+from indexer.graph.snapshots import MANIFEST, newest_intact_snapshot, published_snapshots
 from indexer.integrity.files import CHECKSUMS, ChecksumRecorder, read_checksums
 from indexer.integrity.noted_damage import note_damage, read_damage
 from indexer.read.known_vectors import EarlierVectors
 from indexer.read.lance_reader import LanceReader
 from indexer.schema import CHUNKS, DOCUMENTS, PASSAGES, POSITIONS, RETRIEVALS
-from indexer.store_verification import graph_digest, verify_when_complete
+from indexer.store_verification import verify_when_complete
 from indexer.write.lance_writer import LanceWriter
 from query_api.app import create_app
 from query_api.index import store_opening as integrity_check
@@ -35,7 +34,6 @@ from tests.support.oracles.corruption import (
     is_live,
     kinds_of,
     make_stores,
-    snapshot_digests,
     text_answers,
     written_document,
 )
@@ -296,16 +294,6 @@ def test_a_damaged_vector_is_not_used_again(generation: Generation) -> None:
     with pytest.raises(DamagedStore, match="vector_checksum"):
         writer.known_vectors(rows.hashes)
     writer.close()
-
-
-def test_damaged_newest_snapshot_is_gone_on_from_the_one_before(generation: Generation) -> None:
-    digests = snapshot_digests(generation)
-    newest, before, *_ = published_snapshots(generation.snapshots_dir)
-    damaged = generation.snapshots_dir / newest.name / "entities.arrow"
-    damaged.write_bytes(_flipped(damaged.read_bytes(), 900))
-    store = GraphStore.open(generation)
-    assert store.position() == before.graph_position
-    assert graph_digest(read_graph(generation.snapshots_dir, store.snapshot())) == digests[before.graph_position]
 
 
 def test_a_damaged_newest_snapshot_is_passed_over_for_the_one_before(generation: Generation) -> None:

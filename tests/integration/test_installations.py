@@ -20,7 +20,6 @@ from streams.kafka.topics import ensure_topics
 from tests.support.fakes.engine import make_generation
 from tests.support.kafka import plaintext, read_all
 from tests.support.processes.query_service import service_process
-from tests.support.processes.worker import running_worker
 from tests.support.waiting import wait_until
 
 
@@ -31,7 +30,13 @@ def thalweg(*arguments: str, **environment: str) -> subprocess.CompletedProcess[
 
 @pytest.mark.parametrize(
     "command",
-    ["load {folder}/note.md", "delete a", "topics --create", "verify --repair --document default/a"],
+    [
+        "load {folder}/note.md",
+        *(
+            pytest.param(each, marks=pytest.mark.nightly)
+            for each in ("delete a", "topics --create", "verify --repair --document default/a")
+        ),
+    ],
 )
 def test_command_for_stores_of_another_log_writes_nothing(
     command: str, kafka: str, topic_prefix: str, tmp_path: Path
@@ -59,6 +64,7 @@ def test_command_for_stores_of_another_log_writes_nothing(
         assert [name for name in admin.list_topics() if names.is_contributions(name)] == []
 
 
+@pytest.mark.nightly  # of announcements alone: unit tests of `schemas/runtime` and of commands on folders
 def test_service_is_found_by_its_folder_until_it_ends(tmp_path: Path) -> None:
     mine, theirs = tmp_path / "mine", tmp_path / "theirs"
     with service_process(mine) as service, service_process(theirs) as other:
@@ -80,12 +86,3 @@ def test_service_is_found_by_its_folder_until_it_ends(tmp_path: Path) -> None:
         assert f"thalweg up --data-dir {mine}" in refused.stderr
     wait_until(lambda: find_running(theirs) is None, "the other has withdrawn its announcement")
     assert not list(theirs.glob("running*"))
-
-
-def test_worker_announces_its_kafka_until_it_ends(kafka: str, topic_prefix: str, tmp_path: Path) -> None:
-    with running_worker(kafka, topic_prefix, tmp_path) as worker:
-        found = find_running(tmp_path)
-        assert found is not None
-        assert (found.kafka, found.service_url) == (kafka, "")
-        assert worker.stop() == 0
-    assert find_running(tmp_path) is None

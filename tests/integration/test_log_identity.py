@@ -5,6 +5,8 @@ import sys
 from contextlib import closing
 from pathlib import Path
 
+import pytest
+
 from indexer.store_verification import verify_when_complete
 from kafka_client.sync_clients import AdminClient
 from schemas.receipts import decode_receipt
@@ -52,6 +54,7 @@ def test_another_log_of_the_same_name_is_refused_and_the_stores_can_be_published
         assert (receipt.outcome, receipt.chunks) == ("indexed", 1)
 
 
+@pytest.mark.nightly  # of a graph store alone: unit tests of `graph/store`
 def test_lost_contributions_are_made_again_from_the_log(kafka: str, topic_prefix: str, tmp_path: Path) -> None:
     """Stores of an earlier version, whose graph came by another topic, begin in the same way."""
     with running_worker(kafka, topic_prefix, tmp_path) as worker, client(kafka, topic_prefix) as user:

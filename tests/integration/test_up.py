@@ -12,7 +12,6 @@ from pathlib import Path
 import httpx
 import psutil
 import pytest
-from filelock import FileLock
 
 from schemas.errors import Exit
 from schemas.runtime import find_running
@@ -202,14 +201,6 @@ def test_a_part_that_cannot_start_ends_up_with_its_exit_code_and_its_words(
     assert not (up.data_dir / "running.json").exists()
 
 
-def test_no_broker_there_is_said_at_once(start: Callable[..., Up]) -> None:
-    servers = f"127.0.0.1:{free_port()}"
-    up = start(THALWEG_KAFKA__BOOTSTRAP_SERVERS=servers)
-
-    assert up.process.wait(60) == Exit.UNREACHABLE
-    assert f"No Kafka broker answers at {servers}" in up.said()
-
-
 def test_a_second_up_on_the_same_directory_or_port_is_refused(
     start: Callable[..., Up], elsewhere: dict[str, str], tmp_path: Path
 ) -> None:
@@ -224,27 +215,6 @@ def test_a_second_up_on_the_same_directory_or_port_is_refused(
     assert f"Port {up.port} on 127.0.0.1 is in use" in same_port.said()
 
 
-def test_a_directory_that_a_worker_uses_is_refused(start: Callable[..., Up], tmp_path: Path) -> None:
-    (tmp_path / "data").mkdir()
-    with FileLock(tmp_path / "data" / "worker.lock"):
-        up = start()
-        assert up.process.wait(60) == Exit.IN_USE
-    assert "Another worker is using the data directory" in up.said()
-
-
-NOWHERE = {"PIP_INDEX_URL": "http://127.0.0.1:9/", "UV_DEFAULT_INDEX": "http://127.0.0.1:9/", "UV_HTTP_RETRIES": "0"}
-
-
-def test_a_model_that_cannot_be_downloaded_ends_up_with_what_to_do(
-    start: Callable[..., Up], tmp_path: Path, kafka: str
-) -> None:
-    up = start(XDG_CACHE_HOME=str(tmp_path / "cache"), THALWEG_KAFKA__BOOTSTRAP_SERVERS=kafka, **NOWHERE)
-    up.wait_for(lambda: up.process.poll() is not None)
-    assert up.process.returncode == Exit.UNREACHABLE
-    assert "Downloading the model" in up.said()
-    assert "THALWEG_EMBEDDING__MODEL" in up.said()
-
-
 def test_up_ends_at_once_while_the_model_is_downloaded(start: Callable[..., Up], tmp_path: Path, kafka: str) -> None:
     with socket.socket() as silent:
         silent.bind(("127.0.0.1", 0))
@@ -254,14 +224,3 @@ def test_up_ends_at_once_while_the_model_is_downloaded(start: Callable[..., Up],
         up.wait_for(lambda: "Downloading the model" in up.said())
         assert up.end() == Exit.OK
     assert [path.name for path in (tmp_path / "cache/thalweg/models").iterdir()] == ["fetch.lock"]
-
-
-def test_what_runs_no_model_downloads_none(start: Callable[..., Up], tmp_path: Path, kafka: str) -> None:
-    up = start(
-        XDG_CACHE_HOME=str(tmp_path / "cache"),
-        THALWEG_KAFKA__BOOTSTRAP_SERVERS=kafka,
-        THALWEG_EMBEDDING__PROVIDER="hashing",
-        **NOWHERE,
-    )
-    up.wait_ready()
-    assert not (tmp_path / "cache").exists()

@@ -182,8 +182,3 @@ def test_one_document_or_the_whole_graph_is_made_again_on_request(worker: Worker
     code, report, _ = verified(worker)
     assert (code, report["ok"], report["digest"]) == (Exit.OK, True, before["digest"])
     assert (worker.process.poll(), worker.process.pid) == (None, process)
-
-
-def test_a_repair_that_names_no_document_is_refused(worker: WorkerProcess) -> None:
-    assert "write collection/id" in verified(worker, "--repair", "--document", "nothing")[2]
-    assert verified(worker, "--document", "towns/9")[0] == Exit.USAGE

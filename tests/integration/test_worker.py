@@ -17,7 +17,6 @@ from indexer.store_verification import verify_when_complete
 from kafka_client.partitioner import murmur2_partition
 from query_api.index.text.text_snapshot import TextReader
 from schemas.ids import DocumentKey
-from schemas.provenance import Retrieval, encode_retrieval
 from schemas.settings import KafkaSettings
 from tests.support.processes.worker import PARTITIONS, WorkerProcess, client, partition_of
 from tests.support.waiting import wait_until
@@ -58,17 +57,6 @@ def test_an_envelope_ends_up_searchable_in_the_graph_and_with_a_receipt(worker: 
     assert report.ok, report.differences
 
 
-def test_raw_content_takes_its_id_from_the_key_and_its_metadata_from_headers(worker: WorkerProcess) -> None:
-    with client(worker.kafka, worker.prefix) as user:
-        headers = [("content-type", b"text/html"), ("thalweg-lang", b"en")]
-        page = b"<html><head><title>Danube</title></head><body><p>The Danube flows east.</p></body></html>"
-        receipt = user.receipt(user.publish_bytes("rivers/a/danube.html", page, headers))
-        row = row_of(worker, "rivers/a/danube.html")
-    assert receipt.outcome == "indexed"
-    assert row is not None
-    assert (row.title, row.content_type, row.metadata) == ("Danube", "text/html", {"lang": "en"})
-
-
 def test_entities_that_documents_relate_become_communities(worker: WorkerProcess) -> None:
     text = "Basel lies on the Rhine. Mainz lies on the Rhine. Basel and Mainz trade with Cologne on the Rhine."
     with client(worker.kafka, worker.prefix) as user:
@@ -103,36 +91,6 @@ def test_graph_is_published_for_cypher(worker: WorkerProcess) -> None:
     assert worker.metric("thalweg_graph_publications_total", outcome="failed") == 0
 
 
-def test_poison_among_good_ones_is_buried_with_its_bytes_and_a_reason(worker: WorkerProcess) -> None:
-    with client(worker.kafka, worker.prefix) as user:
-        poison = {
-            "bad/json": b'{"id": "json", "content": "cut',
-            "bad/type": b'{"id": 7, "collection": "bad", "content": "x"}',
-            "bad/empty": b'{"id": "empty", "collection": "bad", "content": "  "}',
-            "bad/media": b'{"id": "media", "collection": "bad", "content": "x", "content_type": "image/png"}',
-            "bad/other": b'{"id": "another", "collection": "bad", "content": "x"}',
-            "nokey": b"{}",
-        }
-        positions = {}
-        good = []
-        for key, value in poison.items():
-            good.append(user.publish(f"good/{key}", "A good neighbour."))
-            positions[key] = user.publish_bytes(key, value)
-        assert [receipt.outcome for receipt in user.receipts_of(good)] == ["indexed"] * len(good)
-        receipts = user.receipts_of(positions.values())
-        assert [receipt.outcome for receipt in receipts] == ["dead_lettered"] * len(poison)
-        assert all(receipt.reason and receipt.message for receipt in receipts)
-        letters = {message.key.decode(): message for message in user.read_all(user.names.dead_letters)}
-        assert {key: letters[key].value for key in poison} == poison
-        for key, (partition, offset) in positions.items():
-            headers = dict(letters[key].headers)
-            assert headers["__connect.errors.topic"].decode() == user.names.documents
-            assert headers["__connect.errors.offset"].decode() == str(offset)
-            assert headers["__connect.errors.partition"].decode() == str(partition) == str(partition_of(key))
-            assert headers["thalweg.reason"]
-    assert worker.metric("thalweg_dead_letters_total", reason="not_json") >= 1
-
-
 def test_updates_and_deletes_are_exact_in_both_stores(worker: WorkerProcess) -> None:
     with client(worker.kafka, worker.prefix) as user:
         user.publish("lakes/one", "Lake Constance lies by Bregenz and Lindau. " * 30, title="Lake Constance")
@@ -157,66 +115,6 @@ def names(worker: WorkerProcess) -> set[str]:
     entities = graph_of(worker).entities
     lakes = [row for row in entities.to_pylist() if row["collection"] == "lakes"]
     return {row["name"] for row in lakes}
-
-
-def test_an_older_version_or_an_upsert_after_its_tombstone_never_wins(worker: WorkerProcess) -> None:
-    with client(worker.kafka, worker.prefix) as user:
-        first = user.publish("versions/a", "Version five.", version=5)
-        late = user.publish("versions/a", "Version four, late.", version=4)
-        headers = [("ce_specversion", b"1.0"), ("ce_type", b"page.deleted"), ("ce_sequence", b"6")]
-        gone = user.publish_bytes("versions/a", b"{}", headers)
-        ghost = user.publish("versions/a", "A ghost.", version=6)
-        receipts = user.receipts_of([first, late, gone, ghost])
-    assert receipts[1].outcome == receipts[3].outcome == "superseded"
-    assert receipts[2].outcome == "deleted"
-    assert receipts[3].superseded_by == f"{gone[0]}:{gone[1]}"
-    row = row_of(worker, "versions/a")
-    assert row is not None
-    assert (row.live, row.version) == (False, 6)
-
-
-def test_the_provenance_of_a_retrieval_is_kept(worker: WorkerProcess) -> None:
-    retrieval = Retrieval(
-        retrieval_id="r-1", query="who?", collection=None, mode="hybrid", at_ms=1, snapshot={}, parameters={}, hits=[]
-    )
-    with client(worker.kafka, worker.prefix) as user:
-        for _ in range(2):
-            user.send(user.names.provenance, b"r-1", encode_retrieval(retrieval))
-    generation = current_generation(worker.data_dir)
-    assert generation is not None
-
-    def kept() -> bool:
-        return TextReader.open(generation).snapshot().retrieval("r-1") == retrieval
-
-    wait_until(kept, "the retrieval is in its table")
-
-
-def test_lag_goes_to_zero_and_the_metrics_tell_it(worker: WorkerProcess) -> None:
-    with client(worker.kafka, worker.prefix) as user:
-        user.receipts_of(user.publish_all((f"lag/{number}", "A few words.") for number in range(20)))
-
-    def told() -> bool:
-        return (
-            all(
-                worker.metric("thalweg_ingest_lag_records", topic=f"{worker.prefix}documents.v1", partition=str(number))
-                == 0
-                for number in (0, 1)
-            )
-            and worker.metric("thalweg_store_position", store="graph", topic=worker.contributions) > 0
-        )
-
-    wait_until(told, "the lag is told to be zero")
-    assert worker.metric("thalweg_documents_total", outcome="indexed") >= 20
-    assert worker.metric("thalweg_stage_seconds_count", stage="embed") > 0
-
-
-def test_a_record_too_large_for_the_limits_is_buried_whole(worker: WorkerProcess) -> None:
-    with client(worker.kafka, worker.prefix) as user:
-        large = b"x" * (11 * 1024 * 1024)
-        receipt = user.receipt(user.publish_bytes("large/one", large, [("content-type", b"text/plain")]))
-        assert (receipt.outcome, receipt.reason) == ("dead_lettered", "too_large")
-        letters = {message.key: message.value for message in user.read_all(user.names.dead_letters)}
-        assert letters[b"large/one"] == large
 
 
 def test_a_dead_letter_too_large_for_its_topic_is_sent_empty_and_says_where_its_bytes_are(

@@ -110,6 +110,7 @@ def test_a_store_can_be_deleted_and_comes_back(undisturbed: tuple[WorkerProcess,
     assert digest_of(worker.data_dir) == digest
 
 
+@pytest.mark.nightly  # of a graph store alone: unit tests of `graph/store`
 def test_graph_is_remade_where_its_topic_lacks_what_follows_it(kafka: str, topic_prefix: str, tmp_path: Path) -> None:
     data_dir, kept = tmp_path / "data", tmp_path / "kept"
     with running_worker(kafka, topic_prefix, data_dir) as worker, client(kafka, topic_prefix) as user:
@@ -137,6 +138,7 @@ def test_graph_is_remade_where_its_topic_lacks_what_follows_it(kafka: str, topic
         assert "which is made again from the log" in worker.said()
 
 
+@pytest.mark.nightly  # of the trimmer alone: unit tests of `runtime/trimming`
 def test_worker_goes_on_from_topic_that_it_has_trimmed(kafka: str, topic_prefix: str, tmp_path: Path) -> None:
     with running_worker(kafka, topic_prefix, tmp_path) as worker, client(kafka, topic_prefix) as user:
         for number in range(4):

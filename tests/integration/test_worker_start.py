@@ -7,6 +7,7 @@ from pathlib import Path
 import httpx
 
 from schemas.errors import Exit
+from schemas.runtime import find_running
 from streams.ports import free_port
 from tests.support.constants import PROGRAM, given
 from tests.support.processes.worker import WorkerProcess, client, running_worker
@@ -30,6 +31,9 @@ def test_what_the_person_who_starts_it_can_repair_is_told_with_its_exit_code_and
     data_dir = tmp_path / "data"
     data_dir.mkdir(mode=0o700)
     with running_worker(kafka, topic_prefix, data_dir) as worker:
+        announced = find_running(data_dir)
+        assert announced is not None
+        assert (announced.kafka, announced.service_url) == (kafka, "")
         second = started(kafka, topic_prefix, data_dir)
         wrong = started(kafka, topic_prefix, data_dir, THALWEG_WORKER__KEPT_SNAPSHOTS="0")
         nobody = f"127.0.0.1:{free_port()}"
@@ -40,6 +44,7 @@ def test_what_the_person_who_starts_it_can_repair_is_told_with_its_exit_code_and
             assert user.receipt(user.publish_bytes("towns/2", b"no envelope")).outcome == "dead_lettered"
         assert [exit_code(each) for each in (second, wrong, alone)] == [Exit.IN_USE, Exit.USAGE, Exit.UNREACHABLE]
         assert worker.stop() == Exit.OK
+    assert find_running(data_dir) is None
     ours = [path for path in data_dir.rglob("*") if path.name != "worker.log"]  # that one is the test's
     assert len(ours) > 20
     assert [path for path in ours if stat.S_IMODE(path.stat().st_mode) & 0o077] == []

@@ -8,7 +8,7 @@ import pytest
 from indexer.generation_folders import current_generation, read_manifest
 from schemas.errors import Exit
 from tests.support.fakes.model_endpoints import BROKEN, Answer, EmbeddingsEndpoint, busy, embeddings_endpoint
-from tests.support.processes.worker import WorkerProcess, client, running_worker
+from tests.support.processes.worker import client, running_worker
 from tests.support.waiting import wait_until
 
 SECRET = "sk-very-secret-0123456789"
@@ -54,19 +54,3 @@ def test_an_endpoint_may_be_away_at_the_start_and_later_and_no_document_pays_for
     assert "100 numbers" in worker.said()
     assert "have the stores made again" in worker.said()
     assert SECRET not in worker.said()
-
-
-def test_what_only_a_person_can_repair_stops_the_worker_at_its_start(
-    endpoint: EmbeddingsEndpoint, tmp_path: Path
-) -> None:
-    with embeddings_endpoint(key=SECRET, otherwise=Answer(instead=b"<html>It works!</html>")) as page:
-        refused = WorkerProcess(
-            "127.0.0.1:9", "t.", tmp_path / "key", settings_for(endpoint, THALWEG_EMBEDDING__API_KEY="sk-another")
-        )
-        elsewhere = WorkerProcess("127.0.0.1:9", "t.", tmp_path / "page", settings_for(page))
-        for worker, says in ((refused, "THALWEG_EMBEDDING__API_KEY"), (elsewhere, "something else than vectors")):
-            worker.start()
-            assert worker.process.wait(END_SECONDS) == Exit.USAGE
-            said = worker.said()
-            assert says in said
-            assert not any(words in said for words in ("Traceback", SECRET, "sk-another"))

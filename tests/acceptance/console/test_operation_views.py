@@ -259,8 +259,7 @@ def test_list_whose_first_page_failed_asks_for_that_page(open_page: OpenPage, co
     assert len(refused) == 1
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
-@pytest.mark.parametrize("size", [SMALL, WIDE], ids=["small", "wide"])
+@pytest.mark.parametrize(("size", "theme"), [(SMALL, "dark"), (WIDE, "light")], ids=["small", "wide"])
 def test_they_keep_nobody_out(open_page: OpenPage, console: Installation, theme: str, size: dict[str, int]) -> None:
     await_entities(console)
     retrieval = console.search(q="river", collection="rivers", cache=False)["retrieval_id"]

@@ -22,22 +22,6 @@ async def listed(live: LiveService, path: str, of: str, **params: Any) -> list[d
     return found
 
 
-async def test_a_node_is_searched_until_it_is_deleted(live: LiveService) -> None:
-    node = {"id": "petrel", "label": "Team Petrel", "type": "team", "text": "Petrel looks after the drawbridge."}
-    made = await accepted(live, "POST", "/v1/nodes", node)
-    (hit,) = (await live.search("who looks after the drawbridge", after=made["token"], wait_seconds=10))["hits"]
-    assert (hit["document_id"], hit["title"], hit["metadata"]["node"]) == ("node:petrel", "Team Petrel", "petrel")
-    assert "{partition}:{offset}".format(**hit["source"]) == made["position"]
-
-    changed = await accepted(live, "PUT", "/v1/nodes/petrel", {"label": "Petrels", "text": "They mend the sluice."})
-    hits = (await live.search("who mends the sluice", after=changed["token"], wait_seconds=10))["hits"]
-    assert [each["title"] for each in hits] == ["Petrels"]
-
-    gone = await accepted(live, "DELETE", "/v1/nodes/petrel")
-    assert (await live.search("sluice", after=gone["token"], wait_seconds=10))["hits"] == []
-    assert await listed(live, "/v1/nodes", "nodes", after=gone["token"]) == []
-
-
 async def test_edits_are_there_for_a_service_that_starts_later(live: LiveService) -> None:
     token = await live.put("river.md", RIVER)
     await live.search("river", after=token, wait_seconds=10)
@@ -53,20 +37,3 @@ async def test_edits_are_there_for_a_service_that_starts_later(live: LiveService
         assert (found["target"], found["missing"]) == ("default/river.md", [])
         graph = (await http.get("/v1/graph", params={"node": "petrel"})).json()
         assert [each["label"] for each in graph["edges"] if each["kind"] == "hand_made"] == ["measures"]
-
-
-async def test_two_names_become_one_entity_and_two_again(live: LiveService) -> None:
-    token = await live.put("river.md", RIVER)
-    await live.search("river", after=token, wait_seconds=10)
-    names = {each["label"] for each in await listed(live, "/v1/entities", "entities", after=token)}
-    assert {"Maria Okafor", "Maria Okafro"} <= names
-    (review,) = await listed(live, "/v1/reviews", "reviews")
-    assert {each["name"] for each in review["entities"]} == {"Maria Okafor", "Maria Okafro"}
-    decided = await accepted(live, "POST", f"/v1/reviews/{review['id']}", {"decision": "accept", "by": "ada"})
-    entities = await listed(live, "/v1/entities", "entities", after_edit=decided["position"])
-    assert [each["names"] for each in entities if "Maria" in each["label"]] == [2]
-    assert await listed(live, "/v1/reviews", "reviews") == []
-    undone = await accepted(live, "POST", f"/v1/reviews/{review['id']}", {"decision": "undo"})
-    assert [each["id"] for each in await listed(live, "/v1/reviews", "reviews", after=undone["position"])] == [
-        review["id"]
-    ]

@@ -1,13 +1,8 @@
 """The log as the service sees it: its end, its partitions, its topics, and its absence."""
 
 import asyncio
-from contextlib import closing
 from pathlib import Path
-from typing import Any
 
-from kafka import TopicPartition
-
-from kafka_client.sync_clients import open_consumer
 from query_api.service_health import readiness
 from schemas.topics import TopicNames, topic_specs
 from streams.kafka.topics import ensure_topics
@@ -21,23 +16,6 @@ from tests.support.kafka import plaintext
 from tests.support.waiting import eventually
 
 IMPATIENT = {"query_api.service_context.WRITE_SECONDS": 1, "query_api.service_context.FLUSH_SECONDS": 0}
-
-
-async def test_lag_is_told_against_the_end_of_the_log(live: LiveService) -> None:
-    token = await live.put("a.md", "# One\n\ntext")
-    await live.search("text", after=token)
-    with closing(open_consumer(plaintext(live.kafka))) as consumer:
-        found = consumer.end_offsets([TopicPartition(live.names.documents, number) for number in range(2)])
-    ends = {partition.partition: end for partition, end in found.items()}
-    status: dict[str, Any] = {}
-    shown: dict[int, int] = {}
-    async with asyncio.timeout(20):
-        while status.get("lag_records") != 0 or shown != ends:  # looked at once a second
-            status = (await live.http.get("/v1/status")).json()
-            shown = {each["partition"]: each["end"] for each in status["lag"] if each["topic"] == live.names.documents}
-    assert status["readiness"]["kafka"] == "reachable"
-    assert status["positions"] == token.partition("@")[0]
-    assert status["graph_position"] == 1
 
 
 async def test_a_choice_of_linking_reaches_searches_and_their_cache_as_it_is_made_and_taken_back(

@@ -7,7 +7,6 @@ from typing import Any
 import msgspec
 
 from indexer.generation_folders import LogIdentity
-from schemas.ids import DocumentKey
 from schemas.receipts import parse_token
 from schemas.topics import topic_specs
 from streams.kafka.topics import ensure_topics
@@ -19,29 +18,6 @@ from tests.integration.query_service.live_service import (
     settings_for,
 )
 from tests.support.kafka import Sent, plaintext, send, topic_id
-
-
-async def test_every_search_after_a_write_shows_that_write(live: LiveService) -> None:
-    for number in range(20):
-        token = await live.put(f"notes/{number}.md", f"# Gauge {number}\n\nReading number{number} of the river gauge.")
-        answer = await live.search(f"number{number}", after=token, wait_seconds=10, k=3)
-        assert answer["hits"][0]["document_id"] == f"notes/{number}.md"
-        ((partition, offset),) = parse_token(token).positions.items()
-        assert answer["hits"][0]["source"] == {
-            "topic": live.names.documents, "partition": partition, "offset": offset, "version": None
-        }  # fmt: skip
-
-
-async def test_a_deleted_document_is_gone_from_every_answer(live: LiveService) -> None:
-    kept = await live.put("a.md", "# Ferry\n\nThe ferry crosses the thalweg.")
-    token = await live.put("b.md", "# Bridge\n\nThe bridge spans the thalweg.")
-    found = await live.search("thalweg", after=f"{kept},{token}")
-    assert {hit["document_id"] for hit in found["hits"]} == {"a.md", "b.md"}
-    token = (await live.http.delete("/v1/documents/b.md")).json()["token"]
-    answer = await live.search("thalweg bridge", after=token)
-    assert {hit["document_id"] for hit in answer["hits"]} == {"a.md"}
-    assert (await live.http.get("/v1/documents/b.md")).status_code == 404
-    assert (await live.http.get("/v1/documents/b.md/status")).json()["status"] == "deleted"
 
 
 async def test_a_document_is_followed_from_pending_to_indexed_and_read_back(live: LiveService) -> None:
@@ -109,21 +85,6 @@ async def test_batches_and_uploads_are_answered_by_member(live: LiveService) -> 
     found = await live.search("submerged", collection="up", after=token)
     assert found["hits"][0]["document_id"] == "x.md"
     assert (await live.http.get("/v1/documents/y.rst?collection=up")).json()["content_type"] == "text/x-rst"
-
-
-async def test_keys_go_to_the_partition_every_kafka_client_would_choose(live: LiveService) -> None:
-    names = ("a", "b/c", "ünïcode", "d")
-    tokens = [await live.put(name, "text") for name in names]
-    own = send(live.kafka, live.names.documents, *(Sent(f"default/{name}".encode(), None) for name in names))
-    assert [token.split(":")[0] for token in tokens] == [str(partition) for partition, _ in own]
-
-
-async def test_a_key_is_a_document_key(live: LiveService) -> None:
-    token = await live.put("deep/er/est.md", "# Deep\n\nVery deep.")
-    await live.search("deep", after=token)
-    assert DocumentKey("default", "deep/er/est.md") in live.service.snapshot().text.documents(
-        [DocumentKey("default", "deep/er/est.md")]
-    )
 
 
 async def test_a_record_the_topic_does_not_take_is_a_413(kafka: str, topic_prefix: str, tmp_path: Path) -> None:

@@ -9,9 +9,7 @@ from indexer.write.lance_writer import LanceWriter
 from tests.support.fixtures.text_rows import (
     DIMENSION,
     contents,
-    expected_rows,
     generation_in,
-    stored_rows,
     story,
 )
 
@@ -58,10 +56,3 @@ def test_a_full_disk_is_told_as_transient_and_the_same_call_succeeds_later(
     )
     assert run.stdout.count("refused") >= len(story())
     assert contents(generation) == undisturbed(tmp_path / "undisturbed")
-
-
-def test_the_undisturbed_run_leaves_what_the_story_says(generation: Generation) -> None:
-    undisturbed(generation.data_dir)
-    last = {document.row.key: document for batch in story() for document in batch}
-    expected = {name: sorted(rows) for name, rows in expected_rows(list(last.values())).items()}
-    assert stored_rows(generation) == expected

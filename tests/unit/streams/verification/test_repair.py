@@ -6,16 +6,18 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+from typer.testing import CliRunner
 
 from indexer.generation_folders import Generation, write_build
 from indexer.integrity.noted_damage import note_damage
-from schemas.errors import Failure
+from schemas.errors import Exit, Failure
 from schemas.generations import Build
 from schemas.orders import MOST_DOCUMENTS
 from schemas.runtime import WorkerState, write_state
 from schemas.settings import KafkaSettings
 from streams.verification import repair
 from streams.verification.repair import Orders, RepairPlan
+from thalweg import app
 
 
 class Found(NamedTuple):
@@ -79,3 +81,11 @@ def test_a_repair_that_no_worker_takes_up_is_told(live: Generation, monkeypatch:
     monkeypatch.setattr(repair, "send_order", lambda *_: 7)
     with pytest.raises(Failure, match="no worker of generation g0001-000000 has begun it"):
         orders(live).repair(["c/a"], graph=False, show=lambda _: None)
+
+
+@pytest.mark.parametrize(
+    ("options", "says"), [("--repair --document nothing", "write collection/id"), ("--document c/a", "add --repair")]
+)
+def test_repair_of_no_document_is_refused(tmp_path: Path, options: str, says: str) -> None:
+    refused = CliRunner().invoke(app, ["verify", *options.split(), "--data-dir", str(tmp_path)])
+    assert (refused.exit_code, says in refused.stderr) == (Exit.USAGE, True)
