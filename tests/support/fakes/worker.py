@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import defaultdict
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any
@@ -157,30 +157,6 @@ class InMemoryBroker:
     def graph(self) -> dict[str, bytes]:
         """What a reader of all contributions ends up with: the live contribution of each document."""
         return graph_of(self.commits())
-
-
-@dataclass
-class LogInMemory:
-    """One partition. `between` is called once, before the first record is read."""
-
-    found: list[SourceRecord] = field(default_factory=list)
-    first: int = 0
-    between: Callable[[], Awaitable[None]] | None = None
-
-    async def records(self, start: int = 0, since_ms: int = 0) -> AsyncGenerator[SourceRecord, None]:
-        if self.between is not None:
-            between, self.between = self.between, None
-            await between()
-        later = next((each.offset for each in self.found if each.timestamp_ms >= since_ms), len(self.found))
-        for record in list(self.found):
-            if record.offset >= max(start, later, self.first):
-                yield record
-
-    async def beginning(self) -> int:
-        return self.first
-
-    async def end(self) -> int:
-        return self.found[-1].offset + 1 if self.found else 0
 
 
 @dataclass

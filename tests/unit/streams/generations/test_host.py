@@ -1,7 +1,7 @@
 """Orders about generations are carried out: built, brought up to date, switched to, dropped; whatever fails."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 
 import msgspec
@@ -19,31 +19,12 @@ from schemas.curation import encode_choice
 from schemas.errors import Exit
 from schemas.generations import Build, GenerationOrder, generation_key
 from streams.generations.host import LONGEST_CUT_OVER_PAUSE_SECONDS, LONGEST_DELAY_SECONDS, GenerationHost
-from streams.kafka.records import SourceRecord
+from tests.support.fakes.in_memory_log import InMemoryLog
 from tests.support.fixtures.manifest import MANIFEST
 from tests.support.waiting import eventually
 
 SECOND = "g0002-bbbbbb"
 THIRD = "g0003-cccccc"
-
-
-class Topic:
-    """The curation topic, in memory."""
-
-    def __init__(self) -> None:
-        self._records: list[SourceRecord] = []
-        self._read = 0
-
-    def append(self, name: str, order: GenerationOrder | None) -> None:
-        value = None if order is None else encode_choice(order)
-        self._records.append(SourceRecord(0, len(self._records), 0, generation_key(name), value))
-
-    async def new_records(self) -> Sequence[SourceRecord]:
-        records, self._read = self._records[self._read :], len(self._records)
-        return records
-
-    async def close(self) -> None:
-        """Nothing is open."""
 
 
 class Process:
@@ -87,7 +68,7 @@ class Host:
 
     def __init__(self, data_dir: Path) -> None:
         self.data_dir = data_dir
-        self.topic = Topic()
+        self.topic = InMemoryLog()
         self.started: list[tuple[str, Process]] = []
         self.forgotten: list[str] = []
         self.now = 0.0
@@ -95,8 +76,11 @@ class Host:
         open_generation(data_dir, MANIFEST)
         self.host = self.restarted()
 
+    def order(self, name: str, order: GenerationOrder | None) -> None:
+        self.topic.append(generation_key(name), None if order is None else encode_choice(order))
+
     def restarted(self) -> GenerationHost:
-        self.topic._read = 0
+        self.topic.read = 0
         self.host = GenerationHost(
             self.data_dir,
             self.topic,
@@ -150,7 +134,7 @@ def wanted(state: str, base: str = MANIFEST.generation, **more: object) -> Gener
 
 async def test_an_ordered_generation_is_built_and_switched_to_when_it_is_ready(host: Host) -> None:
     assert await host.step() is None
-    host.topic.append(SECOND, wanted("live", reason="chunks"))
+    host.order(SECOND, wanted("live", reason="chunks"))
     assert await host.step() is None
     ((name, process),) = host.started
     assert (name, host.build(SECOND).reason, host.live) == (SECOND, "chunks", MANIFEST.generation)
@@ -164,7 +148,7 @@ async def test_an_ordered_generation_is_built_and_switched_to_when_it_is_ready(h
 
 async def test_switch_waits_until_build_has_what_live_one_has(host: Host) -> None:
     host.of_live.reached = {0: 700, 1: 3}
-    host.topic.append(SECOND, wanted("live"))
+    host.order(SECOND, wanted("live"))
     await host.step()
     host.ready(SECOND, reached={0: 5, 1: 3})
     assert await host.step() is None
@@ -185,7 +169,7 @@ async def test_switch_happens_as_soon_as_paused_live_one_is_reached(tmp_path: Pa
     host = Host(tmp_path)
     host.host._cut_over_seconds = 5.0
     host.of_live.reached = {0: 9}
-    host.topic.append(SECOND, wanted("live"))
+    host.order(SECOND, wanted("live"))
     await host.step()
     host.ready(SECOND, reached={0: 8})
     switching = asyncio.create_task(host.step())
@@ -196,11 +180,11 @@ async def test_switch_happens_as_soon_as_paused_live_one_is_reached(tmp_path: Pa
 
 
 async def test_generation_that_fell_behind_is_not_switched_to(host: Host) -> None:
-    host.topic.append(SECOND, wanted("built"))
+    host.order(SECOND, wanted("built"))
     await host.step()
     host.ready(SECOND)
     write_build(Generation(host.data_dir, SECOND), host.build(SECOND).model_copy(update={"state": "building"}))
-    host.topic.append(SECOND, wanted("live"))
+    host.order(SECOND, wanted("live"))
     assert [await host.step() for _ in range(3)] == [None] * 3
     assert host.of_live.pauses == 0
     host.ready(SECOND)
@@ -208,7 +192,7 @@ async def test_generation_that_fell_behind_is_not_switched_to(host: Host) -> Non
 
 
 async def test_after_a_restart_nothing_is_built_or_switched_again(host: Host) -> None:
-    host.topic.append(SECOND, wanted("live"))
+    host.order(SECOND, wanted("live"))
     await host.step()
     host.ready(SECOND)
     await host.step()
@@ -218,11 +202,11 @@ async def test_after_a_restart_nothing_is_built_or_switched_again(host: Host) ->
 
 
 async def test_a_ready_state_of_before_does_not_count_until_the_build_has_followed_the_log_again(host: Host) -> None:
-    host.topic.append(SECOND, wanted("built"))
+    host.order(SECOND, wanted("built"))
     await host.step()
     host.ready(SECOND)
     host.restarted()
-    host.topic.append(SECOND, wanted("live"))
+    host.order(SECOND, wanted("live"))
     assert await host.step() is None
     assert await host.step() is None
     host.ready(SECOND)
@@ -230,11 +214,11 @@ async def test_a_ready_state_of_before_does_not_count_until_the_build_has_follow
 
 
 async def test_switching_back_brings_the_earlier_one_up_to_date_first(host: Host) -> None:
-    host.topic.append(SECOND, wanted("live"))
+    host.order(SECOND, wanted("live"))
     await host.step()
     host.ready(SECOND)
     await host.step()
-    host.topic.append(MANIFEST.generation, wanted("live", SECOND))
+    host.order(MANIFEST.generation, wanted("live", SECOND))
     assert await host.step() is None
     assert host.started[-1][0] == MANIFEST.generation
     host.ready(MANIFEST.generation)
@@ -245,17 +229,17 @@ async def test_switching_back_brings_the_earlier_one_up_to_date_first(host: Host
 
 
 async def test_missing_documents_hold_a_switch_back_until_it_is_forced(host: Host) -> None:
-    host.topic.append(SECOND, wanted("live"))
+    host.order(SECOND, wanted("live"))
     await host.step()
     host.ready(SECOND, problem="3 documents are missing")
     assert await host.step() is None
     assert not host.started[0][1].stopped
-    host.topic.append(SECOND, wanted("live", force=True))
+    host.order(SECOND, wanted("live", force=True))
     assert await host.step() == SECOND
 
 
 async def test_one_that_is_only_wanted_built_is_kept_up_to_date_and_not_switched_to(host: Host) -> None:
-    host.topic.append(SECOND, wanted("built"))
+    host.order(SECOND, wanted("built"))
     await host.step()
     host.ready(SECOND)
     assert [await host.step() for _ in range(3)] == [None] * 3
@@ -263,7 +247,7 @@ async def test_one_that_is_only_wanted_built_is_kept_up_to_date_and_not_switched
 
 
 async def test_a_build_that_ends_is_started_again_after_a_growing_wait(host: Host) -> None:
-    host.topic.append(SECOND, wanted("live"))
+    host.order(SECOND, wanted("live"))
     await host.step()
     for failures in range(1, 4):
         host.started[-1][1].code = -9
@@ -276,14 +260,14 @@ async def test_a_build_that_ends_is_started_again_after_a_growing_wait(host: Hos
 
 
 async def test_a_build_that_cannot_repair_itself_has_failed_until_it_is_ordered_again(host: Host) -> None:
-    host.topic.append(SECOND, wanted("live"))
+    host.order(SECOND, wanted("live"))
     await host.step()
     host.started[-1][1].code = int(Exit.USAGE)
     await host.step()
     host.now += 10 * LONGEST_DELAY_SECONDS
     await host.step()
     assert (host.build(SECOND).state, len(host.started)) == ("failed", 1)
-    host.topic.append(SECOND, wanted("live"))
+    host.order(SECOND, wanted("live"))
     await host.step()
     host.now += LONGEST_DELAY_SECONDS
     await host.step()
@@ -291,9 +275,9 @@ async def test_a_build_that_cannot_repair_itself_has_failed_until_it_is_ordered_
 
 
 async def test_dropping_ends_the_build_and_removes_folder_and_topic(host: Host) -> None:
-    host.topic.append(SECOND, wanted("live"))
+    host.order(SECOND, wanted("live"))
     await host.step()
-    host.topic.append(SECOND, None)
+    host.order(SECOND, None)
     await host.step()
     assert host.started[0][1].stopped
     assert (host.forgotten, Generation(host.data_dir, SECOND).root.exists()) == ([SECOND], False)
@@ -302,29 +286,29 @@ async def test_dropping_ends_the_build_and_removes_folder_and_topic(host: Host) 
 
 
 async def test_the_live_one_is_not_dropped(host: Host) -> None:
-    host.topic.append(MANIFEST.generation, None)
+    host.order(MANIFEST.generation, None)
     await host.step()
     assert (host.live, host.forgotten) == (MANIFEST.generation, [])
 
 
 async def test_a_later_order_takes_over_from_a_build(host: Host) -> None:
-    host.topic.append(SECOND, wanted("live"))
+    host.order(SECOND, wanted("live"))
     await host.step()
-    host.topic.append(THIRD, wanted("live"))
+    host.order(THIRD, wanted("live"))
     await host.step()
     assert host.started[0][1].stopped
     assert host.started[1][0] == THIRD
 
 
 async def test_orders_about_another_data_directory_are_not_for_this_one(host: Host) -> None:
-    host.topic.append(SECOND, wanted("live", "g0007-dddddd"))
+    host.order(SECOND, wanted("live", "g0007-dddddd"))
     await host.step()
     assert host.started == []
 
 
 async def test_too_little_room_fails_the_build_with_the_sizes(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("shutil.disk_usage", lambda _path: type("Usage", (), {"free": 0}))
-    host.topic.append(SECOND, wanted("live"))
+    host.order(SECOND, wanted("live"))
     await host.step()
     assert host.started == []
     assert host.build(SECOND).state == "failed"

@@ -17,11 +17,11 @@ from streams.indexing.order_runner import OrderRunner, relink
 from streams.indexing.reapply import Reapplier
 from streams.kafka.records import SourceRecord
 from streams.runtime.retry import Retrier
+from tests.support.fakes.in_memory_log import InMemoryLog
 from tests.support.fakes.worker import (
     GENERATION,
     NAMES,
     Bench,
-    LogInMemory,
     PowerCut,
     StoresInMemory,
     delete,
@@ -51,7 +51,7 @@ class LoggedBench(Bench):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self.log = LogInMemory()
+        self.log = InMemoryLog()
 
     async def index(self, *records: SourceRecord) -> None:
         self.log.found += records

@@ -13,7 +13,8 @@ from streams.errors import StartAgain
 from streams.indexing.order_runner import OrderRunner, repair
 from streams.indexing.reapply import Reapplier
 from streams.runtime.retry import Retrier
-from tests.support.fakes.worker import GENERATION, NAMES, Bench, LogInMemory, StoresInMemory, failing_times, upsert
+from tests.support.fakes.in_memory_log import InMemoryLog
+from tests.support.fakes.worker import GENERATION, NAMES, Bench, StoresInMemory, failing_times, upsert
 
 ORDER = "0123456789ab"
 A, B = DocumentKey("default", "a"), DocumentKey("default", "b")
@@ -25,7 +26,7 @@ class Story:
     """A worker that has indexed a log."""
 
     bench: Bench
-    log: LogInMemory
+    log: InMemoryLog
     orders: dict[bytes, OrderEvent] = field(default_factory=dict)
     remakes: int = 0
     snapshots: int = 0
@@ -65,7 +66,7 @@ class Story:
 
 @pytest.fixture
 async def story() -> AsyncIterator[Story]:
-    made = Story(Bench(), LogInMemory(list(LOG)))
+    made = Story(Bench(), InMemoryLog(list(LOG)))
     await made.bench.indexer.index(LOG)
     yield made
     made.bench.close()

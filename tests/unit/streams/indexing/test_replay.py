@@ -13,11 +13,11 @@ from streams.indexing.order_runner import OrderRunner, replay
 from streams.indexing.reapply import Reapplier
 from streams.kafka.records import SourceRecord
 from streams.runtime.retry import Retrier
+from tests.support.fakes.in_memory_log import InMemoryLog
 from tests.support.fakes.worker import (
     GENERATION,
     NAMES,
     Bench,
-    LogInMemory,
     PowerCut,
     StoresInMemory,
     delete,
@@ -41,7 +41,7 @@ class Story:
     """A worker that has indexed a log."""
 
     bench: Bench
-    log: LogInMemory
+    log: InMemoryLog
     lost: set[DocumentKey] = field(default_factory=set)
     orders: dict[bytes, OrderEvent] = field(default_factory=dict)
     snapshots: int = 0
@@ -78,7 +78,7 @@ class Story:
 
 @pytest.fixture
 async def story() -> AsyncIterator[Story]:
-    made = Story(Bench(), LogInMemory())
+    made = Story(Bench(), InMemoryLog())
     await made.index(*LOG)
     yield made
     made.bench.close()

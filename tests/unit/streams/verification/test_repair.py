@@ -84,8 +84,12 @@ def test_a_repair_that_no_worker_takes_up_is_told(live: Generation, monkeypatch:
 
 
 @pytest.mark.parametrize(
-    ("options", "says"), [("--repair --document nothing", "write collection/id"), ("--document c/a", "add --repair")]
+    ("options", "code", "says"),
+    [
+        ("--repair --document nothing", Exit.FAILED, "write collection/id"),
+        ("--document c/a", Exit.USAGE, "add --repair"),
+    ],
 )
-def test_repair_of_no_document_is_refused(tmp_path: Path, options: str, says: str) -> None:
+def test_repair_of_no_document_is_refused(tmp_path: Path, options: str, code: Exit, says: str) -> None:
     refused = CliRunner().invoke(app, ["verify", *options.split(), "--data-dir", str(tmp_path)])
-    assert (refused.exit_code, says in refused.stderr) == (Exit.USAGE, True)
+    assert (refused.exit_code, says in refused.stderr) == (code, True)
