@@ -2,9 +2,7 @@
 
 import os
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Thread
 from typing import Any
 
 import pytest
@@ -16,6 +14,7 @@ from query_api import client
 from schemas.errors import Exit
 from schemas.runtime import INSTALLATION_HEADER, Running, announce
 from schemas.settings_file import DATA_DIR_VARIABLE
+from tests.support.http_server import Request, Response, http_server
 from thalweg import app
 
 RUN_THE_FOLDER = {"up", "kafka", "serve"}
@@ -54,32 +53,18 @@ class OtherInstallation:
 
     def __init__(self) -> None:
         self.asked: list[str] = []
-        other = self
+        self.url = ""
 
-        class Answer(BaseHTTPRequestHandler):
-            def answer(self) -> None:
-                other.asked.append(f"{self.command} {self.path}")
-                body = b'{"title": "Another installation", "detail": "Nothing was done."}'
-                self.send_response(421)
-                self.send_header(INSTALLATION_HEADER, "0" * 32)
-                self.send_header("Content-Length", str(len(body)))
-                self.end_headers()
-                self.wfile.write(body)
-
-            do_GET = do_POST = do_PUT = do_DELETE = answer  # noqa: N815 -- as http.server calls them
-
-            def log_message(self, *_: object) -> None:
-                """Nothing."""
-
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Answer)
-        self.url = f"http://127.0.0.1:{self.server.server_port}"
+    def answer(self, request: Request) -> Response:
+        self.asked.append(f"{request.method} {request.path}")
+        body = b'{"title": "Another installation", "detail": "Nothing was done."}'
+        return Response(body, 421, [(INSTALLATION_HEADER, "0" * 32)])
 
 
 @pytest.fixture
 def other(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[OtherInstallation]:
     """At the default address; the working directory has a file to load and a dataset, and no data directory."""
     installation = OtherInstallation()
-    monkeypatch.setattr(client, "DEFAULT_URL", installation.url)
     monkeypatch.chdir(tmp_path)
     (tmp_path / "note.md").write_text("The river is high.")
     dataset = tmp_path / "dataset"
@@ -87,12 +72,10 @@ def other(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[OtherInst
     (dataset / "corpus.jsonl").write_text('{"_id": "note.md", "text": "The river is high."}\n')
     (dataset / "queries.jsonl").write_text('{"_id": "q", "text": "river"}\n')
     (dataset / "qrels" / "test.tsv").write_text("query-id\tcorpus-id\tscore\nq\tnote.md\t1\n")
-    thread = Thread(target=installation.server.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    yield installation
-    installation.server.shutdown()
-    thread.join()
-    installation.server.server_close()
+    with http_server(installation.answer) as url:
+        installation.url = url
+        monkeypatch.setattr(client, "DEFAULT_URL", url)
+        yield installation
     structlog.reset_defaults()  # `worker` configured it
 
 

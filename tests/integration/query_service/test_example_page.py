@@ -2,11 +2,8 @@
 
 import os
 import shutil
-import threading
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
-from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -19,6 +16,7 @@ from query_api.settings import ServiceSettings
 from tests.integration.query_service.live_service import serving
 from tests.support.fakes.engine import ScriptedEngine, make_generation, make_hit
 from tests.support.fakes.service import PAGES, QUICK
+from tests.support.http_server import files_of, http_server
 from tests.support.waiting import eventually
 
 EXAMPLES = Path(__file__).parents[3] / "docs" / "examples"
@@ -39,22 +37,11 @@ EVENT_SOURCE = """async (key) => {
 }"""  # it reconnects by itself after `done`, and gives up when that is refused
 
 
-class _Quiet(SimpleHTTPRequestHandler):
-    def log_message(self, *_: Any) -> None:
-        """Nothing."""
-
-
 @pytest.fixture
 def origin() -> Iterator[str]:
     """A web server with the examples."""
-    with ThreadingHTTPServer(("127.0.0.1", 0), partial(_Quiet, directory=str(EXAMPLES))) as server:
-        serving_files = threading.Thread(target=server.serve_forever)
-        serving_files.start()
-        try:
-            yield f"http://127.0.0.1:{server.server_port}"
-        finally:
-            server.shutdown()
-            serving_files.join()
+    with http_server(files_of(EXAMPLES)) as address:
+        yield address
 
 
 class Shown(NamedTuple):

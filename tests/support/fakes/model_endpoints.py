@@ -6,12 +6,12 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, TypeVar
 
 from indexer.embedding.encoder import HashingEncoder
 from query_api.settings import RerankerSettings
 from schemas.settings import EmbeddingSettings, LanguageModelSettings
+from tests.support.http_server import Request, Response, http_server
 
 Rows = list[dict[str, Any]]
 
@@ -194,47 +194,31 @@ AnEndpoint = TypeVar("AnEndpoint", bound=Endpoint)
 @contextmanager
 def _running(endpoint_at: Callable[[str], AnEndpoint]) -> Iterator[AnEndpoint]:
     """An endpoint on a port of its own, made with its address."""
-    server = ThreadingHTTPServer(("127.0.0.1", 0), _Handler)
-    endpoint = endpoint_at(f"http://127.0.0.1:{server.server_port}/v1")
-    server.endpoint = endpoint  # type: ignore[attr-defined]  # how the standard library hands things to handlers
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
-    thread.start()
-    try:
-        yield endpoint
-    finally:
-        endpoint.closing.set()
-        server.shutdown()
-        server.server_close()
-        thread.join()
+    made: list[AnEndpoint] = []
+    with http_server(lambda request: _answered(made[0], request)) as address:
+        made.append(endpoint_at(f"{address}/v1"))
+        try:
+            yield made[0]
+        finally:
+            made[0].closing.set()
 
 
-class _Handler(BaseHTTPRequestHandler):
-    def do_POST(self) -> None:
-        endpoint: Endpoint = self.server.endpoint  # type: ignore[attr-defined]
-        body = json.loads(self.rfile.read(int(self.headers["content-length"])))
-        endpoint.bodies.append(body)
-        endpoint.headers.append({name.lower(): value for name, value in self.headers.items()})
-        answer = endpoint.answer_to(self.path, body)
-        if endpoint.key is not None and self.headers["authorization"] != f"Bearer {endpoint.key}":
-            answer = Answer(401)
-        if answer.hangs:
-            endpoint.closing.wait()
-            return
-        if answer.status == 200:
-            self._send(answer, endpoint.content(answer, body))
-        else:  # as real ones do: they quote what they were sent
-            self._send(answer, endpoint.refusal(f"{self.headers['authorization']} may not: {body}"))
-
-    def _send(self, answer: Answer, content: Any) -> None:
-        whole = json.dumps(content).encode() if answer.instead is None else answer.instead
-        sent = whole[: int(len(whole) * answer.share)]
-        self.send_response(answer.status)
-        self.send_header("content-type", "application/json")
-        self.send_header("content-length", str(len(whole if answer.breaks_off else sent)))
-        for name, value in answer.headers:
-            self.send_header(name, value)
-        self.end_headers()
-        self.wfile.write(sent)
-
-    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 -- the base class names it
-        """Says nothing: what was sent is kept."""
+def _answered(endpoint: Endpoint, request: Request) -> Response | None:
+    body = json.loads(request.body)
+    endpoint.bodies.append(body)
+    endpoint.headers.append(dict(request.headers))
+    answer = endpoint.answer_to(request.path, body)
+    authorization = request.headers.get("authorization")
+    if endpoint.key is not None and authorization != f"Bearer {endpoint.key}":
+        answer = Answer(401)
+    if answer.hangs:
+        endpoint.closing.wait()
+        return None
+    if answer.status == 200:
+        content = endpoint.content(answer, body)
+    else:  # as real ones do: they quote what they were sent
+        content = endpoint.refusal(f"{authorization} may not: {body}")
+    whole = json.dumps(content).encode() if answer.instead is None else answer.instead
+    sent = whole[: int(len(whole) * answer.share)]
+    headers = [("Content-Type", "application/json"), *answer.headers]
+    return Response(sent, answer.status, headers, len(whole) if answer.breaks_off else None)

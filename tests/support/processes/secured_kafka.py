@@ -5,10 +5,8 @@ import json
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Thread
-from typing import Any, ClassVar
+from typing import Any
 from urllib.parse import parse_qs
 
 import trustme
@@ -24,6 +22,7 @@ from pydantic import SecretStr
 from schemas.settings import KafkaConnection
 from streams.embedded_kafka.broker import EmbeddedKafka
 from streams.ports import LOOPBACK, free_port
+from tests.support.http_server import Request, Response, http_server
 
 USER, PASSWORD = "alice", "alices-password-nobody-may-read"
 CLIENT_ID, CLIENT_SECRET = "thalweg-client", "clients-secret-nobody-may-read"
@@ -125,27 +124,16 @@ class SecuredBroker:
         }
 
 
-class _TokenHandler(BaseHTTPRequestHandler):
-    """Issues unsigned tokens, which Kafka's validator for tests takes, to the one client it knows."""
-
-    issued: ClassVar[list[str]] = []
-
-    def do_POST(self) -> None:
-        form = parse_qs(self.rfile.read(int(self.headers["Content-Length"])).decode())
-        login = "Basic " + base64.b64encode(f"{CLIENT_ID}:{CLIENT_SECRET}".encode()).decode()
-        known = self.headers["Authorization"] == login and form["grant_type"] == ["client_credentials"]
-        now = int(time.time())
-        claims = {"sub": CLIENT_ID, "iat": now, "exp": now + 600, "scope": form.get("scope", [""])[0]}
-        token = f"{_encoded({'alg': 'none'})}.{_encoded(claims)}."
-        answer = {"access_token": token, "token_type": "bearer", "expires_in": 600} if known else {"error": "who"}
-        self.send_response(200 if known else 401)
-        self.end_headers()
-        self.wfile.write(json.dumps(answer).encode())
-        if known:
-            self.issued.append(token)
-
-    def log_message(self, *_arguments: Any) -> None:
-        """Nothing to say on standard error."""
+def _token(request: Request) -> Response:
+    """An unsigned token, which Kafka's validator for tests takes, for the one client it knows."""
+    form = parse_qs(request.body.decode())
+    login = "Basic " + base64.b64encode(f"{CLIENT_ID}:{CLIENT_SECRET}".encode()).decode()
+    if request.headers.get("authorization") != login or form["grant_type"] != ["client_credentials"]:
+        return Response(b'{"error": "who"}', 401)
+    now = int(time.time())
+    claims = {"sub": CLIENT_ID, "iat": now, "exp": now + 600, "scope": form.get("scope", [""])[0]}
+    token = f"{_encoded({'alg': 'none'})}.{_encoded(claims)}."
+    return Response(json.dumps({"access_token": token, "token_type": "bearer", "expires_in": 600}).encode())
 
 
 def _encoded(part: dict[str, Any]) -> str:
@@ -154,11 +142,7 @@ def _encoded(part: dict[str, Any]) -> str:
 
 @contextmanager
 def secured_broker(folder: Path) -> Iterator[SecuredBroker]:
-    with ThreadingHTTPServer((LOOPBACK, 0), _TokenHandler) as endpoint:
-        Thread(target=endpoint.serve_forever, daemon=True).start()
-        broker = SecuredBroker(folder, f"http://{LOOPBACK}:{endpoint.server_address[1]}/token")
-        try:
-            with broker.kafka:
-                yield broker
-        finally:
-            endpoint.shutdown()
+    with http_server(_token) as address:
+        broker = SecuredBroker(folder, f"{address}/token")
+        with broker.kafka:
+            yield broker

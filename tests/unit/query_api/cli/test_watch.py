@@ -12,12 +12,11 @@ import struct
 import subprocess
 import sys
 import termios
-import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, HTTPServer
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -25,6 +24,7 @@ from query_api.cli.display import PlainConsole
 from query_api.cli.status_display import History, Observation, show_status, watch_line, watch_view
 from query_api.cli.watch import observe
 from schemas.errors import Exit, Failure, Unreachable, WrongSetting
+from tests.support.http_server import Request, Response, http_server
 
 DEADLINE_SECONDS = 60.0
 TEXT, GRAPH = "thalweg.documents.v1", "thalweg.contributions.g0001.v1"
@@ -137,38 +137,25 @@ def test_unknown_lag_is_told_as_that() -> None:
     assert shown(observed((0, status(lag=None)))).splitlines()[1].split()[3:5] == ["?", "?"]
 
 
-class StatusHandler(BaseHTTPRequestHandler):
-    """Each look finds ten more records read."""
-
-    asked = 0
-
-    def do_GET(self) -> None:
-        StatusHandler.asked += 1
-        body = json.dumps(status(10 * self.asked)).encode()
-        self.send_response(200)
-        self.send_header("content-length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *_: object) -> None:
-        return
-
-
 class Service:
-    """A service on a port of its own, which can be stopped and started again there."""
+    """A service on a port of its own, which can be stopped and started again there. Each look finds ten more records
+    read."""
 
     def __init__(self) -> None:
-        self.port = 0
+        self.asked = 0
+        self.url = "http://127.0.0.1:0"
         self.start()
 
     def start(self) -> None:
-        self._server = HTTPServer(("127.0.0.1", self.port), StatusHandler)
-        self.port = self._server.server_port
-        threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
+        self._running = http_server(self._answer, urlsplit(self.url).port or 0)
+        self.url = self._running.__enter__()
 
     def stop(self) -> None:
-        self._server.shutdown()
-        self._server.server_close()
+        self._running.__exit__(None, None, None)
+
+    def _answer(self, _request: Request) -> Response:
+        self.asked += 1
+        return Response(json.dumps(status(10 * self.asked)).encode())
 
 
 @pytest.fixture
@@ -180,8 +167,7 @@ def service() -> Iterator[Service]:
 
 def command(service: Service, *options: str) -> list[str]:
     program = "import sys, thalweg; sys.argv[0] = 'thalweg'; thalweg.main()"
-    url = f"http://127.0.0.1:{service.port}"
-    return [sys.executable, "-c", program, "status", "--watch", "--interval", "0.1", "--url", url, *options]
+    return [sys.executable, "-c", program, "status", "--watch", "--interval", "0.1", "--url", service.url, *options]
 
 
 @contextmanager

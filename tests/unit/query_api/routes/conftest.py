@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 
 from query_api.index.store_opening import GraphFile
+from query_api.ingest.producer import OutgoingRecord
+from tests.support.fakes.curation import CurationLog, curation_log
 from tests.support.fakes.engine import ScriptedEngine, make_generation, make_hit
 from tests.support.fakes.service import PAGES, Running, service_over
 
@@ -19,3 +21,14 @@ async def running(tmp_path: Path) -> AsyncIterator[Running]:
     engine.graphs["s1"] = [page.contribution() for page in PAGES]
     async with service_over(tmp_path, engine) as service:
         yield service
+
+
+@pytest.fixture
+def log(running: Running, monkeypatch: pytest.MonkeyPatch) -> CurationLog:
+    return curation_log(running, monkeypatch)
+
+
+@pytest.fixture
+def sent(log: CurationLog) -> list[OutgoingRecord]:
+    """The records of the curation topic."""
+    return log.records

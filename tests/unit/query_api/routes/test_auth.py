@@ -83,22 +83,6 @@ async def test_only_pages_of_the_service_and_of_origins_that_were_named_may_writ
         assert (await running.http.get("/v1/formats", headers=headers)).status_code == 200
 
 
-async def test_a_page_of_an_origin_that_was_named_may_read_the_answers(tmp_path: Path) -> None:
-    origin = {"Origin": "https://wiki.example.org"}
-    async with service_over(
-        tmp_path, ScriptedEngine(), until_ready=False, cors_origins=("https://wiki.example.org",)
-    ) as running:
-        asked = origin | {"Access-Control-Request-Method": "PUT", "Access-Control-Request-Headers": "content-type"}
-        allowed = await running.http.options("/v1/documents/a", headers=asked)
-        assert allowed.status_code == 200
-        assert "PUT" in allowed.headers["access-control-allow-methods"]
-        refused = await running.http.post("/v1/documents", json=[], headers=origin)
-        assert problem(refused)["status"] == 422
-        assert refused.headers["access-control-allow-origin"] == "https://wiki.example.org"
-        other = await running.http.get("/v1/formats", headers={"Origin": "http://localhost:3000"})
-        assert "access-control-allow-origin" not in other.headers
-
-
 @pytest.mark.parametrize("host", ["[", "]", "[::1", "[x]", "a]b", "//", "@", "", "127.0.0.1:99999999", "127.0.0.1:x"])
 async def test_a_host_that_is_none_is_refused(running: Running, host: str) -> None:
     answer = await running.http.get("/v1/formats", headers={"Host": host})

@@ -7,37 +7,21 @@ import pytest
 
 from query_api.ingest.producer import OutgoingRecord
 from schemas.curation import ChunkingChoice, LinkingChoice, chunking_key, encode_choice, linking_key
-from schemas.ids import Position
-from tests.support.fakes.curation import CurationLog, curation_log
+from tests.support.fakes.curation import CurationLog
 from tests.support.fakes.service import Running, problem
 from tests.support.waiting import eventually
 
 PATH = "/v1/collections/notes/chunking"
 
 
-@pytest.fixture
-def log(running: Running, monkeypatch: pytest.MonkeyPatch) -> CurationLog:
-    return curation_log(running, monkeypatch)
-
-
-async def test_a_choice_goes_to_the_curation_topic(running: Running, monkeypatch: pytest.MonkeyPatch) -> None:
-    sent: list[tuple[str, OutgoingRecord]] = []
-
-    async def publish(topic: str, records: list[OutgoingRecord]) -> list[Position]:
-        sent.extend((topic, record) for record in records)
-        return [Position(0, len(sent))]
-
-    monkeypatch.setattr(running.service.writer, "publish", publish)
+async def test_a_choice_goes_to_the_curation_topic(running: Running, sent: list[OutgoingRecord]) -> None:
     chosen = await running.http.put(PATH, json={"method": "semantic", "parent_characters": 900})
-    assert (chosen.status_code, chosen.json()) == (202, {"position": "0:1", "documents": 0})
+    assert (chosen.status_code, chosen.json()) == (202, {"position": "0:0", "documents": 0})
     reset = await running.http.delete(PATH)
-    assert (reset.status_code, reset.json()) == (202, {"position": "0:2", "documents": 0})
+    assert (reset.status_code, reset.json()) == (202, {"position": "0:1", "documents": 0})
     assert sent == [
-        (
-            "thalweg.curation.v1",
-            OutgoingRecord(b"notes/settings/chunking", b'{"parent_characters":900,"method":"semantic"}'),
-        ),
-        ("thalweg.curation.v1", OutgoingRecord(b"notes/settings/chunking", None)),
+        OutgoingRecord(b"notes/settings/chunking", b'{"parent_characters":900,"method":"semantic"}'),
+        OutgoingRecord(b"notes/settings/chunking", None),
     ]
 
 

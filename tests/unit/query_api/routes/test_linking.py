@@ -4,38 +4,19 @@ import pytest
 
 from query_api.ingest.producer import OutgoingRecord
 from schemas.curation import ExtractionChoice, LinkingChoice, encode_choice, extraction_key, linking_key
-from schemas.ids import Position
 from schemas.orders import Relinking, relink_key
-from tests.support.fakes.curation import CurationLog, curation_log
+from tests.support.fakes.curation import CurationLog
 from tests.support.fakes.service import Running, problem
 
 PATH = "/v1/collections/a/linking"
 RELINK = "/v1/collections/a/relink"
 
 
-@pytest.fixture
-def sent(running: Running, monkeypatch: pytest.MonkeyPatch) -> list[OutgoingRecord]:
-    found: list[OutgoingRecord] = []
-
-    async def publish(topic: str, records: list[OutgoingRecord]) -> list[Position]:
-        assert topic == "thalweg.curation.v1"
-        found.extend(records)
-        return [Position(0, len(found))]
-
-    monkeypatch.setattr(running.service.writer, "publish", publish)
-    return found
-
-
-@pytest.fixture
-def log(running: Running, monkeypatch: pytest.MonkeyPatch) -> CurationLog:
-    return curation_log(running, monkeypatch)
-
-
 async def test_a_choice_and_an_order_go_to_the_curation_topic(running: Running, sent: list[OutgoingRecord]) -> None:
-    assert (await running.http.put(PATH, json={"similar_above": 0.5})).json() == {"position": "0:1", "documents": 3}
+    assert (await running.http.put(PATH, json={"similar_above": 0.5})).json() == {"position": "0:0", "documents": 3}
     assert (await running.http.delete(PATH)).status_code == 202
     order = await running.http.post(RELINK)
-    assert (order.status_code, order.json()["position"]) == (202, "0:3")
+    assert (order.status_code, order.json()["position"]) == (202, "0:2")
     assert sent[:2] == [
         OutgoingRecord(b"a/settings/linking", b'{"similar_above":0.5}'),
         OutgoingRecord(b"a/settings/linking", None),

@@ -11,16 +11,11 @@ from query_api.routes.edits import OWN_WRITE_SECONDS
 from schemas.curation import encode_choice
 from schemas.graph_edits import NodeEdit, edit_key
 from schemas.ids import entity_id
-from tests.support.fakes.curation import CurationLog, curation_log
+from tests.support.fakes.curation import CurationLog
 from tests.support.fakes.service import Running, problem
 
 ADA = entity_id("a", "ada")
 PETREL = {"collection": "a", "id": "petrel", "label": "Team Petrel", "type": "team", "text": "Petrel owns the boats."}
-
-
-@pytest.fixture
-def log(running: Running, monkeypatch: pytest.MonkeyPatch) -> CurationLog:
-    return curation_log(running, monkeypatch)
 
 
 async def post(running: Running, path: str, body: dict[str, Any]) -> dict[str, Any]:

@@ -10,22 +10,9 @@ from query_api.index.lag import LagMonitor
 from query_api.ingest.producer import OutgoingRecord
 from schemas.curation import encode_choice
 from schemas.generations import Build
-from schemas.ids import Position
 from schemas.orders import REPAIR, REPLAY, Repair, Replay, order_key
 from tests.support.fakes.curation import curation_log
 from tests.support.fakes.service import Running, problem
-
-
-@pytest.fixture
-def sent(running: Running, monkeypatch: pytest.MonkeyPatch) -> list[OutgoingRecord]:
-    found: list[OutgoingRecord] = []
-
-    async def publish(_topic: str, records: list[OutgoingRecord]) -> list[Position]:
-        found.extend(records)
-        return [Position(0, len(found))]
-
-    monkeypatch.setattr(running.service.writer, "publish", publish)
-    return found
 
 
 async def test_an_order_names_the_generation_that_is_served(running: Running, sent: list[OutgoingRecord]) -> None:

@@ -12,7 +12,7 @@ from schemas.curation import decode_curation
 from schemas.graph_edits import DecisionEdit, EntityEdit, GraphEdit, MergeEdit, decision_id
 from schemas.ids import entity_id, normalise_name
 from tests.support.fakes.catalogue import NamedEntities
-from tests.support.fakes.curation import CurationLog, curation_log
+from tests.support.fakes.curation import CurationLog
 from tests.support.fakes.service import Running, problem
 
 NAMES = [("Maria Okafor", 9), ("M. Okafor", 4), ("Okafro, Maria", 1), ("Peter Lindqvist", 3)]
@@ -29,11 +29,6 @@ class GroupedEntities(NamedEntities):
     def find(self, identifier: str, collection: str) -> Any:
         computed = identifier if len(identifier) == 32 else entity_id(collection, normalise_name(identifier))
         return super().find(self._groups.get(computed, (computed,))[0], collection)
-
-
-@pytest.fixture
-def log(running: Running, monkeypatch: pytest.MonkeyPatch) -> CurationLog:
-    return curation_log(running, monkeypatch)
 
 
 @pytest.fixture
