@@ -72,9 +72,9 @@ up: install page ## Run everything for one machine: Kafka, topics, worker, query
 	@$(BIN)/thalweg up
 
 # Unit tests run in parallel; what starts brokers, workers and services follows, also after a failure, in two processes
-# that take whole files, and all tests of one running installation: most of these tests wait.
+# that take whole files, and together those which share an installation: most of these tests wait.
 PARALLEL := --numprocesses logical --maxprocesses 4 --dist loadscope
-WHOLE_FILES := --numprocesses 2 --dist loadgroup --no-loadscope-reorder
+WHOLE_FILES := --numprocesses 2 --dist loadfile --no-loadscope-reorder
 define run-tests
 @failed=0; \
 if [ -d $(CONSOLE)/node_modules ]; then (cd $(CONSOLE) && $(NPM) run test --silent) || failed=1; fi; \

@@ -1,50 +1,57 @@
 """What all tests share: which of them run apart, limits of processor time, one Kafka, and durations by folder."""
 
+import ast
 import time
 import warnings
 from collections import Counter
 from collections.abc import Generator, Iterator
+from functools import cache
 from pathlib import Path
 from uuid import uuid4
 
 import pytest
 from hypothesis import settings
-from xdist.scheduler import LoadGroupScheduling
+from xdist.scheduler import LoadFileScheduling
 
 from streams.embedded_kafka.broker import EmbeddedKafka
 
 TESTS = Path(__file__).parent
 SLOWEST_FOLDERS = 10
 SHARED = ("thalweg", "hashing", "console", "worker")  # fixtures of a session that hold running processes
+FUNCTION = ast.FunctionDef | ast.AsyncFunctionDef
 QUICK_COMPACTION = {"log.cleaner.backoff.ms": "200"}  # how often the broker looks for something to compact
 
 settings.register_profile("outcome", deadline=None)  # a loaded machine fails no test
 settings.load_profile("outcome")
 
 
-class ByWhatTheyShare(LoadGroupScheduling):  # type: ignore[misc]  # pytest-xdist is not typed
-    """Whole files to one process, and all tests that share running processes to the same."""
+class ByWhatTheyShare(LoadFileScheduling):  # type: ignore[misc]  # pytest-xdist is not typed
+    """Whole files to one process, and all files that share running processes to the same."""
 
     def _split_scope(self, nodeid: str) -> str:
-        group: str = super()._split_scope(nodeid)
-        return group if group in SHARED else nodeid.partition("::")[0]
+        file = nodeid.partition("::")[0]
+        return shared_by(self.config.rootpath / file) or file
+
+
+@cache
+def shared_by(file: Path) -> str | None:
+    """The fixture of SHARED that tests of the file ask for, where the file does not define one of that name itself."""
+    functions = [each for each in ast.walk(ast.parse(file.read_text())) if isinstance(each, FUNCTION)]
+    tests = [each for each in functions if each.name.startswith("test_") or each.decorator_list]
+    asked = {argument.arg for each in tests for argument in each.args.args} - {each.name for each in functions}
+    return next((name for name in SHARED if name in asked), None)
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> ByWhatTheyShare | None:
-    return ByWhatTheyShare(config, log) if config.getoption("dist") == "loadgroup" else None
+    return ByWhatTheyShare(config, log) if config.getoption("dist") == "loadfile" else None
 
 
-@pytest.hookimpl(tryfirst=True)  # before pytest-xdist looks for groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Tests that start processes and brokers run after the others, the longest of them first."""
     for item in items:
         if item.path.is_relative_to(TESTS / "integration") or item.path.is_relative_to(TESTS / "acceptance"):
             item.add_marker("serial")
-            asked = item._fixtureinfo.name2fixturedefs  # type: ignore[attr-defined]
-            shared = [name for name in SHARED if name in asked and asked[name][-1].scope == "session"]
-            if shared:
-                item.add_marker(pytest.mark.xdist_group(shared[0]))
     items.sort(key=lambda item: not item.path.is_relative_to(TESTS / "acceptance"))
 
 

@@ -61,3 +61,11 @@ def test_node_two_edges_away_is_found_until_its_edge_is_deleted(thalweg: Install
             hit = found(thalweg, question, **method, **asked)
             assert hit is None or WAY[1:] != [(step["from"], step["to"]) for step in hit["path"]][1:]
             assert hit is None, (question, method)
+
+
+def test_sample_answers_its_questions(thalweg: Installation) -> None:
+    thalweg.run("load", str(SAMPLE))
+    for line in SAMPLE.with_suffix(".tsv").read_text().splitlines()[1:]:
+        question, _, node = line.partition("\t")
+        hits = thalweg.search(q=question, collection="islands", k=3)["hits"]
+        assert node in [each["document_id"] for each in hits], question
