@@ -38,12 +38,9 @@ def button(name: str, exact: bool = True) -> Callable[[Page], Locator]:
 
 CLICKS = {
     "document of a list": ("documents?collection=rivers", button("Delete Tavel"), r"with its \d+ chunk"),
-    "document that is opened": ("documents?id=rivers/issen.md&in=rivers", button("Delete"), r"with its \d+ chunk"),
     "node": ("entities?collection=rivers&tab=made", button("Delete Mill of Lyde"), "1 edge that people made"),
     "edge": ("entities?collection=rivers&tab=made", button("Delete mill turns_by weir"), "Both ends stay"),
-    "drop": ("operation", button("Drop it"), "12.5 MB, are deleted. This cannot be undone"),
     "switch": ("operation", button("Switch to it"), "from g0003-cc to g0001-aa"),
-    "rebuild": ("operation", button("Rebuild and switch"), "about 40.0 MB as the live ones have"),
 }
 
 

@@ -2,13 +2,8 @@
 
 import time
 
-import lancedb
-import pytest
-
 from indexer.generation_folders import Generation
-from indexer.lance_connection import connect
 from indexer.schema import StoredPosition
-from indexer.write import lance_writer as lance
 from indexer.write.lance_maintenance import MaintenanceParameters
 from indexer.write.lance_writer import LanceWriter
 from query_api.index.text.text_snapshot import TextReader
@@ -62,54 +57,6 @@ def test_a_steady_trickle_of_updates_makes_few_files_and_takes_nothing_from_a_re
     assert most < 700, "kept for fifteen minutes it would be 20 for each commit: 1,400"
     assert not first.is_kept()
     assert first.index.revision(document("d1", "").row.key) is not None, "what is in memory is still there"
-
-
-def test_a_writer_goes_on_with_handles_opened_afresh(generation: Generation, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lance, "REOPEN_AFTER", 3)
-    sessions: list[lancedb.Session] = []
-    made = lancedb.Session
-
-    def session(**sizes: int) -> lancedb.Session:
-        sessions.append(made(**sizes))
-        return sessions[-1]
-
-    monkeypatch.setattr(lancedb, "Session", session)
-    writer = LanceWriter.open(generation, DIMENSION)
-    before = len(sessions)
-    for number in range(10):
-        writer.replace([document("d", f"River {number}. Sea")])
-        writer.store_positions({0: StoredPosition(number, number)})
-    assert len(sessions) == before + 3
-    assert writer.positions() == {0: StoredPosition(9, 9)}
-    assert len(TextReader.open(generation).snapshot().keyword_search("river 9", 5)) == 1
-
-
-def test_a_vector_index_is_made_at_its_threshold_and_again_when_the_table_has_grown(generation: Generation) -> None:
-    parameters = MaintenanceParameters(vector_index_rows=100, vector_index_growth=2.0, busy_share=1e9)
-    writer = LanceWriter.open(generation, DIMENSION, parameters)
-    writer.replace([document(f"d{number}", "River. Sea") for number in range(49)])
-    assert writer.maintain().indexed == ()
-    writer.replace([document("more", "River. Sea")])
-    assert writer.maintain().indexed == ("chunks",)
-    assert writer.maintain().indexed == ()
-    writer.replace([document(f"e{number}", "River. Sea") for number in range(80)])
-    assert writer.maintain().indexed == ("chunks",)
-    chunks = connect(generation.lance_dir).open_table("chunks")
-    indexes = [index.name for index in chunks.list_indices() if index.columns == ["vector"]]
-    assert indexes == ["vector_16"]
-
-
-def test_old_versions_go_when_no_reader_can_want_them(generation: Generation) -> None:
-    parameters = MaintenanceParameters(commits=4, busy_share=1e9, kept_version_seconds=0.01)
-    writer = LanceWriter.open(generation, DIMENSION, parameters)
-    versions = generation.lance_dir / "chunks.lance" / "_versions"
-    for number in range(8):
-        writer.replace([document("d", f"River {number}. Sea")])
-    before = len(list(versions.iterdir()))
-    while writer.maintain().optimised:
-        pass
-    assert len(list(versions.iterdir())) < before / 2
-    assert len(TextReader.open(generation).snapshot().keyword_search("river", 5)) == 1
 
 
 def test_a_writer_that_was_quiet_goes_on_where_maintenance_removed_its_versions(generation: Generation) -> None:

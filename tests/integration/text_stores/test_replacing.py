@@ -223,15 +223,6 @@ def test_a_retrieval_is_kept_once_and_as_it_came_first(generation: Generation, w
     writer.add_retrievals([])
 
 
-def test_vectors_that_do_not_fit_are_refused_before_anything_is_written(
-    generation: Generation, writer: LanceWriter
-) -> None:
-    made = document("a", "One. Two")
-    with pytest.raises(ValueError, match="default/a has 2 chunks"):
-        writer.replace([IndexedRows(made.row, made.prepared, made.vectors[:1], made.hashes)])
-    assert contents(generation)["documents"] == []
-
-
 def test_opening_again_finds_everything_and_another_dimension_is_refused(generation: Generation) -> None:
     made = document("a", "One. Two")
     LanceWriter.open(generation, DIMENSION).replace([made])
