@@ -78,12 +78,3 @@ def test_a_title_alone_a_row_and_another_language_are_found(loaded: Installation
     assert ask(loaded, "titles-alone", "otter gate")[0]["title"] == "Otter Gate"
     assert "brown" in ask(loaded, "rows-alone", "colour of otter")[0]["text"]
     assert ask(loaded, "two-languages", "¿dónde está el puente?")[0]["title"] == "Puente"
-
-
-def test_text_that_answers_comes_before_a_date_that_fits(loaded: Installation) -> None:
-    first = ask(loaded, "firm", "what was our revenue of 2025?")[0]
-    assert first["document_id"] == "n1"
-    assert first["confidence"] is not None
-    dated = ask(loaded, "firm", "documents of 2025")
-    assert {hit["metadata"]["date"][:4] for hit in dated[:5]} == {"2025"}
-    assert dated[0]["confidence"] is not None
