@@ -66,12 +66,6 @@ def test_a_wrong_setting_is_named_with_what_it_should_be(
     assert caught.value.exit_code == Exit.USAGE
 
 
-def test_a_file_that_is_no_toml_is_told(tmp_path: Path) -> None:
-    (tmp_path / "thalweg.toml").write_text("port: 7")
-    with pytest.raises(WrongSetting, match="not TOML"):
-        ServiceSettings.load()
-
-
 def test_a_key_that_is_too_short_is_told_without_showing_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("THALWEG_SERVICE__API_KEY", "hunter2")
     with pytest.raises(WrongSetting) as caught:

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 from query_api.cli import api
 from query_api.cli import app as base_commands
 from query_api.client import ServiceClient
-from schemas.errors import Exit, Unreachable
+from schemas.errors import Exit
 
 PATHS = {
     "/v1/status": {"get": {"summary": "The state of the service"}},
@@ -171,11 +171,3 @@ def test_what_is_no_request_is_refused(service: Service, arguments: list[str], t
     refused = run(*arguments, exit_code=Exit.USAGE)
     assert told in refused.stderr
     assert service.asked == []
-
-
-def test_service_that_is_away_is_unreachable(monkeypatch: pytest.MonkeyPatch) -> None:
-    def away(url: str | None, data_dir: Path | None) -> ServiceClient:
-        raise Unreachable("Nothing runs there.")
-
-    monkeypatch.setattr(base_commands, "service_client", away)
-    run("GET", "/v1/status", exit_code=Exit.UNREACHABLE)

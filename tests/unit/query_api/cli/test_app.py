@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from query_api.cli import app
 from query_api.cli.server import bind, check_data_dir
 from query_api.settings import ServiceBlock, ServiceSettings
-from schemas.errors import Exit, InUse, WrongSetting
+from schemas.errors import InUse, WrongSetting
 from schemas.settings import StorageSettings
 
 
@@ -31,15 +31,6 @@ def test_json_is_the_answer_and_nothing_else(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(app, "service_client", lambda url, data_dir: StubClient())
     result = CliRunner().invoke(app.app, ["status", "--json"])
     assert json.loads(result.stdout) == {"path": "/v1/status", "params": None}
-
-
-def test_no_service_is_exit_code_3_and_says_how_to_start_one(tmp_path: Path) -> None:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    result = CliRunner().invoke(app.app, ["status", "--url", f"http://127.0.0.1:{port}", "--data-dir", str(tmp_path)])
-    assert result.exit_code == Exit.UNREACHABLE
-    assert "thalweg up" in result.output
 
 
 def test_a_port_in_use_is_told() -> None:

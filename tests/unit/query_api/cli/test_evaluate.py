@@ -1,7 +1,6 @@
 """The command: what ends it with which exit code, and that nothing is asked before the input is known to be good."""
 
 import json
-import socket
 from pathlib import Path
 from typing import Any
 
@@ -23,15 +22,6 @@ def folder(tmp_path: Path) -> Path:
 
 def run(*arguments: object) -> Any:
     return CliRunner().invoke(evaluate.app, ["evaluate", *(str(argument) for argument in arguments)])
-
-
-def test_no_service_is_exit_code_3_and_says_how_to_start_one(folder: Path) -> None:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    result = run(folder, "--url", f"http://127.0.0.1:{port}")
-    assert result.exit_code == Exit.UNREACHABLE
-    assert "thalweg up" in result.output
 
 
 @pytest.mark.parametrize(
