@@ -23,7 +23,7 @@ SAID = {
 
 @pytest.mark.nightly  # of stores in memory: unit tests of `indexing/extract`
 @pytest.mark.timeout(300)
-def test_a_language_model_is_chosen_asked_and_believed_as_far_as_the_text_goes(tmp_path: Path) -> None:
+def test_chosen_language_model_extracts_what_the_text_states(tmp_path: Path) -> None:
     with chat_endpoint(says={"Brightling": SAID}) as endpoint:
         settings = {"THALWEG_LANGUAGE_MODEL__BASE_URL": endpoint.url, "THALWEG_LANGUAGE_MODEL__MODEL": "reader"}
         with installation(tmp_path / "data", **HASHING, **settings) as thalweg:

@@ -90,7 +90,7 @@ def old_stores(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.timeout(900)
-def test_another_encoder_and_another_chunk_size_beside_live_traffic(old_stores: Path) -> None:
+def test_rebuild_with_another_encoder_is_switched_beside_reads(old_stores: Path) -> None:
     with installation(old_stores, **NEW) as thalweg:
         (first,) = thalweg.run_json("generations", "list")["generations"]
         assert first["state"] == "live"
@@ -140,7 +140,7 @@ def test_another_encoder_and_another_chunk_size_beside_live_traffic(old_stores: 
 
 @pytest.mark.nightly  # of hosts and readers in memory: unit tests of `generations/host` and of the snapshot manager
 @pytest.mark.timeout(900)
-def test_switch_ordered_while_build_is_behind_shows_nobody_an_older_state(old_stores: Path) -> None:
+def test_switch_to_a_build_that_is_behind_waits_for_it(old_stores: Path) -> None:
     with installation(old_stores, **NEW) as thalweg:
         (first,) = [each for each in thalweg.run_json("generations", "list")["generations"] if each["state"] == "live"]
         name = thalweg.run_json("rebuild", "--no-switch")["name"]

@@ -77,7 +77,7 @@ def graph_documents(generation: Generation) -> int:
     return newest.tables["documents"].rows if newest else 0
 
 
-def test_what_belongs_to_no_document_is_replaced_and_the_rest_goes_on(thalweg: Installation) -> None:
+def test_damaged_files_of_no_document_are_replaced_while_serving(thalweg: Installation) -> None:
     found = thalweg.search(q="gauge at the Thur", k=3, cache=False)
     retrieval = f"{thalweg.url}/v1/retrievals/{found['retrieval_id']}"
     generation = generation_of(thalweg)
@@ -145,7 +145,7 @@ OFTEN = [("versions zeroed", False), ("manifests zeroed", True)]
         for each in product(DAMAGE, (False, True))
     ],
 )
-def test_damage_of_every_kind_heals_without_a_person(thalweg: Installation, kind: str, stopped: bool) -> None:
+def test_damage_of_each_kind_heals_automatically(thalweg: Installation, kind: str, stopped: bool) -> None:
     before, live = contents(thalweg), generation_of(thalweg)
     wait_until(lambda: not any(damage_of(live)), "nothing is damaged")
     is_rebuilt = kind in REBUILT or (stopped and kind == "manifests zeroed")
@@ -179,7 +179,7 @@ def test_damage_of_every_kind_heals_without_a_person(thalweg: Installation, kind
 
 @pytest.mark.nightly
 @pytest.mark.timeout(600)
-def test_damaged_tables_are_replaced_from_the_log_while_searches_go_on(thalweg: Installation) -> None:
+def test_damaged_tables_are_replaced_while_searches_continue(thalweg: Installation) -> None:
     digest, restarts = thalweg.verify()["digest"], restarts_of(thalweg)
     for how in ("cut", "zeroed", "flipped"):
         damaged = generation_of(thalweg)

@@ -14,7 +14,7 @@ from tests.support.waiting import wait_until
 DOCUMENTS = 1_200
 
 
-def test_an_interrupted_load_repeated_leaves_what_one_load_leaves(hashing: Installation, tmp_path: Path) -> None:
+def test_interrupted_load_repeated_leaves_equal_stores(hashing: Installation, tmp_path: Path) -> None:
     lines = [
         json.dumps({"id": f"{each}", "content": f"Station {each} is {each % 97} m high."}) for each in range(DOCUMENTS)
     ]

@@ -81,7 +81,7 @@ def test_a_record_becomes_a_hit_and_its_retrieval_a_record(thalweg: Installation
     assert httpx.get(f"{thalweg.url}/v1/documents/heron.md", params={"collection": "story"}).status_code == 404
 
 
-def test_the_graph_answers_what_no_word_of_the_question_says(thalweg: Installation) -> None:
+def test_graph_finds_an_answer_that_shares_no_word(thalweg: Installation) -> None:
     envelopes = [
         {"id": "a", "title": "Quillon Bridge", "content": "Quillon Bridge was designed by Tessaly Wrenfield in 1931."},
         {
@@ -104,7 +104,7 @@ def test_the_graph_answers_what_no_word_of_the_question_says(thalweg: Installati
     thalweg.run("delete", "a", "b", "c", "--collection", "hops")
 
 
-def test_poison_becomes_dead_letters_and_its_neighbours_are_indexed(thalweg: Installation) -> None:
+def test_poison_becomes_dead_letters_beside_indexed_records(thalweg: Installation) -> None:
     plain = [("content-type", b"text/plain")]
     good = [Sent(f"mixed/good-{n}".encode(), f"Plain words about badger number {n}.".encode(), plain) for n in range(4)]
     poison = [

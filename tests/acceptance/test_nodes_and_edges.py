@@ -33,7 +33,7 @@ def receipts(thalweg: Installation, key: str) -> list[dict[str, Any]]:
     return [each for each in found if each["key"] == key]
 
 
-def test_what_is_made_over_http_is_indexed_and_deleted(hashing: Installation) -> None:
+def test_nodes_and_edges_made_over_http_are_indexed_and_deleted(hashing: Installation) -> None:
     team = {"id": "petrel", "collection": "made", "label": "Team Petrel", "type": "team", "by": "ada"}
     boat = {"id": "beacon", "collection": "made", "label": "Beacon", "text": "Beacon is\na boat.", "aliases": ["B-1"]}
     owns = {"id": "owns", "collection": "made", "source": "petrel", "target": "beacon", "predicate": "owns"}

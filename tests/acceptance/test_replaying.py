@@ -42,7 +42,7 @@ def digest(thalweg: Installation) -> str:
 
 
 @pytest.mark.nightly  # of stores in memory: unit tests of `indexing/replay`
-def test_a_replay_changes_nothing_where_all_is_well_and_repairs_what_was_lost(tmp_path: Path) -> None:
+def test_replay_changes_only_what_was_lost(tmp_path: Path) -> None:
     with installation(tmp_path / "data", **HASHING) as thalweg:
         thalweg.run("load", "-", text_in=lines(0, DOCUMENTS))
         token = httpx.delete(f"{thalweg.url}/v1/documents/d0", params={"collection": "c"}).json()["token"]

@@ -101,7 +101,7 @@ async def refusal(connection: KafkaConnection) -> str:
 
 
 @pytest.mark.asyncio(loop_scope="module")
-async def test_who_is_not_let_in_is_told_why(broker: SecuredBroker) -> None:
+async def test_refused_client_gets_the_reason(broker: SecuredBroker) -> None:
     wrong_password = await refusal(changed(broker.passwords(), sasl_password="guessed"))
     assert "does not let 'alice' (SCRAM-SHA-512) in: Authentication failed" in wrong_password
     assert "invalid credentials" in wrong_password
@@ -128,7 +128,7 @@ async def test_who_is_not_let_in_is_told_why(broker: SecuredBroker) -> None:
     assert "in: it does not offer this mechanism" in await refusal(not_offered)
 
 
-def test_what_may_pass_by_itself_is_no_refusal(broker: SecuredBroker) -> None:
+def test_listener_of_another_protocol_is_reported_unreachable(broker: SecuredBroker) -> None:
     away = changed(broker.tokens(), sasl_oauthbearer_token_endpoint_url="http://127.0.0.1:9/token")
     with pytest.raises(Unreachable, match=r"The token endpoint http://127.0.0.1:9/token does not answer"):
         require_answer(away, "Wait.")
@@ -140,7 +140,7 @@ def test_what_may_pass_by_itself_is_no_refusal(broker: SecuredBroker) -> None:
         require_answer(without_tls, "Wait.")
 
 
-def test_files_that_hold_something_else_are_named_before_anything_connects(broker: SecuredBroker) -> None:
+def test_wrong_certificate_file_is_named_before_any_connection(broker: SecuredBroker) -> None:
     nowhere = {"bootstrap_servers": "127.0.0.1:9"}
     with pytest.raises(WrongCertificate, match=r"SSL_CAFILE: .*client.key holds no certificates in PEM"):
         sync_clients.AdminClient(changed(broker.certificates(), ssl_cafile=broker.key_file, **nowhere))

@@ -68,7 +68,7 @@ def test_any_question_of_any_collection_has_a_sound_answer(loaded: Installation,
         assert all(hit["likelihood"] in {None, "likely", "possible", "unlikely"} for hit in hits), q
 
 
-def test_the_only_document_is_found_and_a_stranger_to_it_is_unlikely(loaded: Installation) -> None:
+def test_only_document_is_found_and_unrelated_question_unlikely(loaded: Installation) -> None:
     [found] = ask(loaded, "one-document", "which hive is blue")
     assert found["likelihood"] != "unlikely"
     assert all(hit["unlikely"] for hit in ask(loaded, "one-document", "wages of the harbour master in Lisbon"))

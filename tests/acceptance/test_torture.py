@@ -30,13 +30,13 @@ LONG: Sequence[tuple[str, Disturbance]] = [
 
 
 @pytest.mark.timeout(900)
-def test_a_short_round_ends_as_undisturbed(tmp_path: Path) -> None:
+def test_short_torture_leaves_undisturbed_stores(tmp_path: Path) -> None:
     run(tmp_path, SHORT)
 
 
 @pytest.mark.nightly
 @pytest.mark.timeout(3_600)
-def test_kills_before_inside_and_after_each_call_leave_what_no_kill_leaves(tmp_path: Path) -> None:
+def test_kills_around_each_call_leave_undisturbed_stores(tmp_path: Path) -> None:
     run(tmp_path, LONG)
 
 

@@ -56,7 +56,7 @@ def require_no_lag(hashing: Installation) -> None:
     wait_until(lambda: all(each["records"] == 0 for each in lag()), lambda: f"no lag: {lag()}")
 
 
-def test_what_was_committed_is_there_and_what_was_aborted_never_was(hashing: Installation) -> None:
+def test_committed_transaction_is_indexed_and_aborted_one_is_not(hashing: Installation) -> None:
     producer = TransactionalProducer(hashing)
     producer.begin()
     producer.send("kept", "The river Rhine.")
@@ -75,7 +75,7 @@ def test_what_was_committed_is_there_and_what_was_aborted_never_was(hashing: Ins
     assert httpx.get(f"{hashing.url}/readyz", timeout=10).status_code == 200
 
 
-def test_an_open_transaction_holds_back_what_follows_it_and_is_told(hashing: Installation) -> None:
+def test_open_transaction_holds_back_later_records_and_is_shown(hashing: Installation) -> None:
     producer = TransactionalProducer(hashing)
     producer.begin()
     producer.send("kept", "The river Rhine, again.")

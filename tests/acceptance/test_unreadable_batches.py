@@ -34,7 +34,7 @@ def documents(hashing: Installation, collection: str = "c") -> set[str]:
     return {each["id"] for each in answer.json().get("documents", [])}
 
 
-def test_only_its_partition_waits_until_a_person_passes_it_by(hashing: Installation) -> None:
+def test_partition_with_an_unreadable_batch_waits_for_a_skip(hashing: Installation) -> None:
     worker = hashing.child("worker")
     worker.suspend()
     first = [
@@ -81,7 +81,7 @@ def test_only_its_partition_waits_until_a_person_passes_it_by(hashing: Installat
     assert hashing.verify()["ok"]
 
 
-def test_one_at_the_end_of_a_partition_is_passed_by_with_its_positions(hashing: Installation) -> None:
+def test_unreadable_batch_at_the_end_is_skipped_with_positions(hashing: Installation) -> None:
     """So that a token of what it held is covered, and nothing waits for ever."""
     worker = hashing.child("worker")
     worker.suspend()
@@ -95,7 +95,7 @@ def test_one_at_the_end_of_a_partition_is_passed_by_with_its_positions(hashing: 
     wait_until(lambda: not status(hashing)["unreadable_batches"], "nothing stands in the way")
 
 
-def test_nothing_is_indexed_by_settings_that_cannot_be_read_until_they_are_passed_by(
+def test_unreadable_setting_stops_indexing_until_it_is_skipped(
     hashing: Installation,
 ) -> None:
     worker = hashing.child("worker")

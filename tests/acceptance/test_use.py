@@ -23,7 +23,7 @@ def write(thalweg: Installation, number: int) -> str:
     return token
 
 
-def test_what_was_shown_is_rated_through_the_log_and_counted(thalweg: Installation) -> None:
+def test_feedback_through_the_log_is_counted(thalweg: Installation) -> None:
     thalweg.search(q="mill", after=write(thalweg, 20))
     first, second = (thalweg.search(**QUESTION) for _ in range(2))
     assert (first["cached"], second["cached"]) == (False, True)

@@ -62,7 +62,7 @@ def digest_of(data_dir: Path) -> str:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_a_backup_under_load_restored_beside_the_first_follows_the_log_to_the_same_content(
+def test_backup_under_load_is_restored_to_equal_content(
     kafka: str, topic_prefix: str, tmp_path: Path, seed: int
 ) -> None:
     source = tmp_path / ("backup.tar.zst", "backup", "backup.tar")[seed % 3]
@@ -149,7 +149,7 @@ def reached(data_dir: Path) -> dict[int, int]:
 
 
 @pytest.mark.nightly  # of stores without a worker: `text_stores/test_backups`
-def test_what_cannot_be_restored_or_continued_says_so(kafka: str, topic_prefix: str, tmp_path: Path) -> None:
+def test_restore_that_is_not_possible_says_why(kafka: str, topic_prefix: str, tmp_path: Path) -> None:
     source, first_data, second_data = tmp_path / "backup", tmp_path / "first", tmp_path / "second"
     nothing = thalweg("backup", str(source), "--data-dir", str(tmp_path / "nothing"))
     assert (nothing.returncode, "There are no stores" in nothing.stderr) == (1, True)

@@ -97,7 +97,7 @@ async def test_a_record_of_nearly_64_mib_goes_through(kafka: str, topic_prefix: 
     assert values_of(kafka, name) == [value]
 
 
-def test_what_is_stored_outlives_a_stop_and_a_kill_and_troubles_are_told_in_words(tmp_path: Path) -> None:
+def test_embedded_kafka_keeps_records_through_stop_and_kill(tmp_path: Path) -> None:
     """In a directory whose name a shell, a properties file and a list of directories would each stumble over."""
     data_dir = tmp_path / "Thalweg, données = 1"
     specs = [TopicSpec("kept", 1, {})]
@@ -169,7 +169,7 @@ def test_a_port_in_use_is_named(tmp_path: Path, taken_port: int) -> None:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux ends a child with its killed parent")
-def test_no_broker_is_left_when_its_owner_is_killed(tmp_path: Path) -> None:
+def test_broker_ends_when_its_owner_is_killed(tmp_path: Path) -> None:
     program = (
         "import signal, sys; from pathlib import Path; from streams.embedded_kafka.broker import EmbeddedKafka\n"
         "broker = EmbeddedKafka(Path(sys.argv[1])); broker.start(); print(broker.pid, flush=True); signal.pause()"

@@ -39,9 +39,7 @@ def choose(user: Client, value: bytes | None) -> None:
     user.send(user.names.curation, chunking_key("rivers"), value)
 
 
-def test_a_choice_counts_for_the_next_document_and_for_all_when_the_stores_come_back_from_the_log(
-    kafka: str, tmp_path: Path
-) -> None:
+def test_chunking_choice_applies_to_next_documents_and_rebuilds(kafka: str, tmp_path: Path) -> None:
     prefix = f"choice-{uuid4().hex[:8]}."
     with running_worker(kafka, prefix, tmp_path / "data"), client(kafka, prefix) as user:
         before = user.receipt(user.publish("rivers/rhine", TEXT))
@@ -72,7 +70,7 @@ def test_a_choice_counts_for_the_next_document_and_for_all_when_the_stores_come_
     assert len(letters) == 1, "a malformed setting is buried once, however often the topic is read"
 
 
-async def test_the_topic_is_read_to_its_end_whenever_asked_and_keeps_what_was_judged(kafka: str) -> None:
+async def test_settings_topic_returns_new_records_and_keeps_its_offset(kafka: str) -> None:
     name = f"curation-{uuid4().hex[:8]}"
     await ensure_topics(plaintext(kafka), [TopicSpec(name, 1, {"cleanup.policy": "compact"})])
     topic = SettingsTopic(plaintext(kafka), name, f"{name}.settings", skip_none, Unreadable())
@@ -89,7 +87,7 @@ async def test_the_topic_is_read_to_its_end_whenever_asked_and_keeps_what_was_ju
         await topic.close()
 
 
-async def test_the_service_reads_the_newest_of_every_setting_and_passes_over_what_is_malformed(kafka: str) -> None:
+async def test_follower_keeps_the_newest_of_each_well_formed_setting(kafka: str) -> None:
     name = f"curation-{uuid4().hex[:8]}"
     await ensure_topics(plaintext(kafka), [TopicSpec(name, 1, {"cleanup.policy": "compact"})])
     semantic, tight = ChunkingChoice(method="semantic"), LinkingChoice(similar_above=0.9)

@@ -62,7 +62,7 @@ def generation(made: Path, tmp_path: Path) -> Generation:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_no_changed_byte_is_answered_and_each_is_told(generation: Generation, kind: str) -> None:
+def test_changed_byte_is_reported_and_never_answered(generation: Generation, kind: str) -> None:
     chosen, tally = random.Random(SEED), Tally()
     experiment = Experiment(generation)
     files = [file for file in kinds_of(generation)[kind] if is_live(file)] or kinds_of(generation)[kind]
@@ -75,7 +75,7 @@ def test_no_changed_byte_is_answered_and_each_is_told(generation: Generation, ki
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_no_file_that_is_cut_or_zeroed_is_answered_from_and_each_is_told(generation: Generation, kind: str) -> None:
+def test_cut_or_zeroed_file_is_reported_and_never_answered(generation: Generation, kind: str) -> None:
     chosen, tally = random.Random(SEED), Tally()
     files = [file for file in kinds_of(generation)[kind] if is_live(file)] or kinds_of(generation)[kind]
     Experiment(generation).spoil(kind, chosen.choice(files), tally)
@@ -111,7 +111,7 @@ def test_a_table_that_is_gone_is_damage_and_not_empty(generation: Generation, ta
 
 
 @pytest.mark.parametrize("how", ["gone", "zeroed", "without its newest version"])
-def test_retrievals_are_set_aside_alone_and_read_again_from_their_topic(generation: Generation, how: str) -> None:
+def test_damaged_retrievals_are_read_again_from_their_topic(generation: Generation, how: str) -> None:
     folder = generation.lance_dir / f"{RETRIEVALS}.lance"
     if how == "gone":
         shutil.rmtree(folder)
@@ -242,7 +242,7 @@ def test_a_damaged_index_is_made_again_from_its_table(generation: Generation) ->
     assert verify_when_complete(generation.data_dir, 0).damage == []
 
 
-def test_a_broken_line_in_the_list_of_checksums_is_left_out_where_every_row_is_intact(generation: Generation) -> None:
+def test_broken_checksum_line_is_dropped_where_rows_are_intact(generation: Generation) -> None:
     recorded = generation.lance_dir / CHECKSUMS
     recorded.write_bytes(recorded.read_bytes().replace(b".lance/data/", b".lance/dat_/", 1))
     assert verify_when_complete(generation.data_dir, 0).damage == [
@@ -256,7 +256,7 @@ def spoil(file: Path) -> None:
     file.write_bytes(bytes(file.stat().st_size))
 
 
-def test_a_newest_version_that_is_gone_is_damage_and_not_the_state_before(generation: Generation) -> None:
+def test_missing_newest_version_is_damage_not_the_state_before(generation: Generation) -> None:
     newest = min((generation.lance_dir / "documents.lance" / "_versions").glob("*.manifest"))
     newest.unlink()
     with pytest.raises(DamagedStore, match="the newest version of its table"):
@@ -273,7 +273,7 @@ def test_a_newest_version_that_is_gone_is_damage_and_not_the_state_before(genera
         (RETRIEVALS, {"body": b"{}"}),
     ],
 )
-def test_a_row_that_changed_before_its_file_was_recorded_is_found_by_its_own_checksum(
+def test_row_changed_before_recording_is_found_by_its_checksum(
     generation: Generation, table: str, values: dict[str, object]
 ) -> None:
     lancedb.connect(generation.lance_dir).open_table(table).update(where="true", values=values)
@@ -296,7 +296,7 @@ def test_a_damaged_vector_is_not_used_again(generation: Generation) -> None:
     writer.close()
 
 
-def test_a_damaged_newest_snapshot_is_passed_over_for_the_one_before(generation: Generation) -> None:
+def test_damaged_newest_snapshot_is_replaced_by_the_one_before(generation: Generation) -> None:
     stores = Stores(10**9, "documents")
     newest, before, *_ = published_snapshots(generation.snapshots_dir)
     file = generation.snapshots_dir / newest.name / "mentions.arrow"
@@ -320,7 +320,7 @@ def quick_watch(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("quick_watch")
-async def test_a_running_service_tells_the_file_and_answers_from_memory_and_the_next_one_refuses(
+async def test_service_names_a_damaged_file_and_the_next_one_refuses(
     generation: Generation,
 ) -> None:
     settings = ServiceSettings.model_validate(

@@ -35,7 +35,7 @@ def documents(collection: str) -> list[Sent]:
 
 
 @pytest.mark.parametrize("name", CLIENTS)
-def test_every_codec_with_headers_odd_and_even(worker: WorkerProcess, name: str) -> None:
+def test_records_of_each_client_and_codec_are_indexed(worker: WorkerProcess, name: str) -> None:
     with client(worker.kafka, worker.prefix) as user:
         sent = {codec: documents(f"{name}-{codec}") for codec in CODECS}
         CLIENTS[name](worker.kafka, user.names.documents, sent)

@@ -123,7 +123,7 @@ class Worker:
 
 @settings(max_examples=examples(10, 500), deadline=None, suppress_health_check=list(HealthCheck))
 @given(histories)
-async def test_any_delivery_leaves_the_digest_of_what_the_log_says(history: History) -> None:
+async def test_any_delivery_leaves_the_digest_of_the_log(history: History) -> None:
     with tempfile.TemporaryDirectory() as folder, capture_logs():
         worker, again = Worker(Path(folder) / "worker"), Worker(Path(folder) / "again")
         await deliver(history.log(), history.takes, worker)
@@ -168,7 +168,7 @@ def batch_of(number: int) -> list[SourceRecord]:
     ]
 
 
-async def test_whichever_call_fails_it_is_made_again_and_nothing_shows(tmp_path: Path) -> None:
+async def test_failed_store_or_broker_call_is_repeated_unnoticed(tmp_path: Path) -> None:
     """Until a batch passes untouched."""
     worker, again = Worker(tmp_path / "worker"), Worker(tmp_path / "again")
     with capture_logs():

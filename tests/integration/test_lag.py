@@ -62,9 +62,7 @@ async def of_the_worker(kafka: str, topic: str, applied: Mapping[int, int]) -> t
     return sum(each or 0 for each in samples), seconds
 
 
-async def test_both_tell_the_age_of_the_oldest_record_when_they_have_just_started(
-    kafka: str, topic_prefix: str
-) -> None:
+async def test_lag_after_a_start_is_the_age_of_the_oldest_record(kafka: str, topic_prefix: str) -> None:
     async with topic_of_two(kafka, topic_prefix) as (topic, producer):
         began = time.time()
         async with producer.transaction():
@@ -80,7 +78,7 @@ async def test_both_tell_the_age_of_the_oldest_record_when_they_have_just_starte
             assert (sum(lag.records for lag in served.values()), worked[0]) == (records, records)
 
 
-async def test_the_end_mark_of_a_transaction_is_no_lag_for_either(kafka: str, topic_prefix: str) -> None:
+async def test_end_mark_of_a_transaction_is_not_counted_as_lag(kafka: str, topic_prefix: str) -> None:
     async with topic_of_two(kafka, topic_prefix) as (topic, producer):
         async with producer.transaction():
             await producer.send_and_wait(topic, b"{}", b"c/a", partition=0)

@@ -73,9 +73,7 @@ async def read(consumer: LogConsumer, into: list[str], count: int, *, past: Unre
 
 
 @pytest.mark.parametrize("how", ["checksum", "codec", "content"])
-async def test_all_but_what_cannot_be_read_comes_and_where_that_stands_is_told(
-    broker: Broker, topic: str, how: Damage
-) -> None:
+async def test_reader_names_the_unreadable_batch_and_returns_the_rest(broker: Broker, topic: str, how: Damage) -> None:
     append(broker, topic, 0, ["a", "b"], ["c", "d", "e"], ["f"])
     append(broker, topic, 1, ["g", "h"], ["i"])
     assert damage_batch(broker.data_dir, topic, 0, 3, how) == (2, 4)
@@ -95,7 +93,7 @@ async def test_all_but_what_cannot_be_read_comes_and_where_that_stands_is_told(
     assert values == ["a", "b", "f"]
 
 
-async def test_an_order_lets_readers_go_on_behind_that_batch_and_no_other(broker: Broker, topic: str) -> None:
+async def test_skip_order_lets_readers_pass_one_unreadable_batch(broker: Broker, topic: str) -> None:
     append(broker, topic, 0, ["a"], ["b", "c"], ["d"], ["e"])
     for offset in (1, 4):
         damage_batch(broker.data_dir, topic, 0, offset, "checksum")
@@ -117,7 +115,7 @@ async def test_an_order_lets_readers_go_on_behind_that_batch_and_no_other(broker
         assert met.value.first == 4
 
 
-async def test_records_of_open_and_aborted_transactions_are_not_handed_out(broker: Broker, topic: str) -> None:
+async def test_records_of_open_or_aborted_transactions_are_not_read(broker: Broker, topic: str) -> None:
     place = TopicPartition(topic, 0)
     producer = AIOKafkaProducer(bootstrap_servers=broker.servers, transactional_id=uuid4().hex)
     await producer.start()

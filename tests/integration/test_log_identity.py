@@ -31,9 +31,7 @@ def thalweg(*arguments: str) -> str:
     return done.stdout
 
 
-def test_another_log_of_the_same_name_is_refused_and_the_stores_can_be_published_again(
-    kafka: str, topic_prefix: str, tmp_path: Path
-) -> None:
+def test_log_of_the_same_name_is_refused_and_stores_are_exported(kafka: str, topic_prefix: str, tmp_path: Path) -> None:
     names = TopicNames(topic_prefix)
     with running_worker(kafka, topic_prefix, tmp_path / "old") as worker:
         with client(kafka, topic_prefix) as user:

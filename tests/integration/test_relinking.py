@@ -56,7 +56,7 @@ async def found_by_expansion(worker: WorkerProcess, graph: dict[str, Contributio
     return {part.passage_id: part.scores["graph"] for part in parts if isinstance(part, Hit)}
 
 
-async def test_rules_reach_what_is_stored_and_come_back_to_where_they_were(worker: WorkerProcess) -> None:
+async def test_relinking_applies_new_rules_and_the_former_ones_again(worker: WorkerProcess) -> None:
     with client(worker.kafka, worker.prefix) as user:
         keys = [f"beds/{name}" for name in ("rhine", "elbe")] + ["sea-beds/north"]
         user.receipts_of(user.publish_all([(key, TEXT) for key in keys]))

@@ -118,9 +118,7 @@ def stored(worker: WorkerProcess, keys: set[str]) -> dict[str, str]:
 
 
 @pytest.mark.timeout(900)
-def test_the_stores_hold_what_was_committed_and_come_back_from_the_log(
-    kafka: str, topic_prefix: str, tmp_path: Path
-) -> None:
+def test_crossing_transactions_leave_what_was_committed(kafka: str, topic_prefix: str, tmp_path: Path) -> None:
     prefix = topic_prefix
     names = TopicNames(prefix)
     asyncio.run(ensure_topics(plaintext(kafka), [TopicSpec(names.documents, PARTITIONS, COMPACTED)]))

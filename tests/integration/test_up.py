@@ -123,7 +123,7 @@ def elsewhere(kafka: str, topic_prefix: str) -> dict[str, str]:
     return {"THALWEG_KAFKA__BOOTSTRAP_SERVERS": kafka, "THALWEG_KAFKA__TOPIC_PREFIX": topic_prefix}
 
 
-async def test_everything_comes_up_announces_itself_and_ends_in_reverse_order(start: Callable[..., Up]) -> None:
+async def test_up_starts_all_parts_and_ends_them_in_reverse_order(start: Callable[..., Up]) -> None:
     up = start(THALWEG_SERVICE__API_KEY="a-key-that-opens-all")
     up.wait_ready()
 
@@ -147,7 +147,7 @@ async def test_everything_comes_up_announces_itself_and_ends_in_reverse_order(st
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGHUP])
-def test_another_cluster_is_used_instead_of_an_embedded_one_and_any_signal_ends_it(
+def test_up_with_another_cluster_starts_no_broker(
     start: Callable[..., Up], elsewhere: dict[str, str], number: signal.Signals
 ) -> None:
     up = start(**elsewhere)
@@ -162,7 +162,7 @@ def test_another_cluster_is_used_instead_of_an_embedded_one_and_any_signal_ends_
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux ends children with their killed parent")
-def test_a_part_that_dies_is_started_again_and_nothing_is_left_when_up_is_killed(start: Callable[..., Up]) -> None:
+def test_killed_part_is_restarted_and_killed_up_leaves_none(start: Callable[..., Up]) -> None:
     up = start()
     up.wait_ready()
     first = up.service_pid()
@@ -188,7 +188,7 @@ def test_a_part_that_dies_is_started_again_and_nothing_is_left_when_up_is_killed
 
 
 @pytest.mark.parametrize(("part", "name"), [("worker", "The worker"), ("serve", "The query service")])
-def test_a_part_that_cannot_start_ends_up_with_its_exit_code_and_its_words(
+def test_part_that_cannot_start_ends_up_with_its_exit_code(
     start: Callable[..., Up], elsewhere: dict[str, str], tmp_path: Path, part: str, name: str
 ) -> None:
     (tmp_path / "data").mkdir()

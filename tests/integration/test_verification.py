@@ -85,13 +85,13 @@ def test_a_sample_derived_again_is_what_is_stored(worker: WorkerProcess) -> None
     assert (code, sample["documents"], sample["differing"], sample["skipped"]) == (Exit.OK, 12, [], [])
 
 
-def test_without_kafka_the_stores_alone_are_compared_and_it_says_so(worker: WorkerProcess) -> None:
+def test_verify_without_kafka_compares_the_stores_alone(worker: WorkerProcess) -> None:
     code, report, _ = verified(worker, kafka="127.0.0.1:1")
     assert (code, report["ok"], report["ledger"]) == (Exit.OK, True, None)
     assert "The log was not read, so only the stores were compared" in report["log_note"]
 
 
-def test_what_is_stored_otherwise_than_it_is_derived_is_named(worker: WorkerProcess) -> None:
+def test_stored_rows_that_differ_from_the_log_are_named(worker: WorkerProcess) -> None:
     """Rows and files that match their checksums, and are not what the log makes of them."""
     before = verified(worker, "--no-log")[1]
     assert worker.stop() == Exit.OK
@@ -145,7 +145,7 @@ def test_verify_without_a_graph_snapshot_is_not_complete(worker: WorkerProcess) 
     assert (code, report["ok"], report["complete"]) == (Exit.OK, True, True)
 
 
-def test_documents_that_the_stores_have_lost_are_named_and_come_back(worker: WorkerProcess) -> None:
+def test_documents_lost_by_the_stores_are_named_and_repaired(worker: WorkerProcess) -> None:
     before = verified(worker)[1]
     assert worker.stop() == Exit.OK
     generation = generation_of(worker)
@@ -171,7 +171,7 @@ def test_documents_that_the_stores_have_lost_are_named_and_come_back(worker: Wor
     assert (code, report["digest"]) == (Exit.OK, before["digest"])
 
 
-def test_one_document_or_the_whole_graph_is_made_again_on_request(worker: WorkerProcess) -> None:
+def test_repair_of_one_document_or_the_graph_leaves_equal_stores(worker: WorkerProcess) -> None:
     before = verified(worker)[1]
     process = worker.process.pid
     code, report, _ = verified(worker, "--repair", "--document", "towns/9", "--document", "towns/never")

@@ -39,7 +39,7 @@ def graph_of(worker: WorkerProcess) -> GraphTables:
     return read_graph(generation.snapshots_dir, snapshot)
 
 
-def test_an_envelope_ends_up_searchable_in_the_graph_and_with_a_receipt(worker: WorkerProcess) -> None:
+def test_envelope_is_indexed_contributed_and_receipted(worker: WorkerProcess) -> None:
     with client(worker.kafka, worker.prefix) as user:
         receipt = user.receipt(user.publish("rivers/rhine", TEXT, title="Rhine", version=3))
         assert (receipt.outcome, receipt.version, receipt.key) == ("indexed", 3, "rivers/rhine")
@@ -117,7 +117,7 @@ def names(worker: WorkerProcess) -> set[str]:
     return {row["name"] for row in lakes}
 
 
-def test_a_dead_letter_too_large_for_its_topic_is_sent_empty_and_says_where_its_bytes_are(
+def test_dead_letter_too_large_for_its_topic_is_sent_empty(
     worker: WorkerProcess,
 ) -> None:
     with client(worker.kafka, worker.prefix) as user:

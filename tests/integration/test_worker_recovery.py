@@ -55,7 +55,7 @@ def undisturbed(kafka: str, tmp_path_factory: pytest.TempPathFactory) -> Iterato
         yield worker, digest_of(worker.data_dir)
 
 
-def test_a_load_through_a_stop_and_a_kill_is_told_and_a_second_pass_changes_nothing(
+def test_load_through_stop_and_kill_leaves_undisturbed_stores(
     kafka: str, topic_prefix: str, tmp_path: Path, undisturbed: tuple[WorkerProcess, str]
 ) -> None:
     data_dir = tmp_path / "data"
@@ -163,7 +163,7 @@ def test_worker_goes_on_from_topic_that_it_has_trimmed(kafka: str, topic_prefix:
 
 
 @pytest.mark.nightly
-def test_stores_made_again_read_the_log_into_a_graph_topic_of_their_own(
+def test_stores_made_again_have_a_graph_topic_of_their_own(
     undisturbed: tuple[WorkerProcess, str], tmp_path: Path
 ) -> None:
     worker, digest = undisturbed

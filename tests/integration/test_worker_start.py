@@ -25,9 +25,7 @@ def exit_code(worker: WorkerProcess) -> int:
     return worker.process.wait(END_SECONDS)
 
 
-def test_what_the_person_who_starts_it_can_repair_is_told_with_its_exit_code_and_its_files_are_private(
-    kafka: str, topic_prefix: str, tmp_path: Path
-) -> None:
+def test_worker_that_cannot_start_reports_why_by_its_exit_code(kafka: str, topic_prefix: str, tmp_path: Path) -> None:
     data_dir = tmp_path / "data"
     data_dir.mkdir(mode=0o700)
     with running_worker(kafka, topic_prefix, data_dir) as worker:

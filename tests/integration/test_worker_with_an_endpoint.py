@@ -30,7 +30,7 @@ def settings_for(endpoint: EmbeddingsEndpoint, **changed: str) -> dict[str, str]
     } | changed
 
 
-def test_an_endpoint_may_be_away_at_the_start_and_later_and_no_document_pays_for_it(
+def test_documents_wait_for_an_embeddings_endpoint_that_is_away(
     endpoint: EmbeddingsEndpoint, kafka: str, topic_prefix: str, tmp_path: Path
 ) -> None:
     endpoint.script = [BROKEN, busy("0.1")]

@@ -11,6 +11,8 @@ from query_api.operations import canary
 from tests.support.constants import changed
 
 TESTS = Path(__file__).parents[1]
+MOST_CHARACTERS = 60
+TEST = re.compile(r"def (test_\w+)")
 CONSTANT = re.compile(r"\"((?:streams|query_api)\.[a-z_.]+\.[A-Z][A-Z_]+)\"")
 
 
@@ -44,3 +46,10 @@ def test_each_constant_that_tests_change_exists() -> None:
     for name in named:
         module, _, constant = name.rpartition(".")
         assert hasattr(import_module(module), constant), name
+
+
+@pytest.mark.parametrize("folder", ["integration", "acceptance"])
+def test_names_of_long_tests_have_at_most_60_characters(folder: str) -> None:
+    """Subject, event, result: `test_search_with_unknown_collection_is_refused`."""
+    names = {name for file in (TESTS / folder).rglob("*.py") for name in TEST.findall(file.read_text())}
+    assert {name for name in names if len(name) > MOST_CHARACTERS} == set()

@@ -138,7 +138,7 @@ def test_merge_asks_and_is_undone_where_it_was_made(open_page: OpenPage, console
 
 
 @pytest.mark.parametrize(("size", "theme"), [(SMALL, "dark"), (WIDE, "light")], ids=["small", "wide"])
-def test_question_fits_the_page_and_can_be_read(open_page: OpenPage, theme: str, size: dict[str, int]) -> None:
+def test_confirmation_is_accessible_and_fits_the_page(open_page: OpenPage, theme: str, size: dict[str, int]) -> None:
     page = open_page("search", color_scheme=theme, viewport=size, bypass_csp=True)
     with_generations(page, *GENERATIONS)
     page.goto(page.url.replace("search", "operation"))

@@ -61,7 +61,7 @@ def test_a_file_that_is_dropped_becomes_searchable(open_page: OpenPage, complain
     expect(page.get_by_text("The weir of Lyde holds the river back.").first).to_be_visible()
 
 
-def test_documents_are_found_by_words_and_a_hit_leads_back_to_its_document(open_page: OpenPage) -> None:
+def test_documents_view_finds_by_words_and_opens_the_document(open_page: OpenPage) -> None:
     page = open_page("documents?collection=rivers")
     page.get_by_label("Search the texts of documents").fill("a canal to the sea")
     page.get_by_role("button", name="Find", exact=True).click()
@@ -101,9 +101,7 @@ def test_a_delete_takes_a_hit_away_and_undo_brings_the_file_back(open_page: Open
     assert search(page, "a lock lifts boats", "undone") == ["The lock"]
 
 
-def test_a_file_that_somebody_has_replaced_is_not_called_restored_by_the_older_one(
-    open_page: OpenPage, console: Installation
-) -> None:
+def test_undo_of_a_replaced_file_brings_back_the_newer_text(open_page: OpenPage, console: Installation) -> None:
     page = open_page("documents?collection=replaced")
     drop(page, ("gate.md", "# The gate\n\nThe gate is open."))
     expect(page.get_by_role("list", name="Added")).to_contain_text("searchable, and in the graph")
@@ -117,7 +115,7 @@ def test_a_file_that_somebody_has_replaced_is_not_called_restored_by_the_older_o
     assert search(page, "gate", "replaced") == ["The new gate"]
 
 
-def test_what_cannot_be_brought_back_exactly_is_said(open_page: OpenPage, console: Installation) -> None:
+def test_document_not_restored_exactly_is_reported(open_page: OpenPage, console: Installation) -> None:
     load(console, [{"id": "a/b.md", "content": "# Bridge\n\nThe *bridge* is old.", "metadata": {"year": 1931}}], "said")
     page = open_page("documents?collection=said")
     page.get_by_role("button", name="Delete Bridge").click()
@@ -155,7 +153,7 @@ def test_hostile_titles_are_text_and_keep_to_their_place(open_page: OpenPage, co
 
 
 @pytest.mark.parametrize(("size", "theme"), [(SMALL, "dark"), (WIDE, "light")], ids=["narrow", "wide"])
-def test_everybody_can_use_it(open_page: OpenPage, size: dict[str, int], theme: str) -> None:
+def test_documents_view_is_accessible_and_fits_the_page(open_page: OpenPage, size: dict[str, int], theme: str) -> None:
     page = open_page("documents?collection=rivers", viewport=size, color_scheme=theme, bypass_csp=True)
     page.get_by_role("button", name="Paste a text").click()
     expect(page.locator("tbody tr")).to_have_count(4)

@@ -68,9 +68,7 @@ def test_the_address_of_a_path_shows_it_again(open_page: OpenPage, console: Inst
         expect(page.locator(".stage canvas").first).to_be_visible()
 
 
-def test_a_hit_without_a_path_says_so_and_shows_what_stands_around_it(
-    open_page: OpenPage, console: Installation
-) -> None:
+def test_hit_without_a_path_shows_its_neighbourhood(open_page: OpenPage, console: Installation) -> None:
     page = open_page("search?q=a+heron+pump&collection=rivers&mode=keyword")
     page.get_by_role("link", name="Graph of").first.click()
     expect(
@@ -82,7 +80,7 @@ def test_a_hit_without_a_path_says_so_and_shows_what_stands_around_it(
     assert edges_shown(page) == expected
 
 
-def test_a_path_that_is_not_there_is_said(open_page: OpenPage, complaints: Any, console: Installation) -> None:
+def test_unknown_retrieval_or_hit_is_reported(open_page: OpenPage, complaints: Any, console: Installation) -> None:
     complaints.expected.append("status of 404")
     page = open_page("graph?retrieval=r_nothing&hit=1")
     expect(page.get_by_role("alert")).to_contain_text("no retrieval 'r_nothing'")
@@ -91,7 +89,7 @@ def test_a_path_that_is_not_there_is_said(open_page: OpenPage, complaints: Any, 
     expect(page.get_by_role("alert")).to_contain_text("no hit of rank 9")
 
 
-def test_more_edges_than_can_be_drawn_are_said_and_the_page_answers(open_page: OpenPage) -> None:
+def test_graph_of_too_many_edges_states_how_many_are_left_out(open_page: OpenPage) -> None:
     page = open_page("graph?collection=rivers")
     nodes = [
         {
@@ -153,7 +151,7 @@ def test_an_entity_is_described_and_joined_by_a_path(open_page: OpenPage, consol
     expect(page.locator(".told")).to_contain_text("A path of 1 step")
 
 
-def test_an_edge_that_somebody_adds_is_drawn(open_page: OpenPage, console: Installation) -> None:
+def test_added_edge_is_drawn(open_page: OpenPage, console: Installation) -> None:
     page = open_page("graph?node=rivers/rivers/quill.md&collection=rivers")
     expect(page.get_by_role("heading", name="Quill")).to_be_visible()
     page.get_by_text("Edit", exact=True).click()
@@ -165,7 +163,7 @@ def test_an_edge_that_somebody_adds_is_drawn(open_page: OpenPage, console: Insta
     assert ("hand_made", "fed_by") in {(kind, label) for _, _, kind, label in edges_shown(page)}
 
 
-def test_what_is_shown_is_saved_as_graphml(open_page: OpenPage) -> None:
+def test_shown_graph_is_saved_as_graphml(open_page: OpenPage) -> None:
     page = open_page("graph?node=rivers/rivers/tavel.md&collection=rivers")
     expect(page.get_by_role("heading", name="Tavel")).to_be_visible()
     nodes, edges = counts(page)
@@ -189,7 +187,7 @@ def test_nodes_are_labelled_in_two_dimensions(open_page: OpenPage, complaints: A
     page.wait_for_function(INK, arg="sigma-labels")
 
 
-def test_it_is_drawn_in_three_dimensions_too_with_labels(open_page: OpenPage, complaints: Any) -> None:
+def test_graph_is_drawn_in_three_dimensions_with_labels(open_page: OpenPage, complaints: Any) -> None:
     complaints.expected.append("willReadFrequently")  # of this test, which looks at the picture
     page = open_page("graph?node=rivers/rivers/tavel.md&collection=rivers&shape=3d")
     expect(page.locator(".stage canvas").first).to_be_visible()
@@ -209,14 +207,14 @@ def test_a_name_of_any_collection_is_a_start(open_page: OpenPage, console: Insta
     assert "collection=rivers" in page.url
 
 
-def test_what_is_not_there_is_said(open_page: OpenPage, complaints: Any) -> None:
+def test_unknown_node_is_reported(open_page: OpenPage, complaints: Any) -> None:
     complaints.expected.append("status of 404")
     page = open_page("graph?node=nowhere&collection=rivers")
     expect(page.get_by_role("alert")).to_contain_text("nothing named 'nowhere'")
 
 
 @pytest.mark.parametrize(("size", "theme"), [(SMALL, "dark"), (WIDE, "light")], ids=["small", "wide"])
-def test_it_keeps_nobody_out(open_page: OpenPage, theme: str, size: dict[str, int]) -> None:
+def test_graph_view_is_accessible_and_fits_the_page(open_page: OpenPage, theme: str, size: dict[str, int]) -> None:
     for view in ("graph?collection=rivers", "graph?node=rivers/rivers/tavel.md&collection=rivers&shape=table"):
         page = open_page(view, color_scheme=theme, viewport=size, bypass_csp=True)
         expect(page.get_by_text("Tavel").first).to_be_visible()

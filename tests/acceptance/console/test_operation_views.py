@@ -219,7 +219,7 @@ def test_reviews_are_decided_by_keys_and_taken_back(open_page: OpenPage, console
     expect(rows).to_contain_text("rejected")
 
 
-def test_a_list_that_is_not_computed_yet_asks_again_by_itself(open_page: OpenPage, complaints: Complaints) -> None:
+def test_list_that_is_not_computed_yet_is_asked_for_again(open_page: OpenPage, complaints: Complaints) -> None:
     complaints.expected += ["status of 503"]
     page = open_page()
     early = {"title": "No communities yet", "detail": "The worker finds them in a moment."}
@@ -260,7 +260,9 @@ def test_list_whose_first_page_failed_asks_for_that_page(open_page: OpenPage, co
 
 
 @pytest.mark.parametrize(("size", "theme"), [(SMALL, "dark"), (WIDE, "light")], ids=["small", "wide"])
-def test_they_keep_nobody_out(open_page: OpenPage, console: Installation, theme: str, size: dict[str, int]) -> None:
+def test_operation_views_are_accessible_and_fit_the_page(
+    open_page: OpenPage, console: Installation, theme: str, size: dict[str, int]
+) -> None:
     await_entities(console)
     retrieval = console.search(q="river", collection="rivers", cache=False)["retrieval_id"]
     for view in (*VIEWS, f"usage?retrieval={retrieval}"):

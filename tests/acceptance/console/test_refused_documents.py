@@ -29,7 +29,7 @@ def refuse(console: Installation, collection: str, name: str) -> None:
     wait_until(is_known, f"{name} is a dead letter")
 
 
-def test_a_refused_file_is_told_after_a_reload_counts_once_and_no_more_once_it_is_repaired(
+def test_refused_file_is_shown_after_reloads_until_repaired(
     open_page: OpenPage, console: Installation, complaints: Complaints
 ) -> None:
     complaints.expected.append("status of 404")
@@ -66,9 +66,7 @@ def test_a_refused_file_is_told_after_a_reload_counts_once_and_no_more_once_it_i
     expect(page.get_by_text("Nothing is missing")).to_be_visible()
 
 
-def test_what_is_refused_before_it_is_a_record_is_told_after_a_reload_too(
-    open_page: OpenPage, complaints: Complaints
-) -> None:
+def test_file_of_an_unknown_type_is_shown_refused_after_reload(open_page: OpenPage, complaints: Complaints) -> None:
     complaints.expected.append("status of 415")
     page = open_page("documents?collection=films")
     drop(page, ("film.mp4", "film"))
@@ -83,7 +81,7 @@ def test_what_is_refused_before_it_is_a_record_is_told_after_a_reload_too(
     expect(added).to_have_count(0)
 
 
-def test_a_document_whose_newer_version_was_refused_says_so(open_page: OpenPage, console: Installation) -> None:
+def test_document_whose_newer_version_was_refused_shows_that(open_page: OpenPage, console: Installation) -> None:
     load(console, [{"id": "kept.md", "content": "# Kept\n\nAn older text."}], "kept")
     refuse(console, "kept", "kept.md")
     page = open_page("documents?collection=kept")
@@ -96,7 +94,7 @@ def test_a_document_whose_newer_version_was_refused_says_so(open_page: OpenPage,
     expect(page.get_by_role("listitem").filter(has=page.locator("pre"))).to_contain_text("kept/kept.md")
 
 
-def test_an_address_of_a_document_that_is_not_there_says_why(
+def test_address_of_a_missing_document_shows_why(
     open_page: OpenPage, console: Installation, complaints: Complaints
 ) -> None:
     complaints.expected.append("status of 404")
@@ -126,7 +124,7 @@ def test_the_banner_leads_to_the_open_dead_letters(open_page: OpenPage, console:
 
 
 @pytest.mark.parametrize(("size", "theme"), [(SMALL, "dark"), (WIDE, "light")], ids=["narrow", "wide"])
-def test_everybody_can_use_it(
+def test_refused_documents_are_accessible_and_fit_the_page(
     open_page: OpenPage, console: Installation, complaints: Complaints, size: dict[str, int], theme: str
 ) -> None:
     complaints.expected.append("status of 404")

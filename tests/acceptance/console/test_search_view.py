@@ -26,9 +26,7 @@ def test_a_question_that_is_typed_brings_hits_with_what_they_say(open_page: Open
     expect(page.get_by_text("Retrieval", exact=True)).to_be_visible()
 
 
-def test_a_hit_that_is_opened_shows_what_stands_around_it_and_takes_feedback(
-    open_page: OpenPage, console: Installation
-) -> None:
+def test_opened_hit_shows_its_context_and_takes_feedback(open_page: OpenPage, console: Installation) -> None:
     parts = [f"## Part {n}\n\n" + f"The 🛶 boat number {n} waits at the pier. " * 30 for n in (1, 2, 3)]
     load(console, [{"id": "boats.md", "content": "# 🛶🛶 Boats\n\n" + "\n\n".join(parts)}], "boats")
     page = open_page("search?q=boat+number+2&collection=boats&k=1")
@@ -61,7 +59,7 @@ def test_keys_walk_the_hits_and_open_them(open_page: OpenPage) -> None:
     expect(page.get_by_role("searchbox", name="Question")).to_have_value("/j")
 
 
-def test_the_key_to_the_question_is_no_part_of_it_and_works_in_every_view(open_page: OpenPage) -> None:
+def test_slash_key_focuses_the_question_in_every_view(open_page: OpenPage) -> None:
     page = open_page("usage")
     expect(page.get_by_role("heading", name="Usage")).to_be_visible()
     page.keyboard.press("/")
@@ -71,7 +69,7 @@ def test_the_key_to_the_question_is_no_part_of_it_and_works_in_every_view(open_p
     expect(question).to_have_value("a/b")
 
 
-def test_what_nothing_answers_is_said_above_the_nearest_texts(open_page: OpenPage) -> None:
+def test_question_without_an_answer_shows_a_notice(open_page: OpenPage) -> None:
     page = open_page("search?q=zqxv+plover&collection=rivers")
     hits(page)
     expect(page.get_by_text("Nothing here seems to answer the question.")).to_be_visible()
@@ -139,7 +137,7 @@ def test_back_shows_the_same_hits_with_the_same_one_chosen(open_page: OpenPage, 
     assert searches == []
 
 
-def test_back_to_the_search_before_shows_its_hits_and_a_new_step_searches_again(open_page: OpenPage) -> None:
+def test_back_shows_the_hits_of_the_search_before(open_page: OpenPage) -> None:
     page = open_page("search?q=river&collection=rivers")
     first = hits(page)
     searches = []
@@ -187,7 +185,7 @@ def test_filters_and_options_stand_in_the_address(open_page: OpenPage, complaint
     expect(ways).to_have_value("hybrid")
 
 
-def test_a_field_s_kind_says_how_it_is_compared(open_page: OpenPage) -> None:
+def test_operators_are_named_after_the_kind_of_field(open_page: OpenPage) -> None:
     page = open_page(QUESTION)
     hits(page)
     page.get_by_role("button", name="Options").click()
@@ -200,7 +198,7 @@ def test_a_field_s_kind_says_how_it_is_compared(open_page: OpenPage) -> None:
     expect(operator.locator("option[value='<']")).to_have_text("is below")
 
 
-def test_a_hit_says_how_it_was_found(open_page: OpenPage) -> None:
+def test_hit_shows_how_it_was_found(open_page: OpenPage) -> None:
     page = open_page(QUESTION)
     hits(page)
     hit = page.locator("article").first
@@ -250,7 +248,7 @@ def test_a_stream_that_drops_goes_on_where_it_ended(open_page: OpenPage) -> None
     assert re.fullmatch(r"r_[0-9a-f]+\.\d+", second)
 
 
-def test_what_the_service_refuses_is_shown_in_its_words(open_page: OpenPage, complaints: Complaints) -> None:
+def test_refusal_of_the_service_is_shown_in_its_words(open_page: OpenPage, complaints: Complaints) -> None:
     complaints.expected.append("status of 422")
     page = open_page(f"{QUESTION}&filter=colour%3Dred")
     alert = page.get_by_role("alert")
@@ -259,7 +257,7 @@ def test_what_the_service_refuses_is_shown_in_its_words(open_page: OpenPage, com
 
 
 @pytest.mark.parametrize(("size", "theme"), [(SMALL, "light"), (WIDE, "dark")], ids=["narrow", "wide"])
-def test_everybody_can_use_it(open_page: OpenPage, size: dict[str, int], theme: str) -> None:
+def test_search_view_is_accessible_and_fits_the_page(open_page: OpenPage, size: dict[str, int], theme: str) -> None:
     page = open_page(QUESTION, viewport=size, color_scheme=theme, bypass_csp=True)
     hits(page)
     page.get_by_role("button", name="Options").click()

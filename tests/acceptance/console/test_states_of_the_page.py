@@ -13,7 +13,7 @@ from tests.support.processes.query_service import service_process
 KEY = "a-key-of-sixteen-or-more"
 
 
-def test_a_service_that_is_not_ready_says_why_and_asks_for_its_key_once(
+def test_service_that_is_not_ready_says_why_and_asks_for_its_key(
     open_page: OpenPage, complaints: Complaints, tmp_path: Path
 ) -> None:
     complaints.expected += ["status of 401", "status of 503"]
@@ -45,7 +45,7 @@ def test_a_service_that_is_not_ready_says_why_and_asks_for_its_key_once(
         page.close()  # before its service goes, which it would ask again
 
 
-def test_while_kafka_is_away_the_page_says_what_still_works(open_page: OpenPage) -> None:
+def test_page_without_kafka_shows_that_searches_go_on(open_page: OpenPage) -> None:
     page = open_page()
     away = {"ready": True, "reasons": [], "notes": [], "kafka": "unreachable", "snapshot_age_seconds": 1}
     page.route("**/readyz", lambda route: route.fulfill(json=away))
@@ -56,7 +56,7 @@ def test_while_kafka_is_away_the_page_says_what_still_works(open_page: OpenPage)
 
 
 @pytest.mark.parametrize("width", [360, 1280, 2560])
-def test_header_banner_and_content_begin_and_end_at_the_same_edges(open_page: OpenPage, width: int) -> None:
+def test_header_banner_and_content_have_the_same_edges(open_page: OpenPage, width: int) -> None:
     page = open_page("usage", viewport={"width": width, "height": 900})
     well = {"ready": True, "reasons": [], "notes": [], "kafka": "reachable", "snapshot_age_seconds": 1}
     page.route("**/readyz", lambda route: route.fulfill(json=well))
@@ -109,7 +109,7 @@ def test_the_page_waits_for_a_service_that_starts_again(
     expect(page.get_by_role("alert")).to_have_count(0)
 
 
-def test_nothing_but_the_service_s_own_files_is_run_or_applied(open_page: OpenPage, complaints: Complaints) -> None:
+def test_injected_script_and_style_are_not_applied(open_page: OpenPage, complaints: Complaints) -> None:
     page = open_page()
     expect(page.get_by_role("searchbox", name="Question")).to_be_visible()
     page.evaluate(

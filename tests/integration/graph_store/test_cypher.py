@@ -132,7 +132,7 @@ def test_graph_replaced_while_it_is_opened_is_asked_again(empty: Generation, mon
     assert "position 2" in result.stderr
 
 
-def test_newer_snapshot_is_said_to_be_ahead(empty: Generation) -> None:
+def test_distance_to_a_newer_snapshot_is_reported(empty: Generation) -> None:
     write_snapshot(empty.snapshots_dir, [document(1)[1]], 7, MADE_AT_MS)
     publish_graph(empty, BUFFER_BYTES)
     write_snapshot(empty.snapshots_dir, [document(1)[1]], 12, MADE_AT_MS + 1)
@@ -224,7 +224,7 @@ def test_crash_of_kuzu_is_a_sentence(shared: Generation, tmp_path: Path) -> None
     assert errors == "thalweg: Kùzu crashed on this query; ask otherwise.\n"
 
 
-def test_answer_that_takes_too_much_memory_says_so(shared: Generation) -> None:
+def test_query_that_takes_too_much_memory_is_refused(shared: Generation) -> None:
     folder = newest_folder(shared.kuzu_dir)
     assert folder is not None
     with pytest.raises(Failure, match="more memory"):

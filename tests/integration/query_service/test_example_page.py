@@ -107,7 +107,7 @@ async def test_an_event_source_opens_a_stream_with_a_ticket_once(tmp_path: Path,
         assert seen == ["meta", "hit", "hit", "done", "closed"]
 
 
-async def test_the_page_says_that_a_key_is_wrong_or_missing(tmp_path: Path, origin: str) -> None:
+async def test_wrong_or_missing_key_is_reported_on_the_page(tmp_path: Path, origin: str) -> None:
     async with example_page(tmp_path, origin, api_key=KEY, cors_origins=[origin]) as shown:
         for key in ("a-key-that-is-wrong", ""):
             await ask(shown.page, "river", key)

@@ -29,7 +29,7 @@ async def streamed(live: LiveService, question: str) -> list[dict[str, Any]]:
         return [body async for name, _, body in frames_of(response) if name == "hit"]
 
 
-async def test_answers_are_the_same_whichever_process_gives_them_and_never_older(live: LiveService) -> None:
+async def test_answers_of_forked_processes_are_equal_and_never_older(live: LiveService) -> None:
     tokens = [await live.put(f"{each}.md", f"# {each.title()}\n\nThe {each} is by the river.") for each in SUBJECTS]
     alone = [(await live.search(f"the {each}", after=",".join(tokens), cache=False))["hits"] for each in SUBJECTS]
     await crowd(live)

@@ -27,7 +27,9 @@ CONFIG = Path(__file__).with_name("schemathesis.toml")
 
 
 @pytest.mark.timeout(600)  # a minute on two cores that nobody else uses
-async def test_the_service_does_what_its_openapi_document_says(kafka: str, topic_prefix: str, tmp_path: Path) -> None:
+async def test_requests_made_from_openapi_are_answered_as_documented(
+    kafka: str, topic_prefix: str, tmp_path: Path
+) -> None:
     settings = settings_for(kafka, topic_prefix, tmp_path)
     names = TopicNames(topic_prefix)
     await ensure_topics(plaintext(kafka), topic_specs(settings.kafka, GENERATION))

@@ -30,7 +30,7 @@ async def pages(live: LiveService) -> list[dict[str, Any]]:
     return hits
 
 
-async def test_the_first_hits_are_re_ordered_over_http_and_a_broken_model_costs_nothing_else(
+async def test_reranker_orders_first_hits_and_its_failure_costs_order(
     kafka: str, topic_prefix: str, tmp_path: Path
 ) -> None:
     with reranking_endpoint(key="sk-reader") as endpoint:

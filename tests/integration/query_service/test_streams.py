@@ -39,7 +39,7 @@ async def test_a_silent_stream_is_kept_alive_by_comments(tmp_path: Path) -> None
         assert "event: done" in lines
 
 
-async def test_a_document_that_is_followed_in_silence_is_kept_alive_by_comments(tmp_path: Path) -> None:
+async def test_silent_document_status_stream_is_kept_alive_by_comments(tmp_path: Path) -> None:
     make_scripted_generation(tmp_path)
     engine = ScriptedEngine()
     settings = settings_for("127.0.0.1:1", "none.", tmp_path)

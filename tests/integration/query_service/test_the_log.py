@@ -18,7 +18,7 @@ from tests.support.waiting import eventually
 IMPATIENT = {"query_api.service_context.WRITE_SECONDS": 1, "query_api.service_context.FLUSH_SECONDS": 0}
 
 
-async def test_a_choice_of_linking_reaches_searches_and_their_cache_as_it_is_made_and_taken_back(
+async def test_linking_choice_changes_searches_until_it_is_reset(
     live: LiveService,
 ) -> None:
     await live.put("weirs.md", "# Weirs\n\nWho built the old weir of stone beside the mill on the river?")
@@ -50,7 +50,7 @@ async def test_a_token_of_a_partition_that_is_not_there_is_refused(live: LiveSer
     assert "0 to 1" in response.json()["detail"]
 
 
-async def test_a_service_started_later_catches_up_from_the_tables_and_the_topic(
+async def test_service_started_later_catches_up_from_tables_and_topic(
     live: LiveService, kafka: str, topic_prefix: str
 ) -> None:
     token = ",".join(
@@ -82,7 +82,7 @@ async def test_searches_go_on_without_kafka_and_writes_say_so(kafka: str, topic_
         assert len(live.service.provenance) == 1
 
 
-async def test_topics_that_are_not_there_yet_are_told_and_then_found(
+async def test_missing_topics_are_reported_until_they_are_created(
     kafka: str, topic_prefix: str, tmp_path: Path
 ) -> None:
     settings = settings_for(kafka, topic_prefix, tmp_path)

@@ -20,7 +20,7 @@ from tests.integration.query_service.live_service import (
 from tests.support.kafka import Sent, plaintext, send, topic_id
 
 
-async def test_a_document_is_followed_from_pending_to_indexed_and_read_back(live: LiveService) -> None:
+async def test_written_document_goes_from_pending_to_indexed(live: LiveService) -> None:
     text = "# River\n\nThe river is high.\n\n## Ferry\n\nIt does not go."
     token = await live.put("guides/river.md", text)
     status: dict[str, Any] = {}
@@ -52,7 +52,7 @@ async def test_a_document_is_followed_from_pending_to_indexed_and_read_back(live
     assert (await live.http.get(f"/v1/chunks/{chunk_id}")).json()["document_id"] == "guides/river.md"
 
 
-async def test_a_document_is_followed_as_a_stream_until_it_is_in_the_graph(live: LiveService) -> None:
+async def test_status_stream_ends_once_the_document_is_in_the_graph(live: LiveService) -> None:
     token = await live.put("guides/river.md", "# River\n\nThe river is high.")
     path = f"/v1/documents/guides/river.md/status?position={token}"
     async with asyncio.timeout(20), live.http.stream("GET", path, headers=EVENTS) as response:
@@ -104,7 +104,7 @@ async def test_a_record_the_topic_does_not_take_is_a_413(kafka: str, topic_prefi
         assert [(each["id"], each["status"], each["reason"]) for each in answer["refused"]] == [("a", 413, "too_large")]
 
 
-async def test_a_delete_reaches_every_partition_that_holds_the_document(live: LiveService) -> None:
+async def test_delete_reaches_each_partition_that_holds_the_document(live: LiveService) -> None:
     token = await live.put("a.md", "# Ferry\n\nThe ferry crosses.")
     ((own, _),) = parse_token(token).positions.items()
     other = 1 - own

@@ -39,7 +39,7 @@ def restored(source: Path, data_dir: Path) -> Generation:
         return restore_backup(backup, data_dir, ignore)
 
 
-def test_what_was_held_is_restored_whatever_was_written_and_removed_since(live: Generation, tmp_path: Path) -> None:
+def test_backup_holds_its_state_whatever_was_written_since(live: Generation, tmp_path: Path) -> None:
     writer = LanceWriter.open(live, DIMENSION)
     first, second, third = story()
     writer.replace(first)
@@ -88,7 +88,7 @@ def test_restored_graph_is_complete_unless_tables_are_ahead(live: Generation, tm
     assert (snapshot.graph_position, opened.position(), opened.is_complete) == (-1, -1, not ahead)
 
 
-def test_a_restore_that_was_cut_off_leaves_no_stores_and_is_done_again(live: Generation, tmp_path: Path) -> None:
+def test_interrupted_restore_leaves_no_stores_and_is_repeated(live: Generation, tmp_path: Path) -> None:
     writer = LanceWriter.open(live, DIMENSION)
     writer.replace([document("a", "A text")])
     writer.close()

@@ -170,9 +170,7 @@ def test_commits_show_what_the_tables_will(
             story.check()
 
 
-def test_tables_that_show_more_than_the_log_are_left_while_it_is_followed(
-    generation: Generation, writer: LanceWriter
-) -> None:
+def test_tables_ahead_of_the_log_are_not_shown_while_following(generation: Generation, writer: LanceWriter) -> None:
     history = History()
     reader = TextReader.open(generation)
     store(writer, history.add([document("d0", "River")]))

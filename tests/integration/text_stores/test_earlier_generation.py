@@ -60,7 +60,7 @@ def test_vectors_of_both_generations_are_found_by_their_text(live: Filled, build
     assert vectors.known_vectors(later.hashes).keys() == set(later.hashes)
 
 
-def test_an_earlier_generation_that_is_gone_spares_nothing_and_breaks_nothing(tmp_path: Path, build: Filled) -> None:
+def test_missing_earlier_generation_gives_no_vectors(tmp_path: Path, build: Filled) -> None:
     new = document("b", "A text of now")
     build.fill([new], 1)
     gone = EarlierVectors(Generation(tmp_path, "g0000-cccccc"), build.writer.known_vectors, with_entities=True)
@@ -95,7 +95,7 @@ def test_documents_are_compared_as_far_as_both_have_read(
     assert compared.earlier.documents == len(before)
 
 
-def test_what_the_same_documents_find_in_both_is_compared(live: Filled, build: Filled) -> None:
+def test_questions_of_shared_documents_are_compared(live: Filled, build: Filled) -> None:
     documents = [document(f"d{number}", f"Text number {number}", offset=number) for number in range(30)]
     live.fill(documents, 30)
     build.fill(documents, 30)
@@ -113,13 +113,13 @@ def test_vectors_of_another_model_find_other_documents(live: Filled, build: Fill
     assert 1 <= len(asked.least) <= 5
 
 
-def test_nothing_is_asked_where_nothing_is_shared(live: Filled, build: Filled) -> None:
+def test_generations_without_shared_documents_ask_no_questions(live: Filled, build: Filled) -> None:
     live.fill([document("a", "Text", offset=1)], 1)
     build.fill([document("b", "Text", offset=1)], 1)
     assert compare_generations(live.generation, build.generation).questions is None
 
 
-def test_what_the_live_generation_refused_too_is_no_news(live: Filled) -> None:
+def test_record_that_the_live_generation_refused_is_not_reported(live: Filled) -> None:
     live.fill([document("a", "x", offset=3)], 5)
     outcomes = EarlierOutcomes(live.generation)
     assert outcomes.refused(0, 4, b"default/b")

@@ -111,7 +111,7 @@ def test_texts_in_memory_are_those_of_the_tables(generation: Generation, writer:
         writer.store_positions({0: StoredPosition(offset, 0)})
 
 
-def test_a_great_many_documents_that_move_at_once_are_read_from_end_to_end(
+def test_many_documents_changed_at_once_are_read_in_full(
     generation: Generation, writer: LanceWriter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("indexer.read.lance_reader.MAX_LOOKUPS", 3)
@@ -121,9 +121,7 @@ def test_a_great_many_documents_that_move_at_once_are_read_from_end_to_end(
         assert_like_fresh(generation, reader)
 
 
-def test_a_record_that_changes_only_the_documents_time_and_version_is_followed(
-    generation: Generation, writer: LanceWriter
-) -> None:
+def test_record_that_changes_only_time_and_version_is_followed(generation: Generation, writer: LanceWriter) -> None:
     reader = TextReader.open(generation)
     made = document("a", "River")
     for offset, version in ((3, 1), (4, 2), (5, 7)):
@@ -137,7 +135,7 @@ def test_a_record_that_changes_only_the_documents_time_and_version_is_followed(
 
 @pytest.mark.parametrize("listed", [0, 3, 2_000])
 @pytest.mark.parametrize("resident", [0, 1_000])
-def test_a_filtered_search_finds_all_there_is_wherever_the_vectors_are(
+def test_filtered_search_finds_all_wherever_vectors_are(
     generation: Generation, writer: LanceWriter, monkeypatch: pytest.MonkeyPatch, listed: int, resident: int
 ) -> None:
     """Also where the documents let through are the farthest of all, and too many to be listed in a condition."""
@@ -176,7 +174,7 @@ class StoppingCommits:
 
 
 @pytest.mark.parametrize("commits", range(6))
-def test_between_the_steps_of_a_commit_documents_are_whole_and_old_or_new(
+def test_documents_are_whole_between_the_steps_of_a_commit(
     generation: Generation, writer: LanceWriter, commits: int
 ) -> None:
     reader = TextReader.open(generation)

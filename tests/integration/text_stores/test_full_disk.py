@@ -43,9 +43,7 @@ def undisturbed(folder: Path) -> dict[str, list[dict[str, object]]]:
     return contents(generation)
 
 
-def test_a_full_disk_is_told_as_transient_and_the_same_call_succeeds_later(
-    generation: Generation, tmp_path: Path
-) -> None:
+def test_full_disk_is_transient_and_the_call_succeeds_later(generation: Generation, tmp_path: Path) -> None:
     run = subprocess.run(
         [sys.executable, "-c", FULL_DISK, str(generation.data_dir)],
         cwd=ROOT,

@@ -34,7 +34,7 @@ def test_many_small_commits_end_in_few_files_and_full_indexes(generation: Genera
     assert TextReader.open(generation).snapshot().counts()["chunks"] == 24
 
 
-def test_a_steady_trickle_of_updates_makes_few_files_and_takes_nothing_from_a_reader(generation: Generation) -> None:
+def test_steady_updates_make_few_files_and_keep_readers_versions(generation: Generation) -> None:
     """Whatever the clock says: the last 24 commits of a table stay, and a reader is at one of the last ones."""
     parameters = MaintenanceParameters(
         commits=32, fragments=12, kept_versions=24, least_kept_seconds=0.05, busy_share=1e9, unindexed_rows=10**6
@@ -59,7 +59,7 @@ def test_a_steady_trickle_of_updates_makes_few_files_and_takes_nothing_from_a_re
     assert first.index.revision(document("d1", "").row.key) is not None, "what is in memory is still there"
 
 
-def test_a_writer_that_was_quiet_goes_on_where_maintenance_removed_its_versions(generation: Generation) -> None:
+def test_quiet_writer_continues_after_its_versions_were_removed(generation: Generation) -> None:
     def write(writer: LanceWriter, number: int) -> Retrieval:
         retrieval = made_retrieval(chunk_ids=["c"])
         writer.add_retrievals([(retrieval.retrieval_id, retrieval)])

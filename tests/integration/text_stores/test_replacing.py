@@ -58,7 +58,7 @@ def test_a_delete_leaves_nothing_but_the_tombstone(generation: Generation, write
     assert not any(row.live for row in held.values())
 
 
-def test_what_is_stored_already_is_told_from_what_differs(generation: Generation, writer: LanceWriter) -> None:
+def test_only_documents_equal_to_the_stored_ones_are_alike(generation: Generation, writer: LanceWriter) -> None:
     made = [document(name, "One. Two", "Three", offset=3) for name in "abcdefg"] + [tombstone("gone", offset=4)]
     writer.replace(made)
     keys = {key.document_id for key in writer.alike([*made, tombstone("never-there", offset=5)])}
@@ -74,7 +74,7 @@ def test_what_is_stored_already_is_told_from_what_differs(generation: Generation
     assert {key.document_id for key in writer.alike(asked)} == {"e"}
 
 
-def test_what_compaction_may_have_taken_makes_no_difference(writer: LanceWriter) -> None:
+def test_fields_of_compacted_records_do_not_make_rows_differ(writer: LanceWriter) -> None:
     made = document("a", "One", offset=3)
     writer.replace([replace(made, row=replace(made.row, version=5, other_partitions=(2,)))])
     assert writer.alike([made]) == {made.row.key}
@@ -99,9 +99,7 @@ def test_canaries_are_not_among_the_deleted(generation: Generation, writer: Lanc
     assert (counts["documents"], counts["deleted"]) == (1, 1)
 
 
-def test_a_whole_story_leaves_its_last_state_also_when_every_batch_is_applied_twice(
-    generation: Generation, writer: LanceWriter
-) -> None:
+def test_batches_applied_twice_leave_the_last_state(generation: Generation, writer: LanceWriter) -> None:
     last = {document.row.key: document for batch in story() for document in batch}
     for batch in story():
         writer.replace(batch)
@@ -223,7 +221,7 @@ def test_a_retrieval_is_kept_once_and_as_it_came_first(generation: Generation, w
     writer.add_retrievals([])
 
 
-def test_opening_again_finds_everything_and_another_dimension_is_refused(generation: Generation) -> None:
+def test_writer_opened_with_another_dimension_is_refused(generation: Generation) -> None:
     made = document("a", "One. Two")
     LanceWriter.open(generation, DIMENSION).replace([made])
     again = LanceWriter.open(generation, DIMENSION)

@@ -57,7 +57,7 @@ def test_search_keeps_to_a_collection(generation: Generation, writer: LanceWrite
         assert [hit.key.collection for hit in hits] == ["dry"]
 
 
-def test_keyword_search_reads_titles_headings_and_text_in_any_form(generation: Generation, writer: LanceWriter) -> None:
+def test_keyword_search_reads_titles_headings_and_text(generation: Generation, writer: LanceWriter) -> None:
     snapshot = snapshot_with(
         generation,
         writer,
@@ -75,9 +75,7 @@ def test_keyword_search_reads_titles_headings_and_text_in_any_form(generation: G
     "query",
     ["", "   ", "the of and", "\x00", "😀", "' OR '1'='1", "search_text:*", '+-&&||!(){}[]^"~*?:\\/', "a" * 10_000],
 )
-def test_a_query_of_nothing_but_signs_and_stop_words_finds_nothing(
-    generation: Generation, writer: LanceWriter, query: str
-) -> None:
+def test_query_of_signs_and_stop_words_finds_nothing(generation: Generation, writer: LanceWriter, query: str) -> None:
     assert snapshot_with(generation, writer, document("a", "The river and the sea")).keyword_search(query, 5) == []
 
 
@@ -89,7 +87,7 @@ def test_signs_in_a_query_are_not_syntax(generation: Generation, writer: LanceWr
     assert [hit.key.document_id for hit in snapshot.keyword_search(query, 5)] == ["a"]
 
 
-def test_rows_of_old_revisions_are_never_seen_and_do_not_take_places(
+def test_rows_of_old_revisions_are_never_found(
     generation: Generation, writer: LanceWriter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     old = [document(f"d{number}", *[f"River {number} {part}" for part in range(30)]) for number in range(5)]
@@ -137,9 +135,7 @@ def test_rows_are_found_by_id(generation: Generation, writer: LanceWriter) -> No
     np.testing.assert_array_equal(np.stack([vectors[chunk] for chunk in ids]), made.vectors)
 
 
-def test_pages_of_documents_are_ordered_by_collection_and_id_and_skip_the_deleted(
-    generation: Generation, writer: LanceWriter
-) -> None:
+def test_document_pages_are_ordered_and_skip_deleted_ones(generation: Generation, writer: LanceWriter) -> None:
     names = [("a-b", "x"), ("a", "z"), ("a", "b/c"), ("a", "b"), ("ü", "1")]
     documents = [document(name, "Text", collection=collection) for collection, name in names]
     snapshot = snapshot_with(generation, writer, *documents, tombstone("gone", collection="a"))
@@ -166,9 +162,7 @@ def test_document_in_several_collections_is_found_in_each(generation: Generation
     assert lookup.collections_with("o'her.md") == []
 
 
-def test_a_vector_of_another_dimension_is_refused_and_one_of_zeros_finds_nothing(
-    generation: Generation, writer: LanceWriter
-) -> None:
+def test_vector_of_another_dimension_is_refused(generation: Generation, writer: LanceWriter) -> None:
     snapshot = snapshot_with(generation, writer, document("a", "One"))
     with pytest.raises(ValueError, match=r"\(3,\)"):
         snapshot.vector_search(np.ones(3, dtype=np.float32), 5)

@@ -72,9 +72,7 @@ def test_a_snapshot_outlives_updates_deletes_and_maintenance(generation: Generat
     assert len(snapshot.vectors(hit.chunk_id for hit in seen[0])) == 300
 
 
-def test_a_removed_generation_is_a_transient_error_and_the_reader_says_so(
-    generation: Generation, writer: LanceWriter
-) -> None:
+def test_removed_generation_is_a_transient_error(generation: Generation, writer: LanceWriter) -> None:
     reader = TextReader.open(generation)
     generation.lance_dir.rename(generation.root / "removed")
     with pytest.raises(TransientStoreError, match="removed"):

@@ -24,7 +24,7 @@ def usage_of(generation: Generation) -> UsageTables:
     return TextReader.open(generation).snapshot().usage
 
 
-def test_the_later_word_on_a_hit_counts_in_whatever_order_it_comes(generation: Generation, writer: LanceWriter) -> None:
+def test_newest_feedback_on_a_hit_counts_in_any_order(generation: Generation, writer: LanceWriter) -> None:
     held = made_retrieval(chunk_ids=["a", "b"])
     writer.put_feedback([(made_feedback(held, "a", 1, "ada"), 4), (made_feedback(held, "a", -1, "ada"), 7)])
     writer.put_feedback([(made_feedback(held, "a", 0.5, "ada"), 5), (made_feedback(held, "a", 1, "bob", 9), 6)])
@@ -36,7 +36,7 @@ def test_the_later_word_on_a_hit_counts_in_whatever_order_it_comes(generation: G
     assert usage.feedback_on_retrieval("x' OR '1'='1") == []
 
 
-def test_retrievals_are_read_newest_first_and_counted_over_many_batches(
+def test_retrievals_are_listed_newest_first_and_counted(
     generation: Generation, writer: LanceWriter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(usage_module, "BATCH_ROWS", 3)
@@ -64,7 +64,7 @@ def test_retrievals_are_read_newest_first_and_counted_over_many_batches(
     ]
 
 
-def test_what_is_not_usage_is_kept_and_not_counted(generation: Generation, writer: LanceWriter) -> None:
+def test_uncounted_retrieval_is_kept_but_not_in_analytics(generation: Generation, writer: LanceWriter) -> None:
     evaluated = made_retrieval("evaluated", ["a"], 1, counted=False)
     keep(writer, evaluated, made_retrieval("asked", ["a"], 2))
     usage = usage_of(generation)
@@ -83,7 +83,7 @@ def test_a_table_with_other_columns_is_refused(generation: Generation) -> None:
         LanceWriter.open(generation, DIMENSION)
 
 
-def test_what_is_older_than_a_time_is_forgotten_and_nothing_else(generation: Generation, writer: LanceWriter) -> None:
+def test_usage_older_than_the_retention_is_removed(generation: Generation, writer: LanceWriter) -> None:
     old, kept = made_retrieval("old", ["a"], 999), made_retrieval("kept", ["a"], 1_000)
     keep(writer, old, kept)
     writer.put_feedback([(made_feedback(old, "a", 1, at_ms=999), 1), (made_feedback(old, "a", 1, "bob", 1_000), 2)])
