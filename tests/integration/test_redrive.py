@@ -76,7 +76,7 @@ def counts(state: dict[str, Any]) -> dict[str, int]:
     return {name: state[name] for name in names if state[name]}
 
 
-async def test_poison_is_redriven_once_it_is_repaired_and_all_of_it_is_indexed(
+async def test_poison_is_redriven_and_indexed_once_it_is_repaired(
     kafka: str, topic_prefix: str, tmp_path: Path
 ) -> None:
     data_dir = tmp_path / "data"

@@ -81,7 +81,7 @@ async def burials(kafka: str, topic_prefix: str, tmp_path: Path) -> AsyncIterato
             yield Burials(http, producer, TopicNames(topic_prefix), app.state.service.recent_dead_letters)
 
 
-async def test_they_are_listed_newest_first_page_by_page_whatever_the_partition(
+async def test_dead_letters_are_listed_newest_first_over_partitions(
     burials: Burials, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(reader, "WINDOW_RECORDS", 3)
@@ -128,7 +128,7 @@ async def test_they_are_found_by_reason_and_by_time(burials: Burials, monkeypatc
     assert (page["dead_letters"], page["looked_at"], page["next_cursor"]) == ([], 4, "0:4,1:4")
 
 
-async def test_those_of_a_collection_or_document_are_found_among_many_others(
+async def test_dead_letters_of_a_collection_or_document_are_found(
     burials: Burials, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(reader, "WINDOW_RECORDS", 1)
@@ -167,7 +167,7 @@ async def test_of_one_document_only_the_newest_is_open(burials: Burials) -> None
     assert (shown["reason_title"], shown["advice"].endswith(".")) == ("Not JSON", True)
 
 
-async def test_a_setting_that_was_refused_is_open_until_another_is_accepted(burials: Burials) -> None:
+async def test_refused_setting_is_open_until_another_is_accepted(burials: Burials) -> None:
     key = "docs/settings/chunking"
 
     def choose(*, is_refused: bool) -> None:
@@ -186,7 +186,7 @@ async def test_a_setting_that_was_refused_is_open_until_another_is_accepted(buri
     assert (page["open"], await burials.keys(state="resolved", document="settings/chunking")) == (1, [])
 
 
-async def test_what_is_indexed_or_deleted_since_is_open_no_more_also_after_a_restart(live: LiveService) -> None:
+async def test_later_write_resolves_a_letter_also_after_a_restart(live: LiveService) -> None:
     """The stand-in worker refuses nothing: letters are of records that it never saw."""
     kept = Position(*next(iter(parse_token(await live.put("kept.md", "An older text.")).positions.items())))
     await live.search("x", after=str(kept), wait_seconds=20)
@@ -232,7 +232,7 @@ def refuse(live: LiveService, producer: KafkaProducer, name: str, position: Posi
     return f"{partition}:{offset}"
 
 
-async def test_those_of_a_day_are_counted_by_reason_and_what_came_since_is_added(burials: Burials, kafka: str) -> None:
+async def test_dead_letters_of_a_day_are_counted_by_reason(burials: Burials, kafka: str) -> None:
     day_later_ms = BEGAN_MS + 24 * 60 * 60 * 1000
     for number in range(0, 600, 100):
         burials.bury(number, "bad_key" if number == 500 else "not_json")

@@ -176,7 +176,7 @@ async def test_the_original_record_goes_back_to_where_it_came_from(log: Log) -> 
     assert (attempt.source, attempt.stage) == (f"1:{poison.offset}", "decode")
 
 
-async def test_what_was_redriven_is_not_sent_again_wherever_its_record_is_by_now(log: Log) -> None:
+async def test_redriven_letter_is_not_sent_again(log: Log) -> None:
     poison = await log.publish("docs/a", b"cut")
     letter = await log.bury(poison)
     await log.redrive()
@@ -192,7 +192,7 @@ async def test_what_was_redriven_is_not_sent_again_wherever_its_record_is_by_now
     assert len(await log.documents()) == 3
 
 
-async def test_what_fails_again_is_a_new_dead_letter_with_its_history_and_is_redriven_in_turn(log: Log) -> None:
+async def test_record_that_fails_again_is_a_letter_with_its_history(log: Log) -> None:
     record = await log.publish("docs/a", b"cut")
     letters = []
     for number in (1, 2):
@@ -211,7 +211,7 @@ async def test_what_fails_again_is_a_new_dead_letter_with_its_history_and_is_red
 
 
 @pytest.mark.parametrize("where", ["stores", "log"])
-async def test_a_newer_record_of_the_document_is_not_replaced_by_an_older_one(log: Log, where: str) -> None:
+async def test_newer_record_is_not_replaced_by_a_redriven_older_one(log: Log, where: str) -> None:
     poison = await log.publish("docs/a", b"cut")
     newer = await log.publish("docs/a", b"newer")
     letter = await log.bury(poison)
@@ -223,7 +223,7 @@ async def test_a_newer_record_of_the_document_is_not_replaced_by_an_older_one(lo
     assert len(await log.documents()) == 2
 
 
-async def test_of_two_dead_letters_of_a_document_the_newer_one_wins_in_whatever_order_they_are_redriven(
+async def test_newer_of_two_letters_wins_in_any_order_of_redrives(
     log: Log,
 ) -> None:
     older, newer = await log.publish("docs/a", b"older"), await log.publish("docs/a", b"newer")
@@ -241,7 +241,7 @@ async def test_of_two_dead_letters_of_a_document_the_newer_one_wins_in_whatever_
     assert (await log.redrive()).outcomes == {"already_redriven": 1, "resolved": 1}
 
 
-async def test_those_of_one_document_are_sent_in_the_order_in_which_they_came(log: Log) -> None:
+async def test_letters_of_one_document_are_sent_in_their_first_order(log: Log) -> None:
     records = [await log.publish("docs/a", str(number).encode()) for number in range(3)]
     for record in (records[1], records[2], records[0]):
         await log.bury(record)
@@ -250,7 +250,7 @@ async def test_those_of_one_document_are_sent_in_the_order_in_which_they_came(lo
     assert [record.value for record in (await log.documents())[3:]] == [b"0", b"1", b"2"]
 
 
-async def test_a_higher_version_is_redriven_though_a_lower_one_came_later(log: Log) -> None:
+async def test_higher_version_is_redriven_past_a_later_lower_one(log: Log) -> None:
     envelopes = [
         msgspec.json.encode({"id": name, "collection": "docs", "content": "x", "version": 7}) for name in ("a", "b")
     ]
@@ -269,9 +269,7 @@ async def test_two_dead_letters_of_one_record_are_one_redrive(log: Log) -> None:
     assert len(await log.documents()) == 2
 
 
-async def test_a_record_that_comes_between_the_look_and_the_append_wins(
-    log: Log, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_record_that_comes_during_a_redrive_wins(log: Log, monkeypatch: pytest.MonkeyPatch) -> None:
     letters = [await log.bury(await log.publish(f"docs/{number}", b"cut")) for number in range(3)]
     log.stores.reached = {0: 2}
     append = ConditionalAppender.append
@@ -289,7 +287,7 @@ async def test_a_record_that_comes_between_the_look_and_the_append_wins(
     assert len(await log.documents()) == 6
 
 
-async def test_a_redrive_that_was_killed_before_it_committed_left_nothing_and_cannot_go_on(log: Log) -> None:
+async def test_redrive_killed_before_its_commit_leaves_nothing(log: Log) -> None:
     letter = await log.bury(await log.publish("docs/a", b"cut"))
     log.stores.reached = {0: 0}
     place = TopicPartition(log.names.documents, 0)
@@ -364,9 +362,7 @@ async def test_what_cannot_be_sent_again_says_why(log: Log) -> None:
     assert len(await log.documents()) == 1
 
 
-async def test_a_record_that_the_topic_does_not_take_with_its_history_is_refused_alone(
-    log: Log, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_record_too_large_with_its_history_is_refused_alone(log: Log, monkeypatch: pytest.MonkeyPatch) -> None:
     sizes = {"docs/a": 10, "docs/b": 90_000, "docs/c": 20}
     letters = [await log.bury(await log.publish(key, b"x" * size)) for key, size in sizes.items()]
     log.stores.reached = {0: 2}
