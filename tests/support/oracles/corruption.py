@@ -1,7 +1,7 @@
 """A data directory as a worker leaves it, single bytes of its files changed, and what is then read from it."""
 
 import random
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -267,13 +267,3 @@ class Experiment:
             tally.found_by_verify += not verify_when_complete(self._generation.data_dir, 0).ok
         except REFUSED:
             tally.found_by_verify += 1
-
-
-def summary(tallies: Mapping[str, Tally]) -> Iterator[str]:
-    """A line a kind."""
-    yield f"{'kind':24} files changes  at open  at read     told | of   scrub  verify | wrong"
-    for kind, each in tallies.items():
-        yield (
-            f"{kind:24} {each.files:5} {each.changes:7} {each.found_at_open:8} {each.found_at_read:8} "
-            f"{each.told:8} | {each.verified:4} {each.found_by_scrub:6} {each.found_by_verify:7} | {len(each.wrong):5}"
-        )
