@@ -26,13 +26,7 @@ from schemas.topics import TopicSpec
 from streams.kafka.topics import ensure_topics
 from tests.support.constants import PROGRAM, given
 from tests.support.processes.installation import HASHING, installation
-from tests.support.processes.secured_kafka import (
-    CLIENT_SECRET,
-    KEY_PASSWORD,
-    PASSWORD,
-    SecuredBroker,
-    secured_broker,
-)
+from tests.support.processes.secured_kafka import CLIENT_SECRET, KEY_PASSWORD, PASSWORD, SecuredBroker, secured_broker
 from tests.support.waiting import wait_until
 
 SECRETS = (PASSWORD, CLIENT_SECRET, KEY_PASSWORD)

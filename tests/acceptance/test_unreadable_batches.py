@@ -95,9 +95,7 @@ def test_unreadable_batch_at_the_end_is_skipped_with_positions(hashing: Installa
     wait_until(lambda: not status(hashing)["unreadable_batches"], "nothing stands in the way")
 
 
-def test_unreadable_setting_stops_indexing_until_it_is_skipped(
-    hashing: Installation,
-) -> None:
+def test_unreadable_setting_stops_indexing_until_it_is_skipped(hashing: Installation) -> None:
     worker = hashing.child("worker")
     worker.suspend()
     accepted = choose_chunking(hashing, "odd")

@@ -320,9 +320,7 @@ def quick_watch(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("quick_watch")
-async def test_service_names_a_damaged_file_and_the_next_one_refuses(
-    generation: Generation,
-) -> None:
+async def test_service_names_a_damaged_file_and_the_next_one_refuses(generation: Generation) -> None:
     settings = ServiceSettings.model_validate(
         {"storage": {"data_dir": generation.data_dir}, "embedding": {"provider": "hashing"}}
     )

@@ -9,12 +9,7 @@ from query_api.index.text.text_snapshot import TextReader
 from query_api.question_encoder import load_encoder
 from query_api.retrieval.pipeline import search
 from query_api.retrieval.search_context import SearchSettings
-from schemas.curation import (
-    LinkingChoice,
-    decode_curation,
-    encode_choice,
-    linking_key,
-)
+from schemas.curation import LinkingChoice, decode_curation, encode_choice, linking_key
 from schemas.graph_delta import Contribution
 from schemas.hits import Hit
 from schemas.orders import OrderEvent, Relinking, relink_key

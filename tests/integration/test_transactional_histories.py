@@ -156,9 +156,6 @@ def lag(worker: WorkerProcess, topic: str, partition: int) -> float:
 def is_all_committed(kafka: str, group: str, topic: str) -> bool:
     """Whether the group's offsets are at the ends, whatever the log does not hold before them."""
     places = [TopicPartition(topic, partition) for partition in range(PARTITIONS)]
-    with (
-        closing(AdminClient(plaintext(kafka))) as admin,
-        closing(open_consumer(plaintext(kafka))) as consumer,
-    ):
+    with closing(AdminClient(plaintext(kafka))) as admin, closing(open_consumer(plaintext(kafka))) as consumer:
         committed = admin.list_group_offsets({group: places})[group]
         return {place: each.offset for place, each in committed.items()} == consumer.end_offsets(places)

@@ -117,9 +117,7 @@ def names(worker: WorkerProcess) -> set[str]:
     return {row["name"] for row in lakes}
 
 
-def test_dead_letter_too_large_for_its_topic_is_sent_empty(
-    worker: WorkerProcess,
-) -> None:
+def test_dead_letter_too_large_for_its_topic_is_sent_empty(worker: WorkerProcess) -> None:
     with client(worker.kafka, worker.prefix) as user:
         graph = worker.contributions
         foreign = b"x" * (KafkaSettings().max_record_bytes - 150)  # with the headers of a dead letter it is too large

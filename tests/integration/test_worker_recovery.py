@@ -96,8 +96,7 @@ def test_load_through_stop_and_kill_leaves_undisturbed_stores(
 
 
 @pytest.mark.parametrize(
-    "lost",
-    [pytest.param(["lance"], id="text"), pytest.param(["snapshots"], id="graph", marks=pytest.mark.nightly)],
+    "lost", [pytest.param(["lance"], id="text"), pytest.param(["snapshots"], id="graph", marks=pytest.mark.nightly)]
 )
 def test_a_store_can_be_deleted_and_comes_back(undisturbed: tuple[WorkerProcess, str], lost: list[str]) -> None:
     worker, digest = undisturbed

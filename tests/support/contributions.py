@@ -41,8 +41,7 @@ def pass_over(_record: Logged, _error: MalformedEvent) -> None:
 
 
 def commits_of(
-    records: Iterable[tuple[bytes | None, bytes | None]],
-    on_broken: Callable[[Logged, MalformedEvent], None] = complain,
+    records: Iterable[tuple[bytes | None, bytes | None]], on_broken: Callable[[Logged, MalformedEvent], None] = complain
 ) -> list[Commit[Logged]]:
     """Those of a whole topic. A record that is none of the worker's is an AssertionError."""
     reader = CommitReader[Logged](on_broken)

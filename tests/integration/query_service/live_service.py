@@ -79,11 +79,7 @@ class StandInWorker:
         prepared = prepare(event, ChunkingParameters())
         vectors = self._encoder.encode(prepared.embedding_texts)
         row = DocumentRow.from_prepared(
-            prepared,
-            version=event.version,
-            partition=partition,
-            offset=offset,
-            timestamp_ms=now,
+            prepared, version=event.version, partition=partition, offset=offset, timestamp_ms=now
         )
         hashes = [text_hash(text) for text in prepared.embedding_texts]
         return IndexedRows(row, prepared, vectors, hashes), encode_contribution(contribution(prepared, vectors))

@@ -60,12 +60,7 @@ async def example_page(data_dir: Path, origin: str, **service: Any) -> AsyncIter
     engine.reader.put(*PAGES, p0=(7, 3))
     engine.graph_file = GraphFile("s1", 3)
     engine.graphs["s1"] = [page.contribution() for page in PAGES]
-    settings = ServiceSettings.model_validate(
-        {
-            "storage": {"data_dir": data_dir},
-            "service": {"port": 0, **service},
-        }
-    )
+    settings = ServiceSettings.model_validate({"storage": {"data_dir": data_dir}, "service": {"port": 0, **service}})
     double: Any = engine
     async with serving(settings, QUICK, stores=double, engine=double, load_encoder=double.load_encoder) as (http, app):
         await eventually(lambda: readiness(app.state.service).ready)

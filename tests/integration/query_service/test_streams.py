@@ -8,13 +8,7 @@ import pytest
 from query_api.service_health import readiness
 from schemas.receipts import Receipt
 from schemas.topics import TopicNames
-from tests.integration.query_service.live_service import (
-    EVENTS,
-    GENERATION,
-    LiveService,
-    serving,
-    settings_for,
-)
+from tests.integration.query_service.live_service import EVENTS, GENERATION, LiveService, serving, settings_for
 from tests.support.fakes.engine import ScriptedEngine, make_hit
 from tests.support.fakes.engine import make_generation as make_scripted_generation
 from tests.support.fakes.service import QUICK

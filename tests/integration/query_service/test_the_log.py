@@ -6,21 +6,14 @@ from pathlib import Path
 from query_api.service_health import readiness
 from schemas.topics import TopicNames, topic_specs
 from streams.kafka.topics import ensure_topics
-from tests.integration.query_service.live_service import (
-    LiveService,
-    live_service,
-    serving,
-    settings_for,
-)
+from tests.integration.query_service.live_service import LiveService, live_service, serving, settings_for
 from tests.support.kafka import plaintext
 from tests.support.waiting import eventually
 
 IMPATIENT = {"query_api.service_context.WRITE_SECONDS": 1, "query_api.service_context.FLUSH_SECONDS": 0}
 
 
-async def test_linking_choice_changes_searches_until_it_is_reset(
-    live: LiveService,
-) -> None:
+async def test_linking_choice_changes_searches_until_it_is_reset(live: LiveService) -> None:
     await live.put("weirs.md", "# Weirs\n\nWho built the old weir of stone beside the mill on the river?")
     token = await live.put("dams.md", "# Dams\n\nThe old weir of stone beside the mill on the river.")
     await live.search("weir", after=token)

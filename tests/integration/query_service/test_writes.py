@@ -10,13 +10,7 @@ from indexer.generation_folders import LogIdentity
 from schemas.receipts import parse_token
 from schemas.topics import topic_specs
 from streams.kafka.topics import ensure_topics
-from tests.integration.query_service.live_service import (
-    EVENTS,
-    LiveService,
-    frames_of,
-    serving,
-    settings_for,
-)
+from tests.integration.query_service.live_service import EVENTS, LiveService, frames_of, serving, settings_for
 from tests.support.kafka import Sent, plaintext, send, topic_id
 
 

@@ -19,14 +19,7 @@ from indexer.write.lance_writer import LanceWriter
 from query_api.index.text.text_segments import Scope
 from query_api.index.text.text_snapshot import TextReader, TextSnapshot
 from schemas.filters import parse_condition
-from tests.support.fixtures.text_rows import (
-    DIMENSION,
-    document,
-    generation_in,
-    story,
-    tombstone,
-    vector_of,
-)
+from tests.support.fixtures.text_rows import DIMENSION, document, generation_in, story, tombstone, vector_of
 
 COLLECTIONS = (None, "default", "other", "none")
 BUSY = MaintenanceParameters(commits=3, vector_index_rows=1_000, busy_share=1e9, kept_version_seconds=0.001)

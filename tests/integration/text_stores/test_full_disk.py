@@ -6,12 +6,7 @@ from pathlib import Path
 
 from indexer.generation_folders import Generation
 from indexer.write.lance_writer import LanceWriter
-from tests.support.fixtures.text_rows import (
-    DIMENSION,
-    contents,
-    generation_in,
-    story,
-)
+from tests.support.fixtures.text_rows import DIMENSION, contents, generation_in, story
 
 ROOT = Path(__file__).parents[3]
 DEADLINE_SECONDS = 60

@@ -16,15 +16,7 @@ from query_api.index.text.text_segments import Scope
 from query_api.index.text.text_snapshot import TextReader
 from schemas.ids import CANARY_COLLECTION, DocumentKey
 from schemas.provenance import Retrieval, RetrievedHit
-from tests.support.fixtures.text_rows import (
-    DIMENSION,
-    contents,
-    document,
-    expected_rows,
-    stored_rows,
-    story,
-    tombstone,
-)
+from tests.support.fixtures.text_rows import DIMENSION, contents, document, expected_rows, stored_rows, story, tombstone
 
 
 def assert_stored(generation: Generation, documents: list[IndexedRows]) -> None:

@@ -15,14 +15,7 @@ from indexer.write.lance_rows import IndexedRows
 from indexer.write.lance_writer import LanceWriter
 from query_api.index.text.text_snapshot import TextReader, TextSnapshot
 from schemas.ids import DocumentKey
-from tests.support.fixtures.text_rows import (
-    DIMENSION,
-    document,
-    expected_rows,
-    stored_rows,
-    tombstone,
-    vector_of,
-)
+from tests.support.fixtures.text_rows import DIMENSION, document, expected_rows, stored_rows, tombstone, vector_of
 
 BUSY = MaintenanceParameters(commits=6, unindexed_rows=60, vector_index_rows=200, busy_share=1.0)
 

@@ -221,12 +221,7 @@ class ScriptedEngine:
         return self.reranker is not None and wants_reranker(request)
 
     async def search(
-        self,
-        request: SearchRequest,
-        retrieval_id: str,
-        snapshot: Snapshot,
-        encoder: Any,
-        executor: Executor,
+        self, request: SearchRequest, retrieval_id: str, snapshot: Snapshot, encoder: Any, executor: Executor
     ) -> AsyncGenerator[SearchFrame, None]:
         self.started += 1
         yield Meta(
@@ -259,12 +254,7 @@ class SearchingEngine(ScriptedEngine):
     judge: Judge | None = fitted_judge()
 
     async def search(
-        self,
-        request: SearchRequest,
-        retrieval_id: str,
-        snapshot: Snapshot,
-        encoder: Any,
-        executor: Executor,
+        self, request: SearchRequest, retrieval_id: str, snapshot: Snapshot, encoder: Any, executor: Executor
     ) -> AsyncGenerator[SearchFrame, None]:
         self.started += 1
         settings = SearchSettings(budgets=PATIENT, reranker=self.reranker, judge=self.judge)

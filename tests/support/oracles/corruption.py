@@ -51,11 +51,7 @@ def written_document(number: int, offset: int, edition: int = 0) -> tuple[Indexe
     made = prepare(upsert, ChunkingParameters())
     vectors = HashingEncoder().encode(made.embedding_texts)
     row = DocumentRow.from_prepared(
-        made,
-        version=None,
-        partition=0,
-        offset=offset,
-        timestamp_ms=1_700_000_000_000 + offset,
+        made, version=None, partition=0, offset=offset, timestamp_ms=1_700_000_000_000 + offset
     )
     hashes = [text_hash(text) for text in made.embedding_texts]
     return IndexedRows(row, made, vectors, hashes), contribution(made, vectors)

@@ -15,15 +15,7 @@ PARTITIONS = 3
 DOCUMENTS = tuple(f"notes/{letter}" for letter in "abcde")
 GOOD = ("The Rhine is a river.", "# Basel\n\nBasel lies on the Rhine. See [b](b).", "Title-less words of one line.")
 BAD = ("unparsable", "bug", "poison", "cut off")
-CRASHES = (
-    "replace",
-    "after replace",
-    "store_positions",
-    "after store_positions",
-    "graph",
-    "indexed",
-    "dead-letters",
-)
+CRASHES = ("replace", "after replace", "store_positions", "after store_positions", "graph", "indexed", "dead-letters")
 
 
 class Crash(NamedTuple):
@@ -96,9 +88,7 @@ _takes = st.builds(
     st.booleans(),
 )
 histories = st.builds(
-    History,
-    st.lists(_changes, min_size=1, max_size=12).map(tuple),
-    st.lists(_takes, max_size=8).map(tuple),
+    History, st.lists(_changes, min_size=1, max_size=12).map(tuple), st.lists(_takes, max_size=8).map(tuple)
 )
 
 
