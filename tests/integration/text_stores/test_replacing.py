@@ -1,6 +1,7 @@
 """What the writer leaves in the tables: exactly the newest state of each document, however often a batch is applied."""
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -16,7 +17,14 @@ from query_api.index.text.text_segments import Scope
 from query_api.index.text.text_snapshot import TextReader
 from schemas.ids import CANARY_COLLECTION, DocumentKey
 from schemas.provenance import Retrieval, RetrievedHit
+from tests.support.fakes.worker import InMemoryDocuments
 from tests.support.fixtures.text_rows import DIMENSION, contents, document, expected_rows, stored_rows, story, tombstone
+
+
+@pytest.fixture(params=["tables", "memory"])
+def store(request: pytest.FixtureRequest, writer: LanceWriter) -> Any:
+    """What a worker writes to, and its double in unit tests: both keep the same promises."""
+    return writer if request.param == "tables" else InMemoryDocuments()
 
 
 def assert_stored(generation: Generation, documents: list[IndexedRows]) -> None:
@@ -66,11 +74,11 @@ def test_only_documents_equal_to_the_stored_ones_are_alike(generation: Generatio
     assert {key.document_id for key in writer.alike(asked)} == {"e"}
 
 
-def test_fields_of_compacted_records_do_not_make_rows_differ(writer: LanceWriter) -> None:
+def test_fields_of_compacted_records_do_not_make_rows_differ(store: Any) -> None:
     made = document("a", "One", offset=3)
-    writer.replace([replace(made, row=replace(made.row, version=5, other_partitions=(2,)))])
-    assert writer.alike([made]) == {made.row.key}
-    assert writer.alike([replace(made, row=replace(made.row, version=6))]) == set()
+    store.replace([replace(made, row=replace(made.row, version=5, other_partitions=(2,)))])
+    assert store.alike([made]) == {made.row.key}
+    assert store.alike([replace(made, row=replace(made.row, version=6))]) == set()
 
 
 def test_partitions_that_a_tombstone_has_to_reach_are_remembered(generation: Generation, writer: LanceWriter) -> None:
@@ -176,21 +184,21 @@ def test_names_that_look_like_filters_are_only_names(generation: Generation, wri
     assert [hit.key for hit in hits] == [documents[1].row.key]
 
 
-def test_positions_are_kept_by_partition(writer: LanceWriter) -> None:
-    assert writer.positions() == {}
-    writer.store_positions({0: StoredPosition(5, 2), 3: StoredPosition(1, 0)})
-    writer.store_positions({0: StoredPosition(9, 4)})
-    writer.store_positions({})
-    assert writer.positions() == {0: StoredPosition(9, 4), 3: StoredPosition(1, 0)}
+def test_positions_are_kept_by_partition(store: Any) -> None:
+    assert store.positions() == {}
+    store.store_positions({0: StoredPosition(5, 2), 3: StoredPosition(1, 0)})
+    store.store_positions({0: StoredPosition(9, 4)})
+    store.store_positions({})
+    assert store.positions() == {0: StoredPosition(9, 4), 3: StoredPosition(1, 0)}
 
 
-def test_vectors_are_known_by_the_hash_of_the_embedded_text(writer: LanceWriter) -> None:
+def test_vectors_are_known_by_the_hash_of_the_embedded_text(store: Any) -> None:
     made = document("a", "One. Two")
-    writer.replace([made, document("b", "Other")])
-    known = writer.known_vectors([made.hashes[1], "0" * 32])
+    store.replace([made, document("b", "Other")])
+    known = store.known_vectors([made.hashes[1], "0" * 32])
     assert list(known) == [made.hashes[1]]
     np.testing.assert_array_equal(known[made.hashes[1]].vector, made.vectors[1])
-    assert writer.known_vectors([]) == {}
+    assert store.known_vectors([]) == {}
 
 
 def test_a_retrieval_is_kept_once_and_as_it_came_first(generation: Generation, writer: LanceWriter) -> None:
@@ -222,12 +230,12 @@ def test_writer_opened_with_another_dimension_is_refused(generation: Generation)
         LanceWriter.open(generation, DIMENSION + 1)
 
 
-def test_live_documents_are_found_with_their_records(writer: LanceWriter) -> None:
+def test_live_documents_are_found_with_their_records(store: Any) -> None:
     one, two = document("a", "One", offset=7), document("b", "Two", offset=8)
-    writer.replace([one, two])
-    writer.replace([IndexedRows(two.row.tombstone(9))])
+    store.replace([one, two])
+    store.replace([IndexedRows(two.row.tombstone(9))])
     positions = {one.row.key: (one.row.partition, 7)}
-    assert writer.live_positions() == writer.live_positions(one.row.key.collection) == positions
-    assert writer.live_positions("x' OR '1'='1") == {}
-    assert writer.live_keys(one.row.partition, 7) == [one.row.key]
-    assert writer.live_keys(one.row.partition, 6) == []
+    assert store.live_positions() == store.live_positions(one.row.key.collection) == positions
+    assert store.live_positions("x' OR '1'='1") == {}
+    assert store.live_keys(one.row.partition, 7) == [one.row.key]
+    assert store.live_keys(one.row.partition, 6) == []
