@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import httpx
+import pytest
 
 from schemas.topics import TopicNames
 from tests.support.kafka import Damage, Sent, damage_batch, send_batches
@@ -81,6 +82,7 @@ def test_partition_with_an_unreadable_batch_waits_for_a_skip(hashing: Installati
     assert hashing.verify()["ok"]
 
 
+@pytest.mark.nightly  # a skip in the middle of partitions, above, is tried each time
 def test_unreadable_batch_at_the_end_is_skipped_with_positions(hashing: Installation) -> None:
     """So that a token of what it held is covered, and nothing waits for ever."""
     worker = hashing.child("worker")
@@ -95,6 +97,7 @@ def test_unreadable_batch_at_the_end_is_skipped_with_positions(hashing: Installa
     wait_until(lambda: not status(hashing)["unreadable_batches"], "nothing stands in the way")
 
 
+@pytest.mark.nightly
 def test_unreadable_setting_stops_indexing_until_it_is_skipped(hashing: Installation) -> None:
     worker = hashing.child("worker")
     worker.suspend()

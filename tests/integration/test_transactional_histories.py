@@ -117,6 +117,7 @@ def stored(worker: WorkerProcess, keys: set[str]) -> dict[str, str]:
     return {str(key): row.title for key, row in rows.items() if row.live}
 
 
+@pytest.mark.nightly  # plain transactions, in `acceptance/test_transactions`, are tried each time
 @pytest.mark.timeout(900)
 def test_crossing_transactions_leave_what_was_committed(kafka: str, topic_prefix: str, tmp_path: Path) -> None:
     prefix = topic_prefix

@@ -85,6 +85,7 @@ def test_a_sample_derived_again_is_what_is_stored(worker: WorkerProcess) -> None
     assert (code, sample["documents"], sample["differing"], sample["skipped"]) == (Exit.OK, 12, [], [])
 
 
+@pytest.mark.nightly
 def test_verify_without_kafka_compares_the_stores_alone(worker: WorkerProcess) -> None:
     code, report, _ = verified(worker, kafka="127.0.0.1:1")
     assert (code, report["ok"], report["ledger"]) == (Exit.OK, True, None)
@@ -131,6 +132,7 @@ def contributions(worker: WorkerProcess) -> list[Contribution]:
         return list(user.graph(worker).values())
 
 
+@pytest.mark.nightly  # of reports alone: unit tests of `store_verification`
 def test_verify_without_a_graph_snapshot_is_not_complete(worker: WorkerProcess) -> None:
     assert worker.stop() == Exit.OK
     snapshots = generation_of(worker).snapshots_dir
