@@ -18,11 +18,12 @@ from tests.integration.query_service.live_service import (
     settings_for,
     working,
 )
+from tests.support.effort import examples
 from tests.support.kafka import plaintext
 from tests.support.waiting import eventually
 
 SEED = 20261123
-EXAMPLES = 6  # for each operation, beside those made of its parameters' bounds
+EXAMPLES = examples(2, 120)  # for each operation, beside those made of its parameters' bounds
 CONFIG = Path(__file__).with_name("schemathesis.toml")
 
 

@@ -50,13 +50,20 @@ async def test_service_started_later_catches_up_from_tables_and_topic(
         [await live.put(f"{number}.md", f"# Pier {number}\n\nBeacon {number} stands there.") for number in range(5)]
     )
     await live.search("beacon", after=token)
+    await live.http.post("/v1/nodes", json={"id": "petrel", "label": "Team Petrel"})
+    edge = {"id": "e1", "source": "petrel", "target": "0.md", "predicate": "measures"}
+    last = (await live.http.post("/v1/edges", json=edge)).json()["token"]
     settings = settings_for(kafka, topic_prefix, live.data_dir)
     async with serving(settings) as (http, app):
         later = LiveService(http, app, live.names, kafka, live.data_dir)
         await eventually(lambda: readiness(later.service).ready)
-        answer = await later.search("beacon", after=token, k=5)
+        answer = await later.search("beacon", after=f"{token},{last}", k=5)
         assert len(answer["hits"]) == 5
-        assert answer["snapshot"]["graph_position"] == 9
+        assert answer["snapshot"]["graph_position"] == 13
+        (found,) = (await http.get("/v1/edges", params={"after": last})).json()["edges"]
+        assert (found["target"], found["missing"]) == ("default/0.md", [])
+        graph = (await http.get("/v1/graph", params={"node": "petrel"})).json()
+        assert [each["label"] for each in graph["edges"] if each["kind"] == "hand_made"] == ["measures"]
 
 
 async def test_searches_go_on_without_kafka_and_writes_say_so(kafka: str, topic_prefix: str, tmp_path: Path) -> None:
