@@ -12,6 +12,7 @@ from pathlib import Path
 import httpx
 import psutil
 import pytest
+from filelock import FileLock
 
 from schemas.errors import Exit
 from schemas.runtime import find_running
@@ -213,6 +214,11 @@ def test_a_second_up_on_the_same_directory_or_port_is_refused(
     assert re.search("Another 'thalweg up' is using the data directory .*--data-dir", same_directory.said())
     assert same_port.process.wait(60) == Exit.IN_USE
     assert f"Port {up.port} on 127.0.0.1 is in use" in same_port.said()
+    (tmp_path / "held").mkdir()
+    with FileLock(tmp_path / "held" / "worker.lock"):
+        held = start(tmp_path / "held", **elsewhere)
+        assert held.process.wait(60) == Exit.IN_USE
+    assert "Another worker is using the data directory" in held.said()
 
 
 def test_up_ends_at_once_while_the_model_is_downloaded(start: Callable[..., Up], tmp_path: Path, kafka: str) -> None:
