@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from typing import Self
 
@@ -12,6 +11,7 @@ from indexer.schema import StoredPosition, newest_mark
 from indexer.write.lance_writer import LanceWriter
 from schemas.ids import DocumentKey, Position
 from streams.runtime.store_thread import StoreThread
+from streams.worker_runtime import WorkerRuntime
 
 COMPARED_TOGETHER = 2_000  # documents
 POLL_SECONDS = 0.25
@@ -21,6 +21,7 @@ POLL_SECONDS = 0.25
 class OpenStores:
     """`reached` is how far the tables were when they were opened."""
 
+    generation: Generation
     vectors: LanceWriter
     lance: StoreThread
     graph: GraphStore
@@ -28,23 +29,17 @@ class OpenStores:
     reached: Mapping[int, StoredPosition]
 
     @classmethod
-    async def open(
-        cls,
-        generation: Generation,
-        dimension: int,
-        kept_snapshots: int,
-        lance: StoreThread,
-        graph_thread: StoreThread,
-        cleanup: AsyncExitStack,
-    ) -> Self:
-        """The tables are closed by `cleanup`, also where the rest cannot be opened."""
+    async def open(cls, generation: Generation, dimension: int, runtime: WorkerRuntime) -> Self:
+        """The tables are closed with the worker, also where the rest cannot be opened."""
+        lance, graph_thread = runtime.store_thread("lance"), runtime.store_thread("graph")
         vectors = await lance.call(LanceWriter.open, generation, dimension)
-        cleanup.push_async_callback(lance.close, vectors.close)
+        runtime.cleanup.push_async_callback(lance.close, vectors.close)
         reached = await lance.call(vectors.positions)
         needed = newest_mark(reached) if reached else None
         positions = {partition: each.offset for partition, each in reached.items()}
-        graph = await graph_thread.call(GraphStore.open, generation, kept_snapshots, needed, positions)
-        return cls(vectors, lance, graph, graph_thread, reached)
+        kept = runtime.settings.worker.kept_snapshots
+        graph = await graph_thread.call(GraphStore.open, generation, kept, needed, positions)
+        return cls(generation, vectors, lance, graph, graph_thread, reached)
 
     async def graph_is_current(self) -> bool:
         """Whether the graph has what the tables have."""

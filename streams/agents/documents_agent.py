@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from streams.agents.batching import Batches, CommitPace, mark_done, mark_in_flight
-from streams.indexing.batch import Batch, split
-from streams.indexing.commit import DocumentIndexer
+from streams.indexing.batch import split
+from streams.indexing.commit import DocumentIndexer, Prefetched
 from streams.kafka.records import SourceRecord
 from streams.runtime.partition_progress import Progress
 
@@ -23,7 +23,7 @@ class _InFlight:
 
     events: Sequence[Any]
     records: Sequence[SourceRecord]
-    prefetch: asyncio.Task[Batch | None] | None
+    prefetch: asyncio.Task[Prefetched | None] | None
     begun: asyncio.Event = field(default_factory=asyncio.Event)
 
 
@@ -44,7 +44,7 @@ class DocumentsAgent:
         In a backlog one batch is committed while the next is embedded and the one after that parsed.
         """
         in_flight: asyncio.Queue[_InFlight | None] = asyncio.Queue(maxsize=1)
-        prefetching: set[asyncio.Task[Batch | None]] = set()
+        prefetching: set[asyncio.Task[Prefetched | None]] = set()
         stages = (
             asyncio.create_task(self._take(batches, in_flight, prefetching)),
             asyncio.create_task(self._commit(in_flight)),
@@ -57,7 +57,10 @@ class DocumentsAgent:
             await asyncio.wait((*stages, *prefetching))
 
     async def _take(
-        self, batches: Batches, in_flight: asyncio.Queue[_InFlight | None], prefetching: set[asyncio.Task[Batch | None]]
+        self,
+        batches: Batches,
+        in_flight: asyncio.Queue[_InFlight | None],
+        prefetching: set[asyncio.Task[Prefetched | None]],
     ) -> None:
         """In a backlog, take more when the last part is being committed; else, where a batch does not fill a commit,
         when it is committed, so that the next one grows meanwhile."""

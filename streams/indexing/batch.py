@@ -1,14 +1,13 @@
-"""A batch of the documents topic while it is committed: its events, which of each document wins, what is refused, and
-what follows for rows, contributions, positions and receipts. No I/O."""
+"""A batch of the documents topic on its way through the commit: decoded, resolved, built, and what of it changes the
+stores. Each stage is made of the one before and is never changed. No I/O."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
 import msgspec
 
-from indexer.chunking.splitter import ChunkingParameters
 from indexer.schema import DocumentRow, StoredPosition
 from indexer.write.lance_rows import IndexedRows
 from schemas.errors import MalformedEvent
@@ -19,9 +18,8 @@ from schemas.settings import LimitSettings
 from schemas.tracing import traceparent_in
 from schemas.unknown_fields import note_unknown
 from schemas.versioning import DocumentState, Resolution, fold
-from streams.indexing.document_steps import DecodedEvent, EmbeddedDocument, LinkedDocument, Refused
-from streams.kafka.records import DeadLetter, SourceRecord, Stage
-from streams.worker_metrics import Stopwatch
+from streams.indexing.document_steps import Choices, DecodedEvent, LinkedDocument, Refused
+from streams.kafka.records import DeadLetter, SourceRecord
 
 NOTHING_STORED = StoredPosition(-1, -1)
 MISPLACED = (
@@ -30,21 +28,36 @@ MISPLACED = (
     "partitioner=murmur2_random)."
 )
 
-PartitionOf = Callable[[bytes], int | None]
-"""The partition that a key belongs to by Kafka's default partitioner; None where that is not known."""
 
+class DocumentsTopic(NamedTuple):
+    """The documents topic as the worker of a generation reads it. `partition_of` gives the partition that a key belongs
+    to by Kafka's default partitioner, None where that is not known."""
 
-def unknown_partition(_key: bytes) -> None:
-    """For a topic whose number of partitions is not known."""
+    name: str
+    generation: str
+    partition_of: Callable[[bytes], int | None]
 
+    def is_misplaced(self, record: SourceRecord) -> bool:
+        """Whether it came in another partition than its key belongs to."""
+        return not record.is_gap and self.partition_of(record.key or b"") not in (None, record.partition)
 
-@dataclass(frozen=True)
-class Winner:
-    """The event a document's content now comes from, and the state it leaves."""
-
-    key: DocumentKey
-    event: DecodedEvent
-    state: DocumentState
+    def receipt(self, of: DecodedEvent | Refused, outcome: Outcome, *notes: str, **fields: Any) -> Receipt:
+        record = of.record
+        if isinstance(of.event, DocumentUpsert) and (unknown := note_unknown(of.event.unknown_fields)):
+            notes = (*notes, unknown)
+        if self.is_misplaced(record):
+            notes = (*notes, MISPLACED.format(came=record.partition, belongs=self.partition_of(record.key or b"")))
+        return Receipt(
+            key=(record.key or b"").decode("utf-8", "replace"),
+            outcome=outcome,
+            partition=record.partition,
+            offset=record.offset,
+            generation=self.generation,
+            produced_at_ms=record.timestamp_ms,
+            traceparent=(of.event.traceparent if of.event else None) or traceparent_in(record.headers),
+            notes=notes,
+            **fields,
+        )
 
 
 def split(records: Sequence[SourceRecord], *, max_records: int, max_bytes: int) -> Iterator[Sequence[SourceRecord]]:
@@ -59,272 +72,263 @@ def split(records: Sequence[SourceRecord], *, max_records: int, max_bytes: int) 
         yield records[start:]
 
 
-@dataclass
-class Batch:
-    """`refused` grows until every document has a winner that can be stored, or none.
+@dataclass(frozen=True)
+class Decoded:
+    """The records of a batch, each once; the events of each document in the order of the log, and what is refused."""
 
-    `stored` are the documents' stored rows, `reached` the stored positions. What was prefetched stays good: these two
-    only decide which of it is needed. `chunking` is what collections have chosen, `extractors` the versions of those.
-    """
-
-    topic: str
-    generation: str
     records: Sequence[SourceRecord]
-    reached: Mapping[int, StoredPosition]
-    chunking: Mapping[str, ChunkingParameters]
-    events: dict[DocumentKey, list[DecodedEvent]] = field(default_factory=lambda: defaultdict(list))
-    stored: dict[DocumentKey, DocumentRow] = field(default_factory=dict)
-    resolutions: dict[DocumentKey, Resolution[DecodedEvent]] = field(default_factory=dict)
-    embedded: dict[Position, EmbeddedDocument | Refused] = field(default_factory=dict)
-    linked: dict[Position, LinkedDocument] = field(default_factory=dict)
-    unchanged: set[DocumentKey] = field(default_factory=set)
-    refused: dict[Position, tuple[SourceRecord, DeadLetter]] = field(default_factory=dict)
-    unknown_fields: dict[Position, tuple[str, ...]] = field(default_factory=dict)
-    traceparents: dict[Position, str] = field(default_factory=dict)
-    partition_of: PartitionOf = unknown_partition
-    extractors: Mapping[str, str] = field(default_factory=dict)
-    watch: Stopwatch = field(default_factory=Stopwatch)
+    choices: Choices
+    events: Mapping[DocumentKey, Sequence[DecodedEvent]]
+    refused: Sequence[Refused]
 
-    def decode(self, limits: LimitSettings, failed_alone: Mapping[Position, Exception]) -> None:
-        """Decode or refuse every record. One that came twice counts once; a gap only moves the position.
-
-        `failed_alone` are records that the bisection of a failed batch found.
-        """
-        self.records = list({record.position: record for record in self.records}.values())
-        for record in self.records:
+    @classmethod
+    def of(
+        cls, records: Sequence[SourceRecord], choices: Choices, limits: LimitSettings, failure: Exception | None = None
+    ) -> "Decoded":
+        """A gap only moves the position. With the `failure` of a record that is alone, it is refused."""
+        records = list({record.position: record for record in records}.values())
+        events: dict[DocumentKey, list[DecodedEvent]] = defaultdict(list)
+        refused: list[Refused] = []
+        for record in records:
             if record.is_gap:
                 continue
-            self._note_trace(record, traceparent_in(record.headers))
-            if record.position in failed_alone:
-                self._dead_letter(record, "store", failed_alone[record.position])
+            if failure is not None:
+                refused.append(Refused(record, "store", failure))
                 continue
             try:
                 event = decode_document_event(record.key, record.value, record.headers, limits)
             except MalformedEvent as error:
-                self._dead_letter(record, "decode", error)
+                refused.append(Refused(record, "decode", error))
                 continue
-            self._note_trace(record, event.traceparent)
-            if isinstance(event, DocumentUpsert) and event.unknown_fields:
-                self.unknown_fields[record.position] = event.unknown_fields
-            chosen = self.chunking.get(event.key.collection)
-            extractor = self.extractors.get(event.key.collection)
-            self.events[event.key].append(DecodedEvent.from_record(record, event, chosen, extractor))
-        self.watch.lap("decode")
+            events[event.key].append(DecodedEvent.from_record(record, event, choices))
+        return cls(records, choices, dict(events), refused)
 
-    def resolve(self, keys: set[DocumentKey]) -> list[DecodedEvent]:
-        """Find the winner of each of the documents. Returns the upserts that have to be built: the winners, and others
-        on which it depends whether they win."""
-        watermarks = {partition: stored.offset for partition, stored in self.reached.items()}
-        wanted: list[DecodedEvent] = []
-        for key in keys:
-            row = self.stored.get(key)
-            events = [event for event in self.events[key] if event.position not in self.refused]
-            resolution = self.resolutions[key] = fold(_state_of(row), events, watermarks)
-            self.unchanged.discard(key)
-            refused_before = _passed_over(row, events, watermarks)
-            if refused_before is not None:
-                wanted.append(refused_before)
-            if resolution.winner is None:
-                continue
-            if not _independent_of_losers(row, events, resolution.winner):
-                wanted += [event for event in resolution.superseded if not event.deletes]
-            if resolution.winner.deletes:
-                continue
-            if _has_revision(row, resolution.winner, watermarks):
-                self.unchanged.add(key)
-            else:
-                wanted.append(resolution.winner)
-        missing = [event for event in wanted if event.position not in self.linked]
-        return sorted(missing, key=lambda event: event.position)
+    def without(self, keys: Collection[DocumentKey]) -> "Decoded":
+        return replace(self, events={key: events for key, events in self.events.items() if key not in keys})
 
-    def refuse(self, refused: Refused) -> DocumentKey:
-        """Make an event a dead letter; its document has to be resolved again without it."""
-        self._dead_letter(refused.event.record, refused.stage, refused.error)
-        return refused.event.key
+    @property
+    def unknown_fields(self) -> int:
+        """How many were left out of its documents."""
+        upserts = (each.event for events in self.events.values() for each in events)
+        return sum(len(each.unknown_fields) for each in upserts if isinstance(each, DocumentUpsert))
 
-    def _dead_letter(self, record: SourceRecord, stage: Stage, error: Exception) -> None:
-        self.refused[record.position] = (record, record.dead_letter(self.topic, stage, error))
+    def advance(self, reached: Mapping[int, StoredPosition]) -> dict[int, StoredPosition]:
+        """The positions reached with this batch, of its partitions; they never go back."""
+        advanced: dict[int, StoredPosition] = {}
+        for record in self.records:
+            before = advanced.get(record.partition) or reached.get(record.partition, NOTHING_STORED)
+            if record.offset > before.offset:
+                before = before._replace(offset=record.offset, timestamp_ms=record.timestamp_ms)
+            advanced[record.partition] = before
+        return advanced
 
-    def _note_trace(self, record: SourceRecord, traceparent: str | None) -> None:
-        if traceparent is not None:
-            self.traceparents[record.position] = traceparent
+
+@dataclass(frozen=True)
+class ResolvedDocument:
+    """A document in a batch: its stored row, its events that are not refused, and what they come to. `reached` are the
+    stored offsets by partition."""
+
+    key: DocumentKey
+    row: DocumentRow | None
+    events: Sequence[DecodedEvent]
+    reached: Mapping[int, int]
+    outcome: Resolution[DecodedEvent]
+
+    @property
+    def winner(self) -> DecodedEvent | None:
+        """The event that its content now comes from; None where the row stays."""
+        return self.outcome.winner
+
+    def wanted(self) -> Iterator[DecodedEvent]:
+        """The upserts that have to be built: the winner, and others on which it depends whether they win."""
+        if (refused_before := self._passed_over()) is not None:
+            yield refused_before
+        if self.winner is None:
+            return
+        if not _independent_of_losers(self.row, self.events, self.winner):
+            yield from (event for event in self.outcome.superseded if not event.deletes)
+        if not self.winner.deletes and not self.is_unchanged:
+            yield self.winner
+
+    def _passed_over(self) -> DecodedEvent | None:
+        """The upsert that was read before and ought to have won, and did not: it was refused, and is refused again so
+        that its receipt says so."""
+        read = [each for each in self.events if each.position.offset <= self.reached.get(each.position.partition, -1)]
+        due = fold(_state_of(self.row), read, {}).winner
+        is_stored = due is None or (self.row is not None and (self.row.partition, self.row.offset) == due.position)
+        return None if due is None or is_stored or due.deletes else due
+
+    @property
+    def is_unchanged(self) -> bool:
+        """Whether the stores surely have the content of the winner."""
+        if self.winner is None or self.winner.deletes or self.row is None or not self.row.live:
+            return False
+        return self.row.revision == self.winner.revision and self._is_trusted(self.row)
+
+    @property
+    def found_nothing(self) -> bool:
+        """Whether it is deleted, and surely no document was found: a row from before a crash, of the winner itself or
+        of another tombstone after the stored position, does not show that."""
+        row, winner = self.row, self.winner
+        if winner is None or not winner.deletes or self.outcome.superseded or (row is not None and row.live):
+            return False
+        return row is None or (self._is_trusted(row) and (row.partition, row.offset) != winner.position)
+
+    def _is_trusted(self, row: DocumentRow) -> bool:
+        return row.offset <= self.reached.get(row.partition, -1)
+
+    def indexed(self, topic: DocumentsTopic, linked: Mapping[Position, LinkedDocument]) -> IndexedRows | None:
+        """The rows of the winner; without one, the row that notes another partition; None where nothing changes."""
+        row, winner, state = self.row, self.winner, self.outcome.state
+        if winner is None or state is None:
+            others = () if row is None else self._other_partitions(topic, row.partition)
+            is_noted = row is None or others == row.other_partitions
+            return None if row is None or is_noted else IndexedRows(replace(row, other_partitions=others))
+        source: dict[str, Any] = {
+            "version": state.version,
+            "partition": winner.position.partition,
+            "offset": winner.position.offset,
+            "timestamp_ms": winner.timestamp_ms,
+            "other_partitions": self._other_partitions(topic, winner.position.partition),
+        }
+        if row is not None and self.is_unchanged:
+            return IndexedRows(replace(row, **source))
+        if winner.deletes:
+            return IndexedRows(DocumentRow(key=self.key, **source, deleted_at_ms=winner.timestamp_ms))
+        made = linked[winner.position]
+        live = DocumentRow.from_prepared(made.prepared, **source)
+        return IndexedRows(live, made.prepared, made.vectors, made.hashes, made.spans)
+
+    def _other_partitions(self, topic: DocumentsTopic, partition: int) -> tuple[int, ...]:
+        """The partitions besides this one that a tombstone of the document has to reach."""
+        seen = {event.position.partition for event in self.events}
+        if self.row is not None:
+            seen |= {self.row.partition, *self.row.other_partitions}
+        if self.events and (belongs := topic.partition_of(self.events[0].record.key or b"")) is not None:
+            seen.add(belongs)
+        return tuple(sorted(seen - {partition}))
+
+    def receipts(self, topic: DocumentsTopic, linked: Mapping[Position, LinkedDocument]) -> Iterator[Receipt]:
+        """One for each event. Of one that is repeated, since it was done before, perhaps the receipt was not sent."""
+        row, winner, outcome = self.row, self.winner, self.outcome
+        stored: dict[str, Any] = {} if row is None else {"passages": row.passages, "chunks": row.chunks}
+        by = outcome.state and str(outcome.state.position)
+        for event in outcome.superseded:
+            yield topic.receipt(event, "superseded", version=event.version, superseded_by=by)
+        for event in outcome.repeated:
+            done: Outcome = "indexed" if row is not None and row.live else "deleted"
+            yield topic.receipt(event, done, version=event.version, revision=event.revision, **stored)
+        if winner is None:
+            return
+        of_winner = {"version": winner.version, "revision": winner.revision}
+        if winner.deletes:
+            yield topic.receipt(winner, "deleted", **of_winner, message=NOTHING_DELETED if self.found_nothing else None)
+        elif self.is_unchanged:
+            yield topic.receipt(winner, "unchanged", **of_winner, **stored)
+        else:
+            made = linked[winner.position]
+            yield topic.receipt(
+                winner,
+                "indexed",
+                *made.prepared.notes,
+                **of_winner,
+                passages=len(made.prepared.chunked.passages),
+                chunks=len(made.prepared.chunked.chunks),
+                embedded=made.encoded,
+                entities=made.entities,
+                statements=made.statements,
+            )
+
+
+@dataclass(frozen=True)
+class Resolved:
+    """What each document of a batch comes to, over the stored rows and the offsets `reached`, without what is refused
+    by now."""
+
+    reached: Mapping[int, int]
+    refused: Sequence[Refused]
+    documents: Sequence[ResolvedDocument]
+
+    @classmethod
+    def of(
+        cls,
+        decoded: Decoded,
+        stored: Mapping[DocumentKey, DocumentRow],
+        reached: Mapping[int, StoredPosition],
+        refused: Sequence[Refused],
+    ) -> "Resolved":
+        offsets = {partition: each.offset for partition, each in reached.items()}
+        without = {each.record.position for each in refused}
+        documents = []
+        for key, every in decoded.events.items():
+            events = [event for event in every if event.position not in without]
+            outcome = fold(_state_of(stored.get(key)), events, offsets)
+            documents.append(ResolvedDocument(key, stored.get(key), events, offsets, outcome))
+        return cls(offsets, (*decoded.refused, *refused), documents)
+
+    def wanted(self) -> list[DecodedEvent]:
+        """The upserts that have to be built, each once, in the order of their positions."""
+        wanted = {event.position: event for document in self.documents for event in document.wanted()}
+        return [wanted[position] for position in sorted(wanted)]
+
+
+@dataclass(frozen=True)
+class Changes:
+    """What is written: rows to the tables, and contributions to the graph, None for a document that leaves it."""
+
+    rows: Sequence[IndexedRows]
+    contributions: Mapping[DocumentKey, bytes | None]
+
+    def and_deleted(self, keys: Sequence[DocumentKey], rows: Sequence[DocumentRow]) -> "Changes":
+        """These documents as well, and the rows of those that were stored."""
+        return Changes([*self.rows, *map(IndexedRows, rows)], {**self.contributions, **dict.fromkeys(keys)})
+
+
+@dataclass(frozen=True)
+class Built:
+    """A resolved batch of which every winner can be stored: `linked` are the documents made of upserts."""
+
+    topic: DocumentsTopic
+    resolved: Resolved
+    linked: Mapping[Position, LinkedDocument]
 
     def letters(self) -> list[DeadLetter]:
         """The dead letters still to be sent. Those below the stored positions were confirmed before; but a record that
         failed alone may have failed after its position was stored."""
+        reached = self.resolved.reached
         return [
-            letter
-            for (partition, offset), (_, letter) in self.refused.items()
-            if letter.stage == "store" or offset > self.reached.get(partition, NOTHING_STORED).offset
+            each.letter(self.topic.name)
+            for each in self.resolved.refused
+            if each.stage == "store" or each.record.offset > reached.get(each.record.partition, -1)
         ]
 
-    def winners(self) -> Iterator[Winner]:
-        for key, resolution in self.resolutions.items():
-            if resolution.winner is not None and resolution.state is not None:
-                yield Winner(key, resolution.winner, resolution.state)
+    def changes(self, *, all_deletes: bool = False) -> Changes:
+        """Of documents with a winner, and of those with a superseded record in another partition.
 
-    def changed_rows(self) -> list[IndexedRows]:
-        """The rows of all winners, and of documents with a superseded record in another partition."""
-        rows = [self._row(winner) for winner in self.winners()]
-        for key, resolution in self.resolutions.items():
-            row = self.stored.get(key)
-            if resolution.winner is None and row is not None:
-                others = self._other_partitions(key, row.partition)
-                if others != row.other_partitions:
-                    rows.append(IndexedRows(replace(row, other_partitions=others)))
-        return rows
-
-    @property
-    def misplaced(self) -> int:
-        """Records that came in another partition than their key belongs to."""
-        return sum(self._is_misplaced(record) for record in self.records)
-
-    def _is_misplaced(self, record: SourceRecord) -> bool:
-        return self.partition_of(record.key or b"") not in (None, record.partition)
-
-    def _other_partitions(self, key: DocumentKey, partition: int) -> tuple[int, ...]:
-        """The partitions besides this one that a tombstone of the document has to reach."""
-        row = self.stored.get(key)
-        events = [event for event in self.events[key] if event.position not in self.refused]
-        seen = {event.position.partition for event in events}
-        if row is not None:
-            seen |= {row.partition, *row.other_partitions}
-        if events and (belongs := self.partition_of(events[0].record.key or b"")) is not None:
-            seen.add(belongs)
-        return tuple(sorted(seen - {partition}))
-
-    def contributions(self) -> dict[DocumentKey, bytes | None]:
-        """What documents add to the graph now: None for a deleted one."""
-        return {
-            winner.key: None if winner.event.deletes else self.linked[winner.event.position].contribution
-            for winner in self.winners()
-            if winner.key not in self.unchanged
+        A delete that surely found no document changes nothing in the graph, and so what the tables need of it stays
+        where it is; with `all_deletes` it counts like any other.
+        """
+        rows = (each.indexed(self.topic, self.linked) for each in self.resolved.documents)
+        contributions = {
+            each.key: None if each.winner.deletes else self.linked[each.winner.position].contribution
+            for each in self.resolved.documents
+            if each.winner is not None and not each.is_unchanged and (all_deletes or not each.found_nothing)
         }
-
-    def changes(self) -> dict[DocumentKey, bytes | None]:
-        """The contributions without deletes of documents that the graph surely does not hold: the graph that the tables
-        need stays where it is while nothing changes there."""
-        return {
-            key: value
-            for key, value in self.contributions().items()
-            if value is not None or not self._found_nothing(key, self.resolutions[key].winner)
-        }
-
-    def advance(self, mark: int = -1) -> dict[int, StoredPosition]:
-        """The positions reached with this batch, and the mark of what it changes; they never go back."""
-        advanced: dict[int, StoredPosition] = {}
-        for record in self.records:
-            before = advanced.get(record.partition) or self.reached.get(record.partition, NOTHING_STORED)
-            if record.offset > before.offset:
-                before = before._replace(offset=record.offset, timestamp_ms=record.timestamp_ms)
-            advanced[record.partition] = before._replace(mark=max(before.mark, mark))
-        return advanced
+        return Changes([each for each in rows if each is not None], contributions)
 
     def receipts(self, seconds: Mapping[str, float], now_ms: int) -> list[Receipt]:
         """One receipt for each record, in the order of the log. `seconds` by stage are the whole batch's."""
+        letters = ((each, each.letter(self.topic.name)) for each in self.resolved.refused)
         receipts = [
-            self._receipt(record, "dead_lettered", reason=letter.reason, message=letter.message)
-            for record, letter in self.refused.values()
+            *(
+                self.topic.receipt(each, "dead_lettered", reason=letter.reason, message=letter.message)
+                for each, letter in letters
+            ),
+            *(receipt for each in self.resolved.documents for receipt in each.receipts(self.topic, self.linked)),
         ]
-        for key, resolution in self.resolutions.items():
-            if resolution.winner is not None:
-                receipts.append(self._winner_receipt(key, resolution.winner))
-            by = resolution.state and str(resolution.state.position)
-            receipts += [
-                self._receipt(event.record, "superseded", version=event.version, superseded_by=by)
-                for event in resolution.superseded
-            ]
-            receipts += [self._repeated_receipt(event, self.stored[key]) for event in resolution.repeated]
         receipts.sort(key=lambda receipt: (receipt.partition, receipt.offset))
         rounded = {stage: round(value, 4) for stage, value in seconds.items()}
         return [msgspec.structs.replace(receipt, seconds=rounded, finished_at_ms=now_ms) for receipt in receipts]
-
-    def _winner_receipt(self, key: DocumentKey, winner: DecodedEvent) -> Receipt:
-        if winner.deletes:
-            message = NOTHING_DELETED if self._found_nothing(key, winner) else None
-            return self._receipt(winner.record, "deleted", version=winner.version, message=message)
-        if key in self.unchanged:
-            row = self.stored[key]
-            return self._receipt(
-                winner.record,
-                "unchanged",
-                version=winner.version,
-                revision=winner.revision,
-                passages=row.passages,
-                chunks=row.chunks,
-            )
-        linked = self.linked[winner.position]
-        return self._receipt(
-            winner.record,
-            "indexed",
-            version=winner.version,
-            revision=winner.revision,
-            passages=len(linked.prepared.chunked.passages),
-            chunks=len(linked.prepared.chunked.chunks),
-            embedded=linked.encoded,
-            entities=linked.entities,
-            statements=linked.statements,
-            notes=linked.prepared.notes,
-        )
-
-    def _found_nothing(self, key: DocumentKey, tombstone: DecodedEvent | None) -> bool:
-        """Whether it surely found no document: a row from before a crash, its own or that of another tombstone after
-        the stored position, does not show that."""
-        row = self.stored.get(key)
-        if tombstone is None or self.resolutions[key].superseded or (row is not None and row.live):
-            return False
-        if row is None:
-            return True
-        is_trusted = row.offset <= self.reached.get(row.partition, NOTHING_STORED).offset
-        return is_trusted and Position(row.partition, row.offset) != tombstone.position
-
-    def _repeated_receipt(self, event: DecodedEvent, row: DocumentRow) -> Receipt:
-        """For a record that was done before, when perhaps its receipt was not."""
-        return self._receipt(
-            event.record,
-            "indexed" if row.live else "deleted",
-            version=event.version,
-            revision=event.revision,
-            passages=row.passages,
-            chunks=row.chunks,
-        )
-
-    def _receipt(self, record: SourceRecord, outcome: Outcome, notes: tuple[str, ...] = (), **fields: Any) -> Receipt:
-        if unknown := note_unknown(self.unknown_fields.get(record.position, ())):
-            notes = (*notes, unknown)
-        if self._is_misplaced(record):
-            notes = (*notes, MISPLACED.format(came=record.partition, belongs=self.partition_of(record.key or b"")))
-        return Receipt(
-            key=(record.key or b"").decode("utf-8", "replace"),
-            outcome=outcome,
-            partition=record.partition,
-            offset=record.offset,
-            generation=self.generation,
-            produced_at_ms=record.timestamp_ms,
-            traceparent=self.traceparents.get(record.position),
-            notes=notes,
-            **fields,
-        )
-
-    def _row(self, winner: Winner) -> IndexedRows:
-        source: dict[str, Any] = {
-            "version": winner.state.version,
-            "partition": winner.event.position.partition,
-            "offset": winner.event.position.offset,
-            "timestamp_ms": winner.event.timestamp_ms,
-            "other_partitions": self._other_partitions(winner.key, winner.event.position.partition),
-        }
-        if winner.key in self.unchanged:
-            return IndexedRows(replace(self.stored[winner.key], **source))
-        if winner.event.deletes:
-            return IndexedRows(DocumentRow(key=winner.key, **source, deleted_at_ms=winner.event.timestamp_ms))
-        document = self.linked[winner.event.position]
-        prepared = document.prepared
-        live = DocumentRow.from_prepared(
-            prepared,
-            **source,
-        )
-        return IndexedRows(live, prepared, document.vectors, document.hashes, document.spans)
 
 
 def outlives_log(row: DocumentRow, events: Sequence[DecodedEvent]) -> bool:
@@ -337,27 +341,6 @@ def _state_of(row: DocumentRow | None) -> DocumentState | None:
     if row is None:
         return None
     return DocumentState(Position(row.partition, row.offset), row.timestamp_ms, row.version, deleted=not row.live)
-
-
-def _has_revision(row: DocumentRow | None, winner: DecodedEvent, watermarks: Mapping[int, int]) -> bool:
-    """Whether the stores surely have the content of the winner."""
-    if row is None or not row.live:
-        return False
-    return row.revision == winner.revision and row.offset <= watermarks.get(row.partition, -1)
-
-
-def _passed_over(
-    row: DocumentRow | None, events: Sequence[DecodedEvent], watermarks: Mapping[int, int]
-) -> DecodedEvent | None:
-    """The upsert that was read before and ought to have won, and did not: it was refused, and is refused again so that
-    its receipt says so."""
-    due = fold(_state_of(row), [event for event in events if _is_read(event, watermarks)], {}).winner
-    is_stored = due is None or (row is not None and (row.partition, row.offset) == due.position)
-    return None if due is None or is_stored or due.deletes else due
-
-
-def _is_read(event: DecodedEvent, watermarks: Mapping[int, int]) -> bool:
-    return event.position.offset <= watermarks.get(event.position.partition, -1)
 
 
 def _independent_of_losers(row: DocumentRow | None, events: Sequence[DecodedEvent], winner: DecodedEvent) -> bool:

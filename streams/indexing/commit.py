@@ -8,8 +8,6 @@ from typing import NamedTuple, Protocol
 
 import structlog
 
-from indexer.changes import Reached
-from indexer.chunking.splitter import ChunkingParameters
 from indexer.errors import DamagedStore
 from indexer.graph.store import InGraph, held
 from indexer.schema import DocumentRow, StoredPosition
@@ -20,15 +18,15 @@ from schemas.receipts import Receipt
 from schemas.settings import LimitSettings
 from schemas.tracing import trace_id
 from streams.errors import RestartNeeded
-from streams.indexing.batch import Batch, PartitionOf, outlives_log, unknown_partition
-from streams.indexing.document_steps import EmbeddedDocument, Refused
+from streams.indexing.batch import Built, Changes, Decoded, DocumentsTopic, Resolved, outlives_log
+from streams.indexing.document_steps import Choices, EmbeddedDocument, Refused
 from streams.indexing.embed import DocumentBuilder, VectorLookup
 from streams.indexing.settings_reader import CollectionSettings
 from streams.kafka.producer import ConfirmedProducer
 from streams.kafka.records import SourceRecord
 from streams.runtime.retry import bisect
 from streams.runtime.store_thread import StoreThread
-from streams.worker_metrics import WorkerMetrics
+from streams.worker_metrics import Stopwatch, WorkerMetrics
 
 LOGGED_TRACES = 20  # of one batch; the receipts have all
 
@@ -39,6 +37,14 @@ class Rewritten(NamedTuple):
 
     documents: int
     kept: int
+
+
+class Prefetched(NamedTuple):
+    """Steps 1 to 4 ahead of the records' turn."""
+
+    decoded: Decoded
+    embedded: Mapping[Position, EmbeddedDocument | Refused]
+    watch: Stopwatch
 
 
 class DocumentWriter(VectorLookup, Protocol):
@@ -57,8 +63,7 @@ class DocumentIndexer:
     def __init__(
         self,
         *,
-        topic: str,
-        generation: str,
+        topic: DocumentsTopic,
         limits: LimitSettings,
         writer: DocumentWriter,
         thread: StoreThread,
@@ -67,16 +72,14 @@ class DocumentIndexer:
         metrics: WorkerMetrics,
         collection_settings: CollectionSettings,
         reached: Mapping[int, StoredPosition],
+        commit_lock: asyncio.Lock,
         now_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
-        commit_lock: asyncio.Lock | None = None,
-        partition_of: PartitionOf = unknown_partition,
     ) -> None:
         """`reached` are the writer's positions when it was opened, which only commits change.
 
         Everything that contributes to the graph takes `commit_lock`, so that order per document holds.
         """
         self._topic = topic
-        self._generation = generation
         self._limits = limits
         self._writer = writer
         self._thread = thread
@@ -84,29 +87,27 @@ class DocumentIndexer:
         self._producer = producer
         self._metrics = metrics
         self._collection_settings = collection_settings
-        self._reached = dict(reached)
+        self.reached = dict(reached)
         self._now_ms = now_ms
-        self._commit_lock = commit_lock or asyncio.Lock()
+        self._commit_lock = commit_lock
         self._not_stored: set[bytes] = set()  # keys of what was sent and did not come into the store
-        self._partition_of = partition_of
         self._log = structlog.get_logger("thalweg.worker")
 
-    async def prefetch(self, records: Sequence[SourceRecord]) -> Batch | None:
+    async def prefetch(self, records: Sequence[SourceRecord]) -> Prefetched | None:
         """Steps 1 to 4 ahead of the records' turn, by the stores' present state; None where that fails.
 
         A prediction: the commit decides again which documents win, builds what is missing here and ignores what it does
         not need. Nothing is stored or refused; a failure is left to the commit.
         """
         try:
-            batch = self._decode(records, self._collection_settings.known, {})
-            await self._look_up(batch)
-            batch.embedded = await self._builder.embed(batch.resolve(set(batch.events)), batch.watch)
+            decoded, _, watch = self._decode(records, self._collection_settings.known)
+            resolved = Resolved.of(decoded, await self._select(decoded, watch), self.reached, ())
+            return Prefetched(decoded, await self._builder.embed(resolved.wanted(), watch), watch)
         except Exception as error:  # noqa: BLE001 -- whatever it is, the commit knows what to do about it
             self._log.debug("a batch could not be prefetched", error=type(error).__name__)
             return None
-        return batch
 
-    async def index(self, records: Sequence[SourceRecord], prefetched: Batch | None = None) -> None:
+    async def index(self, records: Sequence[SourceRecord], prefetched: Prefetched | None = None) -> None:
         """Commit the records; a failing batch is bisected, and a record that fails alone becomes a dead letter.
 
         Raises RestartNeeded, DamagedStore, or what a record raises even on its way to the dead letters: nothing is
@@ -118,20 +119,20 @@ class DocumentIndexer:
             return []
 
         async def reject(record: SourceRecord, error: Exception) -> None:
-            await self._commit([record], failed_alone={record.position: error})
+            await self._commit([record], failure=error)
 
         await bisect(records, commit, reject, fatal=(RestartNeeded, DamagedStore), name="documents")
 
     async def _commit(
         self,
         records: Sequence[SourceRecord],
-        prefetched: Batch | None = None,
-        failed_alone: Mapping[Position, Exception] | None = None,
+        prefetched: Prefetched | None = None,
+        failure: Exception | None = None,
     ) -> None:
         """Bring the stores to the state after these records. May be called again with the same or overlapping records,
         also after it failed or was cut off at any point: the stores end up the same.
 
-        1. read the collections' settings; decode each record; malformed ones, and those that failed alone, are refused;
+        1. read the collections' settings; decode each record; malformed ones, and one that failed alone, are refused;
         2. fold the events of each document over its row in the `documents` table: one winner, or none;
         3. prepare the winners, 4. embed the texts not known yet, 5. link; what cannot be built is refused and its
            document resolved again without it; then all that was refused goes to the dead letters, confirmed;
@@ -145,54 +146,79 @@ class DocumentIndexer:
         Raises RestartNeeded; anything else is the fault of one of the documents.
         """
         async with self._commit_lock:
-            chunking = await self._collection_settings.current()  # 1
-            extractors = self._collection_settings.extractors
-            if prefetched is not None and (prefetched.chunking, prefetched.extractors) == (chunking, extractors):
-                batch = prefetched
-                batch.watch.restart()
-            else:
-                batch = self._decode(records, chunking, failed_alone or {})
-            await self._build(batch)  # 2, 3, 4, 5
-            watch = batch.watch
-            rows, contributions = batch.changed_rows(), batch.changes()
-            changes = await asyncio.to_thread(encode_changes, rows, contributions)
+            choices = await self._collection_settings.current()  # 1
+            if prefetched is None or prefetched.decoded.choices != choices:
+                prefetched = self._decode(records, choices, failure)
+            decoded, _, watch = prefetched
+            watch.restart()
+            stored = await self._select(decoded, watch)
+            built = await self._build(prefetched, stored, self.reached, self._builder)  # 2, 3, 4, 5
+            changes = built.changes()
+            encoded = await asyncio.to_thread(encode_changes, changes.rows, changes.contributions)
             watch.lap("encode")
-            await self._producer.send_to_dlq(batch.letters())
+            await self._producer.send_to_dlq(built.letters())
             watch.lap("dead_letters")
-            mark = await self._contribute(batch, changes)  # 6
-            watch.lap("contribute")
-            if rows:
-                await self._thread.run(self._writer.replace, rows)  # 7
-            self._not_stored.difference_update(key for key, _ in changes)
-            watch.lap("store")
-            reached = batch.advance(mark if contributions else -1)
-            await self._thread.run(self._writer.store_positions, reached)
-            self._reached |= reached
-            watch.lap("positions")
-            receipts = batch.receipts(watch.seconds, self._now_ms())
+            encoded += self._taken_back(built, encoded)
+            reached = await self._write(changes, encoded, decoded.advance(self.reached), watch)  # 6, 7
+            receipts = built.receipts(watch.seconds, self._now_ms())
             await self._producer.send_receipts(receipts)
             watch.lap("receipts")
-        self._report(batch, receipts, reached)
+        self._report(decoded, receipts, reached, watch.seconds)
 
-    async def _contribute(self, batch: Batch, changes: Records) -> int:
-        """The offset of the mark."""
-        changed = {key for key, _ in changes}
-        refused = {record.key or b"" for record, letter in batch.refused.values() if letter.stage == "store"}
+    async def _write(
+        self,
+        changes: Changes,
+        encoded: Records,
+        reached: Mapping[int, StoredPosition],
+        watch: Stopwatch,
+        *,
+        again: bool = False,
+    ) -> Mapping[int, StoredPosition]:
+        """Steps 6 and 7: what is sent, stored, and the positions reached with it, which have the mark of what changed.
+
+        Documents that are written `again` are stored first: nothing takes back what is sent and then refused.
+        """
+        if changes.rows and again:
+            await self._thread.run(self._writer.rewrite, changes.rows)
+        places = {partition: (each.offset, each.timestamp_ms) for partition, each in reached.items()}
+        mark = await self._producer.send_commit(encoded, places)  # 6
+        watch.lap("contribute")
+        if changes.rows and not again:
+            await self._thread.run(self._writer.replace, changes.rows)  # 7
+        self._not_stored.difference_update(key for key, _ in encoded)
+        watch.lap("store")
+        if changes.contributions:
+            reached = {partition: each._replace(mark=max(each.mark, mark)) for partition, each in reached.items()}
+        await self._thread.run(self._writer.store_positions, reached)
+        self.reached |= reached
+        watch.lap("positions")
+        return reached
+
+    def _taken_back(self, built: Built, encoded: Records) -> Records:
+        """What takes back documents that were sent before and did not come into the store."""
+        changed = {key for key, _ in encoded}
+        refused = {each.record.key or b"" for each in built.resolved.refused if each.stage == "store"}
         taken_back = [(key, encode_void()) for key in self._not_stored & refused - changed]
         self._not_stored |= changed
-        return await self._producer.send_commit([*changes, *taken_back], _marked(batch.advance()))
+        return taken_back
 
-    def _report(self, batch: Batch, receipts: Sequence[Receipt], reached: Mapping[int, StoredPosition]) -> None:
+    def _report(
+        self,
+        decoded: Decoded,
+        receipts: Sequence[Receipt],
+        reached: Mapping[int, StoredPosition],
+        seconds: Mapping[str, float],
+    ) -> None:
         """Metrics and the batch's one log line."""
         outcomes: Counter[str] = Counter(receipt.outcome for receipt in receipts if not is_canary(receipt.key))
         embedded = sum(receipt.embedded for receipt in receipts)
         for outcome, records in outcomes.items():
             self._metrics.documents.labels(outcome).inc(records)
-        for stage, seconds in batch.watch.seconds.items():
-            self._metrics.stage_seconds.labels(stage).observe(seconds)
+        for stage, took in seconds.items():
+            self._metrics.stage_seconds.labels(stage).observe(took)
         self._metrics.chunks_embedded.inc(embedded)
-        self._metrics.unknown_fields.inc(sum(map(len, batch.unknown_fields.values())))
-        self._metrics.misplaced_records.inc(batch.misplaced)
+        self._metrics.unknown_fields.inc(decoded.unknown_fields)
+        self._metrics.misplaced_records.inc(sum(map(self._topic.is_misplaced, decoded.records)))
         traces = sorted({trace_id(receipt.traceparent) for receipt in receipts if receipt.traceparent})
         self._log.info(
             "indexed",
@@ -200,46 +226,9 @@ class DocumentIndexer:
             chunks=sum(receipt.chunks for receipt in receipts),
             embedded=embedded,
             reached={partition: stored.offset for partition, stored in reached.items()},
-            seconds={stage: round(seconds, 4) for stage, seconds in batch.watch.seconds.items()},
+            seconds={stage: round(took, 4) for stage, took in seconds.items()},
             **({"traces": traces[:LOGGED_TRACES]} if traces else {}),
         )
-
-    def _decode(
-        self,
-        records: Sequence[SourceRecord],
-        chunking: Mapping[str, ChunkingParameters],
-        failed_alone: Mapping[Position, Exception],
-    ) -> Batch:
-        batch = self._batch(records, self._reached, chunking)
-        batch.decode(self._limits, failed_alone)
-        return batch
-
-    def _batch(
-        self,
-        records: Sequence[SourceRecord],
-        reached: Mapping[int, StoredPosition],
-        chunking: Mapping[str, ChunkingParameters],
-    ) -> Batch:
-        return Batch(
-            self._topic,
-            self._generation,
-            records,
-            reached,
-            chunking,
-            partition_of=self._partition_of,
-            extractors=self._collection_settings.extractors,
-        )
-
-    async def _look_up(self, batch: Batch) -> None:
-        """Take the stores' present state into the batch."""
-        batch.reached = dict(self._reached)
-        if batch.events:
-            batch.stored = await self._thread.run(self._writer.stored_documents, list(batch.events))
-        batch.watch.lap("select")
-
-    @property
-    def reached(self) -> Mapping[int, StoredPosition]:
-        return self._reached
 
     async def rewrite(
         self,
@@ -258,72 +247,85 @@ class DocumentIndexer:
         or brought back to an older record. No dead letters or receipts are sent: they were when the records came. With
         `dry_run` nothing is written.
         """
-        every = [record for found in records.values() for record in found]
-        chunking = await self._collection_settings.current()
-        batch = self._batch(every, {}, chunking)
-        batch.decode(self._limits, {})
-        stored = {row.key: row for row in await self._stored(list(records), if_intact=not as_stored) if row.live}
+        every = [each for found in records.values() for each in found]
+        decoded, _, watch = self._decode(every, await self._collection_settings.current())
+        stored = await self._live_rows(list(records), if_intact=not as_stored)
         kept = {
-            row.key
-            for row in stored.values()
-            if (as_stored or records[row.key]) and outlives_log(row, batch.events.get(row.key, ()))
+            key
+            for key, row in stored.items()
+            if (as_stored or records[key]) and outlives_log(row, decoded.events.get(key, ()))
         }
-        for key in kept | (records.keys() - stored.keys() if as_stored else set()):
-            batch.events.pop(key, None)
-        await self._resolve(batch, self._builder.without_lookup() if in_graph is None else self._builder)
-        gone = [row.tombstone(self._now_ms()) for row in stored.values() if not records[row.key] and not as_stored]
-        rows = [*batch.changed_rows(), *map(IndexedRows, gone)]
+        decoded = decoded.without(kept | (records.keys() - stored.keys() if as_stored else set()))
+        builder = self._builder.without_lookup() if in_graph is None else self._builder
+        changes = (await self._build(Prefetched(decoded, {}, watch), {}, {}, builder)).changes(all_deletes=True)
         if as_stored:
-            rows = [each.knowing(stored[each.row.key]) for each in rows]
-        contributions = batch.contributions() | {key: None for key in records if not records[key] and key not in kept}
-        if as_stored:
-            kept = records.keys() - contributions.keys()
-        alike = set() if in_graph is None else await self._thread.run(self._writer.alike, rows)
-        rows = [each for each in rows if each.row.key not in alike]
-        has = contributions.keys() if in_graph is None else await asyncio.to_thread(held, in_graph, contributions)
-        unsent = has - {each.row.key for each in rows}
-        contributions = {key: each for key, each in contributions.items() if key not in unsent}
-        if dry_run or not contributions:
-            return Rewritten(len(contributions), len(kept))
-        if rows:
-            await self._thread.run(self._writer.rewrite, rows)
-        changes = await asyncio.to_thread(encode_changes, rows, contributions)
-        newest = await self._producer.send_commit(changes, _marked(self._reached))
-        advanced = {
-            partition: stored_position._replace(mark=newest)
-            for partition, stored_position in self._reached.items()
-            if newest > stored_position.mark
-        }
-        await self._thread.run(self._writer.store_positions, advanced)
-        self._reached |= advanced
-        return Rewritten(len(contributions), len(kept))
+            changes = Changes([each.knowing(stored[each.row.key]) for each in changes.rows], changes.contributions)
+        gone = [key for key, found in records.items() if not found and key not in kept]
+        changes = changes.and_deleted(gone, [stored[key].tombstone(self._now_ms()) for key in gone if key in stored])
+        kept_count = len(records.keys() - changes.contributions.keys() if as_stored else kept)
+        changes = await self._differing(changes, in_graph)
+        if changes.contributions and not dry_run:
+            encoded = await asyncio.to_thread(encode_changes, changes.rows, changes.contributions)
+            await self._write(changes, encoded, self.reached, watch, again=True)
+        return Rewritten(len(changes.contributions), kept_count)
 
-    async def _stored(self, keys: Sequence[DocumentKey], *, if_intact: bool) -> Sequence[DocumentRow]:
-        """The documents' rows; with `if_intact`, none where one of them is damaged: they are written again whatever
+    async def _differing(self, changes: Changes, in_graph: Mapping[DocumentKey, InGraph] | None) -> Changes:
+        """Without the rows and contributions that the stores have already; all rows, and no contributions but theirs,
+        where it is not known what is `in_graph`."""
+        has = set(changes.contributions)
+        rows = changes.rows
+        if in_graph is not None:
+            alike = await self._thread.run(self._writer.alike, rows)
+            rows = [each for each in rows if each.row.key not in alike]
+            has = await asyncio.to_thread(held, in_graph, changes.contributions)
+        has -= {each.row.key for each in rows}
+        return Changes(rows, {key: each for key, each in changes.contributions.items() if key not in has})
+
+    async def _live_rows(self, keys: Sequence[DocumentKey], *, if_intact: bool) -> dict[DocumentKey, DocumentRow]:
+        """The rows of live documents; with `if_intact`, none where a row is damaged: they are written again whatever
         they were."""
         try:
-            return list((await self._thread.run(self._writer.stored_documents, keys)).values())
+            stored = await self._thread.run(self._writer.stored_documents, keys)
         except DamagedStore:
             if not if_intact:
                 raise
-            return ()
+            return {}
+        return {key: row for key, row in stored.items() if row.live}
 
-    async def _build(self, batch: Batch) -> None:
-        await self._look_up(batch)
-        await self._resolve(batch, self._builder)
+    def _decode(
+        self, records: Sequence[SourceRecord], choices: Choices, failure: Exception | None = None
+    ) -> Prefetched:
+        watch = Stopwatch()
+        decoded = Decoded.of(records, choices, self._limits, failure)
+        watch.lap("decode")
+        return Prefetched(decoded, {}, watch)
 
-    async def _resolve(self, batch: Batch, builder: DocumentBuilder) -> None:
-        undecided = set(batch.events)
-        while undecided:
-            wanted = batch.resolve(undecided)  # 2
-            missing = [event for event in wanted if event.position not in batch.embedded]
-            batch.embedded |= await builder.embed(missing, batch.watch)  # 3, 4
-            embedded = [batch.embedded[event.position] for event in wanted]
-            linked = await builder.link([each for each in embedded if isinstance(each, EmbeddedDocument)])  # 5
-            batch.watch.lap("link")
-            batch.linked |= linked
-            undecided = {batch.refuse(each) for each in embedded if isinstance(each, Refused)}
+    async def _select(self, decoded: Decoded, watch: Stopwatch) -> Mapping[DocumentKey, DocumentRow]:
+        """The documents' rows, as they are stored now."""
+        keys = list(decoded.events)
+        stored = await self._thread.run(self._writer.stored_documents, keys) if keys else {}
+        watch.lap("select")
+        return stored
 
-
-def _marked(positions: Mapping[int, StoredPosition]) -> Reached:
-    return {partition: (each.offset, each.timestamp_ms) for partition, each in positions.items()}
+    async def _build(
+        self,
+        prefetched: Prefetched,
+        stored: Mapping[DocumentKey, DocumentRow],
+        reached: Mapping[int, StoredPosition],
+        builder: DocumentBuilder,
+    ) -> Built:
+        """Steps 2 to 5, until nothing else is refused."""
+        decoded, embedded, watch = prefetched
+        refused: list[Refused] = []
+        while True:
+            resolved = Resolved.of(decoded, stored, reached, refused)  # 2
+            wanted = resolved.wanted()
+            missing = [event for event in wanted if event.position not in embedded]
+            embedded = {**embedded, **await builder.embed(missing, watch)}  # 3, 4
+            found = [embedded[event.position] for event in wanted]
+            if not (failed := [each for each in found if isinstance(each, Refused)]):
+                break
+            refused += failed
+        linked = await builder.link([each for each in found if isinstance(each, EmbeddedDocument)])  # 5
+        watch.lap("link")
+        return Built(self._topic, resolved, linked)

@@ -1,6 +1,8 @@
 """A document during its commit: its decoded event, then prepared and embedded, then linked; or refused."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +13,14 @@ from indexer.documents import PreparedDocument
 from indexer.extraction.extractor import Extraction
 from schemas.events import DocumentDelete, DocumentEvent, DocumentUpsert
 from schemas.ids import DocumentKey, Position
-from streams.kafka.records import SourceRecord, Stage
+from streams.kafka.records import DeadLetter, SourceRecord, Stage
+
+
+class Choices(NamedTuple):
+    """What collections have chosen: how documents are chunked, and the version of the extractor."""
+
+    chunking: Mapping[str, ChunkingParameters] = {}
+    extractors: Mapping[str, str] = {}
 
 
 @dataclass(frozen=True)
@@ -26,13 +35,9 @@ class DecodedEvent:
     extractor: str | None = None
 
     @classmethod
-    def from_record(
-        cls,
-        record: SourceRecord,
-        event: DocumentEvent,
-        chunking: ChunkingParameters | None = None,
-        extractor: str | None = None,
-    ) -> "DecodedEvent":
+    def from_record(cls, record: SourceRecord, event: DocumentEvent, choices: Choices) -> "DecodedEvent":
+        collection = event.key.collection
+        chunking, extractor = choices.chunking.get(collection), choices.extractors.get(collection)
         revision = revision_of(event, chunking, extractor) if isinstance(event, DocumentUpsert) else None
         return cls(record, event, revision, chunking, extractor)
 
@@ -95,8 +100,12 @@ class LinkedDocument(EmbeddedDocument):
 
 @dataclass(frozen=True)
 class Refused:
-    """An event that no retry can help, and the stage in which that showed."""
+    """A record that no retry can help, and the stage in which that showed; its event, where it could be decoded."""
 
-    event: DecodedEvent
+    record: SourceRecord
     stage: Stage
     error: Exception
+    event: DocumentEvent | None = None
+
+    def letter(self, topic: str) -> DeadLetter:
+        return self.record.dead_letter(topic, self.stage, self.error)

@@ -25,6 +25,7 @@ from schemas.graph_delta import encode_contribution
 from schemas.ids import Position
 from streams.indexing.document_steps import DecodedEvent, EmbeddedDocument, LinkedDocument, Refused
 from streams.indexing.extract import ExtractorThreads
+from streams.kafka.records import Stage
 from streams.runtime.partition_progress import Progress
 from streams.runtime.retry import Retrier, bisect
 from streams.runtime.store_thread import StoreThread
@@ -281,7 +282,8 @@ class DocumentBuilder:
         try:
             return await self._prepare(event)
         except MalformedEvent as error:
-            return Refused(event, "embed" if isinstance(error, WithoutVector) else "prepare", error)
+            stage: Stage = "embed" if isinstance(error, WithoutVector) else "prepare"
+            return Refused(event.record, stage, error, event.event)
 
     async def _embed(self, group: _Group) -> dict[Position, EmbeddedDocument | Refused]:
         texts = {
@@ -321,8 +323,10 @@ class DocumentBuilder:
         return dict(zip(embedded, await asyncio.gather(*map(self._extract_one, embedded.values())), strict=True))
 
     async def _extract_one(self, document: EmbeddedDocument | Refused) -> EmbeddedDocument | Refused:
+        if isinstance(document, Refused):
+            return document
         extractor = self._extractors.get(document.event.extractor or "")
-        if extractor is None or isinstance(document, Refused):
+        if extractor is None:
             return document
         prepared, extractions = await extractor.extract(document.prepared)
         return replace(document, prepared=prepared, extractions=extractions)
@@ -365,12 +369,12 @@ def _embedded(
 ) -> dict[Position, EmbeddedDocument | Refused]:
     """The documents of a group with their vectors; what was encoded just now, `fresh`, counts for the first that has
     it."""
-    embedded: dict[Position, EmbeddedDocument | Refused] = {each.event.position: each for each in group.refused}
+    embedded: dict[Position, EmbeddedDocument | Refused] = {each.record.position: each for each in group.refused}
     for event, prepared, hashes in group.documents:
         found = [each for digest in hashes if isinstance(each := encoded[digest], EncodedText)]
         failure = next((each for digest in hashes if isinstance(each := encoded[digest], Exception)), None)
         if failure is not None:
-            embedded[event.position] = Refused(event, "embed", WithoutVector("chunks", failure))
+            embedded[event.position] = Refused(event.record, "embed", WithoutVector("chunks", failure), event.event)
             continue
         count = len(fresh.intersection(hashes))
         fresh.difference_update(hashes)

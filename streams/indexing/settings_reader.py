@@ -20,6 +20,7 @@ from schemas.graph_documents import MEDIA_TYPES
 from schemas.graph_edits import GraphEdit
 from schemas.orders import OrderEvent
 from streams.indexing.carry_over import EarlierEdit
+from streams.indexing.document_steps import Choices
 from streams.kafka.producer import ConfirmedProducer
 from streams.kafka.records import DeadLetter, SourceRecord
 from streams.runtime.retry import Retrier
@@ -91,6 +92,11 @@ class CollectionChoices:
             )
         self.extractors[collection] = version
 
+    @property
+    def chosen(self) -> Choices:
+        """What holds now."""
+        return Choices(dict(self.chunking), dict(self.extractors))
+
     def linking_of(self, collection: str) -> LinkingRules:
         return self.linking.get(collection, DEFAULT_RULES)
 
@@ -117,14 +123,9 @@ class CollectionSettings:
         self._log = structlog.get_logger("thalweg.worker")
 
     @property
-    def known(self) -> Mapping[str, ChunkingParameters]:
+    def known(self) -> Choices:
         """As of the last call of `current`."""
-        return dict(self._choices.chunking)
-
-    @property
-    def extractors(self) -> Mapping[str, str]:
-        """The version of the extractor that each collection chose, as of the last call of `current`."""
-        return dict(self._choices.extractors)
+        return self._choices.chosen
 
     @property
     def orders(self) -> Mapping[bytes, OrderEvent]:
@@ -141,7 +142,7 @@ class CollectionSettings:
         """As of the last call of `current`."""
         return self._choices.linking_of(collection)
 
-    async def current(self) -> Mapping[str, ChunkingParameters]:
+    async def current(self) -> Choices:
         """Read the topic to its end; waits for a broker that is away. Malformed records become dead letters and change
         nothing."""
         records = await self._retrier.retry_forever(self._settings_log.new_records)

@@ -168,8 +168,7 @@ class SampleComparison:
             self._differing[row.key] = [f"its record is refused now: {error}"]
             return None
         collection = row.key.collection
-        chosen, extractor = self._choices.chunking.get(collection), self._choices.extractors.get(collection)
-        decoded = DecodedEvent.from_record(record, event, chosen, extractor)
+        decoded = DecodedEvent.from_record(record, event, self._choices.chosen)
         if decoded.revision != row.revision and collection in self._choices.changed:
             self._outdated += 1
             return None

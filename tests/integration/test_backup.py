@@ -24,7 +24,7 @@ from tests.support.kafka import plaintext
 from tests.support.processes.worker import WorkerProcess, client, running_worker
 from tests.support.waiting import wait_until
 
-SMALL_COMMITS = given({"streams.worker_context.COMMIT_DOCUMENTS": 20})
+SMALL_COMMITS = given({"streams.worker_agents.COMMIT_DOCUMENTS": 20})
 BATCH = 30
 SEEDS = [0, *(pytest.param(seed, marks=pytest.mark.nightly) for seed in range(1, 10))]
 
@@ -109,7 +109,7 @@ def test_restored_graph_behind_tables_is_completed_after_kill(kafka: str, topic_
         digest_of(first_data)
         first.program = PROGRAM
         first.settings |= given(
-            {f"streams.worker_context.SNAPSHOT_{name}_SECONDS": 600 for name in ("IDLE", "MIN", "MAX")}
+            {f"streams.worker_upkeep.SNAPSHOT_{name}_SECONDS": 600 for name in ("IDLE", "MIN", "MAX")}
         )
         assert first.stop() == 0
         first.start()

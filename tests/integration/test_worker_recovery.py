@@ -22,7 +22,7 @@ from tests.support.kafka import plaintext, topic_id
 from tests.support.processes.worker import WorkerProcess, client, running_worker
 from tests.support.waiting import wait_until
 
-SMALL_COMMITS = given({"streams.worker_context.COMMIT_DOCUMENTS": 20})
+SMALL_COMMITS = given({"streams.worker_agents.COMMIT_DOCUMENTS": 20})
 DOCUMENTS = 250
 PLACES = ("Basel", "Mainz", "Cologne", "Rotterdam", "Vienna", "Budapest", "Belgrade")
 

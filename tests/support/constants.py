@@ -15,7 +15,7 @@ PACKAGES = {"worker": "streams.", "serve": "query_api."}  # of which a command r
 
 
 def given(constants: Mapping[str, Any]) -> dict[str, str]:
-    """The environment that hands them to PROGRAM, each named as `streams.worker_context.BATCH_RECORDS`."""
+    """The environment that hands them to PROGRAM, each named as `streams.worker_agents.BATCH_RECORDS`."""
     return {ENVIRONMENT: json.dumps(dict(constants))}
 
 

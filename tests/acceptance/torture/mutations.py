@@ -13,7 +13,7 @@ BETWEEN_SECONDS = 1.5  # a snapshot comes in between
 
 def plain_take() -> None:
     """Faust's own batches, which are acknowledged also where their work fails."""
-    from streams import worker_context as context
+    from streams import worker_agents
 
     def attach_agent(
         app: Any, name: str, topic: str, run: Any, records: int, seconds: float, *, fail: Any, **_: Any
@@ -31,20 +31,22 @@ def plain_take() -> None:
         take.__name__ = name
         app.agent(channel, name=name, concurrency=1)(take)
 
-    context.attach_agent = attach_agent
+    worker_agents.attach_agent = attach_agent
 
 
 def commit_before_write() -> None:
     """The positions are stored before the rows."""
     from streams.indexing.commit import DocumentIndexer
 
-    build = DocumentIndexer._build
+    write = DocumentIndexer._write
 
-    async def build_and_store(self: DocumentIndexer, batch: Any) -> None:
-        await build(self, batch)
-        await self._thread.run(self._writer.store_positions, batch.advance({}))
+    async def store_and_write(
+        self: DocumentIndexer, changes: Any, encoded: Any, reached: Any, watch: Any, **how: Any
+    ) -> Any:
+        await self._thread.run(self._writer.store_positions, reached)
+        return await write(self, changes, encoded, reached, watch, **how)
 
-    DocumentIndexer._build = build_and_store  # type: ignore[method-assign]
+    DocumentIndexer._write = store_and_write  # type: ignore[method-assign]
 
 
 def no_version_guard() -> None:

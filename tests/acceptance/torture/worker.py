@@ -10,12 +10,12 @@ from tests.acceptance.torture import faults, mutations
 from tests.support import constants
 
 BUSY = {
-    "streams.worker_context.COMMIT_DOCUMENTS": 10,
-    "streams.worker_context.GATHER_SECONDS": 0,
-    "streams.worker_context.LATER_BATCH_WAIT_SECONDS": 0.1,
-    "streams.worker_context.SNAPSHOT_IDLE_SECONDS": 0.2,
-    "streams.worker_context.SNAPSHOT_MIN_SECONDS": 0.5,
-    "streams.worker_context.SNAPSHOT_SHARE": 0.5,
+    "streams.worker_agents.COMMIT_DOCUMENTS": 10,
+    "streams.worker_agents.GATHER_SECONDS": 0,
+    "streams.worker_agents.LATER_BATCH_WAIT_SECONDS": 0.1,
+    "streams.worker_upkeep.SNAPSHOT_IDLE_SECONDS": 0.2,
+    "streams.worker_upkeep.SNAPSHOT_MIN_SECONDS": 0.5,
+    "streams.worker_upkeep.SNAPSHOT_SHARE": 0.5,
     "streams.faust_app.COMMIT_INTERVAL_SECONDS": 0.2,
     "streams.runtime.maintenance.MAINTENANCE_SECONDS": 0.3,
 }

@@ -29,9 +29,9 @@ from schemas.ids import DocumentKey, Position
 from schemas.receipts import Receipt, decode_receipt
 from schemas.settings import LimitSettings
 from schemas.topics import TopicNames
-from streams.indexing.batch import unknown_partition
+from streams.indexing.batch import DocumentsTopic
 from streams.indexing.commit import DocumentIndexer
-from streams.indexing.document_steps import DecodedEvent
+from streams.indexing.document_steps import Choices, DecodedEvent
 from streams.indexing.embed import DocumentBuilder, EncoderThread
 from streams.indexing.extract import ExtractorThreads
 from streams.kafka.producer import ConfirmedProducer
@@ -209,11 +209,15 @@ class ChokingPreparer:
 class ChosenInMemory:
     """How collections are cut and extracted; a story changes it between two commits."""
 
-    known: dict[str, ChunkingParameters] = field(default_factory=dict)
+    chunking: dict[str, ChunkingParameters] = field(default_factory=dict)
     extractors: dict[str, str] = field(default_factory=dict)
 
-    async def current(self) -> dict[str, ChunkingParameters]:
-        return dict(self.known)
+    @property
+    def known(self) -> Choices:
+        return Choices(dict(self.chunking), dict(self.extractors))
+
+    async def current(self) -> Choices:
+        return self.known
 
 
 class CountingEncoder(HashingEncoder):
@@ -246,7 +250,7 @@ class Bench:
     choices: ChosenInMemory = field(default_factory=ChosenInMemory)
     linking: dict[str, LinkingRules] = field(default_factory=dict)
     commit_lock: asyncio.Lock = field(default_factory=asyncio.Lock)
-    partition_of: Callable[[bytes], int | None] = unknown_partition
+    partition_of: Callable[[bytes], int | None] = lambda _key: None
     extractor: Extractor | None = None
 
     def __post_init__(self) -> None:
@@ -265,8 +269,7 @@ class Bench:
             self.broker, NAMES, GENERATION, self.metrics, self.progress, first_wait_seconds=0.001
         )
         self.indexer = DocumentIndexer(
-            topic=NAMES.documents,
-            generation=GENERATION,
+            topic=DocumentsTopic(NAMES.documents, GENERATION, self.partition_of),
             limits=LimitSettings(),
             writer=self.documents,
             thread=self.thread,
@@ -285,7 +288,6 @@ class Bench:
             reached=self.documents.positions(),
             now_ms=lambda: 5_000,
             commit_lock=self.commit_lock,
-            partition_of=self.partition_of,
         )
 
     def restarted(self) -> "Bench":

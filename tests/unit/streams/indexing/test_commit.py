@@ -389,14 +389,14 @@ async def test_equal_content_is_made_again_once_its_collection_has_chosen_anothe
     text = " ".join(f"Sentence {number} says that a river flows to the sea in its bed." for number in range(12))
     await bench.indexer.index([upsert(0, text=text), upsert(1, "other/a", text=text)])
     before = bench.documents.rows[A]
-    bench.choices.known = {"default": ChunkingParameters(chunk_characters=120)}
+    bench.choices.chunking = {"default": ChunkingParameters(chunk_characters=120)}
     await bench.indexer.index([upsert(2, text=text), upsert(3, "other/a", text=text)])
     after = bench.documents.rows[A]
     assert bench.broker.outcomes() == ["indexed", "indexed", "indexed", "unchanged"]
     assert after.chunks > before.chunks
     assert after.revision != before.revision
     await bench.indexer.index([upsert(4, text=text)])
-    bench.choices.known = {}
+    bench.choices.chunking = {}
     await bench.indexer.index([upsert(5, text=text)])
     assert bench.broker.outcomes()[4:] == ["unchanged", "indexed"]
     assert bench.documents.rows[A].revision == before.revision
@@ -405,7 +405,7 @@ async def test_equal_content_is_made_again_once_its_collection_has_chosen_anothe
 async def test_what_was_prepared_by_an_older_choice_is_prepared_again(bench: Bench) -> None:
     records = [upsert(0, text="Some words.")]
     prepared = await bench.indexer.prefetch(records)
-    bench.choices.known = {"default": ChunkingParameters(chunk_characters=120)}
+    bench.choices.chunking = {"default": ChunkingParameters(chunk_characters=120)}
     await bench.indexer.index(records, prepared)
     [receipt] = bench.broker.receipts()
     assert receipt.revision == bench.documents.rows[A].revision

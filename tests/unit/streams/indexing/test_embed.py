@@ -21,7 +21,7 @@ from indexer.extraction.mention_tagger import TaggedSpan
 from schemas.events import decode_document_event
 from schemas.graph_delta import decode_contribution
 from schemas.settings import LimitSettings
-from streams.indexing.document_steps import DecodedEvent, EmbeddedDocument, LinkedDocument
+from streams.indexing.document_steps import Choices, DecodedEvent, EmbeddedDocument, LinkedDocument
 from streams.indexing.embed import PROBE, DocumentBuilder, EncoderThread
 from streams.runtime.partition_progress import Progress
 from streams.worker_metrics import Stopwatch, WorkerMetrics
@@ -218,7 +218,9 @@ async def test_a_stored_vector_without_its_entities_is_encoded_again_where_there
     await bench.indexer.index([upsert(0, text="So Ann Banks came.")])
     builder = DocumentBuilder(bench.preparer, encoding, bench.thread, bench.documents, encode_texts=2)
     record = upsert(1, text="So Ann Banks came.")
-    event = DecodedEvent.from_record(record, decode_document_event(record.key, record.value, (), LimitSettings()))
+    event = DecodedEvent.from_record(
+        record, decode_document_event(record.key, record.value, (), LimitSettings()), Choices()
+    )
     (embedded,) = (await builder.embed([event], Stopwatch())).values()
     assert isinstance(embedded, EmbeddedDocument)
     assert embedded.encoded == 1
@@ -243,7 +245,8 @@ async def test_texts_of_which_nothing_is_to_be_extracted_are_not_tagged(bench: B
     builder = DocumentBuilder(bench.preparer, encoding, bench.thread, bench.documents, encode_texts=2)
     record = upsert(0, text="So Ann Banks came.")
     event = decode_document_event(record.key, record.value, (), LimitSettings())
-    plain, usual = (DecodedEvent.from_record(record, event, None, chosen) for chosen in (NO_EXTRACTOR, None))
+    plain = DecodedEvent.from_record(record, event, Choices(extractors={"default": NO_EXTRACTOR}))
+    usual = DecodedEvent.from_record(record, event, Choices())
     made = []
     for each, are_tagged, encoded in ((plain, 0, 1), (usual, 1, 1), (plain, 1, 0)):  # what was not tagged is not whole
         (embedded,) = (await builder.embed([each], Stopwatch())).values()

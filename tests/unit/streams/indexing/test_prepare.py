@@ -13,7 +13,7 @@ from indexer.documents import PreparedDocument
 from schemas.events import DocumentUpsert
 from schemas.graph_documents import EDGE_TYPE, NODE_TYPE
 from schemas.ids import DocumentKey
-from streams.indexing.document_steps import DecodedEvent
+from streams.indexing.document_steps import Choices, DecodedEvent
 from streams.indexing.embed import WithoutVector
 from streams.indexing.prepare import Parsers, Preparer
 from tests.support.fakes.worker import Bench, upsert
@@ -51,8 +51,9 @@ async def bench() -> Iterator[Bench]:
 
 
 def event(text: str, chunking: ChunkingParameters | None, extractor: str | None = None) -> DecodedEvent:
+    chosen = [{} if each is None else {"default": each} for each in (chunking, extractor)]
     document = DocumentUpsert(key=DocumentKey("default", "a"), content=text.encode(), content_type="text/plain")
-    return DecodedEvent.from_record(upsert(0), document, chunking, extractor)
+    return DecodedEvent.from_record(upsert(0), document, Choices(*chosen))
 
 
 class NoSandbox:
@@ -74,7 +75,7 @@ async def test_what_has_no_text_needs_no_parser(
     document = DocumentUpsert(
         key=DocumentKey("default", document_id), content=msgspec.json.encode(content), content_type=content_type
     )
-    decoded = DecodedEvent.from_record(upsert(0), document, SEMANTIC)
+    decoded = DecodedEvent.from_record(upsert(0), document, Choices({"default": SEMANTIC}))
     prepared = await Preparer(parsers, bench.encoding, ChunkingParameters()).prepare(decoded)
     assert (prepared.revision, prepared.chunked.passages) == (decoded.revision, ())
     assert len(prepared.nodes) + len(prepared.relations) == 1

@@ -192,7 +192,7 @@ async def test_document_that_log_no_longer_holds_is_skipped(first: int, bench: L
 async def test_other_chunking_cuts_again_and_keeps_what_row_knows(bench: LoggedBench) -> None:
     await bench.index(upsert(0, text="Older.", version=9), upsert(1, text=TEXT, version=9))
     bench.documents.rows[A] = replace(bench.documents.rows[A], version=12, other_partitions=(3,))
-    bench.choices.known["default"] = ChunkingParameters(chunk_characters=200)
+    bench.choices.chunking["default"] = ChunkingParameters(chunk_characters=200)
     await relinked(bench, order(bench))
     row = bench.documents.rows[A]
     assert (row.version, row.other_partitions, row.offset) == (12, (3,), 1)

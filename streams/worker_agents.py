@@ -1,0 +1,181 @@
+"""The agents of a worker, and what is done to its documents between their commits."""
+
+import asyncio
+from collections.abc import Callable, Coroutine, Sequence
+from functools import partial
+from typing import Any
+
+import faust
+
+from indexer.embedding.encoder import PromptedEncoder
+from indexer.extraction.mention_tagger import tag_with
+from indexer.graph.store import order_remake
+from kafka_client.partitioner import murmur2_partition
+from schemas.orders import RELINK, REPAIR, REPLAY
+from streams.agents.batching import (
+    BATCH_RECORDS,
+    BATCH_WAIT_SECONDS,
+    GATHER_SECONDS,
+    LATER_BATCH_WAIT_SECONDS,
+    CommitPace,
+    attach_agent,
+)
+from streams.agents.documents_agent import COMMIT_BYTES, COMMIT_DOCUMENTS, DocumentsAgent
+from streams.agents.graph_agent import GRAPH_BATCH_RECORDS, GraphAgent
+from streams.agents.provenance_agent import ProvenanceAgent
+from streams.faust_app import group_name
+from streams.indexing.batch import DocumentsTopic
+from streams.indexing.carry_over import CarryOver
+from streams.indexing.commit import DocumentIndexer
+from streams.indexing.embed import DocumentBuilder, EncoderThread
+from streams.indexing.extract import open_extractors, versions_of
+from streams.indexing.missed_deletes import AWAY_TOO_LONG, MissedDeletes
+from streams.indexing.order_runner import OrderRunner, relink, repair, replay
+from streams.indexing.prepare import Parsers, Preparer
+from streams.indexing.reapply import Reapplier
+from streams.indexing.settings_reader import CollectionSettings
+from streams.kafka.partition_reader import AWAY, SettingsTopic
+from streams.kafka.producer import ConfirmedProducer
+from streams.kafka.topics import TopicReport
+from streams.runtime.snapshot_schedule import Snapshots
+from streams.worker_runtime import WorkerRuntime
+from streams.worker_stores import OpenStores
+
+Loop = Callable[[], Coroutine[Any, Any, None]]
+
+
+async def attach_agents(
+    runtime: WorkerRuntime,
+    app: faust.App,
+    documents: TopicReport,
+    stores: OpenStores,
+    snapshots: Snapshots,
+    parsers: Parsers,
+    encoder: PromptedEncoder,
+) -> DocumentIndexer:
+    """Attach them to the app, which runs them, and start the rest; what commits the documents."""
+    names, generation = runtime.names, stores.generation
+    metrics, progress = runtime.metrics, runtime.progress
+    is_new = runtime.role.is_new_letter(generation, names.documents)
+    producer = ConfirmedProducer(app.producer, names, generation.name, metrics, progress, is_new=is_new)
+    settings = _collection_settings(runtime, producer)
+    partition_of = murmur2_partition(documents.partitions)
+    indexer = DocumentIndexer(
+        topic=DocumentsTopic(names.documents, generation.name, partition_of),
+        limits=runtime.settings.limits,
+        writer=stores.vectors,
+        thread=stores.lance,
+        builder=_builder(runtime, parsers, encoder, stores, settings),
+        producer=producer,
+        metrics=metrics,
+        collection_settings=settings,
+        reached=stores.reached,
+        commit_lock=runtime.commit_lock,
+    )
+    readers = [runtime.partition_reader(names.documents, number) for number in range(documents.partitions)]
+    missed_deletes = MissedDeletes(
+        open_partition=partial(runtime.partition_reader, names.documents),
+        documents=stores.vectors,
+        thread=stores.lance,
+        producer=producer,
+        retrier=runtime.retrier("kafka", *AWAY),
+        commit_lock=runtime.commit_lock,
+        to_check=generation.missed_deletes_path,
+    )
+    await missed_deletes.find(stores.reached, documents.delete_retention_ms)
+    if missed_deletes.were_found:
+        runtime.health.note_for_good(AWAY_TOO_LONG)
+    runtime.run(missed_deletes.delete())
+    reapplier = Reapplier(readers, indexer, stores, snapshots.make, runtime.commit_lock)
+    orders: Sequence[Loop] = ()
+    if runtime.role.build is None:  # all that is built is linked by the current rules
+        orders = OrderRunner(
+            generation.name,
+            settings,
+            {
+                RELINK: partial(relink, reapplier, partial(stores.lance.run, stores.vectors.live_positions)),
+                REPAIR: partial(repair, reapplier, partial(order_remake, generation)),
+                REPLAY: partial(replay, reapplier),
+            },
+            producer,
+            runtime.retrier("kafka", *AWAY),
+            runtime.commit_lock,
+        ).loops()
+        runtime.run(CarryOver(settings, producer, partition_of).run())
+    runtime.run(_complete_graph(runtime, stores, reapplier, snapshots, orders))
+
+    contributions = names.contributions(generation.name)
+    pace = CommitPace(GATHER_SECONDS)
+    documents_agent = DocumentsAgent(names.documents, indexer, progress, COMMIT_DOCUMENTS, COMMIT_BYTES, pace)
+    graph_agent = GraphAgent(
+        topic=contributions,
+        writer=stores.graph,
+        thread=stores.graph_thread,
+        producer=producer,
+        snapshots=snapshots,
+        progress=progress,
+        metrics=metrics,
+    )
+    provenance_agent = ProvenanceAgent(
+        topic=names.provenance, writer=stores.vectors, thread=stores.lance, producer=producer, progress=progress
+    )
+    attach = partial(attach_agent, app, fail=runtime.fail)
+    quick, slow = BATCH_WAIT_SECONDS, LATER_BATCH_WAIT_SECONDS
+    attach("documents", names.documents, documents_agent.run, BATCH_RECORDS, quick, pause=pace.wait)
+    attach("graph", contributions, graph_agent.run, GRAPH_BATCH_RECORDS, slow)
+    attach("provenance", names.provenance, provenance_agent.run, BATCH_RECORDS, slow)
+    return indexer
+
+
+async def _complete_graph(
+    runtime: WorkerRuntime,
+    stores: OpenStores,
+    reapplier: Reapplier,
+    snapshots: Snapshots,
+    afterwards: Sequence[Loop],
+) -> None:
+    """Where the graph lacks documents, make them again and publish it; what compares with the graph begins
+    afterwards."""
+    if not stores.graph.is_complete:
+        await runtime.retrier("kafka", *AWAY).retry_forever(reapplier.complete_graph)
+        stores.graph.complete()
+        snapshots.schedule.changed()
+        await snapshots.make()
+    runtime.run(*(run() for run in afterwards))
+
+
+def _collection_settings(runtime: WorkerRuntime, producer: ConfirmedProducer) -> CollectionSettings:
+    settings = runtime.settings
+    group = group_name(settings.kafka.topic_prefix, "settings")  # shared by all generations
+    topic = SettingsTopic(settings.kafka, runtime.names.curation, group, runtime.skipped, runtime.progress.unreadable)
+    runtime.cleanup.push_async_callback(topic.close)
+    return CollectionSettings(
+        runtime.names.curation,
+        topic,
+        producer,
+        runtime.role.chunking,
+        runtime.retrier("kafka", *AWAY),
+        versions_of(settings),
+    )
+
+
+def _builder(
+    runtime: WorkerRuntime,
+    parsers: Parsers,
+    encoder: PromptedEncoder,
+    stores: OpenStores,
+    settings: CollectionSettings,
+) -> DocumentBuilder:
+    encoding = EncoderThread(encoder, runtime.metrics, runtime.progress, tag=tag_with(encoder))
+    runtime.cleanup.push_async_callback(asyncio.to_thread, encoding.close)
+    extractors = open_extractors(runtime.settings, runtime.metrics, runtime.progress)
+    for each in extractors.values():
+        runtime.cleanup.callback(each.close)
+    return DocumentBuilder(
+        Preparer(parsers, encoding, runtime.role.chunking).prepare,
+        encoding,
+        stores.lance,
+        runtime.role.vectors(stores.generation, stores.vectors),
+        linking_of=settings.linking_of,
+        extractors=extractors,
+    )

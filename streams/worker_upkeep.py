@@ -1,0 +1,99 @@
+"""What a worker does beside its agents: snapshots of the graph and what is made of them, maintenance, checks."""
+
+import math
+from functools import partial
+
+from indexer.graph.snapshots import latest_snapshot
+from indexer.read.published_graph import is_due as is_publication_due
+from indexer.runtime.resources import trim_memory_periodically
+from indexer.write.kuzu_publication import default_buffer_bytes
+from streams.agents import documents_agent
+from streams.agents.batching import MOST_GATHER_SECONDS
+from streams.runtime.community_schedule import (
+    COMMUNITY_MAX_SECONDS,
+    COMMUNITY_MIN_SECONDS,
+    COMMUNITY_SHARE,
+    Communities,
+    CommunityFinder,
+    is_due,
+)
+from streams.runtime.kuzu_schedule import SHARE, GraphPublisher, publishing_process
+from streams.runtime.maintenance import check_files, maintain_tables, record_checksums
+from streams.runtime.snapshot_schedule import (
+    IDLE_SHARE,
+    SNAPSHOT_IDLE_SECONDS,
+    SNAPSHOT_MAX_SECONDS,
+    SNAPSHOT_MIN_SECONDS,
+    SNAPSHOT_SHARE,
+    Snapshots,
+    SnapshotSchedule,
+)
+from streams.runtime.trimming import Trimmer
+from streams.supervisor.data_directory import make_directory
+from streams.worker_runtime import WorkerRuntime
+from streams.worker_stores import OpenStores
+
+_BUSY_WITHIN_SECONDS = MOST_GATHER_SECONDS + 1.0  # small updates are gathered for so long
+
+
+class Upkeep:
+    """Nothing runs before `start`. A last snapshot is made when the worker is closed."""
+
+    def __init__(self, runtime: WorkerRuntime, stores: OpenStores) -> None:
+        self._runtime = runtime
+        self._stores = stores
+        generation = stores.generation
+        newest = latest_snapshot(generation.snapshots_dir)
+        communities_due = self._schedule(
+            COMMUNITY_MIN_SECONDS, COMMUNITY_MAX_SECONDS, COMMUNITY_SHARE, pending=is_due(generation, newest)
+        )
+        self._communities = Communities(
+            CommunityFinder(generation), runtime.store_thread("communities"), communities_due
+        )
+        log_file = make_directory(generation.data_dir / "logs") / f"publication-{generation.name}.log"
+        self._publisher = GraphPublisher(
+            generation,
+            partial(publishing_process, generation, log_file, default_buffer_bytes()),
+            self._schedule(SNAPSHOT_MIN_SECONDS, math.inf, SHARE, SHARE, pending=is_publication_due(generation)),
+            runtime.metrics,
+        )
+        is_outdated = newest is None or newest.graph_position < stores.graph.position()
+        self.snapshots = Snapshots(
+            writer=stores.graph,
+            thread=stores.graph_thread,
+            beside=runtime.store_thread("graph snapshots"),
+            schedule=self._schedule(SNAPSHOT_MIN_SECONDS, SNAPSHOT_MAX_SECONDS, SNAPSHOT_SHARE, pending=is_outdated),
+            metrics=runtime.metrics,
+            newest=newest,
+            published=(self._communities.changed, self._publisher.changed),
+        )
+        runtime.cleanup.push_async_callback(self.snapshots.make)
+
+    def start(self) -> None:
+        runtime, stores, vectors = self._runtime, self._stores, self._stores.vectors
+        settings, generation = runtime.settings, stores.generation
+        made = [self.snapshots, self._communities, *([self._publisher] if settings.worker.publish_graph else [])]
+        for each in made:
+            runtime.run(each.run(), each.check())
+        topic = runtime.names.contributions(generation.name)
+        runtime.run(
+            maintain_tables(vectors, runtime.store_thread("lance maintenance"), runtime.metrics, settings),
+            check_files(generation, is_live=runtime.role.build is None),
+            record_checksums(vectors, runtime.store_thread("checksums")),
+            Trimmer(settings.kafka, topic, generation, stores.mark).run(),
+            trim_memory_periodically(),
+        )
+
+    def _schedule(
+        self, min_seconds: float, max_seconds: float, share: float, idle_share: float = IDLE_SHARE, *, pending: bool
+    ) -> SnapshotSchedule:
+        progress = self._runtime.progress
+        return SnapshotSchedule(
+            idle_seconds=SNAPSHOT_IDLE_SECONDS,
+            min_seconds=min_seconds,
+            max_seconds=max_seconds,
+            share=share,
+            idle_share=idle_share,
+            pending=pending,
+            is_busy=lambda: progress.is_busy(documents_agent.STAGE, _BUSY_WITHIN_SECONDS),
+        )
