@@ -1,9 +1,7 @@
 """The agents of a worker, and what is done to its documents between their commits."""
 
 import asyncio
-from collections.abc import Callable, Coroutine, Sequence
 from functools import partial
-from typing import Any
 
 import faust
 
@@ -11,7 +9,7 @@ from indexer.embedding.encoder import PromptedEncoder
 from indexer.extraction.mention_tagger import tag_with
 from indexer.graph.store import order_remake
 from kafka_client.partitioner import murmur2_partition
-from schemas.orders import RELINK, REPAIR, REPLAY
+from schemas.orders import RELINK, REPAIR, REPLAY, OrderKind
 from streams.agents.batching import (
     BATCH_RECORDS,
     BATCH_WAIT_SECONDS,
@@ -30,18 +28,17 @@ from streams.indexing.commit import DocumentIndexer
 from streams.indexing.embed import DocumentBuilder, EncoderThread
 from streams.indexing.extract import open_extractors, versions_of
 from streams.indexing.missed_deletes import AWAY_TOO_LONG, MissedDeletes
-from streams.indexing.order_runner import OrderRunner, relink, repair, replay
+from streams.indexing.order_runner import OrderRunner, Work, relink, repair, replay
 from streams.indexing.prepare import Parsers, Preparer
 from streams.indexing.reapply import Reapplier
 from streams.indexing.settings_reader import CollectionSettings
 from streams.kafka.partition_reader import AWAY, SettingsTopic
 from streams.kafka.producer import ConfirmedProducer
 from streams.kafka.topics import TopicReport
+from streams.runtime.retry import Retrier
 from streams.runtime.snapshot_schedule import Snapshots
 from streams.worker_runtime import WorkerRuntime
 from streams.worker_stores import OpenStores
-
-Loop = Callable[[], Coroutine[Any, Any, None]]
 
 
 async def attach_agents(
@@ -56,9 +53,10 @@ async def attach_agents(
     """Attach them to the app, which runs them, and start the rest; what commits the documents."""
     names, generation = runtime.names, stores.generation
     metrics, progress = runtime.metrics, runtime.progress
+    kafka = runtime.retrier("kafka", *AWAY)
     is_new = runtime.role.is_new_letter(generation, names.documents)
     producer = ConfirmedProducer(app.producer, names, generation.name, metrics, progress, is_new=is_new)
-    settings = _collection_settings(runtime, producer)
+    settings = _collection_settings(runtime, producer, kafka)
     partition_of = murmur2_partition(documents.partitions)
     indexer = DocumentIndexer(
         topic=DocumentsTopic(names.documents, generation.name, partition_of),
@@ -69,56 +67,51 @@ async def attach_agents(
         producer=producer,
         metrics=metrics,
         collection_settings=settings,
-        reached=stores.reached,
+        reached=dict(stores.reached),
         commit_lock=runtime.commit_lock,
     )
     readers = [runtime.partition_reader(names.documents, number) for number in range(documents.partitions)]
     missed_deletes = MissedDeletes(
-        open_partition=partial(runtime.partition_reader, names.documents),
-        documents=stores.vectors,
-        thread=stores.lance,
-        producer=producer,
-        retrier=runtime.retrier("kafka", *AWAY),
-        commit_lock=runtime.commit_lock,
-        to_check=generation.missed_deletes_path,
+        partial(runtime.partition_reader, names.documents),
+        stores.vectors,
+        stores.lance,
+        producer,
+        kafka,
+        runtime.commit_lock,
+        generation.missed_deletes_path,
     )
     await missed_deletes.find(stores.reached, documents.delete_retention_ms)
     if missed_deletes.were_found:
         runtime.health.note_for_good(AWAY_TOO_LONG)
     runtime.run(missed_deletes.delete())
     reapplier = Reapplier(readers, indexer, stores, snapshots.make, runtime.commit_lock)
-    orders: Sequence[Loop] = ()
-    if runtime.role.build is None:  # all that is built is linked by the current rules
-        orders = OrderRunner(
-            generation.name,
-            settings,
-            {
-                RELINK: partial(relink, reapplier, partial(stores.lance.run, stores.vectors.live_positions)),
-                REPAIR: partial(repair, reapplier, partial(order_remake, generation)),
-                REPLAY: partial(replay, reapplier),
-            },
-            producer,
-            runtime.retrier("kafka", *AWAY),
-            runtime.commit_lock,
-        ).loops()
+    work: dict[OrderKind, Work] = {
+        RELINK: partial(relink, reapplier, partial(stores.lance.run, stores.vectors.live_positions)),
+        REPAIR: partial(repair, reapplier, partial(order_remake, generation)),
+        REPLAY: partial(replay, reapplier),
+    }
+    orders = OrderRunner(generation.name, settings, work, producer, kafka, runtime.commit_lock)
+
+    async def complete_graph() -> None:
+        """Where the graph lacks documents, make them again and publish it; orders, which compare with the graph, begin
+        afterwards."""
+        if not stores.graph.is_complete:
+            await kafka.retry_forever(reapplier.complete_graph)
+            stores.graph.complete()
+            snapshots.schedule.changed()
+            await snapshots.make()
+        if runtime.role.build is None:  # all that is built is linked by the current rules
+            runtime.run(*(loop() for loop in orders.loops()))
+
+    runtime.run(complete_graph())
+    if runtime.role.build is None:
         runtime.run(CarryOver(settings, producer, partition_of).run())
-    runtime.run(_complete_graph(runtime, stores, reapplier, snapshots, orders))
 
     contributions = names.contributions(generation.name)
     pace = CommitPace(GATHER_SECONDS)
     documents_agent = DocumentsAgent(names.documents, indexer, progress, COMMIT_DOCUMENTS, COMMIT_BYTES, pace)
-    graph_agent = GraphAgent(
-        topic=contributions,
-        writer=stores.graph,
-        thread=stores.graph_thread,
-        producer=producer,
-        snapshots=snapshots,
-        progress=progress,
-        metrics=metrics,
-    )
-    provenance_agent = ProvenanceAgent(
-        topic=names.provenance, writer=stores.vectors, thread=stores.lance, producer=producer, progress=progress
-    )
+    graph_agent = GraphAgent(contributions, stores.graph, stores.graph_thread, producer, snapshots, progress, metrics)
+    provenance_agent = ProvenanceAgent(names.provenance, stores.vectors, stores.lance, producer, progress)
     attach = partial(attach_agent, app, fail=runtime.fail)
     quick, slow = BATCH_WAIT_SECONDS, LATER_BATCH_WAIT_SECONDS
     attach("documents", names.documents, documents_agent.run, BATCH_RECORDS, quick, pause=pace.wait)
@@ -127,35 +120,13 @@ async def attach_agents(
     return indexer
 
 
-async def _complete_graph(
-    runtime: WorkerRuntime,
-    stores: OpenStores,
-    reapplier: Reapplier,
-    snapshots: Snapshots,
-    afterwards: Sequence[Loop],
-) -> None:
-    """Where the graph lacks documents, make them again and publish it; what compares with the graph begins
-    afterwards."""
-    if not stores.graph.is_complete:
-        await runtime.retrier("kafka", *AWAY).retry_forever(reapplier.complete_graph)
-        stores.graph.complete()
-        snapshots.schedule.changed()
-        await snapshots.make()
-    runtime.run(*(run() for run in afterwards))
-
-
-def _collection_settings(runtime: WorkerRuntime, producer: ConfirmedProducer) -> CollectionSettings:
+def _collection_settings(runtime: WorkerRuntime, producer: ConfirmedProducer, kafka: Retrier) -> CollectionSettings:
     settings = runtime.settings
     group = group_name(settings.kafka.topic_prefix, "settings")  # shared by all generations
     topic = SettingsTopic(settings.kafka, runtime.names.curation, group, runtime.skipped, runtime.progress.unreadable)
     runtime.cleanup.push_async_callback(topic.close)
     return CollectionSettings(
-        runtime.names.curation,
-        topic,
-        producer,
-        runtime.role.chunking,
-        runtime.retrier("kafka", *AWAY),
-        versions_of(settings),
+        runtime.names.curation, topic, producer, runtime.role.chunking, kafka, versions_of(settings)
     )
 
 

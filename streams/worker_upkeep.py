@@ -72,9 +72,9 @@ class Upkeep:
     def start(self) -> None:
         runtime, stores, vectors = self._runtime, self._stores, self._stores.vectors
         settings, generation = runtime.settings, stores.generation
-        made = [self.snapshots, self._communities, *([self._publisher] if settings.worker.publish_graph else [])]
-        for each in made:
-            runtime.run(each.run(), each.check())
+        runtime.run(self.snapshots.run(), self.snapshots.check(), self._communities.run(), self._communities.check())
+        if settings.worker.publish_graph:
+            runtime.run(self._publisher.run(), self._publisher.check())
         topic = runtime.names.contributions(generation.name)
         runtime.run(
             maintain_tables(vectors, runtime.store_thread("lance maintenance"), runtime.metrics, settings),

@@ -1,6 +1,7 @@
 """The graph agent: commits from the contributions topic into the graph store, with the position reached."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
 import structlog
@@ -31,34 +32,26 @@ class ContributionWriter(Protocol):
     def apply(self, changes: Sequence[Change], position: int, positions: Mapping[int, int]) -> None: ...
 
 
+@dataclass(eq=False)
 class GraphAgent:
     """Applies commits. The position in the store, of a mark, is the truth; the group's offsets only follow."""
 
-    def __init__(
-        self,
-        *,
-        topic: str,
-        writer: ContributionWriter,
-        thread: StoreThread,
-        producer: ConfirmedProducer,
-        snapshots: Snapshots,
-        progress: Progress,
-        metrics: WorkerMetrics,
-    ) -> None:
-        self._topic = topic
-        self._writer = writer
-        self._thread = thread
-        self._producer = producer
-        self._snapshots = snapshots
-        self._progress = progress
-        self._metrics = metrics
+    topic: str
+    writer: ContributionWriter
+    thread: StoreThread
+    producer: ConfirmedProducer
+    snapshots: Snapshots
+    progress: Progress
+    metrics: WorkerMetrics
+
+    def __post_init__(self) -> None:
         self._broken: list[tuple[SourceRecord, MalformedEvent]] = []
         self._reader: CommitReader[SourceRecord] = CommitReader(lambda *broken: self._broken.append(broken))
         self._log = structlog.get_logger("thalweg.worker")
 
     async def run(self, batches: Batches) -> None:
         """Drop what the store holds already, put commits together, apply them, acknowledge."""
-        await process(batches, self.apply, self._progress, STAGE, self._topic)
+        await process(batches, self.apply, self.progress, STAGE, self.topic)
 
     async def apply(self, records: Sequence[SourceRecord]) -> None:
         """Bring the store to the state after the last commit that these records end. May be called again with the same
@@ -68,20 +61,20 @@ class GraphAgent:
         Raises StoreFailure.
         """
         watch = Stopwatch()
-        position = self._writer.position()
+        position = self.writer.position()
         commits = [
             commit
             for record in records
             if record.offset > position and not record.is_gap and (commit := self._reader.add(record)) is not None
         ]
-        letters = [record.dead_letter(self._topic, "decode", error) for record, error in self._broken]
-        await self._producer.send_to_dlq(letters)
+        letters = [record.dead_letter(self.topic, "decode", error) for record, error in self._broken]
+        await self.producer.send_to_dlq(letters)
         self._broken.clear()
         if not commits:
             return
         await bisect(commits, self._apply, self._apply_each, errors=DATA_ERRORS, name="graph")
         watch.lap("graph")
-        self._metrics.stage_seconds.labels("graph").observe(watch.seconds["graph"])
+        self.metrics.stage_seconds.labels("graph").observe(watch.seconds["graph"])
         self._log.info(
             "applied to graph",
             records=len(records),
@@ -89,8 +82,8 @@ class GraphAgent:
             position=commits[-1].offset,
             seconds=round(watch.seconds["graph"], 4),
         )
-        if self._writer.pending_bytes > MAX_PENDING_BYTES:
-            await self._snapshots.make()
+        if self.writer.pending_bytes > MAX_PENDING_BYTES:
+            await self.snapshots.make()
 
     async def _apply(self, commits: Sequence[Commit[SourceRecord]]) -> list[None]:
         """The last contribution of each document, and the position of the last mark."""
@@ -102,11 +95,11 @@ class GraphAgent:
         """What the store cannot hold of a commit goes to the dead letters."""
 
         async def apply(changes: Sequence[Change]) -> list[None]:
-            await self._store(changes, self._writer.position(), {})
+            await self._store(changes, self.writer.position(), {})
             return []
 
         async def reject(change: Change, error: Exception) -> None:
-            await self._producer.send_to_dlq([commit.records[change[0]].dead_letter(self._topic, "store", error)])
+            await self.producer.send_to_dlq([commit.records[change[0]].dead_letter(self.topic, "store", error)])
 
         await bisect(commit.in_graph, apply, reject, errors=DATA_ERRORS, name="changes of the graph")
         await self._store([], commit.offset, _positions([commit]))
@@ -115,9 +108,9 @@ class GraphAgent:
         """A snapshot is due at once where there are changes: whoever sees the position and asks for a snapshot gets one
         that includes it."""
         latest = dict(changes)
-        await self._thread.run(self._writer.apply, list(latest.items()), position, positions)
+        await self.thread.run(self.writer.apply, list(latest.items()), position, positions)
         if latest:
-            self._snapshots.schedule.changed()
+            self.snapshots.schedule.changed()
 
 
 def _positions(commits: Sequence[Commit[SourceRecord]]) -> dict[int, int]:

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
 from schemas.errors import MalformedEvent
@@ -31,26 +32,20 @@ class RetrievalWriter(Protocol):
         ...
 
 
+@dataclass(eq=False)
 class ProvenanceAgent:
-    def __init__(
-        self,
-        *,
-        topic: str,
-        writer: RetrievalWriter,
-        thread: StoreThread,
-        producer: ConfirmedProducer,
-        progress: Progress,
-    ) -> None:
-        self._topic = topic
-        self._writer = writer
-        self._thread = thread
-        self._producer = producer
-        self._progress = progress
+    topic: str
+    writer: RetrievalWriter
+    thread: StoreThread
+    producer: ConfirmedProducer
+    progress: Progress
+
+    def __post_init__(self) -> None:
         self._pace = CommitPace(GATHER_SECONDS)
 
     async def run(self, batches: Batches) -> None:
         """Store each batch, then acknowledge it."""
-        await process(batches, self.store, self._progress, STAGE, self._topic, self._pace.wait)
+        await process(batches, self.store, self.progress, STAGE, self.topic, self._pace.wait)
 
     async def store(self, records: Sequence[SourceRecord]) -> None:
         """May be called again with the same records; each is stored once.
@@ -66,8 +61,8 @@ class ProvenanceAgent:
                 decoded.append((record, decode_provenance(record.value)))
             except ValueError as error:
                 reason = f"Neither a retrieval nor feedback on one: {error}."
-                letters.append(record.dead_letter(self._topic, "decode", MalformedEvent("bad_retrieval", reason)))
-        await self._producer.send_to_dlq(letters)
+                letters.append(record.dead_letter(self.topic, "decode", MalformedEvent("bad_retrieval", reason)))
+        await self.producer.send_to_dlq(letters)
         if decoded:
             began = time.monotonic()
             await bisect(decoded, self._add, self._reject, errors=DATA_ERRORS, name="provenance", log_traceback=False)
@@ -77,10 +72,10 @@ class ProvenanceAgent:
         retrievals = {each.retrieval_id: each for _, each in decoded if isinstance(each, Retrieval)}
         feedback = [(each, record.offset) for record, each in decoded if isinstance(each, Feedback)]
         if retrievals:
-            await self._thread.run(self._writer.add_retrievals, list(retrievals.items()))
+            await self.thread.run(self.writer.add_retrievals, list(retrievals.items()))
         if feedback:
-            await self._thread.run(self._writer.put_feedback, feedback)
+            await self.thread.run(self.writer.put_feedback, feedback)
         return []
 
     async def _reject(self, decoded: Decoded, error: Exception) -> None:
-        await self._producer.send_to_dlq([decoded[0].dead_letter(self._topic, "store", error)])
+        await self.producer.send_to_dlq([decoded[0].dead_letter(self.topic, "store", error)])

@@ -3,6 +3,7 @@
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
 from typing import Protocol
 
 import structlog
@@ -24,6 +25,7 @@ class DocumentsLog(Protocol):
     async def ends(self) -> Mapping[TopicPartition, int] | None: ...
 
 
+@dataclass(eq=False, kw_only=True)
 class BuildMonitor:
     """Writes `build.json` twice a second; the build is ready while it follows the log as closely as a live generation
     does, once it was compared with its base.
@@ -33,61 +35,48 @@ class BuildMonitor:
     graph; `count_chunks` the chunks stored so far.
     """
 
-    def __init__(
-        self,
-        *,
-        generation: Generation,
-        base: Generation | None,
-        documents_log: DocumentsLog,
-        progress: Progress,
-        reached: Callable[[], Mapping[int, int]],
-        lag_seconds: Callable[[], float | None],
-        graph_is_current: Callable[[], Awaitable[bool]],
-        make_snapshot: Callable[[], Awaitable[None]],
-        count_chunks: Callable[[], Awaitable[int]],
-        clock: Callable[[], float] = time.monotonic,
-        now_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
-    ) -> None:
-        self._generation = generation
-        self._base = base
-        self._documents_log = documents_log
-        self._progress = progress
-        self._reached = reached
-        self._lag_seconds = lag_seconds
-        self._graph_is_current = graph_is_current
-        self._make_snapshot = make_snapshot
-        self._count_chunks = count_chunks
-        self._clock = clock
-        self._now_ms = now_ms
+    generation: Generation
+    base: Generation | None
+    documents_log: DocumentsLog
+    progress: Progress
+    reached: Callable[[], Mapping[int, int]]
+    lag_seconds: Callable[[], float | None]
+    graph_is_current: Callable[[], Awaitable[bool]]
+    make_snapshot: Callable[[], Awaitable[None]]
+    count_chunks: Callable[[], Awaitable[int]]
+    clock: Callable[[], float] = time.monotonic
+    now_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000
+
+    def __post_init__(self) -> None:
         self._log = structlog.get_logger("thalweg.worker")
         self._first_ends: Mapping[TopicPartition, int] | None = None
         self._compared = False
-        before = read_build(generation) or Build(state="building", started_ms=now_ms())
-        self._build = before.model_copy(update={"state": "building", "problem": None, "at_ms": now_ms()})
+        before = read_build(self.generation) or Build(state="building", started_ms=self.now_ms())
+        self._build = before.model_copy(update={"state": "building", "problem": None, "at_ms": self.now_ms()})
 
     async def run(self) -> None:
         """Until cancelled."""
-        worked_since = self._clock()
+        worked_since = self.clock()
         while True:
-            now = self._clock()
+            now = self.clock()
             seconds = self._build.seconds + (now - worked_since if self._build.state == "building" else 0.0)
             worked_since = now
             records, of_records = await self._records()
             self._update(
-                at_ms=self._now_ms(),
+                at_ms=self.now_ms(),
                 seconds=seconds,
                 records=records,
                 of_records=max(records, of_records),
-                reached=dict(self._reached()),
-                chunks=await self._count_chunks(),
+                reached=dict(self.reached()),
+                chunks=await self.count_chunks(),
             )
             if not self._follows_the_log():
                 self._update(state="building")
             elif self._compared:
                 self._update(state="ready")
-            elif await self._graph_is_current():
+            elif await self.graph_is_current():
                 await self._finish()
-            await asyncio.to_thread(write_build, self._generation, self._build)
+            await asyncio.to_thread(write_build, self.generation, self._build)
             await asyncio.sleep(WRITE_SECONDS)
 
     def _update(self, **changes: object) -> None:
@@ -95,38 +84,38 @@ class BuildMonitor:
 
     async def _records(self) -> tuple[int, int]:
         """Offsets read so far, and of how many; the last known numbers while the broker does not answer."""
-        beginnings, ends = await self._documents_log.beginnings(), await self._documents_log.ends()
+        beginnings, ends = await self.documents_log.beginnings(), await self.documents_log.ends()
         if beginnings is None or ends is None:
             return self._build.records, self._build.of_records
         if self._first_ends is None:
             self._first_ends = ends
-        reached = {place: self._progress.partitions[place].offset + 1 for place in ends}
+        reached = {place: self.progress.partitions[place].offset + 1 for place in ends}
         done = sum(max(0, min(reached[place], ends[place]) - beginnings[place]) for place in ends)
         return done, sum(ends[place] - beginnings[place] for place in ends)
 
     def _follows_the_log(self) -> bool:
         """Nothing waits; or what does came after the start and has not waited for long."""
-        lag = self._lag_seconds()
+        lag = self.lag_seconds()
         if lag is None or self._first_ends is None or lag > READY_LAG_SECONDS:
             return False
-        done = self._progress.partitions
+        done = self.progress.partitions
         return lag == 0 or all(done[place].offset + 1 >= end for place, end in self._first_ends.items())
 
     async def _finish(self) -> None:
         """Compare it with its base, once: later both follow the same log."""
-        await self._make_snapshot()
+        await self.make_snapshot()
         comparison: GenerationComparison | None = None
         problem = None
-        if self._base is not None:
+        if self.base is not None:
             try:
-                comparison = await asyncio.to_thread(compare_generations, self._base, self._generation)
+                comparison = await asyncio.to_thread(compare_generations, self.base, self.generation)
             except (TransientStoreError, DamagedStore, ValueError, OSError) as error:
                 self._log.warning("the base of the build cannot be compared with it", error=str(error)[:200])
         if comparison is not None and not comparison.same_documents:
-            problem = difference(self._generation.name, comparison)
+            problem = difference(self.generation.name, comparison)
         self._compared = True
-        self._update(state="ready", ready_ms=self._now_ms(), comparison=comparison, problem=problem)
-        self._log.info("generation is ready", generation=self._generation.name, seconds=round(self._build.seconds, 1))
+        self._update(state="ready", ready_ms=self.now_ms(), comparison=comparison, problem=problem)
+        self._log.info("generation is ready", generation=self.generation.name, seconds=round(self._build.seconds, 1))
 
 
 def difference(name: str, comparison: GenerationComparison) -> str:

@@ -10,6 +10,7 @@ import asyncio
 import shutil
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 from typing import Protocol
 
@@ -84,31 +85,25 @@ class _Builder:
         self.cut_over_at = 0.0
 
 
+@dataclass(eq=False)
 class GenerationHost:
-    """One for each data directory, in the process that holds its lock."""
+    """One for each data directory, in the process that holds its lock.
 
-    def __init__(
-        self,
-        data_dir: Path,
-        topic: OrderTopic,
-        live: LiveGeneration,
-        start_build: Callable[[str], BuildProcess],
-        forget_topic: Callable[[str], None],
-        *,
-        clock: Callable[[], float] = time.monotonic,
-        now_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
-        cut_over_seconds: float = CUT_OVER_SECONDS,
-    ) -> None:
-        """`start_build` starts a worker that builds the named generation; `forget_topic` deletes at the broker what
-        belongs to one. Commits to the live generation rest for at most `cut_over_seconds` while a build catches up."""
-        self._data_dir = data_dir
-        self._topic = topic
-        self._live = live
-        self._start_build = start_build
-        self._forget_topic = forget_topic
-        self._clock = clock
-        self._now_ms = now_ms
-        self._cut_over_seconds = cut_over_seconds
+    `start_build` starts a worker that builds the named generation; `forget_topic` deletes at the broker what belongs to
+    one. Commits to the live generation rest for at most `cut_over_seconds` while a build catches up.
+    """
+
+    data_dir: Path
+    topic: OrderTopic
+    live: LiveGeneration
+    start_build: Callable[[str], BuildProcess]
+    forget_topic: Callable[[str], None]
+    _: KW_ONLY
+    clock: Callable[[], float] = time.monotonic
+    now_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000
+    cut_over_seconds: float = CUT_OVER_SECONDS
+
+    def __post_init__(self) -> None:
         self._orders = GenerationOrders()
         self._builder: _Builder | None = None
         self._log = structlog.get_logger("thalweg.worker")
@@ -117,7 +112,7 @@ class GenerationHost:
         """The name of the generation that `CURRENT` now names in place of the one this worker runs."""
         while True:
             try:
-                self._orders.take(await self._topic.new_records())
+                self._orders.take(await self.topic.new_records())
                 switched = await self.step()
             except (*AWAY, OSError, DamagedStore) as error:
                 self._log.debug("orders cannot be read or carried out just now", error=str(error)[:200])
@@ -129,11 +124,11 @@ class GenerationHost:
     async def close(self) -> None:
         """Stop the build that runs, which goes on with the next worker."""
         await self._stop_builder()
-        await self._topic.close()
+        await self.topic.close()
 
     async def step(self) -> str | None:
         """Do what is to be done now; the generation that was switched to."""
-        live = await asyncio.to_thread(current_generation, self._data_dir)
+        live = await asyncio.to_thread(current_generation, self.data_dir)
         if live is None:
             return None
         existing = await self._drop_ordered(live)
@@ -148,7 +143,7 @@ class GenerationHost:
             self._builder = _Builder(building)
         if self._builder.order_offset != placed.offset:  # ordered again: try again
             self._builder.order_offset, self._builder.gave_up = placed.offset, False
-        generation = Generation(self._data_dir, building)
+        generation = Generation(self.data_dir, building)
         order = placed.order
         await self._keep_building(self._builder, generation, order.reason if order else "", live)
         force = order is not None and order.force
@@ -161,10 +156,10 @@ class GenerationHost:
 
     async def _drop_ordered(self, live: Generation) -> set[str]:
         """Drop what is ordered to go; the generations that are left."""
-        existing = {generation.name for generation in generations(self._data_dir)}
+        existing = {generation.name for generation in generations(self.data_dir)}
         for name in self._orders.dropped():
             if name in existing and name != live.name:
-                await self._drop(Generation(self._data_dir, name))
+                await self._drop(Generation(self.data_dir, name))
                 existing.discard(name)
         return existing
 
@@ -178,22 +173,22 @@ class GenerationHost:
     async def _cut_over(self, builder: _Builder, generation: Generation) -> bool:
         """Switch once the build has all that the live generation has. Where it has not in time, commits go on, and
         False: the next try is later each time."""
-        if self._clock() < builder.cut_over_at:
+        if self.clock() < builder.cut_over_at:
             return False
         switched = False
         try:
-            async with asyncio.timeout(self._cut_over_seconds):
-                await self._caught_up(generation, await self._live.pause())
+            async with asyncio.timeout(self.cut_over_seconds):
+                await self._caught_up(generation, await self.live.pause())
             await asyncio.to_thread(switch_to, generation)
             switched = True
         except TimeoutError:
             builder.put_off += 1
             pause = min(LONGEST_CUT_OVER_PAUSE_SECONDS, CUT_OVER_SECONDS * 2**builder.put_off)
-            builder.cut_over_at = self._clock() + pause
+            builder.cut_over_at = self.clock() + pause
             self._log.info("switch put off: the build is behind", generation=generation.name, seconds=pause)
         finally:
             if not switched:  # else this worker ends: what it still committed would have to be read twice
-                self._live.resume()
+                self.live.resume()
         return switched
 
     async def _caught_up(self, generation: Generation, asked: Mapping[int, int]) -> None:
@@ -215,7 +210,7 @@ class GenerationHost:
             if code is None:
                 return
             await self._ended(builder, generation, code)
-        if builder.gave_up or self._clock() < builder.start_at:
+        if builder.gave_up or self.clock() < builder.start_at:
             return
         if read_build(generation) is None or not generation.manifest_path.exists():
             try:
@@ -225,9 +220,9 @@ class GenerationHost:
                 builder.gave_up = True
                 self._write(generation, state="failed", problem=str(error), reason=reason, base=live.name)
                 return
-            self._write(generation, state="building", reason=reason, base=live.name, started_ms=self._now_ms())
-        builder.started_ms = self._now_ms()
-        builder.process = await asyncio.to_thread(self._start_build, generation.name)
+            self._write(generation, state="building", reason=reason, base=live.name, started_ms=self.now_ms())
+        builder.started_ms = self.now_ms()
+        builder.process = await asyncio.to_thread(self.start_build, generation.name)
         self._log.info("building generation", generation=generation.name, reason=reason)
 
     async def _ended(self, builder: _Builder, generation: Generation, code: int) -> None:
@@ -236,14 +231,14 @@ class GenerationHost:
         builder.process = None
         builder.failures += 1
         builder.gave_up = code in PERMANENT
-        builder.start_at = self._clock() + min(LONGEST_DELAY_SECONDS, FIRST_DELAY_SECONDS * 2 ** (builder.failures - 1))
+        builder.start_at = self.clock() + min(LONGEST_DELAY_SECONDS, FIRST_DELAY_SECONDS * 2 ** (builder.failures - 1))
         problem = f"The build ended with {exit_text(code)}: {_message(tail)}"
         self._log.warning("the build of a generation ended", generation=generation.name, problem=problem)
         self._write(generation, state="failed" if builder.gave_up else "building", problem=problem)
 
     def _write(self, generation: Generation, **changes: object) -> None:
         build = read_build(generation) or Build(state="building")
-        write_build(generation, build.model_copy(update={"at_ms": self._now_ms(), **changes}))
+        write_build(generation, build.model_copy(update={"at_ms": self.now_ms(), **changes}))
 
     async def _stop_builder(self) -> None:
         builder, self._builder = self._builder, None
@@ -255,7 +250,7 @@ class GenerationHost:
             await self._stop_builder()
         await asyncio.to_thread(shutil.rmtree, generation.root, True)
         try:
-            await asyncio.to_thread(self._forget_topic, generation.name)
+            await asyncio.to_thread(self.forget_topic, generation.name)
         except (Failure, OSError) as error:
             self._log.warning("the topic of a dropped generation is still there", error=str(error)[:200])
         self._log.info("dropped generation", generation=generation.name)

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
 from itertools import islice
 from typing import NamedTuple, Protocol
 
@@ -35,21 +36,17 @@ class EarlierEdits(Protocol):
     def earlier_edits(self) -> Mapping[bytes, EarlierEdit]: ...
 
 
+@dataclass(eq=False)
 class CarryOver:
     """Sends each as a document, confirmed, then takes it back on the curation topic, confirmed. What is cut off between
     the two is sent again: its version is the offset of its record, so that this changes nothing."""
 
-    def __init__(
-        self,
-        edits: EarlierEdits,
-        producer: ConfirmedProducer,
-        partition_of: Callable[[bytes], int],
-        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
-    ) -> None:
-        self._edits = edits
-        self._producer = producer
-        self._partition_of = partition_of
-        self._sleep = sleep
+    edits: EarlierEdits
+    producer: ConfirmedProducer
+    partition_of: Callable[[bytes], int]
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+
+    def __post_init__(self) -> None:
         self._done: dict[bytes, int] = {}  # that they were taken back is read later
         self._log = structlog.get_logger("thalweg.worker")
 
@@ -57,16 +54,16 @@ class CarryOver:
         """Until cancelled: a service of an earlier version may still write some."""
         while True:
             await self.process()
-            await self._sleep(POLL_SECONDS)
+            await self.sleep(POLL_SECONDS)
 
     async def process(self) -> None:
         """All that are known now."""
         waiting = iter(
-            [(key, each) for key, each in self._edits.earlier_edits.items() if self._done.get(key, -1) < each.offset]
+            [(key, each) for key, each in self.edits.earlier_edits.items() if self._done.get(key, -1) < each.offset]
         )
         while batch := dict(islice(waiting, BATCH_RECORDS)):
-            await self._producer.send_documents([self._record(each) for each in batch.values()])
-            await self._producer.send_curation([(key, None) for key in batch])
+            await self.producer.send_documents([self._record(each) for each in batch.values()])
+            await self.producer.send_curation([(key, None) for key in batch])
             self._done |= {key: each.offset for key, each in batch.items()}
             self._log.info("nodes and edges were made documents", records=len(batch))
 
@@ -81,4 +78,4 @@ class CarryOver:
             content_type=MEDIA_TYPES[made.kind],
             version=made.offset,
         )
-        return key, msgspec.json.encode(envelope), self._partition_of(key)
+        return key, msgspec.json.encode(envelope), self.partition_of(key)

@@ -4,6 +4,7 @@ import asyncio
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 import structlog
@@ -57,39 +58,27 @@ class DocumentWriter(VectorLookup, Protocol):
     def store_positions(self, reached: Mapping[int, StoredPosition]) -> None: ...
 
 
+@dataclass(eq=False, kw_only=True)
 class DocumentIndexer:
-    """Commits batches of records one at a time; later ones may be prefetched meanwhile."""
+    """Commits batches of records one at a time; later ones may be prefetched meanwhile.
 
-    def __init__(
-        self,
-        *,
-        topic: DocumentsTopic,
-        limits: LimitSettings,
-        writer: DocumentWriter,
-        thread: StoreThread,
-        builder: DocumentBuilder,
-        producer: ConfirmedProducer,
-        metrics: WorkerMetrics,
-        collection_settings: CollectionSettings,
-        reached: Mapping[int, StoredPosition],
-        commit_lock: asyncio.Lock,
-        now_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
-    ) -> None:
-        """`reached` are the writer's positions when it was opened, which only commits change.
+    `reached` are the writer's positions, which only commits change. Everything that contributes to the graph takes
+    `commit_lock`, so that order per document holds.
+    """
 
-        Everything that contributes to the graph takes `commit_lock`, so that order per document holds.
-        """
-        self._topic = topic
-        self._limits = limits
-        self._writer = writer
-        self._thread = thread
-        self._builder = builder
-        self._producer = producer
-        self._metrics = metrics
-        self._collection_settings = collection_settings
-        self.reached = dict(reached)
-        self._now_ms = now_ms
-        self._commit_lock = commit_lock
+    topic: DocumentsTopic
+    limits: LimitSettings
+    writer: DocumentWriter
+    thread: StoreThread
+    builder: DocumentBuilder
+    producer: ConfirmedProducer
+    metrics: WorkerMetrics
+    collection_settings: CollectionSettings
+    reached: dict[int, StoredPosition]
+    commit_lock: asyncio.Lock
+    now_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000
+
+    def __post_init__(self) -> None:
         self._not_stored: set[bytes] = set()  # keys of what was sent and did not come into the store
         self._log = structlog.get_logger("thalweg.worker")
 
@@ -100,9 +89,9 @@ class DocumentIndexer:
         not need. Nothing is stored or refused; a failure is left to the commit.
         """
         try:
-            decoded, _, watch = self._decode(records, self._collection_settings.known)
+            decoded, _, watch = self._decode(records, self.collection_settings.known)
             resolved = Resolved.of(decoded, await self._select(decoded, watch), self.reached, ())
-            return Prefetched(decoded, await self._builder.embed(resolved.wanted(), watch), watch)
+            return Prefetched(decoded, await self.builder.embed(resolved.wanted(), watch), watch)
         except Exception as error:  # noqa: BLE001 -- whatever it is, the commit knows what to do about it
             self._log.debug("a batch could not be prefetched", error=type(error).__name__)
             return None
@@ -145,23 +134,23 @@ class DocumentIndexer:
         What the store refuses although its rows were made in step 6 is taken back when its record has failed alone.
         Raises RestartNeeded; anything else is the fault of one of the documents.
         """
-        async with self._commit_lock:
-            choices = await self._collection_settings.current()  # 1
+        async with self.commit_lock:
+            choices = await self.collection_settings.current()  # 1
             if prefetched is None or prefetched.decoded.choices != choices:
                 prefetched = self._decode(records, choices, failure)
             decoded, _, watch = prefetched
             watch.restart()
             stored = await self._select(decoded, watch)
-            built = await self._build(prefetched, stored, self.reached, self._builder)  # 2, 3, 4, 5
+            built = await self._build(prefetched, stored, self.reached, self.builder)  # 2, 3, 4, 5
             changes = built.changes()
             encoded = await asyncio.to_thread(encode_changes, changes.rows, changes.contributions)
             watch.lap("encode")
-            await self._producer.send_to_dlq(built.letters())
+            await self.producer.send_to_dlq(built.letters())
             watch.lap("dead_letters")
             encoded += self._taken_back(built, encoded)
             reached = await self._write(changes, encoded, decoded.advance(self.reached), watch)  # 6, 7
-            receipts = built.receipts(watch.seconds, self._now_ms())
-            await self._producer.send_receipts(receipts)
+            receipts = built.receipts(watch.seconds, self.now_ms())
+            await self.producer.send_receipts(receipts)
             watch.lap("receipts")
         self._report(decoded, receipts, reached, watch.seconds)
 
@@ -179,17 +168,17 @@ class DocumentIndexer:
         Documents that are written `again` are stored first: nothing takes back what is sent and then refused.
         """
         if changes.rows and again:
-            await self._thread.run(self._writer.rewrite, changes.rows)
+            await self.thread.run(self.writer.rewrite, changes.rows)
         places = {partition: (each.offset, each.timestamp_ms) for partition, each in reached.items()}
-        mark = await self._producer.send_commit(encoded, places)  # 6
+        mark = await self.producer.send_commit(encoded, places)  # 6
         watch.lap("contribute")
         if changes.rows and not again:
-            await self._thread.run(self._writer.replace, changes.rows)  # 7
+            await self.thread.run(self.writer.replace, changes.rows)  # 7
         self._not_stored.difference_update(key for key, _ in encoded)
         watch.lap("store")
         if changes.contributions:
             reached = {partition: each._replace(mark=max(each.mark, mark)) for partition, each in reached.items()}
-        await self._thread.run(self._writer.store_positions, reached)
+        await self.thread.run(self.writer.store_positions, reached)
         self.reached |= reached
         watch.lap("positions")
         return reached
@@ -213,12 +202,12 @@ class DocumentIndexer:
         outcomes: Counter[str] = Counter(receipt.outcome for receipt in receipts if not is_canary(receipt.key))
         embedded = sum(receipt.embedded for receipt in receipts)
         for outcome, records in outcomes.items():
-            self._metrics.documents.labels(outcome).inc(records)
+            self.metrics.documents.labels(outcome).inc(records)
         for stage, took in seconds.items():
-            self._metrics.stage_seconds.labels(stage).observe(took)
-        self._metrics.chunks_embedded.inc(embedded)
-        self._metrics.unknown_fields.inc(decoded.unknown_fields)
-        self._metrics.misplaced_records.inc(sum(map(self._topic.is_misplaced, decoded.records)))
+            self.metrics.stage_seconds.labels(stage).observe(took)
+        self.metrics.chunks_embedded.inc(embedded)
+        self.metrics.unknown_fields.inc(decoded.unknown_fields)
+        self.metrics.misplaced_records.inc(sum(map(self.topic.is_misplaced, decoded.records)))
         traces = sorted({trace_id(receipt.traceparent) for receipt in receipts if receipt.traceparent})
         self._log.info(
             "indexed",
@@ -248,7 +237,7 @@ class DocumentIndexer:
         `dry_run` nothing is written.
         """
         every = [each for found in records.values() for each in found]
-        decoded, _, watch = self._decode(every, await self._collection_settings.current())
+        decoded, _, watch = self._decode(every, await self.collection_settings.current())
         stored = await self._live_rows(list(records), if_intact=not as_stored)
         kept = {
             key
@@ -256,12 +245,12 @@ class DocumentIndexer:
             if (as_stored or records[key]) and outlives_log(row, decoded.events.get(key, ()))
         }
         decoded = decoded.without(kept | (records.keys() - stored.keys() if as_stored else set()))
-        builder = self._builder.without_lookup() if in_graph is None else self._builder
+        builder = self.builder.without_lookup() if in_graph is None else self.builder
         changes = (await self._build(Prefetched(decoded, {}, watch), {}, {}, builder)).changes(all_deletes=True)
         if as_stored:
             changes = Changes([each.knowing(stored[each.row.key]) for each in changes.rows], changes.contributions)
         gone = [key for key, found in records.items() if not found and key not in kept]
-        changes = changes.and_deleted(gone, [stored[key].tombstone(self._now_ms()) for key in gone if key in stored])
+        changes = changes.and_deleted(gone, [stored[key].tombstone(self.now_ms()) for key in gone if key in stored])
         kept_count = len(records.keys() - changes.contributions.keys() if as_stored else kept)
         changes = await self._differing(changes, in_graph)
         if changes.contributions and not dry_run:
@@ -275,7 +264,7 @@ class DocumentIndexer:
         has = set(changes.contributions)
         rows = changes.rows
         if in_graph is not None:
-            alike = await self._thread.run(self._writer.alike, rows)
+            alike = await self.thread.run(self.writer.alike, rows)
             rows = [each for each in rows if each.row.key not in alike]
             has = await asyncio.to_thread(held, in_graph, changes.contributions)
         has -= {each.row.key for each in rows}
@@ -285,7 +274,7 @@ class DocumentIndexer:
         """The rows of live documents; with `if_intact`, none where a row is damaged: they are written again whatever
         they were."""
         try:
-            stored = await self._thread.run(self._writer.stored_documents, keys)
+            stored = await self.thread.run(self.writer.stored_documents, keys)
         except DamagedStore:
             if not if_intact:
                 raise
@@ -296,14 +285,14 @@ class DocumentIndexer:
         self, records: Sequence[SourceRecord], choices: Choices, failure: Exception | None = None
     ) -> Prefetched:
         watch = Stopwatch()
-        decoded = Decoded.of(records, choices, self._limits, failure)
+        decoded = Decoded.of(records, choices, self.limits, failure)
         watch.lap("decode")
         return Prefetched(decoded, {}, watch)
 
     async def _select(self, decoded: Decoded, watch: Stopwatch) -> Mapping[DocumentKey, DocumentRow]:
         """The documents' rows, as they are stored now."""
         keys = list(decoded.events)
-        stored = await self._thread.run(self._writer.stored_documents, keys) if keys else {}
+        stored = await self.thread.run(self.writer.stored_documents, keys) if keys else {}
         watch.lap("select")
         return stored
 
@@ -328,4 +317,4 @@ class DocumentIndexer:
             refused += failed
         linked = await builder.link([each for each in found if isinstance(each, EmbeddedDocument)])  # 5
         watch.lap("link")
-        return Built(self._topic, resolved, linked)
+        return Built(self.topic, resolved, linked)

@@ -3,8 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Protocol, TypeVar
 
 import msgspec
@@ -195,40 +194,31 @@ class _Group:
     stored: dict[str, EncodedText]
 
 
+@dataclass(eq=False)
 class DocumentBuilder:
     """From events to documents ready to be stored.
 
     What a document becomes depends on its event alone: every call may be repeated, and `embed` be called ahead of time.
+    About `encode_texts` texts are encoded at a time; `linking_of` gives a collection's rules, `extractors` are those
+    that collections may choose, by version.
     """
 
-    def __init__(
-        self,
-        prepare: Callable[[DecodedEvent], Awaitable[PreparedDocument]],
-        encoder: EncoderThread,
-        thread: StoreThread,
-        lookup: VectorLookup,
-        *,
-        encode_texts: int = ENCODE_TEXTS,
-        linking_of: Callable[[str], LinkingRules] = lambda _collection: DEFAULT_RULES,
-        extractors: Mapping[str, ExtractorThreads] | None = None,
-    ) -> None:
-        """About `encode_texts` texts are encoded at a time; `linking_of` gives a collection's rules, `extractors` are
-        those that collections may choose, by version."""
-        self._prepare = prepare
-        self._encoder = encoder
+    prepare: Callable[[DecodedEvent], Awaitable[PreparedDocument]]
+    encoder: EncoderThread
+    thread: StoreThread
+    lookup: VectorLookup
+    _: KW_ONLY
+    encode_texts: int = ENCODE_TEXTS
+    linking_of: Callable[[str], LinkingRules] = lambda _collection: DEFAULT_RULES
+    extractors: Mapping[str, ExtractorThreads] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
         self._encoder_turn = asyncio.Lock()
-        self._thread = thread
-        self._lookup = lookup
         self._recent: LRUCache[str, EncodedText] = LRUCache(RECENT_VECTORS)  # of batches that may not be stored yet
-        self._encode_texts = encode_texts
-        self._linking_of = linking_of
-        self._extractors = extractors or {}
 
     def without_lookup(self) -> "DocumentBuilder":
         """The same, which encodes every text again: the stored vectors may be wrong."""
-        builder = copy(self)
-        builder._lookup, builder._recent = NoVectors(), LRUCache(RECENT_VECTORS)  # noqa: SLF001 -- of this class
-        return builder
+        return replace(self, lookup=NoVectors())
 
     async def embed(
         self, events: Sequence[DecodedEvent], watch: Stopwatch
@@ -260,7 +250,7 @@ class DocumentBuilder:
         try:
             documents: list[tuple[DecodedEvent, PreparedDocument, tuple[str, ...]]] = []
             refused: list[Refused] = []
-            texts, enough = 0, self._encode_texts // FIRST_SHARE
+            texts, enough = 0, self.encode_texts // FIRST_SHARE
             for event, task in zip(events, tasks, strict=True):
                 prepared = await task  # 3
                 if isinstance(prepared, Refused):
@@ -270,9 +260,9 @@ class DocumentBuilder:
                     texts += len(prepared.embedding_texts)
                 if task is tasks[-1] or texts >= enough:
                     hashes = {digest for _, _, hashes in documents for digest in hashes if digest not in self._recent}
-                    stored = await self._thread.run(self._lookup.known_vectors, list(hashes)) if hashes else {}
+                    stored = await self.thread.run(self.lookup.known_vectors, list(hashes)) if hashes else {}
                     groups.put_nowait(_Group(documents, refused, stored))
-                    documents, refused, texts, enough = [], [], 0, self._encode_texts
+                    documents, refused, texts, enough = [], [], 0, self.encode_texts
         finally:
             for task in tasks:
                 task.cancel()
@@ -280,7 +270,7 @@ class DocumentBuilder:
 
     async def _prepare_or_refuse(self, event: DecodedEvent) -> PreparedDocument | Refused:
         try:
-            return await self._prepare(event)
+            return await self.prepare(event)
         except MalformedEvent as error:
             stage: Stage = "embed" if isinstance(error, WithoutVector) else "prepare"
             return Refused(event.record, stage, error, event.event)
@@ -308,10 +298,10 @@ class DocumentBuilder:
         others = [digest for digest in missing if digest not in tagged]
         made: dict[str, EncodedText | Exception] = {}
         if to_tag:
-            whole = await self._encoder.encode_and_tag([texts[digest] for digest in to_tag])
+            whole = await self.encoder.encode_and_tag([texts[digest] for digest in to_tag])
             made.update(zip(to_tag, whole, strict=True))
         if others:
-            vectors = await self._encoder.encode([texts[digest] for digest in others])
+            vectors = await self.encoder.encode([texts[digest] for digest in others])
             plain = [each if isinstance(each, Exception) else EncodedText(each) for each in vectors]
             made.update(zip(others, plain, strict=True))
         return made
@@ -325,7 +315,7 @@ class DocumentBuilder:
     async def _extract_one(self, document: EmbeddedDocument | Refused) -> EmbeddedDocument | Refused:
         if isinstance(document, Refused):
             return document
-        extractor = self._extractors.get(document.event.extractor or "")
+        extractor = self.extractors.get(document.event.extractor or "")
         if extractor is None:
             return document
         prepared, extractions = await extractor.extract(document.prepared)
@@ -333,15 +323,15 @@ class DocumentBuilder:
 
     def _is_whole(self, stored: EncodedText) -> bool:
         """Whether it need not be encoded again: its entities may not have been tagged."""
-        return stored.spans is not None or not self._encoder.tags
+        return stored.spans is not None or not self.encoder.tags
 
     async def link(self, documents: Sequence[EmbeddedDocument]) -> dict[Position, LinkedDocument]:
         """Step 5: edges within each document, by its collection's current rules, and its whole contribution."""
-        linked = await self._encoder.compute(lambda: [self._link(each) for each in documents])
+        linked = await self.encoder.compute(lambda: [self._link(each) for each in documents])
         return {document.event.position: document for document in linked}
 
     def _link(self, document: EmbeddedDocument) -> LinkedDocument:
-        rules = self._linking_of(document.prepared.key.collection)
+        rules = self.linking_of(document.prepared.key.collection)
         entities = entities_of(document.prepared, document.extractions, _entities(document))
         statements = statements_of(document.prepared, document.extractions)
         prepared = msgspec.structs.replace(document.prepared, statements=statements)

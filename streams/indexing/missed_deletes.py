@@ -9,6 +9,7 @@ removed, the partition's documents are compared with the live keys of the log, a
 import asyncio
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
@@ -73,6 +74,7 @@ async def live_keys(log: PartitionReader) -> set[bytes]:
     return live
 
 
+@dataclass(eq=False)
 class MissedDeletes:
     """Finds partitions with missed deletes, and deletes their documents between two commits.
 
@@ -80,42 +82,32 @@ class MissedDeletes:
     it. The file itself stays: the generation is one that was away. `commit_lock` is held while documents are deleted.
     """
 
-    def __init__(
-        self,
-        *,
-        open_partition: OpenPartition,
-        documents: StoredDocuments,
-        thread: StoreThread,
-        producer: ConfirmedProducer,
-        retrier: Retrier,
-        commit_lock: asyncio.Lock,
-        to_check: Path,
-        now_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
-    ) -> None:
-        self._open_partition = open_partition
-        self._documents = documents
-        self._thread = thread
-        self._producer = producer
-        self._retrier = retrier
-        self._commit_lock = commit_lock
-        self._to_check = to_check
+    open_partition: OpenPartition
+    documents: StoredDocuments
+    thread: StoreThread
+    producer: ConfirmedProducer
+    retrier: Retrier
+    commit_lock: asyncio.Lock
+    to_check: Path
+    now_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000
+
+    def __post_init__(self) -> None:
         self._unknown: dict[int, int] = {}
-        self._now_ms = now_ms
         self._log = structlog.get_logger("thalweg.worker")
 
     @property
     def were_found(self) -> bool:
         """Whether deletes may have been missed at any time since the generation was made."""
-        return self._to_check.exists()
+        return self.to_check.exists()
 
     async def find(self, stored: Mapping[int, StoredPosition], retention_ms: int) -> None:
         """Note the partitions that have to be compared with the log. To be called before the worker reads on."""
-        horizon_ms = self._now_ms() - retention_ms
+        horizon_ms = self.now_ms() - retention_ms
         self._unknown = {partition: position.offset for partition, position in stored.items()}
         noted = self._noted()
         for partition, position in stored.items():
-            log = self._open_partition(partition)
-            if await self._retrier.retry_forever(
+            log = self.open_partition(partition)
+            if await self.retrier.retry_forever(
                 lambda log=log, position=position: may_have_missed_deletes(log, position, horizon_ms)  # type: ignore[misc]
             ):
                 noted[partition] = max(position.offset, noted.get(partition, -1))
@@ -126,22 +118,22 @@ class MissedDeletes:
                     after_offset=position.offset,
                 )
         if noted:
-            replace_file(self._to_check, msgspec.json.encode(noted))
+            replace_file(self.to_check, msgspec.json.encode(noted))
 
     async def delete(self) -> None:
         """Delete the documents that are no longer in the noted partitions. May be interrupted and called again."""
         noted = self._noted()
         for partition, offset in noted.items():
-            await self._retrier.retry_forever(lambda p=partition, o=offset: self._compare(p, o))  # type: ignore[misc]
+            await self.retrier.retry_forever(lambda p=partition, o=offset: self._compare(p, o))  # type: ignore[misc]
         if noted:
-            replace_file(self._to_check, msgspec.json.encode({}))
+            replace_file(self.to_check, msgspec.json.encode({}))
 
     async def _compare(self, partition: int, offset: int) -> None:
-        live = await live_keys(self._open_partition(partition))
-        stored = await self._thread.run(self._documents.live_keys, partition, offset)
+        live = await live_keys(self.open_partition(partition))
+        stored = await self.thread.run(self.documents.live_keys, partition, offset)
         missing = [key for key in stored if key.encoded() not in live]
         for start in range(0, len(missing), BATCH_DOCUMENTS):
-            async with self._commit_lock:
+            async with self.commit_lock:
                 await self._delete(missing[start : start + BATCH_DOCUMENTS], partition, offset)
         self._log.warning(
             "documents compared with the log", partition=partition, compared=len(stored), deleted=len(missing)
@@ -149,21 +141,21 @@ class MissedDeletes:
 
     async def _delete(self, keys: Sequence[DocumentKey], partition: int, offset: int) -> None:
         """Contribute the deletes first: the documents' rows are what a repeated comparison finds them by."""
-        rows = await self._thread.run(self._documents.stored_documents, keys)
-        now_ms = self._now_ms()
+        rows = await self.thread.run(self.documents.stored_documents, keys)
+        now_ms = self.now_ms()
         tombstones = [
             row.tombstone(now_ms)
             for row in rows.values()
             if row.live and row.partition == partition and row.offset <= offset
         ]
         deleted = [IndexedRows(row) for row in tombstones]
-        await self._producer.send_commit(encode_changes(deleted, {row.key: None for row in tombstones}), {})
-        await self._thread.run(self._documents.replace, deleted)
+        await self.producer.send_commit(encode_changes(deleted, {row.key: None for row in tombstones}), {})
+        await self.thread.run(self.documents.replace, deleted)
 
     def _noted(self) -> dict[int, int]:
         """{partition: offset up to which its documents are in doubt}."""
         try:
-            return msgspec.json.decode(self._to_check.read_bytes(), type=dict[int, int])
+            return msgspec.json.decode(self.to_check.read_bytes(), type=dict[int, int])
         except FileNotFoundError:
             return {}
         except ValueError:  # cut off or damaged: every partition may have been noted

@@ -7,6 +7,7 @@ finds what was done already unchanged.
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import aclosing
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, Protocol
 
@@ -41,24 +42,18 @@ Work = Callable[[str, Any], AsyncGenerator[Order, None]]
 """What is done for an order of a collection, or of `*`: its states until it is done."""
 
 
+@dataclass(eq=False)
 class OrderRunner:
     """Carries out the orders about one generation. `commit_lock` is the documents agent's."""
 
-    def __init__(
-        self,
-        generation: str,
-        topic: OrderTopic,
-        work: Mapping[OrderKind, Work],
-        producer: ConfirmedProducer,
-        retrier: Retrier,
-        commit_lock: asyncio.Lock,
-    ) -> None:
-        self._generation = generation
-        self._topic = topic
-        self._work = work
-        self._producer = producer
-        self._retrier = retrier
-        self._commit_lock = commit_lock
+    generation: str
+    topic: OrderTopic
+    work: Mapping[OrderKind, Work]
+    producer: ConfirmedProducer
+    retrier: Retrier
+    commit_lock: asyncio.Lock
+
+    def __post_init__(self) -> None:
         self._done: set[bytes] = set()  # that they are done is read later
         self._log = structlog.get_logger("thalweg.worker")
 
@@ -67,26 +62,26 @@ class OrderRunner:
         StartAgain."""
         return [
             partial(self._repeat, self.read),
-            *(partial(self._repeat, partial(self.process, k)) for k in self._work),
+            *(partial(self._repeat, partial(self.process, k)) for k in self.work),
         ]
 
     async def read(self) -> None:
         """Learn of new orders."""
-        async with self._commit_lock:
-            await self._topic.current()
+        async with self.commit_lock:
+            await self.topic.current()
 
     async def process(self, kind: OrderKind) -> None:
         """Carry out every order of a kind that is known and not done."""
-        for key, event in self._topic.orders.items():
+        for key, event in self.topic.orders.items():
             order = event.order
-            if event.kind == kind and order is not None and order.concerns(self._generation) and key not in self._done:
-                await self._retrier.retry_forever(partial(self._carry_out, key, event))
+            if event.kind == kind and order is not None and order.concerns(self.generation) and key not in self._done:
+                await self.retrier.retry_forever(partial(self._carry_out, key, event))
                 self._done.add(key)
 
     async def _carry_out(self, key: bytes, event: OrderEvent) -> None:
         """1. publish each state; 2. publish that it is done: then, and only then, the order is removed."""
         state: Order | None = event.order
-        async with aclosing(self._work[event.kind](event.collection, event.order)) as states:
+        async with aclosing(self.work[event.kind](event.collection, event.order)) as states:
             async for state in states:  # 1
                 await self._publish(key, state)
         if state is not None:
@@ -95,7 +90,7 @@ class OrderRunner:
             self._log.info("order carried out", kind=event.kind, order=event.id, **counts)
 
     async def _publish(self, key: bytes, state: Order) -> None:
-        await self._producer.send_curation([(key, encode_choice(state))])
+        await self.producer.send_curation([(key, encode_choice(state))])
 
     async def _repeat(self, step: Callable[[], Awaitable[None]]) -> None:
         while True:

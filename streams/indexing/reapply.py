@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import aclosing
+from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple, Protocol
 
@@ -46,28 +47,23 @@ class Reapplied(NamedTuple):
     failed: int
 
 
+@dataclass(eq=False)
 class Reapplier:
     """Reads documents' records again and has the indexer write them. `commit_lock` is the documents agent's."""
 
-    def __init__(
-        self,
-        partitions: Sequence[PartitionReader],
-        indexer: DocumentIndexer,
-        stores: StoresCompared,
-        make_snapshot: Callable[[], Awaitable[None]],
-        commit_lock: asyncio.Lock,
-    ) -> None:
-        self.partitions = partitions
-        self._indexer = indexer
-        self._stores = stores
-        self._make_snapshot = make_snapshot
-        self._commit_lock = commit_lock
+    partitions: Sequence[PartitionReader]
+    indexer: DocumentIndexer
+    stores: StoresCompared
+    make_snapshot: Callable[[], Awaitable[None]]
+    commit_lock: asyncio.Lock
+
+    def __post_init__(self) -> None:
         self._log = structlog.get_logger("thalweg.worker")
 
     @property
     def reached(self) -> Mapping[int, StoredPosition]:
         """The positions up to which records are indexed."""
-        return self._indexer.reached
+        return self.indexer.reached
 
     async def apply(
         self, keys: Sequence[DocumentKey], *, only_changed: bool = False, dry_run: bool = False
@@ -83,8 +79,8 @@ class Reapplier:
             block = keys[start : start + READ_TOGETHER]
             records = DocumentRecords(self.partitions, block)
             await records.read()
-            in_graph = await self._stores.in_graph(block) if only_changed else None
-            rewrite = partial(self._indexer.rewrite, in_graph=in_graph, dry_run=dry_run)
+            in_graph = await self.stores.in_graph(block) if only_changed else None
+            rewrite = partial(self.indexer.rewrite, in_graph=in_graph, dry_run=dry_run)
             for batch in _batches(block):
                 known = [key for key in batch if is_whole or records.has(key)]
                 yield await self._rewrite(known, records, rewrite, unknown=len(batch) - len(known))
@@ -101,7 +97,7 @@ class Reapplier:
             block = keys[start : start + READ_TOGETHER]
             records = SourceRecords(self.partitions, {key: sources[key] for key in block})
             await records.read()
-            rewrite = partial(self._indexer.rewrite, in_graph=await self._stores.in_graph(block), as_stored=True)
+            rewrite = partial(self.indexer.rewrite, in_graph=await self.stores.in_graph(block), as_stored=True)
             for batch in _batches(block):
                 yield await self._rewrite(batch, records, rewrite)
 
@@ -113,7 +109,7 @@ class Reapplier:
         """
         before: Mapping[DocumentKey, Position | None] | None = None
         for _ in range(MOST_LOOKS):
-            sources = await self._stores.out_of_step()
+            sources = await self.stores.out_of_step()
             if before is not None and (not sources or sources == before):
                 break
             before = sources
@@ -123,12 +119,12 @@ class Reapplier:
                 documents += done.documents
                 lost = {"kept": done.kept, "failed": done.failed} if done.kept or done.failed else {}
                 self._log.info("made again for the graph", documents=documents, of=len(sources), **lost)
-            await self._stores.graph_caught_up()
+            await self.stores.graph_caught_up()
 
     async def publish_graph(self) -> None:
         """Make a snapshot of the graph, as soon as it has what the tables have."""
-        await self._stores.graph_caught_up()
-        await self._make_snapshot()
+        await self.stores.graph_caught_up()
+        await self.make_snapshot()
 
     async def _rewrite(
         self, keys: Sequence[DocumentKey], records: "Records", rewrite: Rewrite, unknown: int = 0
@@ -136,7 +132,7 @@ class Reapplier:
         """Where some document cannot be made again, the others are."""
 
         async def rewrite_some(some: Sequence[DocumentKey]) -> list[Rewritten | None]:
-            async with self._commit_lock:
+            async with self.commit_lock:
                 await records.catch_up(self.reached)
                 return [await rewrite(records.of(some, self.reached))]
 

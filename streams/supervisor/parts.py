@@ -5,7 +5,7 @@ import json
 import shutil
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 from typing import Protocol
 
@@ -142,30 +142,24 @@ class KafkaPart:
         self._broker.kill()
 
 
+@dataclass(eq=False)
 class ProcessPart:
     """A child process with `/readyz` on 127.0.0.1, its output in a log file."""
 
-    def __init__(
-        self,
-        name: str,
-        command: Sequence[str],
-        *,
-        environment: Mapping[str, str],
-        ready_url: str,
-        log_file: Path,
-        grace_seconds: float,
-    ) -> None:
-        self.name = name
-        self.log_file = log_file
-        self._command = command
-        self._environment = environment
-        self._ready_url = ready_url
-        self._grace_seconds = grace_seconds
+    name: str
+    command: Sequence[str]
+    _: KW_ONLY
+    environment: Mapping[str, str]
+    ready_url: str
+    log_file: Path
+    grace_seconds: float
+
+    def __post_init__(self) -> None:
         self._child: Child | None = None
 
     async def start(self) -> None:
         trim(self.log_file)
-        self._child = Child(self._command, output=self.log_file, env=self._environment)
+        self._child = Child(self.command, output=self.log_file, env=self.environment)
 
     async def is_ready(self) -> bool:
         answer = await self._probe()
@@ -179,7 +173,7 @@ class ProcessPart:
     async def _probe(self) -> httpx.Response | None:
         try:
             async with httpx.AsyncClient(timeout=_PROBE_TIMEOUT_SECONDS, trust_env=False) as client:
-                return await client.get(self._ready_url)
+                return await client.get(self.ready_url)
         except httpx.HTTPError:
             return None
 
@@ -195,7 +189,7 @@ class ProcessPart:
 
     async def stop(self) -> None:
         if self._child is not None:
-            await asyncio.to_thread(self._child.stop, self._grace_seconds)
+            await asyncio.to_thread(self._child.stop, self.grace_seconds)
 
     def kill(self) -> None:
         if self._child is not None:

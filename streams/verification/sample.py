@@ -4,7 +4,7 @@ import asyncio
 import random
 from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import msgspec
 import numpy as np
@@ -114,22 +114,17 @@ def require_same_pipeline(generation: Generation) -> None:
         )
 
 
+@dataclass(eq=False)
 class SampleComparison:
     """Compares documents with the tables of a snapshot, and with the newest snapshot of the graph."""
 
-    def __init__(
-        self,
-        builder: DocumentBuilder,
-        choices: CollectionChoices,
-        limits: LimitSettings,
-        generation: Generation,
-        snapshot: LanceSnapshot,
-    ) -> None:
-        self._builder = builder
-        self._choices = choices
-        self._limits = limits
-        self._generation = generation
-        self._snapshot = snapshot
+    builder: DocumentBuilder
+    choices: CollectionChoices
+    limits: LimitSettings
+    generation: Generation
+    snapshot: LanceSnapshot
+
+    def __post_init__(self) -> None:
         self._differing: dict[DocumentKey, list[str]] = {}
         self._contributions: dict[DocumentKey, Contribution] = {}
         self._outdated = 0
@@ -138,11 +133,11 @@ class SampleComparison:
         for start in range(0, len(sample.records), BATCH_DOCUMENTS):
             records = sample.records[start : start + BATCH_DOCUMENTS]
             events = [event for record in records if (event := self._decoded(record, sample.rows[record.position]))]
-            for position, document in (await self._builder.embed(events, Stopwatch())).items():
+            for position, document in (await self.builder.embed(events, Stopwatch())).items():
                 await self._compare(sample.rows[position], document)
             advance(len(records))
-        linking_changed = self._choices.changed
-        for key in await asyncio.to_thread(_graph_differences, self._generation, self._contributions, linking_changed):
+        linking_changed = self.choices.changed
+        for key in await asyncio.to_thread(_graph_differences, self.generation, self._contributions, linking_changed):
             self._differing.setdefault(key, []).append("its contribution to the graph")
         skipped = []
         if gone := len(sample.rows) - len(sample.records):
@@ -163,13 +158,13 @@ class SampleComparison:
 
     def _decoded(self, record: SourceRecord, row: DocumentRow) -> DecodedEvent | None:
         try:
-            event = decode_document_event(record.key, record.value, record.headers, self._limits)
+            event = decode_document_event(record.key, record.value, record.headers, self.limits)
         except MalformedEvent as error:
             self._differing[row.key] = [f"its record is refused now: {error}"]
             return None
         collection = row.key.collection
-        decoded = DecodedEvent.from_record(record, event, self._choices.chosen)
-        if decoded.revision != row.revision and collection in self._choices.changed:
+        decoded = DecodedEvent.from_record(record, event, self.choices.chosen)
+        if decoded.revision != row.revision and collection in self.choices.changed:
             self._outdated += 1
             return None
         return decoded
@@ -178,12 +173,12 @@ class SampleComparison:
         if isinstance(document, Refused):
             self._differing[row.key] = [f"its record is refused now: {document.error}"]
             return
-        found, as_stored = await asyncio.to_thread(_text_differences, self._snapshot, row, document)
+        found, as_stored = await asyncio.to_thread(_text_differences, self.snapshot, row, document)
         if found:
             self._differing[row.key] = found
         if document.event.extractor not in (None, NO_EXTRACTOR):  # a model need not answer the same again
             return
-        for linked in (await self._builder.link([as_stored])).values():
+        for linked in (await self.builder.link([as_stored])).values():
             if isinstance(linked, LinkedDocument):
                 self._contributions[row.key] = decode_contribution(linked.contribution)
 

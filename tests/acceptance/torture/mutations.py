@@ -43,7 +43,7 @@ def commit_before_write() -> None:
     async def store_and_write(
         self: DocumentIndexer, changes: Any, encoded: Any, reached: Any, watch: Any, **how: Any
     ) -> Any:
-        await self._thread.run(self._writer.store_positions, reached)
+        await self.thread.run(self.writer.store_positions, reached)
         return await write(self, changes, encoded, reached, watch, **how)
 
     DocumentIndexer._write = store_and_write  # type: ignore[method-assign]
@@ -83,8 +83,8 @@ def position_outside() -> None:
     apply = GraphAgent._apply
 
     async def store_and_apply(self: GraphAgent, contributed: Sequence[Any]) -> list[None]:
-        self._writer._position = contributed[-1].offset  # type: ignore[attr-defined]
-        self._snapshots.schedule.changed()
+        self.writer._position = contributed[-1].offset  # type: ignore[attr-defined]
+        self.snapshots.schedule.changed()
         await asyncio.sleep(BETWEEN_SECONDS)
         return await apply(self, contributed)
 

@@ -167,7 +167,7 @@ async def test_switch_waits_until_build_has_what_live_one_has(host: Host) -> Non
 
 async def test_switch_happens_as_soon_as_paused_live_one_is_reached(tmp_path: Path) -> None:
     host = Host(tmp_path)
-    host.host._cut_over_seconds = 5.0
+    host.host.cut_over_seconds = 5.0
     host.of_live.reached = {0: 9}
     host.order(SECOND, wanted("live"))
     await host.step()
