@@ -49,7 +49,11 @@ def serve(
     from query_api.settings import ServiceSettings
 
     settings = ServiceSettings.load(
-        given(storage={"data_dir": data_dir}, service={"host": host, "port": port}, kafka={"bootstrap_servers": kafka})
+        {
+            "storage": {"data_dir": data_dir},
+            "service": {"host": host, "port": port},
+            "kafka": {"bootstrap_servers": kafka},
+        }
     )
     serve_until_stopped(settings, log_level.upper())
 
@@ -87,12 +91,6 @@ def status(
     show_status(PlainConsole(soft_wrap=True), answer)
 
 
-def given(**blocks: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    """Blocks of settings with only what the command line gave."""
-    found = {name: {key: value for key, value in block.items() if value is not None} for name, block in blocks.items()}
-    return {name: block for name, block in found.items() if block}
-
-
 def show_answer(
     path: str,
     params: dict[str, Any],
@@ -119,7 +117,7 @@ def service_client(url: str | None, data_dir: Path | None, *, patience_seconds: 
     from query_api.client import ServiceClient, locate_service
     from query_api.settings import ServiceSettings
 
-    settings = ServiceSettings.load(given(storage={"data_dir": data_dir}))
+    settings = ServiceSettings.load({"storage": {"data_dir": data_dir}})
     key = settings.service.api_key
     folder = settings.storage.data_dir
     address, installation = locate_service(url, folder, named="data_dir" in settings.storage.model_fields_set)

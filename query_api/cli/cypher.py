@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from query_api.cli.app import DataDir, given, print_json
+from query_api.cli.app import DataDir, print_json
 from schemas.errors import Failure, WrongSetting, plain_failures
 from schemas.terminal import say
 
@@ -45,7 +45,7 @@ def cypher(
     from query_api.settings import ServiceSettings
 
     text = _read_query(query)
-    folder = ServiceSettings.load(given(storage={"data_dir": data_dir})).storage.data_dir
+    folder = ServiceSettings.load({"storage": {"data_dir": data_dir}}).storage.data_dir
     generation = current_generation(folder)
     if generation is None:
         raise Failure(f"There are no stores in {folder} yet: start a worker on it with 'thalweg up', or name another.")

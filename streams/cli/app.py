@@ -11,6 +11,7 @@ import sys
 import threading
 from contextlib import closing
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -58,7 +59,7 @@ def up(
     from streams.supervisor.supervisor import Supervisor, UpSettings
 
     _quiet_kafka_client()
-    settings = UpSettings.load(overrides(storage={"data_dir": data_dir}, service={"port": port}))
+    settings = UpSettings.load({"storage": {"data_dir": data_dir}, "service": {"port": port}})
 
     if warning := set_umask(make_directory(settings.storage.data_dir)):
         complain(warning)
@@ -78,7 +79,7 @@ def up(
                 say=complain,
                 ready=ready,
                 steps=steps,
-                show_logs=_show_log_line if verbose else None,
+                show_logs=partial(print, file=sys.stderr, flush=True) if verbose else None,
                 kafka_port=kafka_port,
             ).run()
 
@@ -95,7 +96,7 @@ def kafka(data_dir: DataDir = None, kafka_port: KafkaPort = None) -> None:
     from streams.supervisor.supervisor import UpSettings, choose_kafka_port
 
     _quiet_kafka_client()
-    settings = UpSettings.load(overrides(storage={"data_dir": data_dir}))
+    settings = UpSettings.load({"storage": {"data_dir": data_dir}})
     data_dir = make_directory(settings.storage.data_dir)
     if warning := set_umask(data_dir):
         complain(warning)
@@ -135,14 +136,13 @@ def worker(
     from streams.settings import WorkerSettings
     from streams.supervisor.data_directory import WORKER_LOCK, make_directory, require_free
 
-    blocks = overrides(
-        storage={"data_dir": data_dir},
-        kafka={"bootstrap_servers": bootstrap_servers},
-        worker={"metrics_port": metrics_port, "metrics_host": metrics_host},
-    )
+    blocks: dict[str, dict[str, Any]] = {
+        "storage": {"data_dir": data_dir},
+        "kafka": {"bootstrap_servers": bootstrap_servers},
+        "worker": {"metrics_port": metrics_port, "metrics_host": metrics_host},
+    }
     settings = WorkerSettings.load(blocks)
     settings = WorkerSettings.load({**blocks, "kafka": {"bootstrap_servers": find_servers(settings)}})
-
     data_dir = make_directory(settings.storage.data_dir)
     if build is None:
         require_free(data_dir, WORKER_LOCK, "worker")  # before what takes seconds
@@ -171,7 +171,7 @@ def topics(
 
     _quiet_kafka_client()
     settings = WorkerSettings.load(
-        overrides(storage={"data_dir": data_dir}, kafka={"bootstrap_servers": bootstrap_servers})
+        {"storage": {"data_dir": data_dir}, "kafka": {"bootstrap_servers": bootstrap_servers}}
     )
     generation = current_generation(settings.storage.data_dir)
     specs = topic_specs(settings.kafka, generation.name if generation else None)
@@ -193,13 +193,3 @@ def _quiet_kafka_client() -> None:
     """Its failures reach the person as exceptions; the same as log lines would only be in the way."""
     for client in ("aiokafka", "kafka"):
         logging.getLogger(client).setLevel(logging.CRITICAL)
-
-
-def overrides(**blocks: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    """The options that were given on the command line, by settings block."""
-    given = {name: {key: value for key, value in block.items() if value is not None} for name, block in blocks.items()}
-    return {name: block for name, block in given.items() if block}
-
-
-def _show_log_line(line: str) -> None:
-    print(line, file=sys.stderr, flush=True)

@@ -21,10 +21,10 @@ from schemas.terminal import say
 from streams.cli.joined import joined
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from streams.loader.folders import Selection, SyncPlan
-    from streams.loader.loader import Loader
+    from streams.loader.loader import Loaded, Loader, Rehearsal
 
 SHOWN_IDS = 20
 
@@ -136,29 +136,34 @@ def load(
             require_folders(paths)
         if dry_run:
             rehearsal, plan = loader.rehearse(paths, selection, sync=sync, may_be_empty=watch)
-            rehearsal.show(as_json=as_json, verbose=verbose)
-            _warn_of(rehearsal.unknown_fields)
-            if plan is not None and not yes and (reason := _why_not(plan)) is not None:
-                raise WrongSetting(reason)
-            if rehearsal.refused and not watch:
-                raise typer.Exit(Exit.FAILED)
+            _show(rehearsal, plan if not yes else None, as_json=as_json, verbose=verbose, may_be_refused=watch)
             return
         agree = partial(_agree, yes=yes) if sync else None
         if watch:
             _watch(loader, paths, selection, agree, as_json=as_json, verbose=verbose)
             return
         loaded = loader.load(paths, selection, agree)
-    loaded.show(as_json=as_json, verbose=verbose)
-    _warn_of(loaded.unknown_fields)
-    if loaded.refused:
-        raise typer.Exit(Exit.FAILED)
+    _show(loaded, as_json=as_json, verbose=verbose)
 
 
-def _warn_of(unknown_fields: "Mapping[str, int]") -> None:
+def _show(
+    loaded: "Loaded | Rehearsal",
+    plan: "SyncPlan | None" = None,
+    *,
+    as_json: bool,
+    verbose: bool,
+    may_be_refused: bool = False,
+) -> None:
+    """Raises WrongSetting where the plan would not be carried out."""
     from streams.loader.loader import describe_unknown
 
-    if unknown_fields:
-        say(describe_unknown(unknown_fields), error=True)
+    loaded.show(as_json=as_json, verbose=verbose)
+    if loaded.unknown_fields:
+        say(describe_unknown(loaded.unknown_fields), error=True)
+    if plan is not None and (reason := _why_not(plan)) is not None:
+        raise WrongSetting(reason)
+    if loaded.refused and not may_be_refused:
+        raise typer.Exit(Exit.FAILED)
 
 
 @app.command(epilog="Example: thalweg delete setup.md --collection manual")

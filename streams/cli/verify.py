@@ -1,6 +1,8 @@
 """`thalweg verify`: the stores held against their checksums, against each other, and against the log."""
 
+from dataclasses import dataclass
 from enum import StrEnum
+from itertools import chain
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -10,6 +12,7 @@ from schemas.terminal import plain_json, say
 from streams.cli.load import DataDir, Json
 
 if TYPE_CHECKING:
+    from indexer.store_verification import VerifyReport
     from streams.settings import WorkerSettings
     from streams.verification.ledger import LedgerReport
     from streams.verification.repair import RepairPlan
@@ -63,47 +66,74 @@ def verify(
     digest. Exits with 1 when anything differs or does not balance, and with 7 when nothing does, but the graph had not
     caught up with the text within --wait, so that the two were not compared.
     """
-    import msgspec
-
-    from indexer.errors import EncoderFailure, IncompatibleGeneration, TransientStoreError
-    from indexer.store_verification import verify_when_complete
     from streams.loader.loader import settings_for
+    from streams.verification.repair import RepairPlan, require_keys
 
     settings = settings_for(data_dir)
-    if (document or store) and not repair:
-        raise WrongSetting("--document and --store say what --repair is to make again: add --repair.")
     if document or store:
-        from streams.verification.repair import RepairPlan, require_keys
-
+        if not repair:
+            raise WrongSetting("--document and --store say what --repair is to make again: add --repair.")
         require_keys(document or [])
         asked = RepairPlan(document or [], graph=store is Store.GRAPH, stores=store is Store.TEXT)
         _carry_out(settings, asked, {}, as_json=as_json)
         return
-    ledger: LedgerReport | None = None
-    derived: SampleReport | None = None
+    checked = _check(settings, wait_seconds, (sample, seed) if deep else None, log=log or deep, shown=not as_json)
+    if repair and checked.is_wrong and checked.report.digest:
+        if not as_json:
+            say(checked.text())
+        plan = RepairPlan.of(checked.report, checked.ledger, checked.sample)
+        _carry_out(settings, plan, checked.answer(), as_json=as_json)
+        return
+    _print(checked.answer(), checked.text(), as_json=as_json)
+    if not checked.ok:
+        raise typer.Exit(Exit.FAILED if checked.is_wrong else Exit.INCOMPLETE)
+
+
+@dataclass(frozen=True)
+class Checked:
+    """What was found: of the stores, of the log and of the sample, None where these were not looked at; `note` says why
+    the log was not."""
+
+    report: "VerifyReport"
+    ledger: "LedgerReport | None" = None
+    sample: "SampleReport | None" = None
     note: str | None = None
+
+    @property
+    def is_wrong(self) -> bool:
+        log_differs = self.ledger is not None and not self.ledger.balanced
+        return self.report.is_wrong or log_differs or (self.sample is not None and self.sample.differing_count > 0)
+
+    @property
+    def ok(self) -> bool:
+        return self.report.ok and not self.is_wrong
+
+    def answer(self) -> dict[str, object]:
+        """For a program."""
+        import msgspec
+
+        of_log = {"ledger": self.ledger, "sample": self.sample, "log_note": self.note}
+        return {**msgspec.to_builtins(self.report), "ok": self.ok, **of_log}
+
+    def text(self) -> str:
+        """For a person."""
+        parts = [part.lines() for part in (self.report, self.ledger, self.sample) if part is not None]
+        return "\n".join([*chain.from_iterable(parts), *([self.note] if self.note else [])])
+
+
+def _check(
+    settings: "WorkerSettings", wait_seconds: float, sampled: tuple[int, int] | None, *, log: bool, shown: bool
+) -> Checked:
+    from indexer.errors import EncoderFailure, IncompatibleGeneration, TransientStoreError
+    from indexer.store_verification import verify_when_complete
+
     try:
         report = verify_when_complete(settings.storage.data_dir, wait_seconds)
-        if (log or deep) and report.digest:
-            ledger, derived, note = _hold_against_log(settings, (sample, seed) if deep else None, shown=not as_json)
+        if not log or not report.digest:
+            return Checked(report)
+        return Checked(report, *_hold_against_log(settings, sampled, shown=shown))
     except (IncompatibleGeneration, TransientStoreError, EncoderFailure, FileNotFoundError) as error:
         raise Failure(str(error)) from error
-    log_is_wrong = (ledger is not None and not ledger.balanced) or (derived is not None and derived.differing_count > 0)
-    is_wrong = report.is_wrong or log_is_wrong
-    ok = report.ok and not is_wrong
-    answer = msgspec.to_builtins(report) | {"ok": ok, "ledger": ledger, "sample": derived, "log_note": note}
-    parts = [part.lines() for part in (report, ledger, derived) if part is not None]
-    text = "\n".join([*(line for lines in parts for line in lines), *([note] if note else [])])
-    if repair and is_wrong and report.digest:
-        from streams.verification.repair import RepairPlan
-
-        if not as_json:
-            say(text)
-        _carry_out(settings, RepairPlan.of(report, ledger, derived), answer, as_json=as_json)
-        return
-    _print(answer, text, as_json=as_json)
-    if not ok:
-        raise typer.Exit(Exit.FAILED if is_wrong else Exit.INCOMPLETE)
 
 
 def _carry_out(settings: "WorkerSettings", plan: "RepairPlan", answer: dict[str, object], *, as_json: bool) -> None:

@@ -4,7 +4,6 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from typing import Protocol
 
 import structlog
 
@@ -13,16 +12,10 @@ from indexer.generation_comparison import compare_generations
 from indexer.generation_folders import Generation, read_build, write_build
 from schemas.generations import Build, GenerationComparison
 from streams.runtime.partition_progress import Progress, TopicPartition
+from streams.runtime.watchdog import KafkaLog
 
 READY_LAG_SECONDS = 5.0
 WRITE_SECONDS = 0.5
-
-
-class DocumentsLog(Protocol):
-    """Where the partitions of the documents topic begin and end now; None while the broker does not answer."""
-
-    async def beginnings(self) -> Mapping[TopicPartition, int] | None: ...
-    async def ends(self) -> Mapping[TopicPartition, int] | None: ...
 
 
 @dataclass(eq=False, kw_only=True)
@@ -37,7 +30,7 @@ class BuildMonitor:
 
     generation: Generation
     base: Generation | None
-    documents_log: DocumentsLog
+    documents_log: KafkaLog
     progress: Progress
     reached: Callable[[], Mapping[int, int]]
     lag_seconds: Callable[[], float | None]

@@ -29,10 +29,9 @@ from indexer.generation_folders import (
 )
 from schemas.errors import Exit, Failure
 from schemas.generations import Build
-from streams.child_processes import exit_text
+from streams.child_processes import Child, exit_text
 from streams.generations.generation_orders import GenerationOrders
-from streams.kafka.partition_reader import AWAY
-from streams.kafka.records import SourceRecord
+from streams.kafka.partition_reader import AWAY, SettingsTopic
 
 POLL_SECONDS = 1.0
 CUT_OVER_SECONDS = 5.0
@@ -42,21 +41,6 @@ STOP_SECONDS = 20.0
 FIRST_DELAY_SECONDS = 1.0
 LONGEST_DELAY_SECONDS = 60.0
 PERMANENT = (Exit.USAGE, Exit.NO_ACCESS, Exit.DAMAGED)
-
-
-class OrderTopic(Protocol):
-    """The curation topic."""
-
-    async def new_records(self) -> Sequence[SourceRecord]: ...
-    async def close(self) -> None: ...
-
-
-class BuildProcess(Protocol):
-    """A worker that builds a generation."""
-
-    def poll(self) -> int | None: ...
-    def stop(self, grace_seconds: float) -> int: ...
-    def output_tail(self, lines: int = 20) -> str: ...
 
 
 class LiveGeneration(Protocol):
@@ -69,20 +53,20 @@ class LiveGeneration(Protocol):
     def resume(self) -> None: ...
 
 
+@dataclass
 class _Builder:
     """The one process that builds, when it was started, how often it ended by itself, and how often a switch to it was
     put off since it had not read what the live generation had."""
 
-    def __init__(self, name: str) -> None:
-        self.name = name
-        self.order_offset = -1
-        self.process: BuildProcess | None = None
-        self.started_ms = 0
-        self.failures = 0
-        self.start_at = 0.0
-        self.gave_up = False
-        self.put_off = 0
-        self.cut_over_at = 0.0
+    name: str
+    order_offset: int = -1
+    process: Child | None = None
+    started_ms: int = 0
+    failures: int = 0
+    start_at: float = 0.0
+    gave_up: bool = False
+    put_off: int = 0
+    cut_over_at: float = 0.0
 
 
 @dataclass(eq=False)
@@ -94,9 +78,9 @@ class GenerationHost:
     """
 
     data_dir: Path
-    topic: OrderTopic
+    topic: SettingsTopic
     live: LiveGeneration
-    start_build: Callable[[str], BuildProcess]
+    start_build: Callable[[str], Child]
     forget_topic: Callable[[str], None]
     _: KW_ONLY
     clock: Callable[[], float] = time.monotonic

@@ -106,6 +106,16 @@ class Decoded:
     def without(self, keys: Collection[DocumentKey]) -> "Decoded":
         return replace(self, events={key: events for key, events in self.events.items() if key not in keys})
 
+    def outlived(self, rows: Mapping[DocumentKey, DocumentRow]) -> set[DocumentKey]:
+        """The stored documents whose record is not among these, and that no event replaces."""
+        found = set()
+        for key, row in rows.items():
+            events = self.events.get(key, ())
+            is_there = any(event.position == (row.partition, row.offset) for event in events)
+            if not is_there and fold(_state_of(row), events, {}).winner is None:
+                found.add(key)
+        return found
+
     @property
     def unknown_fields(self) -> int:
         """How many were left out of its documents."""
@@ -279,9 +289,12 @@ class Changes:
     rows: Sequence[IndexedRows]
     contributions: Mapping[DocumentKey, bytes | None]
 
-    def and_deleted(self, keys: Sequence[DocumentKey], rows: Sequence[DocumentRow]) -> "Changes":
-        """These documents as well, and the rows of those that were stored."""
-        return Changes([*self.rows, *map(IndexedRows, rows)], {**self.contributions, **dict.fromkeys(keys)})
+    def and_deleted(
+        self, keys: Collection[DocumentKey], stored: Mapping[DocumentKey, DocumentRow], now_ms: int
+    ) -> "Changes":
+        """These documents leave the graph as well, and the tables where they are stored."""
+        tombstones = [IndexedRows(row.tombstone(now_ms)) for key, row in stored.items() if key in keys]
+        return Changes([*self.rows, *tombstones], {**self.contributions, **dict.fromkeys(keys)})
 
 
 @dataclass(frozen=True)
@@ -329,12 +342,6 @@ class Built:
         receipts.sort(key=lambda receipt: (receipt.partition, receipt.offset))
         rounded = {stage: round(value, 4) for stage, value in seconds.items()}
         return [msgspec.structs.replace(receipt, seconds=rounded, finished_at_ms=now_ms) for receipt in receipts]
-
-
-def outlives_log(row: DocumentRow, events: Sequence[DecodedEvent]) -> bool:
-    """Whether a stored document stands by a record that the log no longer holds: none of its events replaces it."""
-    is_there = any(event.position == (row.partition, row.offset) for event in events)
-    return not is_there and fold(_state_of(row), events, {}).winner is None
 
 
 def _state_of(row: DocumentRow | None) -> DocumentState | None:

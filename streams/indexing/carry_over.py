@@ -1,10 +1,9 @@
 """Nodes and edges that people made with earlier versions: records of the curation topic, sent again as documents."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from itertools import islice
-from typing import NamedTuple, Protocol
 
 import msgspec
 import structlog
@@ -12,28 +11,11 @@ import structlog
 from schemas.curation import encode_choice
 from schemas.events import Envelope
 from schemas.graph_documents import MEDIA_TYPES, made_key
-from schemas.graph_edits import AnyEdit, EditKind
+from streams.indexing.settings_reader import CollectionSettings, EarlierEdit
 from streams.kafka.producer import ConfirmedProducer
 
 POLL_SECONDS = 1.0
 BATCH_RECORDS = 100
-
-
-class EarlierEdit(NamedTuple):
-    """A node or an edge, and the offset of its record on the curation topic."""
-
-    collection: str
-    kind: EditKind
-    id: str
-    edit: AnyEdit
-    offset: int
-
-
-class EarlierEdits(Protocol):
-    """Those that stand on the curation topic, by the keys of their records."""
-
-    @property
-    def earlier_edits(self) -> Mapping[bytes, EarlierEdit]: ...
 
 
 @dataclass(eq=False)
@@ -41,7 +23,7 @@ class CarryOver:
     """Sends each as a document, confirmed, then takes it back on the curation topic, confirmed. What is cut off between
     the two is sent again: its version is the offset of its record, so that this changes nothing."""
 
-    edits: EarlierEdits
+    edits: CollectionSettings
     producer: ConfirmedProducer
     partition_of: Callable[[bytes], int]
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep

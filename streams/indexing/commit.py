@@ -5,6 +5,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import NamedTuple, Protocol
 
 import structlog
@@ -19,7 +20,7 @@ from schemas.receipts import Receipt
 from schemas.settings import LimitSettings
 from schemas.tracing import trace_id
 from streams.errors import RestartNeeded
-from streams.indexing.batch import Built, Changes, Decoded, DocumentsTopic, Resolved, outlives_log
+from streams.indexing.batch import Built, Changes, Decoded, DocumentsTopic, Resolved
 from streams.indexing.document_steps import Choices, EmbeddedDocument, Refused
 from streams.indexing.embed import DocumentBuilder, VectorLookup
 from streams.indexing.settings_reader import CollectionSettings
@@ -236,21 +237,17 @@ class DocumentIndexer:
         or brought back to an older record. No dead letters or receipts are sent: they were when the records came. With
         `dry_run` nothing is written.
         """
-        every = [each for found in records.values() for each in found]
+        every = list(chain.from_iterable(records.values()))
         decoded, _, watch = self._decode(every, await self.collection_settings.current())
         stored = await self._live_rows(list(records), if_intact=not as_stored)
-        kept = {
-            key
-            for key, row in stored.items()
-            if (as_stored or records[key]) and outlives_log(row, decoded.events.get(key, ()))
-        }
+        kept = decoded.outlived(stored if as_stored else {key: row for key, row in stored.items() if records[key]})
         decoded = decoded.without(kept | (records.keys() - stored.keys() if as_stored else set()))
         builder = self.builder.without_lookup() if in_graph is None else self.builder
         changes = (await self._build(Prefetched(decoded, {}, watch), {}, {}, builder)).changes(all_deletes=True)
         if as_stored:
             changes = Changes([each.knowing(stored[each.row.key]) for each in changes.rows], changes.contributions)
-        gone = [key for key, found in records.items() if not found and key not in kept]
-        changes = changes.and_deleted(gone, [stored[key].tombstone(self.now_ms()) for key in gone if key in stored])
+        gone = {key for key, found in records.items() if not found and key not in kept}
+        changes = changes.and_deleted(gone, stored, self.now_ms())
         kept_count = len(records.keys() - changes.contributions.keys() if as_stored else kept)
         changes = await self._differing(changes, in_graph)
         if changes.contributions and not dry_run:

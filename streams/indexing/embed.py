@@ -4,12 +4,12 @@ import asyncio
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import KW_ONLY, dataclass, field, replace
+from functools import partial
 from typing import Protocol, TypeVar
 
 import msgspec
 import numpy as np
 from cachetools import LRUCache
-from numpy.typing import NDArray
 
 from indexer.documents import PreparedDocument
 from indexer.embedding.encoded_text import EncodedText
@@ -31,8 +31,6 @@ from streams.runtime.store_thread import StoreThread
 from streams.worker_metrics import Stopwatch, WorkerMetrics
 
 Result = TypeVar("Result")
-Vector = NDArray[np.float32]  # (dimension,), L2-normalised
-Run = Callable[[list[str]], Awaitable[Sequence[Result]]]
 
 FIRST_SHARE = 8  # of the usual number of texts: the first group is soon prepared, and until then the encoder is idle
 ENCODE_TEXTS = 512  # more sorts better by length, fewer stops sooner
@@ -85,12 +83,8 @@ class EncoderThread:
     def tags(self) -> bool:
         return self._tag is not None
 
-    async def encode(self, texts: Sequence[str]) -> list[Vector | Exception]:
-        """For each text its vector, or what the encoder raised for it alone; see `encode_and_tag`."""
-        return await self._encode_all(texts, self._encode)
-
-    async def encode_and_tag(self, texts: Sequence[str]) -> list[EncodedText | Exception]:
-        """For each text its vector and entities, or what the encoder raised for it alone.
+    async def encode(self, texts: Sequence[str], *, tagged: bool = False) -> list[EncodedText | Exception]:
+        """For each text its vector, and its entities if it is to be `tagged`, or what the encoder raised for it alone.
 
         1. A batch that fails with a transient error is retried three times.
         2. Where it still fails, a probe of a few plain words is encoded, until it succeeds. If the probe failed at
@@ -99,13 +93,10 @@ class EncoderThread:
         3. Where the probe succeeds at once, the batch is bisected.
         4. A text that fails alone gets its error; but while the encoder is only busy, it is retried without limit.
         """
-        return await self._encode_all(texts, self._encode_and_tag)
-
-    async def _encode_all(self, texts: Sequence[str], run: Run[Result]) -> list[Result | Exception]:
         size = self._encoder.batch_texts or max(1, len(texts))
-        encoded: list[Result | Exception] = []
+        encoded: list[EncodedText | Exception] = []
         for start in range(0, len(texts), size):
-            encoded += await self._encode_or_bisect(texts[start : start + size], run)
+            encoded += await self._encode_or_bisect(texts[start : start + size], tagged=tagged)
         return encoded
 
     async def compute(self, work: Callable[[], Result]) -> Result:
@@ -117,21 +108,22 @@ class EncoderThread:
         self._compute_thread.shutdown(cancel_futures=True)
         self._encoder_thread.shutdown(cancel_futures=True)
 
-    async def _encode_or_bisect(self, texts: Sequence[str], run: Run[Result]) -> list[Result | Exception]:
-        async def encode(part: Sequence[str]) -> Sequence[Result | Exception]:
-            return await self._attempt(part, run, is_half=len(part) < len(texts))
+    async def _encode_or_bisect(self, texts: Sequence[str], *, tagged: bool) -> list[EncodedText | Exception]:
+        async def encode(part: Sequence[str]) -> Sequence[EncodedText | Exception]:
+            return await self._attempt(part, is_half=len(part) < len(texts), tagged=tagged)
 
         async def give_up(_text: str, error: Exception) -> Exception:
             return error  # 4
 
         return await bisect(texts, encode, give_up, name="texts", log_traceback=False)  # 3
 
-    async def _attempt(self, texts: Sequence[str], run: Run[Result], *, is_half: bool) -> Sequence[Result]:
+    async def _attempt(self, texts: Sequence[str], *, is_half: bool, tagged: bool) -> Sequence[EncodedText]:
         is_one = len(texts) == 1
         passing = EncoderBusy if is_half and not is_one else EncoderUnavailable  # a half fails fast: it is bisected
 
-        def attempt() -> Awaitable[Sequence[Result]]:
-            return self._retrier.retry(lambda: run(list(texts)), (passing,), self._retry_seconds)  # 1
+        def attempt() -> Awaitable[Sequence[EncodedText]]:
+            encode = partial(self._encode, list(texts), tagged=tagged)
+            return self._retrier.retry(encode, (passing,), self._retry_seconds)  # 1
 
         times_away = 0
         while True:
@@ -142,15 +134,11 @@ class EncoderThread:
                 if not await self._was_away() or times_away == _MOST_TIMES_AWAY:  # 2
                     raise
 
-    async def _encode(self, texts: list[str]) -> list[Vector]:
-        vectors = await asyncio.get_running_loop().run_in_executor(self._encoder_thread, self._encoder.encode, texts)
-        return list(vectors)
-
-    async def _encode_and_tag(self, texts: list[str]) -> list[EncodedText]:
-        tag = self._tag
-        if tag is None:
-            return [EncodedText(vector) for vector in await self._encode(texts)]
-        vectors, spans = await asyncio.get_running_loop().run_in_executor(self._encoder_thread, tag, texts)
+    async def _encode(self, texts: list[str], *, tagged: bool = False) -> list[EncodedText]:
+        run = partial(asyncio.get_running_loop().run_in_executor, self._encoder_thread)
+        if self._tag is None or not tagged:
+            return list(map(EncodedText, await run(self._encoder.encode, texts)))
+        vectors, spans = await run(self._tag, texts)
         return [EncodedText(vector, encode_spans(of_text)) for vector, of_text in zip(vectors, spans, strict=True)]
 
     async def _was_away(self) -> bool:
@@ -294,16 +282,12 @@ class DocumentBuilder:
         self, texts: Mapping[str, str], missing: Sequence[str], tagged: Collection[str]
     ) -> dict[str, EncodedText | Exception]:
         """The missing texts, by hash; those that are `tagged` with their entities."""
-        to_tag = [digest for digest in missing if digest in tagged]
-        others = [digest for digest in missing if digest not in tagged]
         made: dict[str, EncodedText | Exception] = {}
-        if to_tag:
-            whole = await self.encoder.encode_and_tag([texts[digest] for digest in to_tag])
-            made.update(zip(to_tag, whole, strict=True))
-        if others:
-            vectors = await self.encoder.encode([texts[digest] for digest in others])
-            plain = [each if isinstance(each, Exception) else EncodedText(each) for each in vectors]
-            made.update(zip(others, plain, strict=True))
+        for are_tagged in (True, False):
+            together = [digest for digest in missing if (digest in tagged) == are_tagged]
+            if together:
+                encoded = await self.encoder.encode([texts[digest] for digest in together], tagged=are_tagged)
+                made.update(zip(together, encoded, strict=True))
         return made
 
     async def _extract(

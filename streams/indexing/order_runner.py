@@ -9,7 +9,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Mapp
 from contextlib import aclosing
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
 import structlog
 
@@ -19,23 +19,11 @@ from schemas.ids import DocumentKey, Position, is_canary
 from schemas.orders import Order, OrderEvent, OrderKind, Relinking, Repair, Replay, ReplayRange
 from streams.errors import StartAgain
 from streams.indexing.reapply import Reapplier
+from streams.indexing.settings_reader import CollectionSettings
 from streams.kafka.producer import ConfirmedProducer
 from streams.runtime.retry import Retrier
 
 POLL_SECONDS = 1.0
-
-
-class OrderTopic(Protocol):
-    """The curation topic."""
-
-    async def current(self) -> object:
-        """Read it to its end."""
-        ...
-
-    @property
-    def orders(self) -> Mapping[bytes, OrderEvent]:
-        """Those that are not done, in the order of the log, by the keys of their records."""
-        ...
 
 
 Work = Callable[[str, Any], AsyncGenerator[Order, None]]
@@ -47,7 +35,7 @@ class OrderRunner:
     """Carries out the orders about one generation. `commit_lock` is the documents agent's."""
 
     generation: str
-    topic: OrderTopic
+    topic: CollectionSettings
     work: Mapping[OrderKind, Work]
     producer: ConfirmedProducer
     retrier: Retrier

@@ -105,10 +105,11 @@ class Preparer:
         boundaries: list[int] = []
         if chunking.method == "semantic":
             sections = await self._parsers.sentences(event.upsert, chunking)
-            vectors = await self._encoder.encode(list(chain.from_iterable(sections)))
-            failure = next((vector for vector in vectors if isinstance(vector, Exception)), None)
-            if failure is not None:
-                raise WithoutVector("sentences", failure)
+            vectors = []
+            for encoded in await self._encoder.encode(list(chain.from_iterable(sections))):
+                if isinstance(encoded, Exception):
+                    raise WithoutVector("sentences", encoded)
+                vectors.append(encoded.vector)
             array = np.asarray(vectors, dtype=np.float32)
             boundaries = await self._encoder.compute(
                 lambda: topic_boundaries([len(section) for section in sections], array)

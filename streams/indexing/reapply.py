@@ -127,7 +127,7 @@ class Reapplier:
         await self.make_snapshot()
 
     async def _rewrite(
-        self, keys: Sequence[DocumentKey], records: "Records", rewrite: Rewrite, unknown: int = 0
+        self, keys: Sequence[DocumentKey], records: "DocumentRecords", rewrite: Rewrite, unknown: int = 0
     ) -> Reapplied:
         """Where some document cannot be made again, the others are."""
 
@@ -154,23 +154,9 @@ def _batches(keys: Sequence[DocumentKey]) -> Iterator[Sequence[DocumentKey]]:
         yield keys[first : first + BATCH_DOCUMENTS]
 
 
-class Records(Protocol):
-    """Records of some documents. Methods raise one of AWAY while the broker does not answer, and may be called
-    again."""
-
-    async def read(self) -> None: ...
-    async def catch_up(self, reached: Mapping[int, StoredPosition]) -> None:
-        """Read what was committed since; nothing may be committed meanwhile."""
-
-    def of(
-        self, keys: Collection[DocumentKey], reached: Mapping[int, StoredPosition]
-    ) -> dict[DocumentKey, list[SourceRecord]]:
-        """The records of each, up to these positions."""
-        ...
-
-
 class DocumentRecords:
-    """All that the partitions of the documents topic hold of these documents."""
+    """All that the partitions of the documents topic hold of these documents. Methods raise one of AWAY while the
+    broker does not answer, and may be called again."""
 
     def __init__(self, partitions: Sequence[PartitionReader], keys: Collection[DocumentKey]) -> None:
         self._partitions = partitions
@@ -184,6 +170,7 @@ class DocumentRecords:
             await self._read(number)
 
     async def catch_up(self, reached: Mapping[int, StoredPosition]) -> None:
+        """Read what was committed since; nothing may be committed meanwhile."""
         for number, stored in reached.items():
             if number < len(self._read_to) and stored.offset >= self._read_to[number]:
                 await self._read(number)
@@ -212,32 +199,31 @@ class DocumentRecords:
         self._read_to[number] = end
 
 
-class SourceRecords:
-    """The one record of each document at a position; none of those without."""
+class SourceRecords(DocumentRecords):
+    """The one record of each document at a position; none of those without. What is committed meanwhile is left as it
+    is."""
 
     def __init__(self, partitions: Sequence[PartitionReader], sources: Mapping[DocumentKey, Position | None]) -> None:
-        self._partitions = partitions
+        super().__init__(partitions, sources)
         self._keys = {position: key for key, position in sources.items() if position is not None}
-        self._found: dict[DocumentKey, list[SourceRecord]] = {key: [] for key in sources}
-
-    async def read(self) -> None:
-        for number, partition in enumerate(self._partitions):
-            offsets = [offset for found, offset in self._keys if found == number]
-            if not offsets:
-                continue
-            last = max(offsets)
-            async with aclosing(partition.records(min(offsets))) as records:
-                async for record in records:
-                    if record.position in self._keys:
-                        self._found[self._keys[record.position]] = [record]
-                    if record.offset >= last:
-                        break
 
     async def catch_up(self, reached: Mapping[int, StoredPosition]) -> None:
-        """What is committed meanwhile is left as it is."""
+        """Nothing."""
 
     def of(
         self, keys: Collection[DocumentKey], reached: Mapping[int, StoredPosition]
     ) -> dict[DocumentKey, list[SourceRecord]]:
         del reached
         return {key: self._found[key] for key in keys}
+
+    async def _read(self, number: int) -> None:
+        offsets = [offset for found, offset in self._keys if found == number]
+        if not offsets:
+            return
+        last = max(offsets)
+        async with aclosing(self._partitions[number].records(min(offsets))) as records:
+            async for record in records:
+                if record.position in self._keys:
+                    self._found[self._keys[record.position]] = [record]
+                if record.offset >= last:
+                    break

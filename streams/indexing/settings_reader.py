@@ -1,7 +1,7 @@
 """Settings of collections and orders: the curation topic, reduced to the newest record of each key."""
 
 from collections.abc import Mapping, Sequence
-from typing import Protocol
+from typing import NamedTuple
 
 import structlog
 
@@ -17,28 +17,13 @@ from schemas.curation import (
 )
 from schemas.errors import MalformedEvent, install_extra
 from schemas.graph_documents import MEDIA_TYPES
-from schemas.graph_edits import GraphEdit
+from schemas.graph_edits import AnyEdit, EditKind, GraphEdit
 from schemas.orders import OrderEvent
-from streams.indexing.carry_over import EarlierEdit
 from streams.indexing.document_steps import Choices
+from streams.kafka.partition_reader import SettingsTopic
 from streams.kafka.producer import ConfirmedProducer
 from streams.kafka.records import DeadLetter, SourceRecord
 from streams.runtime.retry import Retrier
-
-
-class SettingsLog(Protocol):
-    """The curation topic. Both may be called again after they failed."""
-
-    async def new_records(self) -> Sequence[SourceRecord]:
-        """The records appended since the last call that returned, up to what is there now; at first, all."""
-        ...
-
-    async def checked_offset(self) -> int:
-        """The first offset whose record was not checked before, as last stored; 0 for none."""
-        ...
-
-    async def store_checked_offset(self, offset: int) -> None: ...
-
 
 NOT_SET_UP: Mapping[ExtractorName, str] = {
     "language_model": "set THALWEG_LANGUAGE_MODEL__BASE_URL and THALWEG_LANGUAGE_MODEL__MODEL",
@@ -101,13 +86,23 @@ class CollectionChoices:
         return self.linking.get(collection, DEFAULT_RULES)
 
 
+class EarlierEdit(NamedTuple):
+    """A node or an edge, and the offset of its record on the curation topic."""
+
+    collection: str
+    kind: EditKind
+    id: str
+    edit: AnyEdit
+    offset: int
+
+
 class CollectionSettings:
     """Chunking, linking and extractors of collections that have settings of their own, and orders."""
 
     def __init__(
         self,
         topic: str,
-        settings_log: SettingsLog,
+        settings_log: SettingsTopic,
         producer: ConfirmedProducer,
         defaults: ChunkingParameters,
         retrier: Retrier,

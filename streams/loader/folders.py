@@ -114,7 +114,7 @@ def find_files(path: str, selection: Selection) -> Iterator[Found | Missing | Re
     if selection.root is None and not place.is_dir():
         yield Found(place, place.name, None)
         return
-    prefix = "" if selection.root is None else relative_to_root(path, selection.root)
+    prefix = relative_to_root(path, selection.root)
     if prefix is None:
         yield Refused(path, "outside_root", f"It does not lie below the root {str(selection.root)!r}.")
         return
@@ -139,9 +139,11 @@ def find_files(path: str, selection: Selection) -> Iterator[Found | Missing | Re
         yield Missing(path, prefix)
 
 
-def relative_to_root(path: str, root: Path) -> str | None:
-    """The path as ids have it, `""` for the root itself; None where it does not lie below the root. It need not be
-    there; one that is not absolute is taken from the working directory."""
+def relative_to_root(path: str, root: Path | None) -> str | None:
+    """The path as ids have it, `""` for the root itself, or where there is no root; None where it does not lie below
+    the root. It need not be there; one that is not absolute is taken from the working directory."""
+    if root is None:
+        return ""
     base = os.path.abspath(root)  # noqa: PTH100 - links are kept: an id is what the user sees
     place = os.path.abspath(path)  # noqa: PTH100
     if place == base:
@@ -156,17 +158,14 @@ def scopes_of(paths: Sequence[str], selection: Selection) -> list[Scope]:
     for path in paths:
         if path == "-":
             raise WrongSetting("--sync compares folders with what was loaded from them; - is no folder.")
-        if selection.root is None:
-            if not Path(path).is_dir():
-                raise WrongSetting(
-                    f"{path!r} is no folder, and --sync compares folders. Name its folder, or the folder that ids are "
-                    "relative to with --root."
-                )
-            scopes.append(Scope(selection.mark_of(Path(path)), ""))
-            continue
+        if selection.root is None and not Path(path).is_dir():
+            raise WrongSetting(
+                f"{path!r} is no folder, and --sync compares folders. Name its folder, or the folder that ids are "
+                "relative to with --root."
+            )
         prefix = relative_to_root(path, selection.root)
         if prefix is not None:  # else it is refused when it is read
-            scopes.append(Scope(selection.mark_of(selection.root), prefix))
+            scopes.append(Scope(selection.mark_of(selection.root or Path(path)), prefix))
     return scopes
 
 
@@ -248,22 +247,21 @@ def plan_sync(paths: Sequence[str], selection: Selection, documents: Iterable[Kn
     present, left_out = _look(paths, selection)
     marks = {scope.mark for scope in scopes}
     every = list(documents)
-    absent = [each for each in every if each.document_id not in present and selection.takes(each.document_id)]
-    gone = sorted(each.document_id for each in absent if each.mark is not None and _is_covered(each, scopes))
+    absent = [each for each in every if each.document_id not in present and _is_covered(each, selection, scopes)]
+    gone = sorted(each.document_id for each in absent if each.mark is not None)
     unmarked = sorted(
         each.document_id
         for each in absent
-        if each.mark is None
-        and any(scope.covers(each.document_id) for scope in scopes)
-        and media_type_of(each.document_id) is not None
-        and left_out.reason_of(each.document_id) is None
+        if each.mark is None and media_type_of(each.document_id) and left_out.reason_of(each.document_id) is None
     )
     ignored = {each: reason for each in gone if (reason := left_out.reason_of(each)) is not None}
     return SyncPlan(gone, sum(each.mark in marks for each in every), len(present), unmarked, ignored)
 
 
-def _is_covered(document: KnownDocument, scopes: Iterable[Scope]) -> bool:
-    return any(scope.mark == document.mark and scope.covers(document.document_id) for scope in scopes)
+def _is_covered(document: KnownDocument, selection: Selection, scopes: Iterable[Scope]) -> bool:
+    """Whether a file of the folders could be this document, by its id and its mark, where it has one."""
+    of_mark = (scope for scope in scopes if document.mark in (None, scope.mark))
+    return selection.takes(document.document_id) and any(scope.covers(document.document_id) for scope in of_mark)
 
 
 @dataclass

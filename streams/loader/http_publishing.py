@@ -5,7 +5,7 @@ from base64 import b64encode
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, get_args
 
 import msgspec
 
@@ -23,12 +23,6 @@ BATCH_DOCUMENTS = 100
 BATCH_BYTES = 4 * 1024 * 1024
 THREADS = 8
 PAUSE_SECONDS = 0.25
-STATUS_OUTCOMES: dict[str, Outcome] = {
-    "indexed": "indexed",
-    "deleted": "deleted",
-    "superseded": "superseded",
-    "dead_lettered": "dead_lettered",
-}
 
 JSONObject = dict[str, Any]
 
@@ -60,9 +54,10 @@ class Written:
         """What became of it, as the worker would say it."""
         ((partition, offset), *_) = self.token.positions.items()
         nothing = self.deletes and status["status"] == "unknown"
+        outcome: Outcome = status["status"] if status["status"] in get_args(Outcome) else "superseded"
         return Receipt(
             key=str(self.key),
-            outcome="deleted" if nothing else STATUS_OUTCOMES.get(status["status"], "superseded"),
+            outcome="deleted" if nothing else outcome,
             partition=partition,
             offset=offset,
             generation="",

@@ -13,7 +13,7 @@ from schemas.errors import Failure, MalformedEvent, Unreachable, WrongSetting
 from schemas.ids import DEFAULT_COLLECTION, DocumentKey
 from schemas.refusals import EXPLANATIONS
 from schemas.runtime import find_running
-from schemas.terminal import plain, say
+from schemas.terminal import say
 from streams.loader.folders import MISSING, Refused, Selection, SyncPlan, plan_sync, scopes_of
 from streams.loader.http_publishing import Service, ServicePublisher
 from streams.loader.ignoring import LABELS, LeftOut, Reason, by_reason, describe_left_out
@@ -60,41 +60,21 @@ class Loaded:
         if as_json:
             print(json.dumps(asdict(self)))
             return
-        from rich.console import Console  # with its parts half as long to import as all else: not for --json
-
-        console = Console(highlight=False, markup=False, soft_wrap=True)
-
-        def print_line(line: str) -> None:
-            console.print(plain(line))
-
         outcomes = ", ".join(f"{count} {self._named(name)}" for name, count in sorted((self.outcomes or {}).items()))
-        print_line(f"{self.published} published{': ' + outcomes if outcomes else ''} in {self.seconds:.1f} s")
-        for line in self._refusals():
-            print_line(line)
-        for line in _lines_of_left_out(self.left_out, verbose=verbose):
-            print_line(line)
-        if self.notes:
-            print_line(f"indexed with warnings: {len(self.notes)}")
-            for key, notes in list(self.notes.items())[:SHOWN_REFUSALS]:
-                print_line(f"  {key}: {' '.join(notes)}")
-            if len(self.notes) > SHOWN_REFUSALS:
-                print_line(f"  … and {len(self.notes) - SHOWN_REFUSALS} more (--json lists all)")
-        if self.token:
-            print_line(f"token {self.token}")
-
-    def _refusals(self) -> Iterator[str]:
-        """How many were refused for which reason, the first of them, and what to do."""
+        say(f"{self.published} published{': ' + outcomes if outcomes else ''} in {self.seconds:.1f} s")
         reasons = Counter(item.reason for item in self.refused)
-        if not reasons:
-            return
-        yield "refused: " + ", ".join(f"{count} {reason}" for reason, count in reasons.most_common())
-        for item in self.refused[:SHOWN_REFUSALS]:
-            yield f"  {item.origin}: {item.message}"
-        if len(self.refused) > SHOWN_REFUSALS:
-            yield f"  … and {len(self.refused) - SHOWN_REFUSALS} more (--json lists all)"
+        if reasons:
+            counts = ", ".join(f"{count} {reason}" for reason, count in reasons.most_common())
+            _list_names(f"refused: {counts}", [f"{item.origin}: {item.message}" for item in self.refused])
         for reason, (title, advice) in EXPLANATIONS.items():
             if reason in reasons:
-                yield f"{reason}: {title}. {advice}"
+                say(f"{reason}: {title}. {advice}")
+        _say_left_out(self.left_out, verbose=verbose)
+        if self.notes:
+            noted = [f"{key}: {' '.join(notes)}" for key, notes in self.notes.items()]
+            _list_names(f"indexed with warnings: {len(self.notes)}", noted)
+        if self.token:
+            say(f"token {self.token}")
 
     def _named(self, outcome: str) -> str:
         """The outcome; with the keys for deletes of unknown documents."""
@@ -167,8 +147,16 @@ class Rehearsal:
         if self.refused:
             reasons = [f"{item.origin}: {item.message}" for item in self.refused]
             _list_names(f"refused: {len(self.refused):,}", reasons)
-        for line in _lines_of_left_out(self.left_out, verbose=verbose):
-            say(line)
+        _say_left_out(self.left_out, verbose=verbose)
+
+
+@dataclass(frozen=True)
+class _Found:
+    """What was met while records were read: `unknown` counts fields that no envelope has."""
+
+    refused: list[Refused] = field(default_factory=list)
+    unknown: Counter[str] = field(default_factory=Counter)
+    left_out: list[LeftOut] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -220,19 +208,14 @@ class Loader:
         if agree is not None:
             plan = self._plan(paths, selection)
             agree(plan)
-        refused: list[Refused] = []
-        unknown: Counter[str] = Counter()
-        left_out: list[LeftOut] = []
-        records = self._records(paths, selection, refused, plan, unknown, left_out)
-        first = next(records, None)
-        if first is None and not refused and not may_be_empty:
-            require_matches(paths, selection)
-        loaded = self._run(records if first is None else chain([first], records), refused)
+        found = _Found()
+        records = self._records(paths, selection, found, plan, may_be_empty=may_be_empty)
+        loaded = self._run(records, found.refused)
         return replace(
             loaded,
-            unknown_fields=dict(unknown),
+            unknown_fields=dict(found.unknown),
             left_folder=plan.gone if plan else [],
-            left_out=by_reason(left_out),
+            left_out=by_reason(found.left_out),
         )
 
     def rehearse(
@@ -242,20 +225,16 @@ class Loader:
         is synced. Raises as `load` does."""
         self.check(paths, selection)
         plan = self._plan(paths, selection) if sync else None
-        refused: list[Refused] = []
-        left_out: list[LeftOut] = []
-        unknown: Counter[str] = Counter()
-        records = list(self._records(paths, selection, refused, plan, unknown, left_out))
-        if not records and not refused and not may_be_empty:
-            require_matches(paths, selection)
+        found = _Found()
+        records = list(self._records(paths, selection, found, plan, may_be_empty=may_be_empty))
         rehearsal = Rehearsal(
             [str(record.key) for record in records if record.value is not None],
             [record.key.document_id for record in records if record.value is None],
             plan.unmarked if plan else [],
-            refused,
+            found.refused,
             plan.ignored if plan else {},
-            by_reason(left_out),
-            dict(unknown),
+            by_reason(found.left_out),
+            dict(found.unknown),
         )
         return rehearsal, plan
 
@@ -299,25 +278,34 @@ class Loader:
         self,
         paths: Sequence[str],
         selection: Selection,
-        refused: list[Refused],
+        found: "_Found",
         plan: SyncPlan | None,
-        unknown: Counter[str],
-        left_out: list[LeftOut],
+        *,
+        may_be_empty: bool,
     ) -> Iterator[Record]:
-        """What is accepted, and then a tombstone for each document that is to go; `refused`, `left_out` and `unknown`,
-        which counts fields that no envelope has, grow meanwhile."""
+        """What is accepted, and then a tombstone for each document that is to go; `found` grows meanwhile. Raises
+        WrongSetting, before anything is sent, where there is nothing at all."""
+        records = self._read(paths, selection, found, plan)
+        first = next(records, None)
+        if first is None and not found.refused and not may_be_empty:
+            require_matches(paths, selection)
+        return records if first is None else chain([first], records)
+
+    def _read(
+        self, paths: Sequence[str], selection: Selection, found: "_Found", plan: SyncPlan | None
+    ) -> Iterator[Record]:
         gone = set(plan.gone) if plan else set()
         for item in read_sources(paths, selection, self.sizes):
             if isinstance(item, Record):
                 gone.discard(item.key.document_id)  # the file came while the others were read
                 for name in {name[:MAX_NAME_CHARACTERS] for name in item.unknown_fields}:
-                    if name in unknown or len(unknown) < MAX_UNKNOWN_FIELDS:
-                        unknown[name] += 1
+                    if name in found.unknown or len(found.unknown) < MAX_UNKNOWN_FIELDS:
+                        found.unknown[name] += 1
                 yield item
             elif isinstance(item, LeftOut):
-                left_out.append(item)
+                found.left_out.append(item)
             elif plan is None or item.reason != MISSING:
-                refused.append(item)
+                found.refused.append(item)
         for document_id in sorted(gone):
             yield tombstone(DocumentKey(selection.collection, document_id), f"{document_id} (left the folder)")
 
@@ -355,13 +343,13 @@ def _so_far(published: Published) -> str:
     )
 
 
-def _lines_of_left_out(left_out: Mapping[Reason, Sequence[str]], *, verbose: bool) -> Iterator[str]:
+def _say_left_out(left_out: Mapping[Reason, Sequence[str]], *, verbose: bool) -> None:
     """How many, with the first names; all of them where `verbose`."""
-    if not left_out:
-        return
-    yield describe_left_out(left_out) + ("" if verbose else "; to list them: --verbose")
-    if verbose:
-        yield from (f"  {name}: {LABELS[reason]}" for reason, names in left_out.items() for name in names)
+    if left_out:
+        say(describe_left_out(left_out) + ("" if verbose else "; to list them: --verbose"))
+    for reason, names in left_out.items() if verbose else ():
+        for name in names:
+            say(f"  {name}: {LABELS[reason]}")
 
 
 def _list_names(heading: str, names: Sequence[str]) -> None:
@@ -381,7 +369,7 @@ def _key(collection: str, document_id: str) -> DocumentKey:
 
 def settings_for(data_dir: Path | None) -> WorkerSettings:
     """The settings, with the data directory of the command line where one is given."""
-    return WorkerSettings.load({"storage": {"data_dir": data_dir}} if data_dir is not None else {})
+    return WorkerSettings.load({"storage": {"data_dir": data_dir}})
 
 
 def bootstrap_servers(settings: WorkerSettings) -> str:

@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Mapping, Sequence
-from typing import Protocol
 
 from indexer.communities.detection import find_communities
 from indexer.errors import DamagedStore
@@ -19,13 +18,6 @@ from streams.runtime.store_thread import DATA_ERRORS, StoreThread
 COMMUNITY_MIN_SECONDS = 60.0  # between two findings while documents are being indexed
 COMMUNITY_MAX_SECONDS = 3_600.0
 COMMUNITY_SHARE = 0.02  # of the time, at most, meanwhile
-
-
-class Finder(Protocol):
-    """The calls block, and run in one thread."""
-
-    def find(self) -> CommunityManifest | None: ...
-    def remove_damaged(self) -> list[str]: ...
 
 
 class CommunityFinder:
@@ -77,7 +69,7 @@ class Communities(MadeOfSnapshots):
 
     what = "communities"
 
-    def __init__(self, finder: Finder, thread: StoreThread, schedule: SnapshotSchedule) -> None:
+    def __init__(self, finder: CommunityFinder, thread: StoreThread, schedule: SnapshotSchedule) -> None:
         super().__init__(schedule)
         self._finder = finder
         self._thread = thread

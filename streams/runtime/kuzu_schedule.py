@@ -4,7 +4,6 @@ import asyncio
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Protocol
 
 from indexer.generation_folders import Generation
 from indexer.graph.snapshot_publication import remove_unfinished
@@ -17,14 +16,6 @@ from streams.worker_metrics import WorkerMetrics
 SHARE = 0.05  # of the time, at most
 
 
-class Process(Protocol):
-    """One that publishes the newest snapshot, and ends. `kill` and `wait` may be called again."""
-
-    def wait(self) -> int: ...
-    def kill(self) -> None: ...
-    def output_tail(self, lines: int = 20) -> str: ...
-
-
 class GraphPublisher(MadeOfSnapshots):
     """Has the newest snapshot published when that is due: rarely, the longer it takes. A failure harms nothing else: it
     is logged and counted, and the next snapshot is published. Cancelling `run` ends the process that publishes."""
@@ -35,7 +26,7 @@ class GraphPublisher(MadeOfSnapshots):
     def __init__(
         self,
         generation: Generation,
-        start: Callable[[], Process],
+        start: Callable[[], Child],
         schedule: SnapshotSchedule,
         metrics: WorkerMetrics,
         is_due: Callable[[Generation], bool] = is_due,

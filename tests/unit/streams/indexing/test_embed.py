@@ -40,7 +40,8 @@ async def bench() -> Iterator[Bench]:
 
 
 async def test_each_text_gets_its_vector_in_order(bench: Bench) -> None:
-    vectors = await bench.encoding.encode(["one", "two", "three"])
+    encoded = await bench.encoding.encode(["one", "two", "three"])
+    vectors = [each.vector for each in encoded if isinstance(each, EncodedText)]
     assert np.array_equal(np.stack(vectors), HashingEncoder().encode(["one", "two", "three"]))
     assert await bench.encoding.encode([]) == []
 
@@ -103,7 +104,7 @@ def _encoding(encoder: Any) -> EncoderThread:
 
 
 def _are_vectors(encoded: Sequence[Any]) -> bool:
-    return all(isinstance(each, np.ndarray) for each in encoded)
+    return all(isinstance(each, EncodedText) for each in encoded)
 
 
 @pytest.mark.parametrize("passing", [BROKEN, CUT, busy(), Answer(503)])
@@ -203,11 +204,13 @@ def tag_capitals(texts: Sequence[str]) -> tuple[NDArray[np.float32], list[list[T
 
 async def test_entities_are_tagged_as_texts_are_encoded_and_known_with_their_vectors(bench: Bench) -> None:
     encoding = EncoderThread(bench.encoder, bench.metrics, bench.progress, tag=tag_capitals)
-    [(vector, spans)] = [each for each in await encoding.encode_and_tag(["then Ann came"]) if isinstance(each, tuple)]
+    [(vector, spans)] = [
+        each for each in await encoding.encode(["then Ann came"], tagged=True) if isinstance(each, tuple)
+    ]
     assert np.array_equal(vector, HashingEncoder().encode(["then Ann came"])[0])
     assert spans is not None
     assert decode_spans(spans) == [TaggedSpan(5, 8, "person", 0.9)]
-    untagged = await bench.encoding.encode_and_tag(["then Ann came"])
+    untagged = await bench.encoding.encode(["then Ann came"], tagged=True)
     assert [each.spans for each in untagged if isinstance(each, EncodedText)] == [None]
     assert (encoding.tags, bench.encoding.tags) == (True, False)
     encoding.close()
