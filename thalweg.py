@@ -22,10 +22,10 @@ from query_api.cli.replay import app as replay_commands
 from query_api.cli.reviews import app as review_commands
 from query_api.cli.search import app as search_commands
 from schemas.errors import WrongSetting, plain_failures
+from streams.cli.app import Joined
 from streams.cli.app import app as stream_commands
 from streams.cli.backup import app as backup_commands
 from streams.cli.config import app as config_commands
-from streams.cli.joined import Joined
 from streams.cli.load import app as document_commands
 from streams.cli.verify import app as verify_commands
 

@@ -174,18 +174,13 @@ class ProcessSettings(BaseSettings):
 
     @classmethod
     def load(cls, overrides: Mapping[str, Mapping[str, Any]] | None = None) -> Self:
-        """The settings of this process; `overrides` (block → field → value) come from the command line, None for what
-        was not given there.
-
-        Raises WrongSetting with a sentence for each value that does not fit, and each name that is not a setting.
-        """
+        """The settings of this process; `overrides` (block → field → value) come from the command line; None is none.
+        Raises WrongSetting with a sentence for each value that does not fit, and each name that is not a setting."""
         refuse_unknown_variables(os.environ)
-        given = {
-            name: {field: value for field, value in block.items() if value is not None}
-            for name, block in (overrides or {}).items()
-        }
+        blocks = (overrides or {}).items()
+        given = {name: {key: value for key, value in block.items() if value is not None} for name, block in blocks}
         try:
-            return cls(**{name: block for name, block in given.items() if block})  # type: ignore[arg-type]  # blocks are validated from mappings
+            return cls(**given)  # type: ignore[arg-type]  # blocks are validated from mappings
         except ValidationError as error:
             raise WrongSetting("\n".join(_sentence(problem, cls) for problem in error.errors())) from error
         except SettingsError as error:

@@ -93,12 +93,15 @@ async def _live(settings: WorkerSettings, build: str | None = None) -> int:
     heartbeat = context.heartbeat
     beating = asyncio.create_task(heartbeat.run())
     stopping = asyncio.create_task(stop.wait())
-    hosting = asyncio.create_task(host.run()) if host is not None else None
+    hosting = asyncio.create_task(host.run() if host is not None else _never())
     life = asyncio.create_task(_run(context))
     code = int(Exit.OK)
     replaced = False
     try:
-        replaced = await _until_over(context, life, stopping, hosting, settings, build)
+        replaced = await _until_over(context, life, {stopping, hosting}, settings, build)
+        if hosting.done():
+            hosting.result()
+            replaced = True
     except (Failure, IncompatibleGeneration, EncoderFailure, PermissionError) as error:
         heartbeat.failed(str(error))
         raise
@@ -107,11 +110,9 @@ async def _live(settings: WorkerSettings, build: str | None = None) -> int:
         code = int(WorkerExit.RESTART)
         log.exception("worker failed; it must be started again", error=f"{type(error).__name__}: {error}")
     finally:
-        stopping.cancel()
-        life.cancel()
-        if hosting is not None:
-            hosting.cancel()
-        await asyncio.wait({life} if hosting is None else {life, hosting})
+        for task in (stopping, life, hosting):
+            task.cancel()
+        await asyncio.wait({life, hosting})
         stopping_build = asyncio.create_task(_stop_build(host, log))
         all_ended = await _closed(context, log)
         await stopping_build
@@ -126,20 +127,23 @@ async def _live(settings: WorkerSettings, build: str | None = None) -> int:
     return code
 
 
+async def _never() -> None:
+    await asyncio.Event().wait()
+
+
 async def _until_over(
     context: WorkerContext,
     life: "asyncio.Task[None]",
-    stopping: "asyncio.Task[bool]",
-    hosting: "asyncio.Task[str] | None",
+    others: set[asyncio.Task[Any]],
     settings: WorkerSettings,
     build: str | None,
 ) -> bool:
-    """Whether the process is to start again, instead of ending. Raises what ended the worker."""
-    others: set[asyncio.Task[Any]] = {stopping} if hosting is None else {stopping, hosting}
+    """Returns when one of the others is done, or the worker is to start again: True then. Raises what ended the
+    worker."""
     await asyncio.wait({life, *others}, return_when=asyncio.FIRST_COMPLETED)
     if life.done() and not life.cancelled():
         error = life.exception()
-        live = _live_generation(settings) if hosting is not None else None
+        live = _live_generation(settings) if build is None else None
         if isinstance(error, StartAgain):
             return True
         if isinstance(error, DamagedStore) and live is not None:
@@ -155,9 +159,6 @@ async def _until_over(
             await asyncio.wait(others, return_when=asyncio.FIRST_COMPLETED)
         else:
             life.result()
-    if hosting is not None and hosting.done():
-        hosting.result()
-        return True
     return False
 
 

@@ -37,8 +37,7 @@ from streams.kafka.producer import ConfirmedProducer
 from streams.kafka.topics import TopicReport
 from streams.runtime.retry import Retrier
 from streams.runtime.snapshot_schedule import Snapshots
-from streams.worker_runtime import WorkerRuntime
-from streams.worker_stores import OpenStores
+from streams.worker_runtime import OpenStores, WorkerRuntime
 
 
 async def attach_agents(
@@ -75,7 +74,7 @@ async def attach_agents(
         partial(runtime.partition_reader, names.documents),
         stores.vectors,
         stores.lance,
-        producer,
+        indexer,
         kafka,
         runtime.commit_lock,
         generation.missed_deletes_path,

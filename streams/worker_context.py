@@ -35,8 +35,7 @@ from streams.runtime.worker_health import HealthServer, Heartbeat
 from streams.settings import WorkerSettings
 from streams.supervisor.data_directory import WORKER_LOCK, locked, make_directory
 from streams.worker_agents import attach_agents
-from streams.worker_runtime import WorkerRuntime
-from streams.worker_stores import OpenStores
+from streams.worker_runtime import OpenStores, WorkerRuntime
 from streams.worker_upkeep import Upkeep
 
 _POLL_SECONDS = 0.25

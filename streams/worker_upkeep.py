@@ -30,8 +30,7 @@ from streams.runtime.snapshot_schedule import (
 )
 from streams.runtime.trimming import Trimmer
 from streams.supervisor.data_directory import make_directory
-from streams.worker_runtime import WorkerRuntime
-from streams.worker_stores import OpenStores
+from streams.worker_runtime import OpenStores, WorkerRuntime
 
 _BUSY_WITHIN_SECONDS = MOST_GATHER_SECONDS + 1.0  # small updates are gathered for so long
 

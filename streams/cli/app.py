@@ -9,15 +9,20 @@ import os
 import signal
 import sys
 import threading
+from collections.abc import Callable
 from contextlib import closing
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from schemas.errors import Exit, complain, plain_failures
+from schemas.errors import Exit, WrongSetting, complain, plain_failures
+
+if TYPE_CHECKING:
+    from schemas.settings import ProcessSettings
+    from streams.loader.http_publishing import Service
 
 app = typer.Typer(no_args_is_help=True)
 
@@ -193,3 +198,21 @@ def _quiet_kafka_client() -> None:
     """Its failures reach the person as exceptions; the same as log lines would only be in the way."""
     for client in ("aiokafka", "kafka"):
         logging.getLogger(client).setLevel(logging.CRITICAL)
+
+
+@dataclass(frozen=True)
+class Joined:
+    """What commands here need of the query service: neither process imports the other, so `thalweg.py` hands it down.
+
+    `service_client` opens a client of the service at an address, with the key that the settings name; its second
+    argument is the data directory of the command line. `service_settings` imports the class of its settings."""
+
+    service_client: "Callable[[str, Path | None], Service]"
+    service_settings: "Callable[[], type[ProcessSettings]]"
+
+
+def joined(context: typer.Context) -> Joined:
+    """What was handed down. Raises WrongSetting where nothing was: the command runs without `thalweg`."""
+    if not isinstance(context.obj, Joined):
+        raise WrongSetting("This needs the command 'thalweg' itself.")
+    return context.obj

@@ -3,8 +3,6 @@
 import json
 import os
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,13 +11,14 @@ import typer
 from schemas.clock import rfc3339
 from schemas.errors import Failure, plain_failures
 from schemas.terminal import say
+from streams.cli.load import Json
+from streams.loader.progress_bars import progress_bars
 
 if TYPE_CHECKING:
     from indexer.backup.archive import BackupManifest
 
 app = typer.Typer()
 
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
 Verify = Annotated[bool, typer.Option("--verify", help="Only check the backup that is there: every checksum.")]
 
 
@@ -57,8 +56,8 @@ def backup(
     os.umask(0o077)
     try:
         with frozen(generation) as held:
-            with _bar("backed up", held.manifest.bytes, shown=not as_json) as advance:
-                write_backup(held.root, held.manifest, destination, advance)
+            with progress_bars(shown=not as_json, in_bytes=True) as bar:
+                write_backup(held.root, held.manifest, destination, bar("backed up", held.manifest.bytes).advance)
             manifest = held.manifest
     except (TransientStoreError, FileNotFoundError) as error:
         raise Failure(f"{error} Nothing was backed up; try again.") from error
@@ -92,8 +91,8 @@ def restore(
     require_empty(folder)
     with open_backup(source) as opened:
         set_umask(make_directory(folder))
-        with _bar("restored", opened.manifest.bytes, shown=not as_json) as advance:
-            generation = restore_backup(opened, folder, advance)
+        with progress_bars(shown=not as_json, in_bytes=True) as bar:
+            generation = restore_backup(opened, folder, bar("restored", opened.manifest.bytes).advance)
         manifest = opened.manifest
     _print("Restored", folder, manifest, began, as_json=as_json, restored_as=generation.name)
     if not as_json:
@@ -105,8 +104,8 @@ def _verify(source: Path, *, as_json: bool) -> None:
 
     began = time.monotonic()
     with open_backup(source) as opened:
-        with _bar("verified", opened.manifest.bytes, shown=not as_json) as advance:
-            copy_files(opened, None, advance)
+        with progress_bars(shown=not as_json, in_bytes=True) as bar:
+            copy_files(opened, None, bar("verified", opened.manifest.bytes).advance)
         manifest = opened.manifest
     _print("Intact:", source, manifest, began, as_json=as_json)
 
@@ -138,18 +137,3 @@ def _print(done: str, path: Path, manifest: "BackupManifest", began: float, *, a
         **more,
     }
     print(json.dumps(shown))
-
-
-@contextmanager
-def _bar(what: str, total: int, *, shown: bool) -> Iterator[Callable[[int], None]]:
-    """Counts bytes."""
-    if not shown:
-        yield lambda _bytes: None
-        return
-    from rich.console import Console  # what is not shown need not be imported
-    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
-
-    columns = (TextColumn("{task.description:<10}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
-    with Progress(*columns, TimeRemainingColumn(), console=Console(stderr=True)) as bar:
-        task = bar.add_task(what, total=total)
-        yield lambda done: bar.advance(task, done)

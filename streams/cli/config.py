@@ -12,7 +12,7 @@ from schemas.environment import read_variable, variable_of
 from schemas.errors import Failure, plain_failures
 from schemas.settings_file import FILE_NAME, SettingsFile, candidates, read_file, user_config_dir
 from schemas.terminal import plain_json, say
-from streams.cli.joined import joined
+from streams.cli.app import joined
 
 if TYPE_CHECKING:
     from pydantic import BaseModel

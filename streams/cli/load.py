@@ -18,7 +18,7 @@ from schemas.consent import Yes
 from schemas.errors import Exit, Failure, WrongSetting, complain, plain_failures
 from schemas.ids import DEFAULT_COLLECTION
 from schemas.terminal import say
-from streams.cli.joined import joined
+from streams.cli.app import joined
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -290,8 +290,7 @@ def export(
         raise Failure(str(error)) from error
     try:
         with click.open_file(str(file), "wb") as lines, progress_bars(shown=True) as bar:
-            documents = bar("exported")
-            documents.is_of(count)
+            documents = bar("exported", count)
             for envelope in envelopes:
                 lines.write(envelope + b"\n")
                 documents.advance()

@@ -185,8 +185,7 @@ def _repair(settings: "WorkerSettings", plan: "RepairPlan", *, shown: bool) -> t
             tell = f"Generation {name} is ordered: 'thalweg generations show {name}' tells how far it is."
             return {"generation": name}, tell
         with progress_bars(shown=shown) as bar:
-            repaired = bar("repaired")
-            repaired.is_of(len(plan.documents))
+            repaired = bar("repaired", len(plan.documents))
             done = orders.repair(
                 plan.documents,
                 graph=plan.graph,
@@ -226,20 +225,18 @@ def _hold_against_log(
     async def read(installation: InstallationLog) -> tuple["LedgerReport", "SampleReport | None"]:
         snapshot = LanceReader.open(generation).snapshot()
         with progress_bars(shown=shown) as bar:
-            offsets = bar("log")
             if sampled is None:
-                return await installation.ledger(generation, snapshot, offsets.is_of, offsets.advance), None
+                return await installation.ledger(generation, snapshot, bar("log")), None
             from streams.generations.role import WorkerRole
             from streams.indexing.extract import versions_of
             from streams.verification.sample import Sample, SampleComparison, open_builder, require_same_pipeline
 
             require_same_pipeline(generation)
             sample = Sample(snapshot.known_documents(), *sampled)
-            ledger = await installation.ledger(generation, snapshot, offsets.is_of, offsets.advance, sample.take)
+            ledger = await installation.ledger(generation, snapshot, bar("log"), sample.take)
             role = WorkerRole(settings, None)
             choices = await installation.choices(role.chunking, versions_of(settings))
-            documents = bar("sample")
-            documents.is_of(len(sample.records))
+            documents = bar("sample", len(sample.records))
             async with open_builder(settings, role, choices) as builder:
                 comparison = SampleComparison(builder, choices, settings.limits, generation, snapshot)
                 compared = await comparison.compare(sample, documents.advance)

@@ -187,7 +187,7 @@ class ResolvedDocument:
     def _is_trusted(self, row: DocumentRow) -> bool:
         return row.offset <= self.reached.get(row.partition, -1)
 
-    def indexed(self, topic: DocumentsTopic, linked: Mapping[Position, LinkedDocument]) -> IndexedRows | None:
+    def changed_rows(self, topic: DocumentsTopic, linked: Mapping[Position, LinkedDocument]) -> IndexedRows | None:
         """The rows of the winner; without one, the row that notes another partition; None where nothing changes."""
         row, winner, state = self.row, self.winner, self.outcome.state
         if winner is None or state is None:
@@ -321,7 +321,7 @@ class Built:
         A delete that surely found no document changes nothing in the graph, and so what the tables need of it stays
         where it is; with `all_deletes` it counts like any other.
         """
-        rows = (each.indexed(self.topic, self.linked) for each in self.resolved.documents)
+        rows = (each.changed_rows(self.topic, self.linked) for each in self.resolved.documents)
         contributions = {
             each.key: None if each.winner.deletes else self.linked[each.winner.position].contribution
             for each in self.resolved.documents

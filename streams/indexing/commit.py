@@ -255,6 +255,13 @@ class DocumentIndexer:
             await self._write(changes, encoded, self.reached, watch, again=True)
         return Rewritten(len(changes.contributions), kept_count)
 
+    async def delete(self, rows: Mapping[DocumentKey, DocumentRow]) -> None:
+        """Delete stored documents without a record that says so. Call with the commit lock. May be repeated, as long as
+        they are stored."""
+        changes = Changes((), {}).and_deleted(rows.keys(), rows, self.now_ms())
+        encoded = await asyncio.to_thread(encode_changes, changes.rows, changes.contributions)
+        await self._write(changes, encoded, {}, Stopwatch())
+
     async def _differing(self, changes: Changes, in_graph: Mapping[DocumentKey, InGraph] | None) -> Changes:
         """Without the rows and contributions that the stores have already; all rows, and no contributions but theirs,
         where it is not known what is `in_graph`."""

@@ -18,11 +18,9 @@ import structlog
 
 from indexer.generation_folders import replace_file
 from indexer.schema import DocumentRow, StoredPosition
-from indexer.write.change_encoding import encode_changes
-from indexer.write.lance_rows import IndexedRows
 from schemas.ids import DocumentKey
+from streams.indexing.commit import DocumentIndexer
 from streams.kafka.partition_reader import PartitionReader
-from streams.kafka.producer import ConfirmedProducer
 from streams.runtime.retry import Retrier
 from streams.runtime.store_thread import StoreThread
 
@@ -37,11 +35,10 @@ OpenPartition = Callable[[int], PartitionReader]
 
 
 class StoredDocuments(Protocol):
-    """The part of the vector store that is needed. `replace` may be repeated and then changes nothing."""
+    """The part of the vector store that is needed."""
 
     def live_keys(self, partition: int, offset: int) -> list[DocumentKey]: ...
     def stored_documents(self, keys: Sequence[DocumentKey]) -> dict[DocumentKey, DocumentRow]: ...
-    def replace(self, documents: Sequence[IndexedRows]) -> None: ...
 
 
 async def may_have_missed_deletes(log: PartitionReader, stored: StoredPosition, horizon_ms: int) -> bool:
@@ -85,7 +82,7 @@ class MissedDeletes:
     open_partition: OpenPartition
     documents: StoredDocuments
     thread: StoreThread
-    producer: ConfirmedProducer
+    indexer: DocumentIndexer
     retrier: Retrier
     commit_lock: asyncio.Lock
     to_check: Path
@@ -140,17 +137,11 @@ class MissedDeletes:
         )
 
     async def _delete(self, keys: Sequence[DocumentKey], partition: int, offset: int) -> None:
-        """Contribute the deletes first: the documents' rows are what a repeated comparison finds them by."""
         rows = await self.thread.run(self.documents.stored_documents, keys)
-        now_ms = self.now_ms()
-        tombstones = [
-            row.tombstone(now_ms)
-            for row in rows.values()
-            if row.live and row.partition == partition and row.offset <= offset
-        ]
-        deleted = [IndexedRows(row) for row in tombstones]
-        await self.producer.send_commit(encode_changes(deleted, {row.key: None for row in tombstones}), {})
-        await self.thread.run(self.documents.replace, deleted)
+        gone = {
+            key: row for key, row in rows.items() if row.live and row.partition == partition and row.offset <= offset
+        }
+        await self.indexer.delete(gone)
 
     def _noted(self) -> dict[int, int]:
         """{partition: offset up to which its documents are in doubt}."""

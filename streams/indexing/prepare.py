@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import chain
 
 import numpy as np
@@ -34,14 +35,14 @@ _WARM_UP = DocumentUpsert(
 )
 
 
+@dataclass(frozen=True)
 class Parsers:
     """Child processes that parse and chunk. Methods raise UnparsableDocument, or ParserFailure when no document is to
     blame."""
 
-    def __init__(self, sandbox: Sandbox, processes: int, max_metadata_bytes: int) -> None:
-        self._sandbox = sandbox
-        self._processes = processes
-        self._max_metadata_bytes = max_metadata_bytes
+    sandbox: Sandbox
+    processes: int
+    max_metadata_bytes: int
 
     @classmethod
     def open(cls, settings: WorkerSettings) -> "Parsers":
@@ -51,7 +52,7 @@ class Parsers:
     async def warm_up(self) -> None:
         """Start every child, so that the first document does not wait for it."""
         task = encode_task(_WARM_UP, ChunkingParameters())
-        await asyncio.gather(*(self._run(task) for _ in range(self._processes)))
+        await asyncio.gather(*(self._run(task) for _ in range(self.processes)))
 
     async def sentences(self, upsert: DocumentUpsert, chunking: ChunkingParameters) -> list[list[str]]:
         """The sentences of each section."""
@@ -66,32 +67,32 @@ class Parsers:
         *,
         extracts: bool = True,
     ) -> PreparedDocument:
-        task = encode_task(upsert, chunking, revision, boundaries, self._max_metadata_bytes, extracts=extracts)
+        task = encode_task(upsert, chunking, revision, boundaries, self.max_metadata_bytes, extracts=extracts)
         return decode_prepared(await self._run(task))
 
     def prepare_here(
         self, upsert: DocumentUpsert, chunking: ChunkingParameters, revision: str | None
     ) -> PreparedDocument:
         """In this process: for what has no text."""
-        return prepare(upsert, chunking, revision, max_metadata_bytes=self._max_metadata_bytes)
+        return prepare(upsert, chunking, revision, max_metadata_bytes=self.max_metadata_bytes)
 
     async def _run(self, task: bytes) -> bytes:
         try:
-            return await self._sandbox.run(task)
+            return await self.sandbox.run(task)
         except SandboxFailure as failure:
             raise ParserFailure(str(failure)) from failure
 
     async def close(self) -> None:
-        await self._sandbox.close()
+        await self.sandbox.close()
 
 
+@dataclass(frozen=True)
 class Preparer:
     """Step 3 for one document: parsed and chunked as its collection has chosen."""
 
-    def __init__(self, parsers: Parsers, encoder: EncoderThread, defaults: ChunkingParameters) -> None:
-        self._parsers = parsers
-        self._encoder = encoder
-        self._defaults = defaults
+    parsers: Parsers
+    encoder: EncoderThread
+    defaults: ChunkingParameters
 
     async def prepare(self, event: DecodedEvent) -> PreparedDocument:
         """For semantic chunking the sentences are embedded first, and boundaries found by their vectors. What has no
@@ -99,19 +100,19 @@ class Preparer:
 
         Raises UnparsableDocument, or WithoutVector for a sentence that the encoder cannot take.
         """
-        chunking = event.chunking or self._defaults
+        chunking = event.chunking or self.defaults
         if has_no_text(event.upsert):
-            return self._parsers.prepare_here(event.upsert, chunking, event.revision)
+            return self.parsers.prepare_here(event.upsert, chunking, event.revision)
         boundaries: list[int] = []
         if chunking.method == "semantic":
-            sections = await self._parsers.sentences(event.upsert, chunking)
+            sections = await self.parsers.sentences(event.upsert, chunking)
             vectors = []
-            for encoded in await self._encoder.encode(list(chain.from_iterable(sections))):
+            for encoded in await self.encoder.encode(list(chain.from_iterable(sections))):
                 if isinstance(encoded, Exception):
                     raise WithoutVector("sentences", encoded)
                 vectors.append(encoded.vector)
             array = np.asarray(vectors, dtype=np.float32)
-            boundaries = await self._encoder.compute(
+            boundaries = await self.encoder.compute(
                 lambda: topic_boundaries([len(section) for section in sections], array)
             )
-        return await self._parsers.prepare(event.upsert, chunking, event.revision, boundaries, extracts=event.extracts)
+        return await self.parsers.prepare(event.upsert, chunking, event.revision, boundaries, extracts=event.extracts)

@@ -96,9 +96,7 @@ class ServicePublisher:
                 sent.advance()
         sent.is_of(published.records)
         if patience_seconds is not None and written:
-            searchable = bars("searchable")
-            searchable.is_of(len(written))
-            self._await(written, searchable.set, patience_seconds)
+            self._await(written, bars("searchable", len(written)).set, patience_seconds)
             with ThreadPoolExecutor(THREADS) as pool:
                 for receipt in pool.map(self._receipt, written):
                     followed.take(receipt)

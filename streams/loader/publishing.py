@@ -160,8 +160,7 @@ class KafkaPublisher:
             publish(producer, documents, everywhere, published, sent.advance)
             sent.is_of(published.records)
             if patience_seconds is not None:
-                searchable = bars("searchable")
-                searchable.is_of(published.records)
+                searchable = bars("searchable", published.records)
                 followed = follow(
                     receipts,
                     published,

@@ -67,25 +67,26 @@ def is_due(generation: Generation, snapshot: GraphSnapshot | None) -> bool:
 class Communities(MadeOfSnapshots):
     """Has them found when that is due: some time after a snapshot, less often the longer it takes."""
 
-    what = "communities"
-
     def __init__(self, finder: CommunityFinder, thread: StoreThread, schedule: SnapshotSchedule) -> None:
         super().__init__(schedule)
         self._finder = finder
         self._thread = thread
 
-    async def _remove_damaged(self) -> list[str]:
-        return await self._thread.run(self._finder.remove_damaged)
+    async def remove_damaged(self) -> bool:
+        names = await self._thread.run(self._finder.remove_damaged)
+        if names:
+            self._log.error("damaged communities are removed, and made again", names=names)
+        return bool(names)
 
     async def make(self) -> None:
         """Find them now. What the snapshot is to blame for waits for the next one: the rest of the worker goes on."""
-        token = self._schedule.begin()
+        token = self.schedule.begin()
         try:
             found = await self._thread.run(self._finder.find)
         except (DamagedStore, *DATA_ERRORS) as error:
             self._log.error("no communities are found in this snapshot", reason=str(error), exc_info=error)
             found = None
-        took = self._schedule.made(token)
+        took = self.schedule.made(token)
         if found is None:
             return
         await self._thread.run(trim_memory)

@@ -20,7 +20,6 @@ class GraphPublisher(MadeOfSnapshots):
     """Has the newest snapshot published when that is due: rarely, the longer it takes. A failure harms nothing else: it
     is logged and counted, and the next snapshot is published. Cancelling `run` ends the process that publishes."""
 
-    what = "published graphs"
     pause_factor = CHECK_PAUSE_FACTOR
 
     def __init__(
@@ -37,19 +36,22 @@ class GraphPublisher(MadeOfSnapshots):
         self._is_due = is_due
         self._counted = metrics.graph_publications
 
-    async def _remove_damaged(self) -> list[str]:
-        return await asyncio.to_thread(remove_damaged, self._generation.kuzu_dir)
+    async def remove_damaged(self) -> bool:
+        names = await asyncio.to_thread(remove_damaged, self._generation.kuzu_dir)
+        if names:
+            self._log.error("damaged published graphs are removed, and made again", names=names)
+        return bool(names)
 
     async def make(self) -> None:
-        token = self._schedule.begin()
+        token = self.schedule.begin()
         if not self._is_due(self._generation):
-            self._schedule.made(token)
+            self.schedule.made(token)
             return
         try:
             problem = await self._run_process()
         except OSError as error:  # it cannot be started
             problem = str(error)
-        took = self._schedule.made(token)
+        took = self.schedule.made(token)
         self._counted.labels("failed" if problem else "done").inc()
         if problem:
             self._log.error("the graph is not published; the next snapshot will be", reason=problem)

@@ -117,14 +117,12 @@ async def check_periodically(check: Callable[[], Awaitable[None]], seconds: floa
 
 
 class MadeOfSnapshots(ABC):
-    """What is made of the newest snapshot when its schedule says so, and again where it is damaged. Nothing waits for
-    it."""
+    """Made when its schedule says so, and again where it is damaged: snapshots, and what is made of the newest one."""
 
-    what: ClassVar[str]
     pause_factor: ClassVar[float] = 0.0
 
     def __init__(self, schedule: SnapshotSchedule) -> None:
-        self._schedule = schedule
+        self.schedule = schedule
         self._log = structlog.get_logger("thalweg.worker")
 
     @abstractmethod
@@ -132,28 +130,26 @@ class MadeOfSnapshots(ABC):
         """Make it now, where it is not there; returns when that is done, or has failed."""
 
     @abstractmethod
-    async def _remove_damaged(self) -> list[str]:
-        """Their names."""
+    async def remove_damaged(self) -> bool:
+        """Whether there was any."""
 
     def changed(self) -> None:
-        """There is a newer snapshot."""
-        self._schedule.changed()
+        """There is something to make it of."""
+        self.schedule.changed()
 
     async def run(self) -> None:
         """Until cancelled, which ends what is being made."""
         while True:
-            await self._schedule.until_due()
+            await self.schedule.until_due()
             await self.make()
 
     async def check(self) -> None:
-        """At once, and every minute until cancelled: remove what is damaged, and have it made again."""
-        await check_periodically(self._check_once, DERIVED_CHECK_SECONDS, self.pause_factor)
+        """At once, and periodically until cancelled: remove what is damaged, and have it made again."""
+        await check_periodically(self.check_once, DERIVED_CHECK_SECONDS, self.pause_factor)
 
-    async def _check_once(self) -> None:
-        damaged = await self._remove_damaged()
-        if damaged:
-            self._log.error(f"damaged {self.what} are removed, and made again", names=damaged)
-            self._schedule.changed()
+    async def check_once(self) -> None:
+        if await self.remove_damaged():
+            self.schedule.changed()
 
 
 class SnapshotWriter(Protocol):
@@ -164,7 +160,7 @@ class SnapshotWriter(Protocol):
     def set_aside_damaged(self) -> list[Damage]: ...
 
 
-class Snapshots:
+class Snapshots(MadeOfSnapshots):
     """Makes snapshots of the graph when they are due, in a thread beside the store's."""
 
     def __init__(
@@ -180,33 +176,25 @@ class Snapshots:
         now_seconds: Callable[[], float] = time.time,
     ) -> None:
         """Each of `published` is called after each snapshot."""
+        super().__init__(schedule)
         self._writer = writer
         self._thread = thread
         self._beside = beside
-        self.schedule = schedule
         self._newest = newest
         self._published = published
         self._making = asyncio.Lock()  # an order may ask for one while another is being made
-        self._log = structlog.get_logger("thalweg.worker")
         self._now_seconds = now_seconds
         metrics.snapshot_age.set_function(self._age_seconds)
 
-    async def run(self) -> None:
-        """Make snapshots until cancelled."""
-        while True:
-            await self.schedule.until_due()
-            await self.make()
-
     async def check(self) -> None:
-        """At once, and every 15 s until cancelled: set damaged snapshots aside, and have another made."""
+        """At once, and every 15 s until cancelled."""
         await check_periodically(self.check_once, CHECK_SECONDS, CHECK_PAUSE_FACTOR)
 
-    async def check_once(self) -> None:
+    async def remove_damaged(self) -> bool:
         damage = await self._beside.run(self._writer.set_aside_damaged)
         for each in damage:
             self._log.error("a damaged snapshot of the graph is set aside", path=each.path, what=each.what)
-        if damage:
-            self.schedule.changed()
+        return bool(damage)
 
     async def make(self) -> None:
         """Make one now, if anything changed since the last."""

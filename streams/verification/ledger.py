@@ -12,11 +12,12 @@ import msgspec
 
 from indexer.schema import DocumentRow
 from schemas.errors import MalformedEvent
-from schemas.events import DocumentDelete, decode_document_event
+from schemas.events import decode_document_event
 from schemas.ids import DocumentKey, Position, is_canary
 from schemas.orders import MOST_DOCUMENTS
 from schemas.settings import LimitSettings
-from schemas.versioning import DocumentState, judge
+from schemas.versioning import DocumentState, advance, judge
+from streams.indexing.document_steps import DecodedEvent
 from streams.kafka.records import SourceRecord
 
 SHOWN = 20
@@ -70,19 +71,6 @@ class LedgerReport(msgspec.Struct, frozen=True, kw_only=True):
         yield "the ledger balances" if self.balanced else "the ledger does NOT balance"
 
 
-class _Event(NamedTuple):
-    """What ordering needs of a record."""
-
-    position: Position
-    timestamp_ms: int
-    version: int | None
-    deletes: bool
-
-    @property
-    def state(self) -> DocumentState:
-        return DocumentState(self.position, self.timestamp_ms, self.version, self.deletes)
-
-
 class Letters(NamedTuple):
     """The records of the documents topic that are among the dead letters. `since_ms`, by partition: letters of records
     from before may have been removed."""
@@ -99,7 +87,7 @@ class Ledger:
     ) -> None:
         """`documents` are all rows, tombstones included, and `reached` the stored positions, both of one snapshot."""
         self._stored: dict[DocumentKey, DocumentState] = {}
-        self._elsewhere: dict[DocumentKey, list[_Event]] = {}  # documents of several partitions
+        self._elsewhere: dict[DocumentKey, list[DecodedEvent]] = {}  # documents of several partitions
         for row in documents:
             position = Position(row.partition, row.offset)
             self._stored[row.key] = DocumentState(position, row.timestamp_ms, row.version, deleted=not row.live)
@@ -112,7 +100,7 @@ class Ledger:
         self._counts = dict.fromkeys(("indexed", "superseded", "deleted", "dead_lettered"), 0)
         self._imbalances: dict[str, list[str]] = {}
         self._counted: dict[str, int] = {}
-        self._suspects: list[tuple[DocumentKey, _Event]] = []
+        self._suspects: list[tuple[DocumentKey, DecodedEvent]] = []
         self._records = self._pending = self._undecided = 0
         self._documents: dict[str, None] = {}
         self._unreadable = False
@@ -146,7 +134,7 @@ class Ledger:
 
     def report(self) -> LedgerReport:
         for key, event in self._suspects:
-            if any(judge(other.state, event, {}) == "superseded" for other in self._elsewhere.get(key, ())):
+            if any(judge(advance(None, other), event, {}) == "superseded" for other in self._elsewhere.get(key, ())):
                 self._counts["superseded"] += 1
             else:
                 self._name(UNDELETED if event.deletes else OUTDATED, f"{key} at {event.position}", key)
@@ -181,9 +169,7 @@ class Ledger:
             else:
                 self._name(UNREPORTED, name)
             return
-        event = _Event(
-            record.position, record.timestamp_ms, decoded.version, deletes=isinstance(decoded, DocumentDelete)
-        )
+        event = DecodedEvent(record, decoded, revision=None)
         if decoded.key in self._elsewhere:
             self._elsewhere[decoded.key].append(event)
         if event.deletes and (state is None or state.deleted):

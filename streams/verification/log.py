@@ -25,11 +25,11 @@ from streams.kafka.partition_reader import PartitionReader
 from streams.kafka.records import SourceRecord
 from streams.kafka.stores_log import require_same_log
 from streams.kafka.topics import inspect_topics
+from streams.loader.progress_bars import Bar
 from streams.runtime import partition_progress as progress
 from streams.verification.ledger import Ledger, LedgerReport, Letters
 
 Take = Callable[[SourceRecord], None]
-Advance = Callable[[int], None]  # by so many offsets
 EVER = 2**62
 
 
@@ -61,13 +61,12 @@ class InstallationLog:
         self,
         generation: Generation,
         snapshot: LanceSnapshot,
-        is_of: Advance,
-        advance: Advance,
+        offsets: Bar,
         take: Take = lambda _record: None,
     ) -> LedgerReport:
         """Hold the generation against the log; `snapshot` was made before, so what it has read is there.
 
-        `is_of` is told how many offsets there are, `advance` how many were read, and `take` gets each record.
+        `offsets` shows how many there are and were read, and `take` gets each record.
 
         1. see that it is the log that the generation was filled from; 2. read the dead letters; 3. read the documents.
         """
@@ -86,7 +85,7 @@ class InstallationLog:
             places = [TopicPartition(names.documents, number) for number in range(found[0].partitions)]
             beginnings, ends = await consumer.beginning_offsets(places), await consumer.end_offsets(places)
             _require_stores_within(ends, reached, generation)
-            is_of(sum(ends[place] - beginnings[place] for place in places))
+            offsets.is_of(sum(ends[place] - beginnings[place] for place in places))
             letters_found = await self._letters(names, found[2].partitions)  # 2
             ledger = Ledger(snapshot.known_documents(), reached, letters_found, self.limits)
             for place in places:  # 3
@@ -96,11 +95,11 @@ class InstallationLog:
                         record = SourceRecord.from_kafka(message)
                         ledger.add(record)
                         take(record)
-                        advance(record.offset + 1 - read_to)
+                        offsets.advance(record.offset + 1 - read_to)
                         read_to = record.offset + 1
                 except UnreadableBatch as error:
                     ledger.add_unreadable(place.partition, error.first, str(error))
-                advance(ends[place] - read_to)
+                offsets.advance(ends[place] - read_to)
         return ledger.report()
 
     async def _letters(self, names: TopicNames, partitions: int) -> Letters:

@@ -76,7 +76,7 @@ class Away:
             open_partition=lambda _partition: self.log,
             documents=self.bench.documents,
             thread=self.bench.thread,
-            producer=self.bench.producer,
+            indexer=self.bench.indexer,
             retrier=Retrier("kafka", AWAY, self.bench.metrics, self.bench.progress, first_wait_seconds=0.001),
             commit_lock=self.bench.commit_lock,
             to_check=self.folder / "missed-deletes.json",
