@@ -31,7 +31,7 @@ from streams.indexing.missed_deletes import AWAY_TOO_LONG, MissedDeletes
 from streams.indexing.order_runner import OrderRunner, Work, relink, repair, replay
 from streams.indexing.prepare import Parsers, Preparer
 from streams.indexing.reapply import Reapplier
-from streams.indexing.settings_reader import CollectionSettings
+from streams.indexing.settings_reader import CollectionChoices, CollectionSettings
 from streams.kafka.partition_reader import AWAY, SettingsTopic
 from streams.kafka.producer import ConfirmedProducer
 from streams.kafka.topics import TopicReport
@@ -124,9 +124,8 @@ def _collection_settings(runtime: WorkerRuntime, producer: ConfirmedProducer, ka
     group = group_name(settings.kafka.topic_prefix, "settings")  # shared by all generations
     topic = SettingsTopic(settings.kafka, runtime.names.curation, group, runtime.skipped, runtime.progress.unreadable)
     runtime.cleanup.push_async_callback(topic.close)
-    return CollectionSettings(
-        runtime.names.curation, topic, producer, runtime.role.chunking, kafka, versions_of(settings)
-    )
+    choices = CollectionChoices(runtime.role.chunking, versions_of(settings))
+    return CollectionSettings(runtime.names.curation, topic, producer, choices, kafka)
 
 
 def _builder(

@@ -1,6 +1,7 @@
 """Settings of collections and orders: the curation topic, reduced to the newest record of each key."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import structlog
@@ -32,20 +33,18 @@ NOT_SET_UP: Mapping[ExtractorName, str] = {
 """What the worker lacks for an extractor that it does not have."""
 
 
+@dataclass
 class CollectionChoices:
     """What the records of the curation topic, taken in their order, leave of collections' chunking, linking and
-    extractors."""
+    extractors, by their versions; `versions` are those of the extractors that are set up, besides the default ones.
+    `changed` are collections whose documents may have been made by other choices than the present ones."""
 
-    def __init__(self, defaults: ChunkingParameters, versions: Mapping[ExtractorName, str] | None = None) -> None:
-        """`versions` are those of the extractors that are set up, besides the default ones."""
-        self._defaults = defaults
-        self._versions = versions or {}
-        self.extractors: dict[str, str] = {}
-        """The version of the extractor that a collection chose."""
-        self.chunking: dict[str, ChunkingParameters] = {}
-        self.linking: dict[str, LinkingRules] = {}
-        self.changed: set[str] = set()
-        """Collections whose documents may have been made by other choices than the present ones."""
+    defaults: ChunkingParameters
+    versions: Mapping[ExtractorName, str] = field(default_factory=dict)
+    extractors: dict[str, str] = field(default_factory=dict)
+    chunking: dict[str, ChunkingParameters] = field(default_factory=dict)
+    linking: dict[str, LinkingRules] = field(default_factory=dict)
+    changed: set[str] = field(default_factory=set)
 
     def take(self, event: ChunkingEvent | LinkingEvent | ExtractionEvent) -> None:
         """Raises MalformedEvent for sizes that do not fit together, and for an extractor that is not set up."""
@@ -57,18 +56,18 @@ class CollectionChoices:
             self.linking[event.collection] = DEFAULT_RULES.with_choice(event.choice) if event.choice else DEFAULT_RULES
             return
         try:
-            chosen = self._defaults if event.choice is None else self._defaults.with_choice(event.choice)
+            chosen = self.defaults if event.choice is None else self.defaults.with_choice(event.choice)
         except ValueError as error:
             raise MalformedEvent("bad_setting", str(error)) from error
         self.chunking.pop(event.collection, None)
-        if chosen != self._defaults:
+        if chosen != self.defaults:
             self.chunking[event.collection] = chosen
 
     def _take_extractor(self, collection: str, extractor: ExtractorName | None) -> None:
         self.extractors.pop(collection, None)
         if extractor is None or extractor == "rules":
             return
-        version = NO_EXTRACTOR if extractor == "none" else self._versions.get(extractor)
+        version = NO_EXTRACTOR if extractor == "none" else self.versions.get(extractor)
         if version is None:
             raise MalformedEvent(
                 "bad_setting",
@@ -96,23 +95,17 @@ class EarlierEdit(NamedTuple):
     offset: int
 
 
+@dataclass(eq=False)
 class CollectionSettings:
     """Chunking, linking and extractors of collections that have settings of their own, and orders."""
 
-    def __init__(
-        self,
-        topic: str,
-        settings_log: SettingsTopic,
-        producer: ConfirmedProducer,
-        defaults: ChunkingParameters,
-        retrier: Retrier,
-        versions: Mapping[ExtractorName, str] | None = None,
-    ) -> None:
-        self._topic = topic
-        self._settings_log = settings_log
-        self._producer = producer
-        self._retrier = retrier
-        self._choices = CollectionChoices(defaults, versions)
+    topic: str
+    settings_log: SettingsTopic
+    producer: ConfirmedProducer
+    choices: CollectionChoices
+    retrier: Retrier
+
+    def __post_init__(self) -> None:
         self._orders: dict[bytes, OrderEvent] = {}
         self._earlier_edits: dict[bytes, EarlierEdit] = {}
         self._log = structlog.get_logger("thalweg.worker")
@@ -120,7 +113,7 @@ class CollectionSettings:
     @property
     def known(self) -> Choices:
         """As of the last call of `current`."""
-        return self._choices.chosen
+        return self.choices.chosen
 
     @property
     def orders(self) -> Mapping[bytes, OrderEvent]:
@@ -135,18 +128,18 @@ class CollectionSettings:
 
     def linking_of(self, collection: str) -> LinkingRules:
         """As of the last call of `current`."""
-        return self._choices.linking_of(collection)
+        return self.choices.linking_of(collection)
 
     async def current(self) -> Choices:
         """Read the topic to its end; waits for a broker that is away. Malformed records become dead letters and change
         nothing."""
-        records = await self._retrier.retry_forever(self._settings_log.new_records)
+        records = await self.retrier.retry_forever(self.settings_log.new_records)
         letters = []
         for record in records:
             try:
                 self._take(record)
             except MalformedEvent as error:
-                letters.append((record.offset, record.dead_letter(self._topic, "decode", error)))
+                letters.append((record.offset, record.dead_letter(self.topic, "decode", error)))
         if letters:
             await self._send_to_dlq(letters)
         return self.known
@@ -163,14 +156,14 @@ class CollectionSettings:
             if event.edit is not None:
                 self._earlier_edits[key] = EarlierEdit(*event[:3], event.edit, record.offset)
         elif isinstance(event, ChunkingEvent | LinkingEvent | ExtractionEvent):
-            self._choices.take(event)
+            self.choices.take(event)
             what = {ChunkingEvent: "chunking", LinkingEvent: "linking", ExtractionEvent: "extractor"}[type(event)]
             self._log.info(f"a collection's {what} changed", position=str(record.position), reset=event.choice is None)
 
     async def _send_to_dlq(self, letters: Sequence[tuple[int, DeadLetter]]) -> None:
         """Once: every start reads the whole topic, and letters below the checked offset were sent before."""
-        checked = await self._retrier.retry_forever(self._settings_log.checked_offset)
+        checked = await self.retrier.retry_forever(self.settings_log.checked_offset)
         fresh = [letter for offset, letter in letters if offset >= checked]
-        await self._producer.send_to_dlq(fresh)
+        await self.producer.send_to_dlq(fresh)
         if fresh:
-            await self._retrier.retry_forever(lambda: self._settings_log.store_checked_offset(letters[-1][0] + 1))
+            await self.retrier.retry_forever(lambda: self.settings_log.store_checked_offset(letters[-1][0] + 1))

@@ -1,6 +1,7 @@
 """Retrying a call in place with back-off; bisecting a batch, so that a poison record cannot hold up the others."""
 
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import KW_ONLY, dataclass
 from typing import TypeVar
 
 import structlog
@@ -19,33 +20,28 @@ LONGEST_WAIT_SECONDS = 15.0
 LONGEST_RETRY_AFTER_SECONDS = 300.0
 
 
+@dataclass(eq=False)
 class Retrier:
     """Retries calls, and shows in log, metrics and progress what it waits for.
 
-    Cancelling ends it. Where a failure says how long to wait, it waits as long, up to five minutes at a time.
+    `target` is what the calls need, `errors` are the transient ones. Cancelling ends it. Where a failure says how long
+    to wait, it waits as long, up to five minutes at a time.
     """
 
-    def __init__(
-        self,
-        target: str,
-        errors: tuple[type[Exception], ...],
-        metrics: WorkerMetrics,
-        progress: Progress,
-        *,
-        first_wait_seconds: float,
-    ) -> None:
-        """`target` is what the calls need, `errors` are the transient ones."""
-        self._target = target
-        self._errors = errors
-        self._metrics = metrics
-        self._progress = progress
-        self._first_wait_seconds = first_wait_seconds
+    target: str
+    errors: tuple[type[Exception], ...]
+    metrics: WorkerMetrics
+    progress: Progress
+    _: KW_ONLY
+    first_wait_seconds: float
+
+    def __post_init__(self) -> None:
         self._log = structlog.get_logger("thalweg.worker")
 
     async def retry_forever(self, work: Callable[[], Awaitable[Result]]) -> Result:
         """The result of the first call without a transient error. `work` must be idempotent."""
-        wait = wait_random_exponential(multiplier=self._first_wait_seconds, max=LONGEST_WAIT_SECONDS)
-        return await self._repeat(work, self._errors, wait, stop_never)
+        wait = wait_random_exponential(multiplier=self.first_wait_seconds, max=LONGEST_WAIT_SECONDS)
+        return await self._repeat(work, self.errors, wait, stop_never)
 
     async def retry(
         self, work: Callable[[], Awaitable[Result]], errors: tuple[type[Exception], ...], waits: Sequence[float]
@@ -75,14 +71,14 @@ class Retrier:
         try:
             return await attempts(attempt)
         finally:
-            self._progress.waiting_for.pop(self._target, None)
+            self.progress.waiting_for.pop(self.target, None)
 
     def _report(self, state: RetryCallState) -> None:
         error = state.outcome.exception() if state.outcome else None
         failure = f"{type(error).__name__}: {error}"
-        self._progress.waiting_for[self._target] = failure
-        self._metrics.retries.labels(self._target).inc()
-        self._log.warning("a call failed, retrying", target=self._target, attempt=state.attempt_number, error=failure)
+        self.progress.waiting_for[self.target] = failure
+        self.metrics.retries.labels(self.target).inc()
+        self._log.warning("a call failed, retrying", target=self.target, attempt=state.attempt_number, error=failure)
 
 
 class _AtLeastRetryAfter(wait_base):

@@ -44,9 +44,7 @@ class InstallationLog:
     kafka: KafkaSettings
     limits: LimitSettings
 
-    async def choices(
-        self, defaults: ChunkingParameters, versions: Mapping[ExtractorName, str] | None = None
-    ) -> CollectionChoices:
+    async def choices(self, defaults: ChunkingParameters, versions: Mapping[ExtractorName, str]) -> CollectionChoices:
         """What collections have chosen by now; `versions` as in CollectionChoices."""
         choices = CollectionChoices(defaults, versions)
         curation = PartitionReader(self.connection, TopicNames(self.kafka.topic_prefix).curation, 0, skip_all)

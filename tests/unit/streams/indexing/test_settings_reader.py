@@ -8,7 +8,7 @@ from indexer.chunking.splitter import ChunkingParameters
 from indexer.document_pipeline import NO_EXTRACTOR
 from indexer.linking import LinkingRules
 from streams.indexing.document_steps import Choices
-from streams.indexing.settings_reader import CollectionSettings
+from streams.indexing.settings_reader import CollectionChoices, CollectionSettings
 from streams.runtime.retry import Retrier
 from tests.support.fakes.in_memory_log import InMemoryLog
 from tests.support.fakes.worker import NAMES, Bench
@@ -25,7 +25,7 @@ async def bench() -> Iterator[Bench]:
 
 def settings_on(curation: InMemoryLog, bench: Bench) -> CollectionSettings:
     retrier = Retrier("kafka", (OSError,), bench.metrics, bench.progress, first_wait_seconds=0.001)
-    return CollectionSettings(NAMES.curation, curation, bench.producer, DEFAULTS, retrier)
+    return CollectionSettings(NAMES.curation, curation, bench.producer, CollectionChoices(DEFAULTS), retrier)
 
 
 async def test_the_newest_choice_counts_and_null_goes_back_to_the_defaults(bench: Bench) -> None:
@@ -115,7 +115,9 @@ async def test_an_extractor_is_chosen_where_it_is_set_up_and_else_becomes_a_dead
     curation = InMemoryLog()
     retrier = Retrier("kafka", (OSError,), bench.metrics, bench.progress, first_wait_seconds=0.001)
     versions = {"language_model": "language_model:m:1"}
-    settings = CollectionSettings(NAMES.curation, curation, bench.producer, DEFAULTS, retrier, versions)
+    settings = CollectionSettings(
+        NAMES.curation, curation, bench.producer, CollectionChoices(DEFAULTS, versions), retrier
+    )
     curation.append("a/settings/extraction", b'{"extractor": "language_model"}')
     curation.append("b/settings/extraction", b'{"extractor": "rules"}')
     curation.append("c/settings/extraction", b'{"extractor": "none"}')
