@@ -426,6 +426,13 @@ async def test_a_record_in_another_partition_than_its_key_belongs_to_is_noted_an
     bench.close()
 
 
+async def test_gap_is_not_counted_as_misplaced() -> None:
+    bench = Bench(partition_of=lambda _key: 2)
+    await bench.indexer.index([upsert(0, partition=2), gap(1)])
+    assert bench.metrics.registry.get_sample_value("thalweg_misplaced_records_total") == 0
+    bench.close()
+
+
 async def test_all_partitions_with_records_of_a_document_are_remembered_also_of_those_that_lost() -> None:
     bench = Bench(partition_of=lambda _key: 1)
     await bench.indexer.index([upsert(9, partition=1)])
