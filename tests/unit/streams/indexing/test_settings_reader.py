@@ -70,7 +70,7 @@ async def test_an_order_is_open_until_it_is_done_also_after_a_restart(bench: Ben
 
 
 async def test_what_is_chosen_as_the_default_is_no_choice(bench: Bench) -> None:
-    curation = CurationInMemory()
+    curation = InMemoryLog()
     curation.append("a/settings/chunking", b'{"child_characters": 300, "method": "sentences"}')
     assert await settings_on(curation, bench).current() == Choices()
 
