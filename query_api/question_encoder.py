@@ -10,7 +10,7 @@ import structlog
 from cachetools import LRUCache
 from numpy.typing import NDArray
 
-from indexer.embedding import encoder as embedding
+from indexer.embedding import backends as embedding
 from indexer.embedding.encoder import PromptedEncoder
 from indexer.errors import DamagedStore, EncoderFailure, EncoderUnavailable, TextNotEncoded
 from indexer.generation_folders import Manifest, current_manifest

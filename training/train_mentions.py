@@ -16,7 +16,8 @@ from pathlib import Path
 import torch
 from safetensors.numpy import save_file
 
-from indexer.embedding.encoder import PromptedEncoder, load_encoder
+from indexer.embedding.backends import load_encoder
+from indexer.embedding.encoder import PromptedEncoder
 from indexer.extraction.mention_tagger import WEIGHTS_FILE, MentionTagger, dequantised, labels_of, quantised
 from query_api.evaluation.graph_runner import measure, tagged_mentions
 from query_api.evaluation.labelled_graphs import read_graphs

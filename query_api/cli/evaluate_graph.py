@@ -69,7 +69,7 @@ def _measure(folders: list[Path], split: str | None, limit: int | None, *, by_ru
 
     @cache
     def extract() -> "Extract":
-        from indexer.embedding.encoder import load_encoder
+        from indexer.embedding.backends import load_encoder
         from query_api.settings import ServiceSettings
 
         return rule_mentions if by_rules else extraction_of(load_encoder(ServiceSettings.load().embedding))

@@ -6,7 +6,8 @@ from pathlib import Path
 
 from indexer.chunking.splitter import ChunkingParameters
 from indexer.document_pipeline import extractor_of
-from indexer.embedding.encoder import PromptedEncoder, load_encoder, load_matching_encoder, names_model_of
+from indexer.embedding.backends import load_encoder, load_matching_encoder, names_model_of
+from indexer.embedding.encoder import PromptedEncoder
 from indexer.errors import DamagedStore, TransientStoreError
 from indexer.extraction.mention_tagger import tagger_for
 from indexer.generation_comparison import EarlierOutcomes
@@ -59,7 +60,7 @@ class WorkerRole:
         return ChunkingParameters(**{name: getattr(self._stored, name) for name in _CHUNKING_FIELDS})
 
     def load_encoder(self) -> PromptedEncoder:
-        """Raises what `indexer.embedding.encoder.load_encoder` raises."""
+        """Raises what `indexer.embedding.backends.load_encoder` raises."""
         if self._stored is not None:
             return load_matching_encoder(self._settings.embedding, self._stored)
         try:

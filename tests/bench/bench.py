@@ -31,7 +31,8 @@ from aiokafka import AIOKafkaProducer
 from indexer.chunking.sentences import language_of
 from indexer.chunking.splitter import ChunkingParameters, chunk
 from indexer.document_pipeline import prepare
-from indexer.embedding.encoder import Encoder, load_encoder
+from indexer.embedding.backends import load_encoder
+from indexer.embedding.encoder import Encoder
 from indexer.embedding.model_files import PACKAGED_MODEL, model_folder
 from indexer.generation_folders import current_generation
 from indexer.parsing import parse

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from indexer.embedding.encoder import load_encoder
+from indexer.embedding.backends import load_encoder
 from query_api.evaluation.datasets import read_folder
 from query_api.evaluation.ranking_measures import measure_rankings
 from schemas.settings import EmbeddingProvider, EmbeddingSettings

@@ -13,7 +13,8 @@ from typing import Any
 
 import psutil
 
-from indexer.embedding.encoder import Encoder, load_encoder
+from indexer.embedding.backends import load_encoder
+from indexer.embedding.encoder import Encoder
 from indexer.generation_folders import Generation
 from query_api.index.graph.view import GraphView
 from schemas.settings import EmbeddingSettings

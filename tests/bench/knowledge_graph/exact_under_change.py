@@ -19,7 +19,8 @@ from typing import TypeVar
 import msgspec
 import numpy as np
 
-from indexer.embedding.encoder import PromptedEncoder, load_encoder
+from indexer.embedding.backends import load_encoder
+from indexer.embedding.encoder import PromptedEncoder
 from indexer.extraction.entity_mentions import entity_mentions
 from indexer.extraction.mention_tagger import tagger_for
 from indexer.generation_folders import Generation

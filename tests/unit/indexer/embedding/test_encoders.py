@@ -10,15 +10,8 @@ import numpy as np
 import pytest
 
 from indexer.embedding import onnx_encoder
-from indexer.embedding.encoder import (
-    PROMPTS_FILE,
-    Encoder,
-    HashingEncoder,
-    TokenStates,
-    load_encoder,
-    names_model_of,
-    text_hash,
-)
+from indexer.embedding.backends import PROMPTS_FILE, load_encoder, names_model_of
+from indexer.embedding.encoder import Encoder, HashingEncoder, TokenStates, text_hash
 from indexer.embedding.model_files import model_folder
 from indexer.embedding.onnx_encoder import TEXTS_READ_AT_ONCE, open_bert
 from indexer.errors import IncompatibleGeneration

@@ -9,7 +9,7 @@ import pytest
 from safetensors.numpy import save_file
 
 from indexer.embedding import onnx_encoder
-from indexer.embedding.encoder import load_encoder
+from indexer.embedding.backends import load_encoder
 from indexer.embedding.onnx_bert import BertShape, UnsupportedModel
 from indexer.embedding.onnx_encoder import fastest_provider, open_bert
 from indexer.errors import IncompatibleGeneration

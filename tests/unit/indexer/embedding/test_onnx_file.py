@@ -13,7 +13,7 @@ import pytest
 from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 
-from indexer.embedding.encoder import load_encoder
+from indexer.embedding.backends import load_encoder
 from indexer.embedding.onnx_bert import BertShape, bert_graph
 from indexer.errors import IncompatibleGeneration
 from schemas.settings import EmbeddingSettings

@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from indexer.embedding.encoder import Encoder, HashingEncoder, load_encoder
+from indexer.embedding.backends import load_encoder
+from indexer.embedding.encoder import Encoder, HashingEncoder
 from indexer.embedding.openai import EndpointEncoder
 from indexer.errors import (
     EncoderFailure,

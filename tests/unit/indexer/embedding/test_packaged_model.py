@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from indexer.embedding import model_files
-from indexer.embedding.encoder import load_encoder
+from indexer.embedding.backends import load_encoder
 from indexer.embedding.model_files import (
     PACKAGED_MODEL,
     WrongModelChecksum,

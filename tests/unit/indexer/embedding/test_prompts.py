@@ -8,15 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from indexer.embedding.encoder import (
-    PROMPTS_FILE,
-    HashingEncoder,
-    PromptedEncoder,
-    Prompts,
-    TokenStates,
-    load_encoder,
-    prompts_in,
-)
+from indexer.embedding.backends import PROMPTS_FILE, load_encoder, prompts_in
+from indexer.embedding.encoder import HashingEncoder, PromptedEncoder, Prompts, TokenStates
 from indexer.embedding.onnx_encoder import open_bert
 from indexer.errors import IncompatibleGeneration
 from schemas.settings import EmbeddingSettings

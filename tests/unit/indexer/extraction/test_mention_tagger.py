@@ -8,7 +8,8 @@ import pytest
 from numpy.typing import NDArray
 from safetensors.numpy import save_file
 
-from indexer.embedding.encoder import PromptedEncoder, Prompts, TokenStates, load_encoder
+from indexer.embedding.backends import load_encoder
+from indexer.embedding.encoder import PromptedEncoder, Prompts, TokenStates
 from indexer.embedding.onnx_encoder import open_bert
 from indexer.extraction.mention_tagger import (
     DILATIONS,
