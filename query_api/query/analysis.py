@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property, lru_cache
 from typing import NamedTuple, Self
 
@@ -78,28 +78,36 @@ class Question:
         stop word and have three letters. In a question without capitals after its first word, every word counts as
         capitalised.
         """
-        cased = any(any(letter.isupper() for letter in word) for word in self.words[1:])
-        marked = [not cased or not word.islower() or any(map(str.isdigit, word)) for word in self.words]
-        is_content = [word.lower() not in STOP_WORDS for word in self.words]
-        capitals = [at > 0 and word[0].isupper() for at, word in enumerate(self.words)]
+        marked, content, capitals = _marks(self.words)
         bare = [normalise_text(word) for word in self.words]
+        found = []
+        for first, last in _runs(len(bare)):
+            run, is_single = range(first, last), last - first == 1
+            is_marked = not marked.isdisjoint(run)
+            has_content = not content.isdisjoint(run) or (not is_single and capitals.issuperset(run))
+            if has_content and (is_marked or last - first >= MIN_UNMARKED_WORDS):
+                name = " ".join(bare[first:last]).strip(_EDGES)
+                if len(name) >= (MIN_SINGLE_WORD_LETTERS if is_single else 1):
+                    found.append(Span(first, last, name, is_marked))
+        return found
 
-        def span_of(first: int, last: int) -> Span | None:
-            words, is_marked = last - first, any(marked[first:last])
-            may_be_name = any(is_content[first:last]) or (words > 1 and all(capitals[first:last]))
-            if not may_be_name or (not is_marked and words < MIN_UNMARKED_WORDS):
-                return None
-            name = " ".join(bare[first:last]).strip(_EDGES)
-            is_long_enough = words > 1 or len(name) >= MIN_SINGLE_WORD_LETTERS
-            return Span(first, last, name, is_marked) if name and is_long_enough else None
 
-        found = [
-            span
-            for first in range(len(bare))
-            for last in range(first + 1, min(first + MAX_NAME_WORDS, len(bare)) + 1)
-            if (span := span_of(first, last)) is not None
-        ]
-        return sorted(found, key=lambda span: (span.first - span.last, span.first))
+def _marks(words: Sequence[str]) -> tuple[set[int], set[int], set[int]]:
+    """The words that are marked, those that are no stop words, and those after the first with a capital."""
+    is_cased = any(map(str.isupper, "".join(words[1:])))
+    marked = {at for at, word in enumerate(words) if _has_digit(word) or not (is_cased and word.islower())}
+    content = {at for at, word in enumerate(words) if word.lower() not in STOP_WORDS}
+    return marked, content, {at for at, word in enumerate(words) if at and word[0].isupper()}
+
+
+def _runs(words: int) -> Iterator[tuple[int, int]]:
+    """The bounds of every run of words that a name may have, longest first, then left to right."""
+    for length in range(min(MAX_NAME_WORDS, words), 0, -1):
+        yield from ((first, first + length) for first in range(words - length + 1))
+
+
+def _has_digit(word: str) -> bool:
+    return any(map(str.isdigit, word))
 
 
 @lru_cache(MAX_CACHED_QUESTIONS)

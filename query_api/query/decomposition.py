@@ -88,14 +88,17 @@ def _is_independent(rest: str, before: str, *, after_comma: bool) -> bool:
     is_more_of_it = words[0] == earlier[0] and _may_be_of_the_same(words, earlier, after_comma=after_comma)
     if is_more_of_it and _is_cased(before) and not _is_cased(rest):
         return False  # Who was the writer of Alpha and who died in 2007?
+    return _asks(words, earlier, has_subject=words[1] in _BEGIN_A_SUBJECT or not written[1].islower())
+
+
+def _asks(words: Sequence[str], earlier: Sequence[str], *, has_subject: bool) -> bool:
+    """Whether words begin as a question does; after an auxiliary, where its subject follows."""
     if words[0] in _AUXILIARIES:
-        has_subject = words[1] in _BEGIN_A_SUBJECT or not written[1].islower()
         return has_subject and (words[0] in _DO_AND_MODALS or earlier[0] in _AUXILIARIES)
     after_preposition = words[0] in _PREPOSITIONS
-    if after_preposition:
-        words = words[1:]
-    return words[0] in _QUESTION_WORDS and (
-        earlier[0] in _ASKING or _is_direct(words, earlier, after_preposition=after_preposition)
+    asking = words[after_preposition:]
+    return asking[0] in _QUESTION_WORDS and (
+        earlier[0] in _ASKING or _is_direct(asking, earlier, after_preposition=after_preposition)
     )
 
 

@@ -1,12 +1,13 @@
 """Which titles and entities a question names: the longest match of its words against the names of the graph."""
 
 import math
-from collections.abc import Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from query_api.index.curation_follower import NO_ALIASES, Aliases
+from query_api.index.graph.edges import rows_of
 from query_api.index.graph.view import GraphView
 from query_api.query.analysis import Question, Span, normalise_text
 from schemas.hits import NamedInQuestion
@@ -52,6 +53,19 @@ class LinkedNames(NamedTuple):
     given: bool = False
 
 
+class _Mention(NamedTuple):
+    """Words of the question, by their `places`, that are a name; `words` is how many its strength is counted by."""
+
+    surface: str
+    name: str
+    places: range
+    words: int
+    marked: bool
+
+    def strength(self, weight: float, targets: int) -> float:
+        return strength(weight, self.words, targets) * (1.0 if self.marked else UNMARKED)
+
+
 def link_names(
     question: Question,
     view: GraphView,
@@ -62,53 +76,61 @@ def link_names(
     """The titles and, where no title matches, the entities that the question names; longest names first, no word used
     twice. Where names are `given`, these instead, with the strength of a long one. By `aliases` a name also means what
     people say is one with it, or called so."""
-    given_names = {normalise_text(name): name for name in reversed(given or ())}
-    spans = question.spans() if given is None else [Span(0, 0, name, marked=True) for name in given_names if name]
-    names = {span.name for span in spans}
-    known = view.entities_named(sorted(names), collection)
-    if aliases.merged or aliases.renamed:
-        known = aliases.widened(known, names, collection)
-    spans = [span for span in spans if span.name in known]
-    documents = _documents_about(view, {key for span in spans for key in known[span.name]})
-    matches = {
+    known, mentions = _mentions(question, view, collection, given, aliases)
+    documents = documents_about(view, {key for mention in mentions for key in known[mention.name]})
+    titles = {
         name: [(key, *target) for key in keys for target in documents.get(key, ())] for name, keys in known.items()
     }
-    used = [False] * len(question.words)
-
-    def unused(span: Span) -> bool:
-        """Whether no word of it was used; from now on all are."""
-        if any(used[span.first : span.last]):
-            return False
-        used[span.first : span.last] = [True] * (span.last - span.first)
-        return True
-
-    def surface(span: Span) -> str:
-        return " ".join(question.words[span.first : span.last]) if given is None else given_names[span.name]
-
-    links: list[QueryLink] = []
-    for span in spans:
-        found = matches[span.name]
-        if 0 < len(found) <= MAX_TARGETS and unused(span):
-            words = SURE_WORDS if given is not None else span.last - span.first
-            for key, document, weight in found:
-                link_strength = strength(weight, words, len(found)) * (1.0 if span.marked else UNMARKED)
-                links.append(QueryLink(surface(span), key, document, link_strength))
+    titled = [mention for mention in mentions if 0 < len(titles[mention.name]) <= MAX_TARGETS]
+    kept = _without_overlaps([*titled, *(mention for mention in mentions if not titles[mention.name])])
+    links = [
+        QueryLink(mention.surface, key, document, mention.strength(weight, len(titles[mention.name])))
+        for mention in kept
+        for key, document, weight in titles[mention.name]
+    ]
     entities = [
-        NamedEntity(surface(span), key)
-        for span in spans
-        if not matches[span.name] and unused(span)
-        for key in known[span.name]
+        NamedEntity(mention.surface, key) for mention in kept for key in known[mention.name] if not titles[mention.name]
     ]
     return LinkedNames(links, entities, given is not None)
 
 
-def _documents_about(view: GraphView, entities: Set[int]) -> dict[int, list[tuple[int, float]]]:
-    """{entity: the documents that are about it, each with its alias weight}"""
+def _mentions(
+    question: Question, view: GraphView, collection: str | None, given: Sequence[str] | None, aliases: Aliases
+) -> tuple[Mapping[str, Sequence[int]], list[_Mention]]:
+    """The entities of each name that the graph knows, and where the question holds it."""
+    surfaces = {normalise_text(name): name for name in reversed(given or ())}
+    spans = question.spans() if given is None else [Span(0, 0, name, marked=True) for name in surfaces if name]
+    names = {span.name for span in spans}
+    known = view.entities_named(sorted(names), collection)
+    if aliases.merged or aliases.renamed:
+        known = aliases.widened(known, names, collection)
+    return known, [_mention(question, span, surfaces) for span in spans if span.name in known]
+
+
+def _without_overlaps(mentions: Iterable[_Mention]) -> list[_Mention]:
+    """Those of which no word is part of one before."""
+    used: set[int] = set()
+    kept = []
+    for mention in mentions:
+        if used.isdisjoint(mention.places):
+            used.update(mention.places)
+            kept.append(mention)
+    return kept
+
+
+def _mention(question: Question, span: Span, given: Mapping[str, str]) -> _Mention:
+    """A span of the question, or a name that was given, by its surface."""
+    first, last, name, marked = span
+    if name in given:
+        return _Mention(given[name], name, range(0), SURE_WORDS, marked)
+    return _Mention(" ".join(question.words[first:last]), name, range(first, last), last - first, marked)
+
+
+def documents_about(view: GraphView, entities: Iterable[int]) -> dict[int, list[tuple[int, float]]]:
+    """{entity: the documents that are about it, each with its alias weight}; one look at the graph."""
     about = view.about(np.array(sorted(entities), dtype=np.uint64))
     found: dict[int, list[tuple[int, float]]] = {}
-    for key, document, weight in zip(
-        about.entity.tolist(), about.document.tolist(), about.weight.tolist(), strict=True
-    ):
+    for key, document, weight in rows_of(about.entity, about.document, about.weight):
         found.setdefault(key, []).append((document, weight))
     return found
 

@@ -2,9 +2,9 @@
 
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Sequence, Set
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -57,31 +57,63 @@ class FieldCues:
         self.words = words
         self.tokens = frozenset(word.text for word in words)
 
-    def cued(self, field: str, first: int, last: int) -> bool:
-        """Whether the question refers to a field with the words `first..last`: by its name beside them, or by a cue."""
+
+class Phrase(NamedTuple):
+    """The words `first..last` (exclusive) of a question."""
+
+    question: FieldCues
+    first: int
+    last: int
+
+    @property
+    def text(self) -> str:
+        """As written."""
+        words = self.question.words
+        return self.question.text[words[self.first].start : words[self.last - 1].end]
+
+    @property
+    def words(self) -> list[str]:
+        return [word.text for word in self.question.words[self.first : self.last]]
+
+    @property
+    def is_single(self) -> bool:
+        return self.last - self.first == 1
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether it is one word that says nothing by itself."""
+        return self.is_single and (self.words[0] in STOP_WORDS or len(self.words[0]) < 2)
+
+    def cued(self, field: str) -> bool:
+        """Whether the question refers to a field with it: by its name beside it, or by a cue."""
+        words, tokens = self.question.words, self.question.tokens
         name = field.rpartition(".")[2]
         parts = {part.text for part in words_of(name)}
         parts |= {f"{part}s" for part in parts}
-        beside = [*self.words[max(0, first - 1 - NEAR_WORDS) : last], *self.words[last : last + 1]]
-        if parts & {word.text for word in beside}:
+        if not parts.isdisjoint(word.text for word in words[max(0, self.first - 1 - NEAR_WORDS) : self.last + 1]):
             return True
-        tokens = self.tokens & {"by"} if self.tokens & _WHO else self.tokens
-        return any(name.lower().startswith(begin) and cues & tokens for begin, cues in CUES.items())
+        said = tokens & {"by"} if tokens & _WHO else tokens
+        return any(name.lower().startswith(begin) and cues & said for begin, cues in CUES.items())
 
-    def called(self, first: int) -> bool:
+    @property
+    def called(self) -> bool:
         """Whether the word before introduces a name, as in `the page titled Terms`."""
-        return first > 0 and self.words[first - 1].text in _CALLED
+        return self.first > 0 and self.question.words[self.first - 1].text in _CALLED
 
-    def before_documents(self, last: int) -> bool:
+    @property
+    def before_documents(self) -> bool:
         """Whether the next word is one for documents, as in `withdrawn proposals`."""
-        return last < len(self.words) and self.words[last].text in DOCUMENTS
+        words = self.question.words
+        return self.last < len(words) and words[self.last].text in DOCUMENTS
 
-    def marked(self, first: int, last: int) -> bool:
-        """Whether the words are in quotes, or capitalised where a sentence would not have it."""
-        start, end = self.words[first].start, self.words[last - 1].end
-        if start and self.text[start - 1] in _QUOTES and self.text[end : end + 1] in tuple(_QUOTES):
+    @property
+    def marked(self) -> bool:
+        """Whether it is in quotes, or capitalised where a sentence would not have it."""
+        text, words = self.question.text, self.question.words
+        start, end = words[self.first].start, words[self.last - 1].end
+        if start and text[start - 1] in _QUOTES and text[end : end + 1] in tuple(_QUOTES):
             return True
-        return first > 0 and self.text[start].isupper()
+        return self.first > 0 and text[start].isupper()
 
 
 MAX_QUESTION_WORDS = 64
@@ -190,7 +222,7 @@ def _by_time(cues: FieldCues, documents: DocumentIndex, live: NDArray[np.bool_])
         inside = [at for at, word in enumerate(cues.words) if time.start <= word.start < time.end]
         if not inside:
             continue
-        cued = [field for field in dated if cues.cued(field.field, inside[0], inside[-1] + 1)]
+        cued = [field for field in dated if Phrase(cues, inside[0], inside[-1] + 1).cued(field.field)]
         wanted = cued or documents.own_date_fields(live)
         sure = bool(cued) or speaks_of_documents(cues.text, time.start, time.end)
         by_field = {
@@ -226,42 +258,45 @@ def _by_phrase(
     subject of others.
     """
     words = cues.words
-    spans = [(a, b) for a in range(len(words)) for b in range(a + 1, min(a + MAX_WORDS + 1, len(words)) + 1)]
-    phrases = [" ".join(word.text for word in words[a:b]) for a, b in spans]
-    by_span: dict[tuple[int, int], list[NamedDocuments]] = {}
-    for found in documents.named_by(phrases, live):
-        by_span.setdefault(spans[found.phrase], []).append(found)
+    phrases = [
+        Phrase(cues, first, last)
+        for first in range(len(words))
+        for last in range(first + 1, min(first + MAX_WORDS + 1, len(words)) + 1)
+    ]
+    by_phrase: dict[int, list[NamedDocuments]] = {}
+    for found in documents.named_by([" ".join(phrase.words) for phrase in phrases], live):
+        by_phrase.setdefault(found.phrase, []).append(found)
     total = int(live.sum())
-    for (first, last), everything in by_span.items():
+    for number, everything in by_phrase.items():
+        phrase = phrases[number]
         ids = [each for each in everything if each.field == "document"]
         if not ids:
-            phrase = " ".join(word.text for word in words[first:last])
-            named = {each.field for each in everything if _are_names(each, phrase, documents)}
-            constraint = _by_value(cues, first, last, everything, named, total, is_common)
+            named = {each.field for each in everything if _are_names(each, " ".join(phrase.words), documents)}
+            constraint = None if phrase.is_idle else _by_value(phrase, everything, named, total, is_common)
             if constraint is not None:
                 yield constraint
         elif len(ids[0].rows) <= MAX_DOCUMENTS_OF_ID:
-            yield _identity(first, last, _text_of(cues, first, last), ids[0])
+            yield _identity(phrase.first, phrase.last, phrase.text, ids[0])
 
 
 Reading = Literal["cued", "selecting", "name", "topical"]
 
 
-def _readings(
-    cues: FieldCues, first: int, last: int, everything: Sequence[NamedDocuments], named: Set[str]
-) -> Mapping[Reading, list[NamedDocuments]]:
-    """What words may mean, the likeliest first: a value of a field that the question refers to, one that selects, a
-    name, a topic. `named` are the fields in which they are names."""
+def _reading(
+    phrase: Phrase, everything: Sequence[NamedDocuments], named: Set[str]
+) -> tuple[Reading, list[NamedDocuments]] | None:
+    """The likeliest of what a phrase may mean: a value of a field that the question refers to, one that selects, a
+    name, a topic. `named` are the fields in which it is a name."""
     values = [each for each in everything if each.field not in IDENTITY]
-    topical = [each for each in values if _is_topical(each.field)]
-    begins = last - first > 1 and first == 0
-    may_be_name = cues.marked(first, last) or cues.called(first) or begins
-    return {
-        "cued": [each for each in values if cues.cued(each.field, first, last)],
-        "selecting": [each for each in values if each.field not in named and not _is_topical(each.field)],
-        "name": [each for each in everything if each.field in named] if may_be_name else [],
-        "topical": topical,
-    }
+    may_be_name = phrase.marked or phrase.called or (phrase.first == 0 and not phrase.is_single)
+    readings: tuple[tuple[Reading, Sequence[NamedDocuments], Callable[[str], bool]], ...] = (
+        ("cued", values, phrase.cued),
+        ("selecting", values, lambda field: field not in named and not _is_topical(field)),
+        ("name", everything if may_be_name else (), named.__contains__),
+        ("topical", values, _is_topical),
+    )
+    found = ((reading, [one for one in of if fits(one.field)]) for reading, of, fits in readings)
+    return next((each for each in found if each[1]), None)
 
 
 def _is_topical(field: str) -> bool:
@@ -269,37 +304,45 @@ def _is_topical(field: str) -> bool:
 
 
 def _by_value(
-    cues: FieldCues,
-    first: int,
-    last: int,
-    everything: Sequence[NamedDocuments],
-    named: Set[str],
-    total: int,
-    is_common: IsCommon,
+    phrase: Phrase, everything: Sequence[NamedDocuments], named: Set[str], total: int, is_common: IsCommon
 ) -> Constraint | None:
-    """The constraint that words make by their likeliest reading, among `total` documents."""
-    is_single, word = last - first == 1, cues.words[first].text
-    if is_single and (word in STOP_WORDS or len(word) < 2):
+    """The constraint that a phrase makes by its likeliest reading, among `total` documents."""
+    likeliest = _reading(phrase, everything, named)
+    if likeliest is None:
         return None
-    readings = _readings(cues, first, last, everything, named)
-    reading = next((each for each, found in readings.items() if found), None)
-    if reading is None:
-        return None
-    chosen, matched = readings[reading], _text_of(cues, first, last)
+    reading, chosen = likeliest
     rows, fits = best_fits((each.rows, each.fits) for each in chosen)
-    if reading == "name":
-        too_many = any(len(each.rows) > MAX_DOCUMENTS_OF_ID for each in chosen)
-        if too_many or (is_single and not cues.called(first) and is_common(matched, rows)):
-            return None
-    sure = reading == "cued"
-    if reading == "selecting":
-        may_be_distinctive = cues.marked(first, last) and 2 * len(rows) <= total
-        sure = cues.before_documents(last) or (may_be_distinctive and not is_common(matched, rows))
-    certainty = 1.0 if sure or (not is_single and reading != "topical") else UNCERTAIN
-    weight = max(MIN_WEIGHT, certainty * _idf_weight(len(rows), total))
-    fields = tuple(each.field for each in chosen)
-    bounds: tuple[tuple[Operator, str], ...] = (("=", _value_of(cues, first, last, fields)),)
-    return Constraint(first, last, matched, fields, bounds, rows, fits, weight, reading == "name", sure)
+    if reading == "name" and not (_are_few(chosen) and _is_distinct(phrase, rows, is_common)):
+        return None
+    sure = reading == "cued" or (reading == "selecting" and _selects(phrase, rows, total, is_common))
+    certainty = 1.0 if sure or (not phrase.is_single and reading != "topical") else UNCERTAIN
+    return Constraint(
+        phrase.first,
+        phrase.last,
+        phrase.text,
+        tuple(each.field for each in chosen),
+        (("=", _value_of(phrase, [each.field for each in chosen])),),
+        rows,
+        fits,
+        max(MIN_WEIGHT, certainty * _idf_weight(len(rows), total)),
+        reading == "name",
+        sure,
+    )
+
+
+def _are_few(chosen: Iterable[NamedDocuments]) -> bool:
+    return all(len(each.rows) <= MAX_DOCUMENTS_OF_ID for each in chosen)
+
+
+def _is_distinct(phrase: Phrase, rows: NDArray[np.int64], is_common: IsCommon) -> bool:
+    """Whether it is a name, rather than a word that other documents use as well."""
+    return not phrase.is_single or phrase.called or not is_common(phrase.text, rows)
+
+
+def _selects(phrase: Phrase, rows: NDArray[np.int64], total: int, is_common: IsCommon) -> bool:
+    """Whether it is used as a kind of document, or marked while the collection uses it for little else."""
+    may_be_distinctive = phrase.marked and 2 * len(rows) <= total
+    return phrase.before_documents or (may_be_distinctive and not is_common(phrase.text, rows))
 
 
 def _are_names(named: NamedDocuments, phrase: str, documents: DocumentIndex) -> bool:
@@ -315,18 +358,13 @@ def _identity(first: int, last: int, matched: str, named: NamedDocuments) -> Con
     )
 
 
-def _text_of(cues: FieldCues, first: int, last: int) -> str:
-    return cues.text[cues.words[first].start : cues.words[last - 1].end]
-
-
-def _value_of(cues: FieldCues, first: int, last: int, fields: Sequence[str]) -> str:
-    """The words without the name of their field, after which a bare number is found: `volume 12`."""
+def _value_of(phrase: Phrase, fields: Sequence[str]) -> str:
+    """A phrase without the name of its field, after which a bare number is found: `volume 12`."""
     for field in fields:
         name = [word.text for word in words_of(field.rpartition(".")[2])]
-        after = first + len(name)
-        if after < last and [word.text for word in cues.words[first:after]] == name:
-            return _text_of(cues, after, last)
-    return _text_of(cues, first, last)
+        if len(name) < len(phrase.words) and phrase.words[: len(name)] == name:
+            return phrase._replace(first=phrase.first + len(name)).text
+    return phrase.text
 
 
 def _idf_weight(having: int, total: int) -> float:
@@ -348,17 +386,20 @@ def _covered(words: Sequence[Word], kept: Sequence[Constraint], of_time: Set[int
     if not kept:
         return 0.0
     anchored = any(each.sure for each in kept)
-    taken = {at for each in kept for at in range(each.first, each.last)} | of_time
-    alone = all(word.text in STOP_WORDS | FINDING for at, word in enumerate(words) if at not in taken)
+    alone = (STOP_WORDS | FINDING).issuperset(_without(words, _places(kept) | of_time))
     counting = [each for each in kept if each.sure or (alone if each.identity else anchored)]
-    taken = {at for each in counting for at in range(each.first, each.last)}
+    taken = _places(counting)
     idle = STOP_WORDS | ASKING | _words_of_fields(counting)
-    others = [
-        at
-        for at, word in enumerate(words)
-        if at not in taken | of_time and word.text not in idle and len(word.text) > 1
-    ]
+    others = [word for word in _without(words, taken | of_time) if word not in idle and len(word) > 1]
     return len(taken) / (len(taken) + len(others)) if taken or others else 0.0
+
+
+def _places(constraints: Iterable[Constraint]) -> set[int]:
+    return {at for each in constraints for at in range(each.first, each.last)}
+
+
+def _without(words: Sequence[Word], places: Set[int]) -> list[str]:
+    return [word.text for at, word in enumerate(words) if at not in places]
 
 
 def _words_of_fields(constraints: Sequence[Constraint]) -> set[str]:

@@ -182,7 +182,9 @@ def rank_passages(
     blocks = [_fused(lists, found, mode, fusion, weights) for lists in by_depth]
     is_weighted = mode == "hybrid" and fusion == "weighted"
     ties = [_text_scores(lists, found.graph, found) for lists in by_depth] if is_weighted else []
-    final = blocks[0] if len(blocks) == 1 else {k: v for block in reversed(blocks) for k, v in block.items()}
+    final: dict[str, float] = {}
+    for block in reversed(blocks):
+        final |= block
     candidates = {
         unit.name: unit.candidate for name in ("global", "structured", "keyword", "vector") for unit in units[name]
     }
@@ -193,27 +195,21 @@ def rank_passages(
 
     order = stable_paged_order(blocks, ties)
     further = further_of_documents(order[: len(blocks[0])], key_of) if group == "document" else {}
-    if limits:
-        kept = set(apply_limits(limits, order, key_of, max(first, len(blocks[0]))))
-        order = [unit for unit in order if unit in kept]
-    if mode == "hybrid" and fusion == "adaptive" and found.gate and found.conclusiveness < 1:
-        pool = sum(unit in blocks[0] for unit in order[:COVERAGE_POOL])
-        order = _ordered_by_coverage(order, pool, final, found)
-    passage_of = _passages_by({name: scores[name] for name in channels}, candidates, final, key_of)
-    passages: list[RankedPassage] = []
-    for unit in order[:first]:
-        passage = passage_of(unit, passages[-1].score if passages else final[unit])
-        passages.append(passage.with_further(passage_of(each, passage.score) for each in further.get(passage.key, ())))
-    return passages
+    order = apply_limits(limits, order, key_of, max(first, len(blocks[0])))
+    if mode == "hybrid" and fusion == "adaptive":
+        order = _ordered_by_coverage(order, blocks[0], final, found)
+    return _passages(order[:first], further, {name: scores[name] for name in channels}, candidates, final, key_of)
 
 
-def _passages_by(
+def _passages(
+    order: Sequence[str],
+    further: Mapping[DocumentKey, Sequence[str]],
     scores: Mapping[str, Scores],
     candidates: Mapping[str, Candidate],
     final: Mapping[str, float],
     key_of: Callable[[str], DocumentKey],
-) -> Callable[[str, float], RankedPassage]:
-    """Makes the passage of a unit, with its place in each channel; its score is at most the one given."""
+) -> list[RankedPassage]:
+    """The passages of units, each with its place in each channel; scores never rise along the order."""
     rankings = {name: dict(zip(ranked(of), count(1))) for name, of in scores.items()}
 
     def passage_of(unit: str, highest: float) -> RankedPassage:
@@ -228,7 +224,11 @@ def _passages_by(
             key=key_of(unit),
         )
 
-    return passage_of
+    passages: list[RankedPassage] = []
+    for unit in order:
+        passage = passage_of(unit, passages[-1].score if passages else final[unit])
+        passages.append(passage.with_further(passage_of(each, passage.score) for each in further.get(passage.key, ())))
+    return passages
 
 
 def _scores_to_depth(units: Mapping[str, Sequence[_Unit]], depth: int | None) -> dict[str, Scores]:
@@ -305,15 +305,20 @@ def _text_scores(lists: Mapping[str, Scores], evidence: Scores, found: ChannelRe
     }
 
 
-def _ordered_by_coverage(order: Sequence[str], pool: int, final: Scores, found: ChannelResults) -> list[str]:
-    """The order, its first `pool` re-ordered to cover the question; unchanged where one of them has no exact score.
-    Of the first block's units alone, so that deeper ones only append.
+def _ordered_by_coverage(
+    order: list[str], first_block: Collection[str], final: Scores, found: ChannelResults
+) -> list[str]:
+    """The order, the first COVERAGE_POOL of it re-ordered to cover the question; unchanged where one of them has no
+    exact score, or the structured channel decides. Of the first block's units alone, so that deeper ones only append.
 
     Coverage is weighted by the gate: several documents answer together where they lead to each other.
     """
-    rows = [] if found.exact is None else [found.exact.row_of.get(unit) for unit in order[:pool]]
-    if found.exact is None or None in rows:
-        return list(order)
+    if not found.gate or found.conclusiveness >= 1 or found.exact is None:
+        return order
+    pool = sum(unit in first_block for unit in order[:COVERAGE_POOL])
+    rows = [found.exact.row_of.get(unit) for unit in order[:pool]]
+    if None in rows:
+        return order
     matches = found.exact.term_matches[np.array(rows, dtype=np.intp)]
     chosen = by_coverage([final[unit] for unit in order[: len(rows)]], matches, found.idf, COVERAGE_WEIGHT * found.gate)
     return [*(order[at] for at in chosen), *order[len(rows) :]]

@@ -27,7 +27,7 @@ from query_api.query.dates import (
     to_milliseconds,
 )
 from query_api.query.entity_linking import LinkedNames, link_names, shown_names
-from query_api.query.field_constraints import FieldCues, Recognised, shown_fields
+from query_api.query.field_constraints import FieldCues, Phrase, Recognised, shown_fields
 from query_api.rerankers.reranker import ServedReranker
 from query_api.retrieval.exact_scores import ExactScorer, ScoredCandidates, best_scores
 from query_api.retrieval.fusion import DEEPER, DEPTH, RankedPassage
@@ -76,11 +76,7 @@ async def filter_by_query_date(context: SearchContext) -> tuple[SearchContext, P
         return context, None
     fields, words, scope = context.snapshot.text.fields, words_of(question), context.scope
     inside = [at for at, word in enumerate(words) if time.start <= word.start < time.end]
-    cues = FieldCues(question, words)
-
-    def is_cued(field: str) -> bool:
-        return cues.cued(field, inside[0], inside[-1] + 1)
-
+    is_cued = Phrase(FieldCues(question, words), inside[0], inside[-1] + 1).cued
     narrowed, used_fields = await context.run(lambda: fields.within(_span(time), scope, is_cued))
     period = PeriodInQuestion(
         words=question[time.start : time.end],

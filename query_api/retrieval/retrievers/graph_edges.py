@@ -18,7 +18,7 @@ from query_api.index.graph.edges import Neighbourhood, Statement, rows_of
 from query_api.index.graph.hand_made_relations import End, has_relations
 from query_api.index.graph.view import GraphView
 from query_api.query.analysis import Question
-from query_api.query.entity_linking import MAX_TARGETS, QueryLink
+from query_api.query.entity_linking import MAX_TARGETS, QueryLink, documents_about
 from query_api.retrieval.retrievers.relation_walks import (
     EntryPassages,
     RelationStep,
@@ -353,30 +353,50 @@ def linked(view: GraphView, seeds: Sequence[Seed], entries: EntryPassages) -> It
             yield Activation(passage, score, Reason("linked_from", at, chunk=chunk))
 
 
-def stated(
-    view: GraphView, seeds: Sequence[Seed], entries: EntryPassages, strength: Callable[[str], float]
-) -> Iterator[Activation]:
-    """Over statements about a seed's document: the passage that states one, and documents about its other part.
+class _Stated(NamedTuple):
+    """A statement of an entity that a seed's document is about: the index of the seed, how many statements that entity
+    is in, the other ends, and whether the entity is the subject."""
 
-    Score w x confidence x `strength` of the predicate / sqrt(statements of the entity). An entity in more than 40
-    statements counts only with those that its own document makes.
-    """
+    fact: Statement
+    at: int
+    fan: int
+    others: list[int]
+    of_seed: bool
+
+
+def _stated_by(view: GraphView, seeds: Sequence[Seed]) -> list[_Stated]:
+    """Those that lead anywhere. An entity in more than 40 statements counts only with those that its own document
+    makes."""
     about = view.about_of(_documents(seeds))
     whole = about.weight >= 1
     facts = view.statements_with(about.entity[whole])
     origin = about.query_index[whole].tolist()
     fans = np.bincount(np.array([fact.query_index for fact in facts], dtype=np.int64), minlength=len(origin)).tolist()
-    entities = about.entity[whole].tolist()
-    own = [{entity for entity, of in zip(entities, origin, strict=True) if of == at} for at in range(len(seeds))]
-    others_of = [sorted(_ends(fact) - own[origin[fact.query_index]]) for fact in facts]
-    targets_of = _about_each(view, {entity for others in others_of for entity in others})
-    for fact, others in zip(facts, others_of, strict=True):
-        at = origin[fact.query_index]
-        seed, fan = seeds[at], fans[fact.query_index]
-        if not others or (fan > MAX_SHARED and view.document_of_passage(fact.passage) != seed.document):
-            continue
+    own: list[set[int]] = [set() for _ in seeds]
+    for at, entity in zip(origin, about.entity[whole].tolist(), strict=True):
+        own[at].add(entity)
+    stated = []
+    for fact in facts:
+        at, fan = origin[fact.query_index], fans[fact.query_index]
+        others = sorted(_ends(fact) - own[at])
+        if others and (fan <= MAX_SHARED or view.document_of_passage(fact.passage) == seeds[at].document):
+            of_seed = any(role.name == "subject" and role.entity in own[at] for role in fact.roles)
+            stated.append(_Stated(fact, at, fan, others, of_seed))
+    return stated
+
+
+def stated(
+    view: GraphView, seeds: Sequence[Seed], entries: EntryPassages, strength: Callable[[str], float]
+) -> Iterator[Activation]:
+    """Over statements about a seed's document: the passage that states one, and documents about its other part.
+
+    Score w x confidence x `strength` of the predicate / sqrt(statements of the entity).
+    """
+    found = _stated_by(view, seeds)
+    targets_of = documents_about(view, {entity for each in found for entity in each.others})
+    for fact, at, fan, others, of_seed in found:
+        seed = seeds[at]
         edge = seed.weight * fact.confidence * strength(fact.predicate)
-        of_seed = any(role.name == "subject" for role in fact.roles if role.entity in own[at])
         reason = Reason("states", at, others[0], fact.chunk, fact.predicate, not of_seed)
         if fact.passage != seed.passage:
             yield Activation(fact.passage, edge / math.sqrt(min(fan, MAX_SHARED)), reason)
@@ -391,15 +411,6 @@ def stated(
 def _ends(fact: Statement) -> set[int]:
     """Subject and object: a fact's time or place leads to no other document."""
     return {role.entity for role in fact.roles if role.name in ("subject", "object")}
-
-
-def _about_each(view: GraphView, entities: Iterable[int]) -> dict[int, list[tuple[int, float]]]:
-    """The documents that are about each entity, with their alias weights; one look at the graph."""
-    about = view.about(np.array(sorted(entities), dtype=np.uint64))
-    targets: dict[int, list[tuple[int, float]]] = {}
-    for entity, document, weight in rows_of(about.entity, about.document, about.weight):
-        targets.setdefault(entity, []).append((document, weight))
-    return targets
 
 
 def _documents(seeds: Sequence[Seed]) -> NDArray[np.int64]:
