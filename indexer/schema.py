@@ -270,26 +270,21 @@ class DocumentRow:
         return page_at(self.metadata.get(PAGE_STARTS, ()), offset)
 
 
+_AS_STORED = (
+    *("version", "partition", "offset", "timestamp_ms", "revision", "content_type", "title", "uri"),
+    *("chunks", "passages", "deleted_at_ms"),
+)
+
+
 def documents_table(rows: Iterable[DocumentRow]) -> pa.Table:
     """Rows for the `documents` table."""
     return pa.Table.from_pylist(
         [
             {
                 "key": str(row.key),
-                "collection": row.key.collection,
-                "document_id": row.key.document_id,
-                "version": row.version,
-                "partition": row.partition,
-                "offset": row.offset,
-                "timestamp_ms": row.timestamp_ms,
-                "revision": row.revision,
-                "content_type": row.content_type,
-                "title": row.title,
-                "uri": row.uri,
+                **row.key._asdict(),
+                **{name: getattr(row, name) for name in _AS_STORED},
                 "metadata": msgspec.json.encode(row.metadata).decode(),
-                "chunks": row.chunks,
-                "passages": row.passages,
-                "deleted_at_ms": row.deleted_at_ms,
                 "live": row.live,
                 "elsewhere": row.other_partitions or None,
             }
@@ -300,23 +295,13 @@ def documents_table(rows: Iterable[DocumentRow]) -> pa.Table:
 
 
 def document_rows(table: pa.Table) -> list[DocumentRow]:
-    """The rows of a query on `documents` that selected all columns."""
+    """The rows of a query on `documents`; columns that it did not select are empty."""
     return [
         DocumentRow(
             key=DocumentKey(row["collection"], row["document_id"]),
-            version=row["version"],
-            partition=row["partition"],
-            offset=row["offset"],
-            timestamp_ms=row["timestamp_ms"],
-            revision=row["revision"],
-            content_type=row["content_type"],
-            title=row["title"],
-            uri=row["uri"],
-            metadata=msgspec.json.decode(row["metadata"]),
-            chunks=row["chunks"],
-            passages=row["passages"],
-            deleted_at_ms=row["deleted_at_ms"],
-            other_partitions=tuple(row.get("elsewhere") or ()),
+            metadata=msgspec.json.decode(row.get("metadata") or "{}"),
+            other_partitions=tuple(row["elsewhere"] or ()),
+            **{name: row[name] for name in _AS_STORED if name in row},
         )
         for row in table.to_pylist()
     ]

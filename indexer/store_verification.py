@@ -51,17 +51,17 @@ class VerifyReport(msgspec.Struct, frozen=True, kw_only=True):
     generation: str
     ok: bool
     complete: bool
-    documents: int
-    passages: int
-    chunks: int
-    graph: dict[str, int]
-    differences: list[str]
-    difference_count: int
-    stale_rows: int
-    graph_position: int
-    graph_expected: int
-    digest: str
-    digests: dict[str, str]
+    documents: int = 0
+    passages: int = 0
+    chunks: int = 0
+    graph: dict[str, int] = {}
+    differences: list[str] = []
+    difference_count: int = 0
+    stale_rows: int = 0
+    graph_position: int = -1
+    graph_expected: int = -1
+    digest: str = ""
+    digests: dict[str, str] = {}
     uncommitted: int = 0
     damage: list[str] = []
     advice: str = ""
@@ -167,10 +167,7 @@ def verify(
     chunks, stale_chunks = _current(rows.chunks, revisions)
     graph = read_graph(generation.snapshots_dir, snapshot) if snapshot is not None else None
     found = list(_text_differences(rows.documents, chunks, passages))
-    if is_complete and graph is not None and snapshot is not None:
-        found += _graph_differences(graph, revisions, chunks)
-    elif is_complete and revisions:
-        found.append(_Difference(None, f"{len(revisions)} documents in the text and no graph snapshot"))
+    found += _graph_differences(graph, revisions, chunks) if is_complete else ()
     differences = [each.what for each in found]
     documents = rows.documents.drop_columns(_present(rows.documents, POSITION_COLUMNS))
     digests = {
@@ -206,17 +203,6 @@ def _not_compared(generation: Generation, damage: Sequence[Damage], error: Damag
         generation=generation.name,
         ok=False,
         complete=False,
-        documents=0,
-        passages=0,
-        chunks=0,
-        graph={},
-        differences=[],
-        difference_count=0,
-        stale_rows=0,
-        graph_position=-1,
-        graph_expected=-1,
-        digest="",
-        digests={},
         damage=[str(each) for each in damage] or [str(error)],
         advice=damage_advice(damage) if damage else ROWS_ADVICE,
     )
@@ -260,8 +246,12 @@ def _text_differences(
 
 
 def _graph_differences(
-    graph: GraphTables, revisions: Mapping[str, str], chunks: list[dict[str, Any]]
+    graph: GraphTables | None, revisions: Mapping[str, str], chunks: list[dict[str, Any]]
 ) -> Iterator[_Difference]:
+    if graph is None:
+        if revisions:
+            yield _Difference(None, f"{len(revisions)} documents in the text and no graph snapshot")
+        return
     rows = graph.documents.select(["collection", "document_id", "revision"]).to_pylist()
     keys = [f"{row['collection']}/{row['document_id']}" for row in rows]
     in_graph = {key: row["revision"] for key, row in zip(keys, rows, strict=True)}

@@ -14,16 +14,11 @@ import structlog
 from indexer.generation_folders import Generation
 from indexer.graph.contributions import tables_of
 from indexer.graph.merge import merge
-from indexer.graph.snapshot_publication import (
-    KEPT_SNAPSHOTS,
-    publish_tables,
-    remove_published,
-    set_aside,
-    set_aside_damaged,
-)
+from indexer.graph.snapshot_publication import KEPT_SNAPSHOTS, publish_tables, set_aside, set_aside_damaged
 from indexer.graph.snapshots import GraphSnapshot, newest_intact_snapshot, published_snapshots, read_graph
 from indexer.graph.tables import GraphTables, one_array, packed
 from indexer.integrity.files import Damage
+from indexer.write.arrow_publication import remove_published
 from schemas.graph_delta import Contribution, decode_contribution, encode_contribution
 from schemas.ids import DocumentKey, document_node_id
 

@@ -3,7 +3,7 @@
 Lance writes each file under a temporary name and renames it; it never changes one afterwards. So a checksum recorded
 once for each file reveals any later change: in rows, vectors, indexes, deletions and manifests. The checksums are lines
 of one file beside the tables: `<SHA-256> <path> <CRC-32 of the two>`. Snapshots of the graph have theirs in their
-manifests (`indexer.graph.snapshots`).
+manifests (`indexer.read.arrow_folders`).
 """
 
 import hashlib

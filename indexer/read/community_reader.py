@@ -1,22 +1,18 @@
-"""Published communities: folders of Arrow IPC files beside the graph's snapshots, which any process opens.
+"""Published communities: folders of Arrow files beside the graph's snapshots, `communities/<name>/`.
 
-`communities/<name>/` holds a file for each table, and `manifest.json` with their checksums. A folder gets its name when
-all is on disk, and nothing in it changes afterwards. They are a view of a graph snapshot: what is damaged or missing is
-made again.
+They are a view of a graph snapshot: what is damaged or missing is made again.
 """
 
-import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import msgspec
 import pyarrow as pa
 
-from indexer.errors import DamagedStore
-from indexer.graph.snapshots import MANIFEST, TableFile
 from indexer.graph.tables import ID_BYTES
 from indexer.integrity.seal import Sealed
+from indexer.read.arrow_folders import ArrowFolders, TableFile
 
 FORMAT = 1
 
@@ -111,30 +107,19 @@ class CommunityTables:
         return table
 
 
-class _Format(msgspec.Struct):
-    format: int
+COMMUNITIES = ArrowFolders(
+    CommunityManifest,
+    FORMAT,
+    COMMUNITY_TABLES,
+    called="the communities",
+    gone="The communities {} are no longer there.",
+    advice="The worker makes them again: nothing is to be done.",
+)
 
 
 def published_communities(communities_dir: Path) -> list[CommunityManifest]:
     """Those of this format with an intact manifest, newest first; other files are not read."""
-    found = [manifest for _, manifest in described(communities_dir) if manifest is not None]
-    return sorted(found, key=lambda manifest: (manifest.made_at_ms, manifest.name), reverse=True)
-
-
-def described(communities_dir: Path) -> Iterator[tuple[str, CommunityManifest | None]]:
-    """The name of every folder and its manifest; None for a damaged one. Other formats are left out."""
-    for folder in sorted(communities_dir.glob("[!.]*/")):
-        try:
-            content = (folder / MANIFEST).read_bytes()
-            if msgspec.json.decode(content, type=_Format).format != FORMAT:
-                continue
-            manifest = msgspec.json.decode(content, type=CommunityManifest)
-        except (FileNotFoundError, ValueError):
-            if folder.exists():  # else it was removed just now
-                yield folder.name, None
-            continue
-        is_intact = manifest.seal() == manifest and {*COMMUNITY_TABLES} <= {*manifest.tables}
-        yield folder.name, manifest if is_intact and manifest.name == folder.name else None
+    return COMMUNITIES.published(communities_dir)
 
 
 def read_communities(
@@ -142,30 +127,6 @@ def read_communities(
 ) -> CommunityTables:
     """These tables, the others empty. Raises FileNotFoundError when newer ones have replaced them, DamagedStore when a
     file is not as it was written."""
-    read = {name: _read_table(communities_dir, manifest, name) for name in tables}
+    read = {name: COMMUNITIES.read(communities_dir, manifest, name, is_mapped=False) for name in tables}
     empty = {name: COMMUNITY_TABLES[name].empty_table() for name in COMMUNITY_TABLES if name not in read}
     return CommunityTables(**read, **empty, collections=manifest.collections)
-
-
-def _read_table(communities_dir: Path, manifest: CommunityManifest, name: str) -> pa.Table:
-    stored = manifest.tables[name]
-    folder = communities_dir / manifest.name
-    try:
-        content = (folder / stored.file).read_bytes()
-    except FileNotFoundError:
-        if not (folder / MANIFEST).exists():
-            raise FileNotFoundError(f"The communities {manifest.name} are no longer there.") from None
-        raise _damaged(manifest, stored.file, "is gone") from None
-    if hashlib.sha256(content).hexdigest() != stored.checksum:
-        raise _damaged(manifest, stored.file, "does not match its checksum")
-    table = pa.ipc.open_file(content).read_all()
-    if table.schema != COMMUNITY_TABLES[name]:
-        raise _damaged(manifest, stored.file, "has other columns than this version reads")
-    return table
-
-
-def _damaged(manifest: CommunityManifest, file: str, what: str) -> DamagedStore:
-    return DamagedStore(
-        f"The file {file} of the communities {manifest.name} {what}. The worker makes them again: nothing is to be "
-        "done."
-    )

@@ -188,7 +188,6 @@ class LanceSnapshot:
         stale ones), and `misplaced` documents: live ones of which a tombstone has to reach more than one partition."""
         with read_errors(DOCUMENTS):
             documents = self._tables[DOCUMENTS]
-            has_elsewhere = "elsewhere" in documents.schema.names  # not in tables that no newer worker has opened yet
             dead = documents.search().where(col("live") == lit(False)).select(["collection"]).to_arrow()
             canaries = pc.sum(pc.equal(dead["collection"], CANARY_COLLECTION)).as_py() or 0
             return {
@@ -196,7 +195,7 @@ class LanceSnapshot:
                 "deleted": dead.num_rows - canaries,
                 "passages": self._tables[PASSAGES].count_rows(),
                 "chunks": self._tables[CHUNKS].count_rows(),
-                "misplaced": documents.count_rows("live AND elsewhere IS NOT NULL") if has_elsewhere else 0,
+                "misplaced": documents.count_rows("live AND elsewhere IS NOT NULL"),
             }
 
     def count_chunks(self) -> int:
@@ -234,23 +233,9 @@ class LanceSnapshot:
 
     def known_documents(self) -> list[DocumentRow]:
         """The row of every document, tombstones included, by where it comes from: no title, address or metadata."""
-        documents = self._tables[DOCUMENTS]
         with read_errors(DOCUMENTS):
-            rows = documents.search().select([name for name in SOURCE_COLUMNS if name in documents.schema.names])
-            return [
-                DocumentRow(
-                    key=DocumentKey(row["collection"], row["document_id"]),
-                    version=row["version"],
-                    partition=row["partition"],
-                    offset=row["offset"],
-                    timestamp_ms=row["timestamp_ms"],
-                    revision=row["revision"],
-                    deleted_at_ms=row["deleted_at_ms"],
-                    other_partitions=tuple(row.get("elsewhere") or ()),
-                )
-                for batch in rows.to_batches(batch_size=BATCH_ROWS)
-                for row in batch.to_pylist()
-            ]
+            found = self._tables[DOCUMENTS].search().select(SOURCE_COLUMNS).to_batches(batch_size=BATCH_ROWS)
+            return [row for batch in found for row in document_rows(pa.Table.from_batches([batch]))]
 
     def rows_of_documents(
         self, name: str, columns: Sequence[str], revisions: Mapping[str, str], counts: Mapping[str, int]

@@ -12,9 +12,10 @@ import msgspec
 from indexer.errors import DamagedStore
 from indexer.generation_folders import Generation
 from indexer.graph.kuzu_schema import SCHEMA_VERSION
-from indexer.graph.snapshots import MANIFEST, latest_snapshot
+from indexer.graph.snapshots import latest_snapshot
 from indexer.integrity.files import file_checksum
 from indexer.integrity.seal import Sealed
+from indexer.read.arrow_folders import MANIFEST
 from schemas.errors import Failure
 
 FILE = "graph.kuzu"

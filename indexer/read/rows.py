@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import reduce
 from operator import or_
 from pathlib import Path
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import pyarrow as pa
@@ -23,16 +23,7 @@ IN_LIST = 500  # values of one `IN (…)`
 SPANS = 50  # of one condition
 PASSAGE_COLUMNS = ["id", "collection", "document_id", "revision", "ordinal", "section", "start", "end", "title", "text"]
 CHUNK_COLUMNS = [
-    "id",
-    "collection",
-    "document_id",
-    "revision",
-    "ordinal",
-    "passage_id",
-    "section",
-    "start",
-    "end",
-    "text",
+    *("id", "collection", "document_id", "revision", "ordinal", "passage_id", "section", "start", "end", "text")
 ]
 
 
@@ -95,38 +86,16 @@ class ContentRows:
 
 def passage_rows(table: pa.Table) -> list[PassageRow]:
     """The rows of a query that selected PASSAGE_COLUMNS."""
-    return [
-        PassageRow(
-            id=row["id"],
-            key=DocumentKey(row["collection"], row["document_id"]),
-            revision=row["revision"],
-            ordinal=row["ordinal"],
-            section=row["section"],
-            start=row["start"],
-            end=row["end"],
-            title=row["title"],
-            text=row["text"],
-        )
-        for row in table.to_pylist()
-    ]
+    return [PassageRow(key=_pop_key(row), **row) for row in table.select(PASSAGE_COLUMNS).to_pylist()]
 
 
 def chunk_rows(table: pa.Table) -> list[ChunkRow]:
     """The rows of a query that selected CHUNK_COLUMNS."""
-    return [
-        ChunkRow(
-            id=row["id"],
-            key=DocumentKey(row["collection"], row["document_id"]),
-            revision=row["revision"],
-            ordinal=row["ordinal"],
-            passage_id=row["passage_id"],
-            section=row["section"],
-            start=row["start"],
-            end=row["end"],
-            text=row["text"],
-        )
-        for row in table.to_pylist()
-    ]
+    return [ChunkRow(key=_pop_key(row), **row) for row in table.select(CHUNK_COLUMNS).to_pylist()]
+
+
+def _pop_key(row: dict[str, Any]) -> DocumentKey:
+    return DocumentKey(row.pop("collection"), row.pop("document_id"))
 
 
 def rows_with(table: Table, column: str, values: Iterable[str], columns: list[str] | None) -> list[pa.Table]:

@@ -5,7 +5,8 @@ import shutil
 import msgspec
 
 from indexer.generation_folders import Generation, replace_file
-from indexer.graph.snapshots import MANIFEST, published_snapshots
+from indexer.graph.snapshots import published_snapshots
+from indexer.read.arrow_folders import MANIFEST
 from indexer.write.lance_writer import forget_marks, mark_of_tables
 
 

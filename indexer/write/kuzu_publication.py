@@ -26,12 +26,13 @@ from indexer.graph.kuzu_schema import (
     rows_to_copy,
     statements_that_create,
 )
-from indexer.graph.snapshot_publication import remove_published, remove_unfinished
-from indexer.graph.snapshots import MANIFEST, latest_snapshot, read_graph
+from indexer.graph.snapshots import latest_snapshot, read_graph
 from indexer.graph.tables import GraphTables
 from indexer.integrity.files import file_checksum
+from indexer.read.arrow_folders import MANIFEST
 from indexer.read.published_graph import FILE, PublishedGraph, is_due, require_intact
 from indexer.runtime.resources import limit_malloc_arenas, trim_memory, usable_memory_bytes
+from indexer.write.arrow_publication import remove_others, remove_published, remove_unfinished
 from schemas.errors import Failure, plain_failures
 
 NICENESS = 10  # after everything else; beside one busy thread it still gets a tenth of a core
@@ -77,9 +78,7 @@ def publish_graph(generation: Generation, buffer_bytes: int) -> PublishedGraph |
         part.rename(folder)  # 3
     finally:
         shutil.rmtree(part, ignore_errors=True)
-    for other in generation.kuzu_dir.glob("[!.]*/"):  # 4
-        if other != folder:
-            remove_published(other)
+    remove_others(generation.kuzu_dir, {folder.name})  # 4
     return published
 
 

@@ -1,64 +1,44 @@
 """Paths between any two nodes of the graph, over the edges that people see: the shortest first.
 
-Breadth first over partial paths; of one length the strongest first, by the product of the edges' weights. The search
-ends at a bound of nodes that are looked at from. Of a node with very many edges only the heaviest are followed, and
-those that lead to what is around the end, which are known from there.
+Of a node with very many edges only the heaviest are followed, and those that lead to what is around the end, which are
+known from there.
 """
 
-import heapq
-from itertools import count, islice
-from typing import NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 
+from query_api.entities.path_search import FoundPaths, Step, search_paths
 from query_api.index.graph.explorer import Explorer, NodeRef
 from schemas.api import GraphEdge, GraphNode
 from schemas.entities import EntityRef, NodePath, NodePathStep
 
-MAX_EXPANDED = 300
 MAX_NEIGHBOURS = 200  # of one node, the heaviest edges first
 MAX_AROUND_END = 50  # neighbours of the end that are looked at from
-MAX_PATHS_THROUGH = 2  # of one node
 
-_Step = tuple[NodeRef, GraphEdge]
-
-
-class FoundPaths(NamedTuple):
-    paths: list[NodePath]
-    truncated: bool
+_Step = Step[NodeRef, GraphEdge]
 
 
-def node_paths(explorer: Explorer, start: NodeRef, end: NodeRef, max_steps: int, limit: int) -> FoundPaths:
+def node_paths(explorer: Explorer, start: NodeRef, end: NodeRef, max_steps: int, limit: int) -> FoundPaths[NodePath]:
     """At most `limit` paths of at most `max_steps` edges. None visits a node twice, or a document again that it has
     left: its chunks are parts of it."""
     if start == end:
         return FoundPaths([], truncated=False)
-    number = count()
-    waiting: list[tuple[int, float, int, tuple[_Step, ...]]] = [(0, -1.0, next(number), ())]
-    passed: dict[NodeRef, int] = {}
-    found: list[tuple[float, tuple[_Step, ...]]] = []
     around_end = _around(explorer, end)
-    truncated = False
-    while waiting and len(found) < limit:
-        length, negative, _, steps = heapq.heappop(waiting)
-        here = steps[-1][0] if steps else start
-        if here == end:
-            found.append((-negative, steps))
-            continue
-        if length == max_steps or passed.get(here, 0) >= MAX_PATHS_THROUGH:
-            continue
-        if here not in passed and len(passed) >= MAX_EXPANDED:
-            truncated = True
-            continue
-        passed[here] = passed.get(here, 0) + 1
-        nodes = [start, *(each for each, _ in steps)]
+    has_more = False
+
+    def steps_from(nodes: Sequence[NodeRef]) -> Iterator[_Step]:
+        nonlocal has_more
         closed = _left(explorer, nodes)
-        following, more = explorer.heaviest(here, MAX_NEIGHBOURS)
-        truncated |= more
-        for other, edge in (following | around_end.get(here, {})).items():
-            if other not in nodes and explorer.document_of(other) not in closed:
-                weight = min(1.0, edge.weight)
-                heapq.heappush(waiting, (length + 1, negative * weight, next(number), (*steps, (other, edge))))
-    shown = explorer.nodes({start, end, *(other for _, steps in found for other, _ in steps)})
-    return FoundPaths([_path(shown, start, steps, strength) for strength, steps in found], truncated)
+        following, more = explorer.heaviest(nodes[-1], MAX_NEIGHBOURS)
+        has_more |= more
+        for other, edge in (following | around_end.get(nodes[-1], {})).items():
+            if explorer.document_of(other) not in closed:
+                yield Step(other, min(1.0, edge.weight), edge)
+
+    found = search_paths(start, end, steps_from, max_steps, limit, shortest_first=True)
+    shown = explorer.nodes({start, end, *(step.target for _, steps in found.paths for step in steps)})
+    paths = [_path(shown, start, steps, strength) for strength, steps in found.paths]
+    return FoundPaths(paths, found.truncated or has_more)
 
 
 def _around(explorer: Explorer, end: NodeRef) -> dict[NodeRef, dict[NodeRef, GraphEdge]]:
@@ -72,27 +52,25 @@ def _around(explorer: Explorer, end: NodeRef) -> dict[NodeRef, dict[NodeRef, Gra
     return leading
 
 
-def _left(explorer: Explorer, nodes: list[NodeRef]) -> set[int]:
+def _left(explorer: Explorer, nodes: Sequence[NodeRef]) -> set[int]:
     """The documents that a path has been in and is no longer."""
     documents = [explorer.document_of(node) for node in nodes]
     return {each for each in documents if each is not None and each != documents[-1]}
 
 
-def _path(shown: dict[NodeRef, GraphNode], start: NodeRef, steps: tuple[_Step, ...], strength: float) -> NodePath:
-    made, here = [], start
-    for other, edge in steps:
-        source, target = shown[here], shown[other]
-        made.append(
-            NodePathStep(
-                source=reference(source),
-                predicate=edge.label or edge.kind,
-                target=reference(target),
-                kind=edge.kind,
-                inverse=edge.source != source.id,
-                strength=round(min(1.0, edge.weight), 4),
-            )
+def _path(shown: Mapping[NodeRef, GraphNode], start: NodeRef, steps: Sequence[_Step], strength: float) -> NodePath:
+    nodes = [shown[start], *(shown[step.target] for step in steps)]
+    made = [
+        NodePathStep(
+            source=reference(source),
+            predicate=step.over.label or step.over.kind,
+            target=reference(target),
+            kind=step.over.kind,
+            inverse=step.over.source != source.id,
+            strength=round(step.strength, 4),
         )
-        here = other
+        for source, target, step in zip(nodes, nodes[1:], steps, strict=False)
+    ]
     return NodePath(strength=round(strength, 4), steps=made)
 
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import structlog
 
 from indexer.generation_folders import Generation
-from indexer.graph.snapshots import published_snapshots, read_graph, snapshot_named
+from indexer.graph.snapshots import SNAPSHOTS, published_snapshots, read_graph
 from indexer.integrity.files import Damage, damage_message, is_in_tables
 from indexer.read.community_reader import published_communities, read_communities
 from indexer.read.lance_reader import INDEX_TABLES
@@ -54,7 +54,7 @@ class Stores:
         """The view of a snapshot; the empty one for None. Raises DamagedStore when it is not what was written."""
         if file is None:
             return GraphView.empty()
-        snapshot = snapshot_named(generation.snapshots_dir, file.name)
+        snapshot = SNAPSHOTS.named(generation.snapshots_dir, file.name)
         return GraphView.build(read_graph(generation.snapshots_dir, snapshot), snapshot.graph_position)
 
     def newest_communities(self, generation: Generation, known: Collection[str]) -> CommunityView | None:

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from indexer.generation_folders import Generation
-from indexer.graph.snapshot_publication import remove_unfinished
 from indexer.read.published_graph import is_due, newest_folder
+from indexer.write.arrow_publication import remove_unfinished
 from indexer.write.kuzu_publication import remove_damaged
 from streams.child_processes import Child, exit_text
 from streams.runtime.snapshot_schedule import CHECK_PAUSE_FACTOR, MadeOfSnapshots, SnapshotSchedule

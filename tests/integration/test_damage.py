@@ -13,9 +13,11 @@ from indexer.embedding.encoder import HashingEncoder
 from indexer.errors import DamagedStore, TransientStoreError
 from indexer.generation_comparison import compare_generations
 from indexer.generation_folders import CURRENT, CURRENT_COPY, Generation
-from indexer.graph.snapshots import MANIFEST, newest_intact_snapshot, published_snapshots
+from indexer.graph.snapshots import newest_intact_snapshot, published_snapshots, read_graph
+from indexer.graph.store import GraphStore
 from indexer.integrity.files import CHECKSUMS, ChecksumRecorder, read_checksums
 from indexer.integrity.noted_damage import note_damage, read_damage
+from indexer.read.arrow_folders import MANIFEST
 from indexer.read.known_vectors import EarlierVectors
 from indexer.read.lance_reader import LanceReader
 from indexer.schema import CHUNKS, DOCUMENTS, PASSAGES, POSITIONS, RETRIEVALS
@@ -91,7 +93,7 @@ def test_a_manifest_whose_field_has_lost_its_name_is_damage(generation: Generati
     manifest = generation.snapshots_dir / newest.name / MANIFEST
     manifest.write_bytes(manifest.read_bytes().replace(name, name[:-1] + b"_"))
     assert verify_when_complete(generation.data_dir, 0).damage == [
-        f"snapshots/{newest.name}/{MANIFEST} cannot be read as the manifest of a snapshot"
+        f"snapshots/{newest.name}/{MANIFEST} cannot be read as a manifest"
     ]
 
 

@@ -164,12 +164,13 @@ def _name_lance_calls(faults: Faults) -> None:
 
 def _name_graph_calls(faults: Faults) -> None:
     from indexer.graph import snapshot_publication, store
+    from indexer.write import arrow_publication
 
     for module, function, name in (
         (store.GraphStore, "apply", "graph: apply"),
         (store, "merge", "snapshot: merge"),
-        (snapshot_publication, "stored_table", "snapshot: table"),
-        (snapshot_publication, "replace_file", "snapshot: manifest"),
+        (arrow_publication, "stored_table", "snapshot: table"),
+        (arrow_publication, "replace_file", "snapshot: manifest"),
         (snapshot_publication, "_prune", "snapshot: prune"),
     ):
         setattr(module, function, faults.around(name, getattr(module, function), OSError))

@@ -14,9 +14,10 @@ from indexer.errors import DamagedStore
 from indexer.generation_folders import Generation
 from indexer.graph.kuzu_schema import MAX_DATABASE_BYTES
 from indexer.graph.snapshot_publication import set_aside_damaged
-from indexer.graph.snapshots import MANIFEST, latest_snapshot, read_graph, with_damaged_manifests
+from indexer.graph.snapshots import SNAPSHOTS, latest_snapshot, read_graph
 from indexer.graph.store import GraphStore
 from indexer.graph.tables import TABLES
+from indexer.read.arrow_folders import MANIFEST
 from indexer.read.published_graph import FILE, newest_folder, require_intact
 from indexer.write.kuzu_publication import publish_graph, remove_damaged
 from tests.integration.graph_store.contract import GraphStoreContract, Rows, comparable, rows_of
@@ -78,8 +79,9 @@ class ArrowSnapshots:
             self.store.snapshot()
 
     def open(self) -> "OpenSnapshot | None":
-        for name in with_damaged_manifests(self.generation.snapshots_dir):
-            raise DamagedStore(name)
+        for name, manifest in SNAPSHOTS.described(self.generation.snapshots_dir):
+            if manifest is None:
+                raise DamagedStore(name)
         newest = latest_snapshot(self.generation.snapshots_dir)
         if newest is None:
             return None

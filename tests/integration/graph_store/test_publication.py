@@ -10,7 +10,7 @@ import psutil
 import pytest
 
 from indexer.generation_folders import Generation
-from indexer.graph.snapshots import MANIFEST
+from indexer.read.arrow_folders import MANIFEST
 from indexer.read.published_graph import FILE, read_manifest, require_this_version
 from indexer.write import kuzu_publication
 from indexer.write.kuzu_publication import NICENESS, publish_graph

@@ -14,10 +14,10 @@ from indexer.document_pipeline import EXTRACTOR_VERSION, prepare
 from indexer.embedding.encoder import HashingEncoder, text_hash
 from indexer.errors import DamagedStore, IncompatibleGeneration, TransientStoreError
 from indexer.generation_folders import Generation, open_generation
-from indexer.graph.snapshots import MANIFEST as SNAPSHOT_MANIFEST
 from indexer.graph.snapshots import newest_intact_snapshot, published_snapshots, read_graph
 from indexer.graph.store import GraphStore
 from indexer.linking import contribution
+from indexer.read.arrow_folders import MANIFEST as SNAPSHOT_MANIFEST
 from indexer.read.rows import ChunkSpan
 from indexer.schema import DocumentRow, StoredPosition
 from indexer.store_verification import all_damage, graph_digest, verify_when_complete

@@ -10,16 +10,16 @@ from indexer.errors import DamagedStore
 from indexer.generation_folders import Generation
 from indexer.graph.snapshots import (
     FORMAT,
-    MANIFEST,
+    SNAPSHOTS,
     damaged_snapshots,
     latest_snapshot,
     newest_intact_snapshot,
     published_snapshots,
     read_graph,
-    snapshot_named,
 )
 from indexer.graph.store import GraphStore
 from indexer.graph.tables import TABLES
+from indexer.read.arrow_folders import MANIFEST
 from tests.support.fixtures.graph import document, generation_in
 
 DAMAGES: dict[str, Callable[[bytes], bytes]] = {
@@ -50,9 +50,9 @@ def test_snapshot_lists_what_it_holds(store: GraphStore, generation: Generation)
     assert (made.graph_position, made.rows("documents"), made.rows("chunks"), made.positions) == (12, 9, 36, {})
     assert made.content_bytes == sum(path.stat().st_size for path in folder.glob("*.arrow"))
     assert [made] == published_snapshots(generation.snapshots_dir)
-    assert snapshot_named(generation.snapshots_dir, made.name) == made
+    assert SNAPSHOTS.named(generation.snapshots_dir, made.name) == made
     with pytest.raises(FileNotFoundError, match="no longer there"):
-        snapshot_named(generation.snapshots_dir, "000000000012-1")
+        SNAPSHOTS.named(generation.snapshots_dir, "000000000012-1")
 
 
 def test_chosen_number_of_snapshots_is_kept(generation: Generation) -> None:

@@ -7,8 +7,8 @@ import msgspec
 import pytest
 
 from indexer.generation_folders import Generation
-from indexer.graph import snapshot_publication as publication
 from indexer.graph.contributions import tables_of
+from indexer.graph.snapshot_publication import KEPT_SNAPSHOTS
 from indexer.graph.snapshots import (
     GraphSnapshot,
     published_snapshots,
@@ -17,6 +17,7 @@ from indexer.graph.snapshots import (
 from indexer.graph.store import GraphStore, held, order_remake
 from indexer.graph.tables import TABLES
 from indexer.store_verification import graph_digest
+from indexer.write import arrow_publication
 from schemas.graph_delta import Contribution, decode_contribution, encode_contribution
 from schemas.ids import DocumentKey
 from tests.support.fixtures.graph import document, generation_in, story, withdrawn
@@ -54,7 +55,7 @@ def test_each_snapshot_holds_all_that_was_applied(generation: Generation) -> Non
         store.apply(batch, position)
         made = store.snapshot()
         assert (made.graph_position, digest_of(generation, made)) == (position, expected_after(position + 1))
-    assert len(published_snapshots(generation.snapshots_dir)) == publication.KEPT_SNAPSHOTS
+    assert len(published_snapshots(generation.snapshots_dir)) == KEPT_SNAPSHOTS
 
 
 def test_killed_process_reads_again_from_its_snapshot(generation: Generation) -> None:
@@ -257,7 +258,7 @@ def test_full_disk_leaves_the_changes_for_another_try(generation: Generation, mo
         raise OSError(errno.ENOSPC, "No space left on device")
 
     with monkeypatch.context() as patched:
-        patched.setattr(publication, "replace_file", full)
+        patched.setattr(arrow_publication, "replace_file", full)
         with pytest.raises(OSError, match="No space left"):
             store.snapshot()
     assert published_snapshots(generation.snapshots_dir) == [before]

@@ -6,9 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from indexer.graph.snapshots import FORMAT, GraphSnapshot, TableFile
+from indexer.graph.snapshots import FORMAT, GraphSnapshot
 from indexer.graph.store import GraphChanges
 from indexer.integrity.files import Damage
+from indexer.read.arrow_folders import TableFile
 from indexer.write.change_encoding import encode_void
 from schemas.graph_delta import Contribution
 from schemas.ids import DocumentKey

@@ -6,7 +6,7 @@ from collections.abc import Callable
 import pytest
 
 from indexer.errors import DamagedStore
-from indexer.graph.snapshots import TableFile
+from indexer.read.arrow_folders import TableFile
 from indexer.read.community_reader import CommunityManifest
 from streams.runtime import snapshot_schedule as module
 from streams.runtime.community_schedule import Communities
