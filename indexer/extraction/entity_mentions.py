@@ -256,16 +256,25 @@ def _no_name_in_technical_text(
     no_names = set()
     for name, of_name in mentions.items():
         surface, confidences = of_name[0].surface, evidence[name]
-        if not any(_is_inside(prepared, one) for one in of_name):
-            sure = max(one.confidence for one in of_name)
-            is_doubtful = sure < SURE and use.may_be_common(surface)
-        else:  # only referred to, as a part of a document
-            is_doubtful = not confidences and " " in surface and surface.replace(" ", "").replace("-", "").isalpha()
         is_sure = name not in headings and max(confidences, default=0.0) >= SURE
         needed = max(REPEATED, use.times_in_lower_case(surface) + 1) if name in common and not is_sure else 0
-        if is_doubtful or len(confidences) < needed:
+        if len(confidences) < needed or _is_doubtful(prepared, use, of_name, confidences):
             no_names.add(name)
     return no_names
+
+
+def _is_doubtful(
+    prepared: PreparedDocument, use: WordUse, of_name: Sequence[EntityOccurrence], confidences: Sequence[float]
+) -> bool:
+    """Whether it only begins sentences, unsurely; or is only referred to, as a part of a document."""
+    if any(_is_inside(prepared, one) for one in of_name):
+        return not confidences and _are_words(of_name[0].surface)
+    return max(one.confidence for one in of_name) < SURE and use.may_be_common(of_name[0].surface)
+
+
+def _are_words(surface: str) -> bool:
+    """Whether it is several words of letters alone."""
+    return " " in surface and surface.replace(" ", "").replace("-", "").isalpha()
 
 
 def _own_part(one: EntityOccurrence, use: WordUse, alone: Set[str], inside: Set[str]) -> tuple[int, int]:

@@ -12,7 +12,7 @@ import msgspec
 
 from indexer.documents import Chunk, PreparedDocument, Statement
 from indexer.extraction.entities import entities_by_rules
-from indexer.extraction.entity_mentions import MAX_MENTIONS_PER_CHUNK, TIME, EntityMention
+from indexer.extraction.entity_mentions import MAX_MENTIONS_PER_CHUNK, NUMBER, TIME, EntityMention
 from indexer.extraction.lexicon import STOP_WORDS
 from indexer.extraction.name_form import is_calendar_time
 from indexer.extraction.names import MAX_NAME_CHARACTERS, name_of
@@ -99,33 +99,35 @@ def taken(prepared: PreparedDocument, chunk: Chunk, answer: ExtractorAnswer, ver
     statements: dict[tuple[str, str, str], Statement] = {}
     refused = sum(max(0, len(each) - MAX_ANSWERED) for each in (answer.entities, answer.statements or ()))
     for entity in answer.entities[:MAX_ANSWERED]:
-        places = list(_places(chunk.text, entity.name))
-        name = _name(entity.name)
-        if not places or not name or entity.type not in (*ENTITY_TYPES, "number"):
+        mention = _mention(prepared, chunk, entity)
+        if mention is None:
             refused += 1
-            continue
-        if entity.type == "number" or (entity.type == TIME and not is_calendar_time(entity.name)):
-            continue
-        sentences = sorted({prepared.sentence_at(chunk.start + start) for start, _ in places})
-        if len(mentions) < MAX_MENTIONS_PER_CHUNK:
-            written = " ".join(entity.name.split())
-            mention = EntityMention(
-                chunk.ordinal, name, written, len(places), tuple(sentences), entity.type, MODEL_CONFIDENCE
-            )
-            mentions.setdefault(name, mention)
-        if entity.definition:
-            defining = _definition(prepared, chunk, entity, sentences, version)
-            refused += defining is None
-            _add(statements, defining)
+        elif _is_taken(entity):
+            if len(mentions) < MAX_MENTIONS_PER_CHUNK:
+                mentions.setdefault(mention.name, mention)
+            if entity.definition:
+                refused += not _add(statements, _definition(prepared, chunk, entity, mention.sentences, version))
     for stated in (answer.statements or [])[:MAX_ANSWERED]:
-        found = _statement(prepared, chunk, stated, version)
-        refused += found is None
-        _add(statements, found)
+        refused += not _add(statements, _statement(prepared, chunk, stated, version))
     return Extraction(
         tuple(mentions[name] for name in sorted(mentions)),
         None if answer.statements is None else tuple(statements[key] for key in sorted(statements)),
         refused,
     )
+
+
+def _mention(prepared: PreparedDocument, chunk: Chunk, entity: AnsweredEntity) -> EntityMention | None:
+    """None for what the text does not bear out."""
+    places, name = list(_places(chunk.text, entity.name)), _name(entity.name)
+    if not places or not name or entity.type not in (*ENTITY_TYPES, NUMBER):
+        return None
+    sentences = sorted({prepared.sentence_at(chunk.start + start) for start, _ in places})
+    surface = " ".join(entity.name.split())
+    return EntityMention(chunk.ordinal, name, surface, len(places), tuple(sentences), entity.type, MODEL_CONFIDENCE)
+
+
+def _is_taken(entity: AnsweredEntity) -> bool:
+    return entity.type != NUMBER and (entity.type != TIME or is_calendar_time(entity.name))
 
 
 def entities_of(
@@ -159,10 +161,12 @@ def _identity(statement: Statement) -> tuple[int, str, tuple[tuple[str, str], ..
     return statement.chunk, statement.predicate, tuple((role, name) for role, name, _ in statement.roles)
 
 
-def _add(statements: dict[tuple[str, str, str], Statement], statement: Statement | None) -> None:
+def _add(statements: dict[tuple[str, str, str], Statement], statement: Statement | None) -> bool:
+    """Whether there is one; more than MAX_STATEMENTS_PER_CHUNK are left out."""
     if statement is not None and len(statements) < MAX_STATEMENTS_PER_CHUNK:
         (_, subject, _), (_, described, _) = statement.roles
         statements.setdefault((statement.predicate, subject, described), statement)
+    return statement is not None
 
 
 def _definition(

@@ -105,32 +105,37 @@ def names_in(text: str, start: int, end: int) -> Iterator[Name]:
     """The names in runs of capitalised tokens in the sentence `text[start:end]`."""
     first = _LEAD.match(text, start, end)
     opening = first.end() if first else start
-    joint_start = joint_end = -1
+    joint_start = joint_end = end  # of the run before, which another may be joined to
+    for run, run_start, is_at_start in _runs(text, opening, start, end):
+        run_end = run_start + len(run)
+        parts = parts_at_start(run) if is_at_start else parts_of(run)
+        for part in parts or _doubtful(run, is_at_start=is_at_start):
+            yield part._replace(start=run_start + part.start, end=run_start + part.end)
+        if text[joint_end:run_start] in _JOINTS and run_end - joint_start <= MAX_NAME_CHARACTERS:
+            yield _whole(joint_start, run_end, text[joint_start:run_end], "work")
+        if parts and (closing := _CLOSING.match(text, run_end, end)):
+            yield _whole(run_start, closing.end(), f"{parts[0].surface}{closing.group()}", "thing")
+        joint_start, joint_end = run_start, run_end if run_start > opening else end
+
+
+def _runs(text: str, opening: int, start: int, end: int) -> Iterator[tuple[str, int, bool]]:
+    """Each run, where it begins, and whether it begins the sentence or a cell; no labels: `Note:`, `Author:`."""
     for match in RUN.finditer(text, start, end):
-        run_start, run_end = match.span()
-        if run_end - run_start > MAX_NAME_CHARACTERS:
-            continue
         run = match.group()
-        if run_start == opening or text.startswith("| ", run_start - 2):
-            parts = parts_at_start(run)
-            if " " not in run and text.startswith(":", run_end):
-                continue  # a label: `Note:`, `Author:`
-            if not parts:
-                name = name_of(run)
-                if name not in STOP_WORDS:
-                    yield Name(run_start, run_end, name, run, "thing", sure=False)
-        else:
-            parts = parts_of(run)
-        for part in parts:
-            yield Name(run_start + part.start, run_start + part.end, part.name, part.surface, part.kind)
-        if joint_end >= 0 and text[joint_end:run_start] in _JOINTS and run_end - joint_start <= MAX_NAME_CHARACTERS:
-            surface = text[joint_start:run_end]
-            yield Name(joint_start, run_end, name_of(surface), surface, "work")
-        closing = _CLOSING.match(text, run_end, end)
-        if closing and parts:
-            surface = f"{parts[0].surface}{closing.group()}"
-            yield Name(run_start, closing.end(), name_of(surface), surface, "thing")
-        joint_start, joint_end = run_start, run_end if run_start > opening else -1
+        is_at_start = match.start() == opening or text.startswith("| ", match.start() - 2)
+        is_label = is_at_start and " " not in run and text.startswith(":", match.end())
+        if len(run) <= MAX_NAME_CHARACTERS and not is_label:
+            yield run, match.start(), is_at_start
+
+
+def _whole(start: int, end: int, surface: str, kind: str) -> Name:
+    return Name(start, end, name_of(surface), surface, kind)
+
+
+def _doubtful(run: str, *, is_at_start: bool) -> tuple[Name, ...]:
+    """A common word that begins a sentence, where it may be a name."""
+    name = name_of(run)
+    return (Name(0, len(run), name, run, "thing", sure=False),) if is_at_start and name not in STOP_WORDS else ()
 
 
 def quoted_in(text: str, start: int, end: int) -> Iterator[Name]:

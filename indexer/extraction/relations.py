@@ -93,19 +93,22 @@ def _listed_statements(
     found: dict[tuple[int, str, str, str], Statement] = {}
     for at, section in enumerate(chunked.sections):
         lines = list(_listed_lines(parsed.text, section))
-        heading = _name_in_heading(section) if len(dict(lines)) > 1 else ""
-        is_general = at == 0 or _heading(section).lower().rstrip(" .:?") in PARTS_OF_DOCUMENTS
-        subject = heading or (title if is_general and not parsed.fields else "")
+        subject = _name_in_heading(section) if len(dict(lines)) > 1 else ""
+        if not subject and not parsed.fields and (at == 0 or _is_general(_heading(section))):
+            subject = title
         for predicate, line in lines if name_of(subject) else ():
             chunk, sentence = offsets.chunk_at(line.start("field")), offsets.sentence_at(line.start("field"))
-            for surface, _ in objects_of(predicate, line["value"].rstrip(" ."), title, None):
+            for surface, _ in objects_of(predicate, line["value"].rstrip(" ."), title, None) if chunk >= 0 else ():
                 names = name_of(subject), name_of(surface)
-                key = (chunk, predicate, *names)
-                is_new = chunk >= 0 and all(names) and key not in found and names[1] not in (names[0], predicate)
-                if is_new and len(found) < MAX_LISTED:
+                if names[1] not in ("", names[0], predicate) and len(found) < MAX_LISTED:
                     roles = (("subject", names[0], subject), ("object", names[1], surface))
-                    found[key] = Statement(chunk, predicate, roles, LISTED_CONFIDENCE, LIST, sentence)
+                    stated = Statement(chunk, predicate, roles, LISTED_CONFIDENCE, LIST, sentence)
+                    found.setdefault((chunk, predicate, *names), stated)
     return tuple(found[key] for key in sorted(found))
+
+
+def _is_general(heading: str) -> bool:
+    return heading.lower().rstrip(" .:?") in PARTS_OF_DOCUMENTS
 
 
 def _is_head_of_table(text: str, line: re.Match[str]) -> bool:
@@ -121,7 +124,7 @@ def _heading(section: Section) -> str:
 def _name_in_heading(section: Section) -> str:
     """The heading of a section where it is a name: `Pricing API`, not `Details`."""
     heading = _heading(section) if len(section.headings) > 1 else ""
-    if not heading or len(heading) > MAX_NAME_CHARACTERS or heading.lower().rstrip(" .:?") in PARTS_OF_DOCUMENTS:
+    if not heading or len(heading) > MAX_NAME_CHARACTERS or _is_general(heading):
         return ""
     is_name = heading.count(" ") < MAX_HEADING_WORDS and all(word[0].isupper() for word in heading.split())
     return heading if is_name and " " in heading else ""

@@ -14,6 +14,7 @@ A section's headings are its JSON path, as in RFC 9535 without the `$.`, then th
 import json
 import re
 from collections.abc import Iterator
+from typing import cast
 
 import msgspec
 
@@ -129,17 +130,13 @@ def _content(value: object, path: str, titles: tuple[str, ...], *, depth: int, h
     """(path, titles of the objects around it, texts) of each content field, in document order."""
     if depth > MAX_JSON_DEPTH:
         raise _too_deep()
-    if isinstance(value, str):
-        if holds_content and value.strip():
-            yield path, titles, [value]
-    elif isinstance(value, dict):
+    if isinstance(value, dict):
         yield from _content_of_object(value, path, titles, depth=depth, holds_content=holds_content)
+    elif _is_text(value):
+        texts = [value] if isinstance(value, str) else cast("list[str]", value)
+        if holds_content and any(map(str.strip, texts)):
+            yield path, titles, texts
     elif isinstance(value, list):
-        texts = [one for one in value if isinstance(one, str)]
-        if len(texts) == len(value):
-            if holds_content and any(text.strip() for text in texts):
-                yield path, titles, texts
-            return
         for number, inner in enumerate(value):
             if inner and isinstance(inner, str | dict | list):
                 yield from _content(inner, f"{path}[{number}]", titles, depth=depth + 1, holds_content=holds_content)

@@ -315,31 +315,30 @@ class CurationFollower:
         return {partition: span.beginning for partition, span in spans.items()}
 
     async def _take(self, records: Sequence[FollowedRecord]) -> None:
-        """What the worker refuses as malformed is skipped, as there."""
-        edited, linked, linking = False, False, self.linking
-        for record in records:
-            try:
-                event = decode_curation(record.key, record.value)
-            except MalformedEvent:
-                continue
-            if (rewritten := _rewritten(event)) is not None and record.offset >= (self._first_end or 0):
-                self._repaired(rewritten)
-            if isinstance(event, GraphEdit) and event.kind in MEDIA_TYPES:
-                (self.not_carried_over.discard if event.edit is None else self.not_carried_over.add)(event[:3])
-            elif isinstance(event, GraphEdit | GraphSettingsEvent):
-                edited |= self._add(PlacedEvent(record.offset, event))
-            if record.key is not None and not isinstance(event, GraphEdit | None):
-                linked |= isinstance(event, LinkingEvent)
-                held = self._newest.get(record.key)
-                if held is None or held.position.offset <= record.offset:
-                    self._newest[record.key] = NewestRecord(event, Position(0, record.offset))
-        if linked:
-            linking = {each.collection: each.choice for each in self.events(LinkingEvent) if each.choice is not None}
+        edited = [self._take_record(record) for record in records]
+        linking = {each.collection: each.choice for each in self.events(LinkingEvent) if each.choice is not None}
         self.reached = max(self.reached, records[-1].offset)
-        if linking != self.linking or (edited and self.was_reached):
+        if linking != self.linking or (any(edited) and self.was_reached):
             self.linking = linking
             self._changed()
         self._notify()
+
+    def _take_record(self, record: FollowedRecord) -> bool:
+        """Whether it is an edit that was not read before. What the worker refuses as malformed is skipped, as there."""
+        try:
+            event = decode_curation(record.key, record.value)
+        except MalformedEvent:
+            return False
+        if (rewritten := _rewritten(event)) is not None and record.offset >= (self._first_end or 0):
+            self._repaired(rewritten)
+        if isinstance(event, GraphEdit) and event.kind in MEDIA_TYPES:
+            (self.not_carried_over.discard if event.edit is None else self.not_carried_over.add)(event[:3])
+            return False
+        if record.key is not None and not isinstance(event, GraphEdit | None):
+            held = self._newest.get(record.key)
+            if held is None or held.position.offset <= record.offset:
+                self._newest[record.key] = NewestRecord(event, Position(0, record.offset))
+        return isinstance(event, GraphEdit | GraphSettingsEvent) and self._add(PlacedEvent(record.offset, event))
 
     def _pass(self, positions: Mapping[int, int]) -> None:
         """The last offsets may hold no record: the end of a transaction, for one."""

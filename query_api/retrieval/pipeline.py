@@ -15,7 +15,7 @@ from query_api.index.search_snapshot import QueryEncoder, Snapshot
 from query_api.query.analysis import hops_of, understand
 from query_api.question_encoder import ServedEncoder
 from query_api.rerankers.reranker import ServedReranker
-from query_api.retrieval.ranking import QuestionResults, Ranking, rank
+from query_api.retrieval.ranking import QuestionResults, rank
 from query_api.retrieval.results.hit_assembly import batches, read_hits
 from query_api.retrieval.retrievers.community_retriever import CommunityResults
 from query_api.retrieval.retrievers.graph_scoring import NO_RESULTS, GraphResults
@@ -41,9 +41,10 @@ from query_api.retrieval.stages import (
     rerank,
     search_texts,
 )
-from query_api.retrieval.subqueries import MergedRanking, rank_merged, run_subqueries, subqueries
+from query_api.retrieval.subqueries import rank_merged, run_subqueries, subqueries
 from schemas.choices import Mode
 from schemas.frames import Done, Meta, SearchFrame, Stage
+from schemas.hits import Understanding
 from schemas.search import RERANKED_MODES, SearchRequest
 
 UNCOMPARED: frozenset[Mode] = frozenset({"structured", "global"})
@@ -105,24 +106,8 @@ async def search(
     try:
         analyses = await gather_or_cancel(analyse(each) for each in contexts)
         names, fields = analyses[0].shown(context)
-        understood = {
-            "decomposed": len(contexts) > 1,
-            "channels": tuple(filter(context.channels.__contains__, ALL_CHANNELS)),
-            "hops": hops_of(request),
-            "period": period,
-            "newest_first": context.newest_first,
-            "names": names,
-            "fields": fields,
-        }
-        yield Meta(
-            retrieval_id=retrieval_id,
-            query=request.q,
-            mode=request.mode,
-            collection=request.collection,
-            understanding=understanding.model_copy(update=understood),
-            snapshot=snapshot.info(),
-            budget_seconds=settings.budgets.total_seconds + (reranker.budget_seconds if reranker else 0.0),
-        )
+        understood = {"decomposed": len(contexts) > 1, "period": period, "names": names, "fields": fields}
+        yield _meta(context, retrieval_id, understanding.model_copy(update=understood), reranker)
         results: list[QuestionResults] = []
         searches = [search_question(*each) for each in zip(contexts, analyses, embeddings, strict=True)]
         async with aclosing(run_subqueries(searches)) as frames:  # 3, 4
@@ -132,17 +117,12 @@ async def search(
                 else:
                     results = frame
     finally:
-        for embedding in embeddings:
-            if embedding is not None:
-                embedding.cancel()
-    if reranker is not None and request.offset >= reranker.depth:  # a page beyond its depth does without
-        reranker = None
+        for embedding in filter(None, embeddings):
+            embedding.cancel()
+    reranker = _within_depth(reranker, request)
     needed = max(request.offset + request.k + 1, reranker.depth if reranker else 0)
-    ranking: Ranking | MergedRanking
-    if len(results) > 1:  # 5
-        ranking = await rank_merged(context, results, needed)
-    else:
-        ranking = await rank(results[0], needed)
+    is_decomposed = len(results) > 1  # 5
+    ranking = await (rank_merged(context, results, needed) if is_decomposed else rank(results[0], needed))
     order, rerank_diagnostics = ranking.passages, Diagnostics()
     if reranker is not None:  # 6
         order, outcome = await rerank(context, reranker, order)
@@ -161,6 +141,31 @@ async def search(
         failed_channels=diagnostics.failed | rerank_diagnostics.failed,
         next_offset=following if len(order) > following else None,
         best_confidence=ranking.best_confidence,
+    )
+
+
+def _within_depth(reranker: ServedReranker | None, request: SearchRequest) -> ServedReranker | None:
+    """None where the page begins beyond what it re-orders."""
+    return reranker if reranker is not None and request.offset < reranker.depth else None
+
+
+def _meta(
+    context: SearchContext, retrieval_id: str, understanding: Understanding, reranker: ServedReranker | None
+) -> Meta:
+    request, total_seconds = context.request, context.settings.budgets.total_seconds
+    understood = {
+        "channels": tuple(filter(context.channels.__contains__, ALL_CHANNELS)),
+        "hops": hops_of(request),
+        "newest_first": context.newest_first,
+    }
+    return Meta(
+        retrieval_id=retrieval_id,
+        query=request.q,
+        mode=request.mode,
+        collection=request.collection,
+        understanding=understanding.model_copy(update=understood),
+        snapshot=context.snapshot.info(),
+        budget_seconds=total_seconds + (reranker.budget_seconds if reranker else 0.0),
     )
 
 

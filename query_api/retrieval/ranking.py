@@ -86,31 +86,37 @@ async def rank(results: QuestionResults, needed: int) -> Ranking:
     """The first `needed` passages, or more, if there are; a longer order begins with a shorter one. Raises
     SearchFailed."""
     context, diagnostics = results.context, results.diagnostics
-    request, floor = context.request, context.request.min_confidence
-    best_confidence: float | None = None
+    floor = context.request.min_confidence
     wanted = max(needed, FIRST_HITS) if floor is None else FLOOR_PASSAGES
     while True:
         if results.candidates is not None:
             candidates = await compare_rest(context, results.text, results.candidates, diagnostics)
             results = replace(results, candidates=candidates)
-        order = _fused(results, wanted)
-        if context.newest_first:
-            order = prefer_newest(_fused(results, max(wanted, DEPTH)), context)[:wanted]
-        elif context.raised:
-            order = prefer_documents(_fused(results, max(wanted, DEPTH)), context.raised)[:wanted]
+        order = _preferred(results, wanted)
         judged = _with_confidence(results, order)
         if floor is not None:
-            best_confidence = max((each.confidence for each in judged if each.confidence is not None), default=None)
-            judged = [each for each in judged if each.confidence is None or each.confidence >= floor]
+            best = max((each.confidence for each in judged if each.confidence is not None), default=None)
+            sure = [each for each in judged if each.confidence is None or each.confidence >= floor]
+            return Ranking(await without_duplicates(context, sure, diagnostics), results, best)
         distinct = await without_duplicates(context, judged, diagnostics)
-        if len(distinct) >= needed or floor is not None:
-            return Ranking(distinct, results, best_confidence)
+        if len(distinct) >= needed:
+            return Ranking(distinct, results)
         if len(order) >= wanted:  # what is left out makes room for as many more
             wanted *= 2
-        elif results.text.may_give_more and request.mode != "graph":
+        elif results.text.may_give_more and context.request.mode != "graph":
             results = replace(results, text=await deepen(context, results.text, diagnostics))
         else:
             return Ranking(distinct, results)
+
+
+def _preferred(results: QuestionResults, first: int) -> list[RankedPassage]:
+    """The first of the order, the newest or the raised documents preferred where that is wanted."""
+    context = results.context
+    if context.newest_first:
+        return prefer_newest(_fused(results, max(first, DEPTH)), context)[:first]
+    if context.raised:
+        return prefer_documents(_fused(results, max(first, DEPTH)), context.raised)[:first]
+    return _fused(results, first)
 
 
 def _fused(results: QuestionResults, first: int) -> list[RankedPassage]:

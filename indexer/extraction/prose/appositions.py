@@ -47,13 +47,17 @@ def _beside(left: NounPhrase, comma: int) -> Iterator[Fact]:
     right = phrase_after(words, comma + 1 + len(alias))
     if right is None or right.after in _JOINED or (right.after == "," and words.at(right.high + 1) in _JOINED):
         return  # an enumeration
-    if alias:
-        if right.grade() == NAME:
-            yield Fact("also_known_as", left.surface, right.surface, TYPED_CONFIDENCE)
-        return
+    if not alias:
+        yield from _described(left, right)
+    elif right.grade() == NAME:
+        yield Fact("also_known_as", left.surface, right.surface, TYPED_CONFIDENCE)
+
+
+def _described(left: NounPhrase, right: NounPhrase) -> Iterator[Fact]:
+    """What one of two phrases says of the other."""
     turned, relation = noun_relation(left), noun_relation(right)
     if turned:
-        is_the_one = left.determiner == "the" or not _POSSESSIVE.isdisjoint(words.lower[left.low : left.high])
+        is_the_one = left.determiner == "the" or not _POSSESSIVE.isdisjoint(left.words.lower[left.low : left.high])
         if is_the_one and right.determiner == "" and right.grade() == NAME and right.after in (",", ".", ""):
             yield from related(right, turned)
     elif relation:

@@ -26,6 +26,7 @@ from indexer.extraction.prose.predicates import (
     THIRD_PERSONS,
     VERB_FORMS,
     Relation,
+    VerbForm,
     active_relation,
     passive_relation,
 )
@@ -137,7 +138,7 @@ class _ClauseReader:
         at = words.after_adverbs(begin + 1)
         if words.at(at) == "been":
             return self._after_be(begin, words.after_adverbs(at + 1), is_plural)
-        lemmas = [form.lemma for form in VERB_FORMS.get(words.at(at), ()) if form.is_participle]
+        lemmas = _lemmas(VERB_FORMS.get(words.at(at), ()), "is_participle")
         return self._related_group(begin, at, is_plural, lemmas)
 
     def _after_be(self, begin: int, at: int, is_plural: bool) -> _Group:
@@ -153,7 +154,7 @@ class _ClauseReader:
             return _Group(begin, at, onto=at + 2 * (word == "one"), is_plural=is_plural, is_copula=True)
         if word.endswith("ing"):
             return self._related_group(begin, at, is_plural, _lemmas_of_ing(word)[:1])
-        lemmas = [form.lemma for form in VERB_FORMS.get(word, ()) if form.is_participle]
+        lemmas = _lemmas(VERB_FORMS.get(word, ()), "is_participle")
         if not lemmas and word.endswith("ed") and words.at(at + 1) == "by":
             return _Group(begin, at, Relation(f"{word}_by", is_typed=False), at + 2, is_plural)
         return self._related_group(begin, at, is_plural, lemmas, is_passive=True)
@@ -178,17 +179,16 @@ class _ClauseReader:
         if words.is_capital(at) or at == 0 or words.at(at - 1) in _NOT_BEFORE_VERB:
             return None
         following = words.at(words.after_adverbs(at + 1))
-        participles = [form.lemma for form in forms if form.is_participle]
+        participles = _lemmas(forms, "is_participle")
         if participles and following in PREPOSITIONS:
             group = self._related_group(at, at, True, participles, is_passive=True)
             if group.relation is None or (following != "by" and not group.relation.is_typed):
                 return None
-            is_active = any(active_relation(form.lemma, following) for form in forms if form.is_past)
-            if following == "by" or not is_active:
+            if following == "by" or not any(active_relation(past, following) for past in _lemmas(forms, "is_past")):
                 return group._replace(is_reduced=True)
-        finite = [form.lemma for form in forms if form.is_third or form.is_past]
+        finite = _lemmas(forms, "is_third", "is_past")
         if finite:
-            return self._related_group(at, at, not any(form.is_third for form in forms), finite)
+            return self._related_group(at, at, not _lemmas(forms, "is_third"), finite)
         if self._may_be_base_form(at, following):
             return self._related_group(at, at, True, [form.lemma for form in forms])
         return None
@@ -250,6 +250,11 @@ class _ClauseReader:
                 time = _TIME_AFTER.match(words.text, words.ends[place.high - 1])
                 found |= {"time": time[1]} if time else {}
         return tuple(sorted(found.items()))
+
+
+def _lemmas(forms: Iterable[VerbForm], *kinds: str) -> list[str]:
+    """Of the forms that are of one of these kinds."""
+    return [form.lemma for form in forms if any(getattr(form, kind) for kind in kinds)]
 
 
 def _lemmas_of_ing(word: str) -> list[str]:

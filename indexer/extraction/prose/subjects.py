@@ -22,6 +22,7 @@ _IDIOMS = frozenset(("in turn", "in fact", "by default", "in practice", "for now
 _LOOSE = word_set("for in at on to by")  # what follows a phrase after one of these may be about what stands before it
 _IN_NAMES = word_set("for against on to")
 _OPENERS = word_set("now here today")
+_NO_SUBJECT = MODALS | NEGATIONS | BE | {"to"}
 
 
 class Subjects:
@@ -34,11 +35,9 @@ class Subjects:
 
     def before(self, verb: int, is_plural: bool) -> list[NounPhrase]:
         """The subjects of the verb group that begins at an index; none where it states no fact."""
-        words, at = self._words, verb
-        while at > 1 and (is_adverb(words.at(at - 1)) or self._is_idiom(at - 2)):
-            at -= 2 if self._is_idiom(at - 2) else 1
+        words, at = self._words, self._after_subject(verb)
         before = words.at(at - 1)
-        if not before or before in MODALS or before in NEGATIONS or before in BE or before == "to":
+        if not before or before in _NO_SUBJECT:
             return []
         if before in _JOINING or (before == "," and words.at(at) in _JOINING):
             return self._shared(at - 1)
@@ -50,6 +49,13 @@ class Subjects:
             at -= 1  # `the idea proposed was`
         phrase = phrase_before(words, at)
         return self._whole(phrase, is_plural) if phrase else []
+
+    def _after_subject(self, verb: int) -> int:
+        """The first index of the adverbs and idioms before a verb."""
+        at = verb
+        while at > 1 and (is_adverb(self._words.at(at - 1)) or self._is_idiom(at - 2)):
+            at -= 2 if self._is_idiom(at - 2) else 1
+        return at
 
     def described(self, participle: int) -> list[NounPhrase]:
         """What a participle describes: the phrase before it, or the subject whose complement that is."""
@@ -139,8 +145,7 @@ class Subjects:
             return self._head(phrase, is_plural)
         if phrase.before == "and":
             return self._joined(phrase, is_plural)
-        is_object = phrase.before in VERB_FORMS and phrase.begin > 1 and not phrase.determiner
-        return [] if is_object and phrase.before not in _OPENERS else [phrase]
+        return [] if _is_object(phrase) else [phrase]
 
     def _head(self, phrase: NounPhrase, is_plural: bool) -> list[NounPhrase]:
         """What a preposition before the phrase belongs to: the class in `a class used as a hook needs`."""
@@ -188,3 +193,9 @@ class Subjects:
             if self._words.lower[at] in _CONDITIONS:
                 return True
         return False
+
+
+def _is_object(phrase: NounPhrase) -> bool:
+    """Whether it follows a verb of which it is the object."""
+    is_after_verb = phrase.before in VERB_FORMS and phrase.begin > 1 and not phrase.determiner
+    return is_after_verb and phrase.before not in _OPENERS

@@ -165,11 +165,7 @@ class WalkStart:
     ) -> GraphResults:
         """The best 300 by their scores, relative to the best; where the graph is alone, half of each text score is
         added, relative to the best too."""
-        view, seeds = self.view, self.seed_set.seeds
-        ordered = sorted(scores, key=lambda passage: (-scores[passage], view.passage_id(passage)))
-        if self.scope != EVERYTHING:
-            ordered = [each for each in ordered if self.scope.allows(view.document_key(view.document_of_passage(each)))]
-        kept = {view.passage_id(passage): passage for passage in ordered[:MAX_REACHED]}
+        seeds, kept = self.seed_set.seeds, self._best(scores)
         exact = self.found.concat(self.scorer.score([name for name in kept if name not in self.found.row_of]))
         best = max((scores[passage] for passage in kept.values()), default=0.0) or 1.0
         own: NDArray[np.float64] = exact.text[[exact.row_of[name] for name in kept]]
@@ -188,6 +184,14 @@ class WalkStart:
             self.seed_set._replace(seeds=[*seeds, *middle]),
             exact,
         )
+
+    def _best(self, scores: Mapping[int, float]) -> dict[str, int]:
+        """{passage id: number} of the first MAX_REACHED that the scope allows, best first."""
+        view = self.view
+        ordered = sorted(scores, key=lambda passage: (-scores[passage], view.passage_id(passage)))
+        if self.scope != EVERYTHING:
+            ordered = [each for each in ordered if self.scope.allows(view.document_key(view.document_of_passage(each)))]
+        return {view.passage_id(passage): passage for passage in ordered[:MAX_REACHED]}
 
     def _steps(self, seeds: Sequence[Seed], relation_hops: int = 1) -> list[Activation]:
         entries = graph_edges.entry_passages(self.view, self.seed_set.prior)
