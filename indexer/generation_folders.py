@@ -338,17 +338,6 @@ def incompatible_advice() -> str:
     )
 
 
-def rebuild_advice(data_dir: Path) -> str:
-    """What to type to rebuild the stores from the log, where they cannot be the base of another generation."""
-    here, there = _here_and_aside(data_dir)
-    return (
-        "Have the stores made again from the log, which holds every document; the old ones answer searches meanwhile:\n"
-        f"{_move_aside(here, there)}\n"
-        f"  thalweg serve --data-dir {there} --port 8421\n"
-        f"Once 'thalweg status --data-dir {here}' tells no lag, end the last one and delete {there}."
-    )
-
-
 def republish_advice(data_dir: Path) -> str:
     """What to type if the stores contain documents that no log contains any more."""
     here, there = _here_and_aside(data_dir)

@@ -34,7 +34,6 @@ POLL_SECONDS = 0.25
 WEIGHT_DECIMALS = 4
 BATCH_ROWS = 10_000
 DIGESTED = tuple(name for name in DESCRIBED if name != "document_names")  # links have what these hold
-POSITION_COLUMNS = ("partition", "offset", "timestamp_ms", "version")
 
 
 class VerifyReport(msgspec.Struct, frozen=True, kw_only=True):
@@ -169,7 +168,7 @@ def verify(
     found = list(_text_differences(rows.documents, chunks, passages))
     found += _graph_differences(graph, revisions, chunks) if is_complete else ()
     differences = [each.what for each in found]
-    documents = rows.documents.drop_columns(_present(rows.documents, POSITION_COLUMNS))
+    documents = rows.documents.drop_columns(["version"])
     digests = {
         "text": _digest([*_tagged("document", documents), *_rows("passage", passages), *_rows("chunk", chunks)]),
         "graph": graph_digest(graph) if graph is not None else _digest([]),
@@ -206,10 +205,6 @@ def _not_compared(generation: Generation, damage: Sequence[Damage], error: Damag
         damage=[str(each) for each in damage] or [str(error)],
         advice=damage_advice(damage) if damage else ROWS_ADVICE,
     )
-
-
-def _present(table: pa.Table, names: Iterable[str]) -> list[str]:
-    return [name for name in names if name in table.column_names]
 
 
 def _current(table: pa.Table, revisions: Mapping[str, str]) -> tuple[list[dict[str, Any]], int]:

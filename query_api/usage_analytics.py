@@ -109,16 +109,14 @@ class LatencyHistogram:
 
 @dataclass
 class ChunkImpressions:
-    """How often a chunk was a hit; `rank_sum` is over the `ranked` ones, whose rank is known."""
+    """How often a chunk was a hit, and the sum of its ranks."""
 
     count: int = 0
-    ranked: int = 0
     rank_sum: int = 0
     last_ms: int = 0
 
     def add(self, shown: "ShownChunk") -> None:
         self.count += shown.count
-        self.ranked += shown.ranked
         self.rank_sum += shown.rank_sum
         self.last_ms = max(self.last_ms, shown.last_ms)
 
@@ -126,7 +124,7 @@ class ChunkImpressions:
         """Those of a ChunkUse, id and feedback apart."""
         return {
             "count": self.count,
-            "mean_rank": round(self.rank_sum / self.ranked, 4) if self.ranked else None,
+            "mean_rank": round(self.rank_sum / self.count, 4) if self.count else None,
             "last_seen": rfc3339(self.last_ms) if self.count else None,
         }
 

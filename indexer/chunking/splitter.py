@@ -82,11 +82,6 @@ class ChunkingParameters:
         return int(self.chunk_characters * SLACK)
 
     @property
-    def longest_passage(self) -> int:
-        """The most characters of a passage, overlap included."""
-        return self.passage_characters + self.longest_chunk
-
-    @property
     def passage_overlap_characters(self) -> int:
         return int(self.passage_characters * self.passage_overlap + 1e-6)  # the share may come from a whole number
 

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from indexer.communities.entity_graph import EntityGraph, Pairs, entity_graphs
 from indexer.communities.partition import LEVELS, Former, Labels, Level, Partition, partition, row_of
 from indexer.communities.summaries import Member, SourceChunk, SummarySentence, Texts, summary_of, title_of
-from indexer.graph.tables import ID_BYTES, GraphTables, spelled
+from indexer.graph.tables import ID_BYTES, GraphTables, one_array, spelled
 from indexer.read.community_reader import COMMUNITY_TABLES, CollectionFigures, CommunityTables
 from schemas.ids import digest
 
@@ -74,7 +74,7 @@ class _Entities:
         self._types = _most(tables.mentions, "entity_type", "confidence")
 
     def ids(self, rows: Labels) -> list[str]:
-        ids: list[str] = spelled(_one_array(self.tables.entities["id"].take(pa.array(rows)))).to_pylist()
+        ids: list[str] = spelled(one_array(self.tables.entities["id"].take(pa.array(rows)))).to_pylist()
         return ids
 
     def labels(self, rows: Labels) -> list[str]:
@@ -87,7 +87,7 @@ class _Entities:
         return [self._types.get(row) or "" for row in rows.tolist()]
 
     def chunk_ids(self, rows: Sequence[int]) -> list[str]:
-        ids: list[str] = spelled(_one_array(self.tables.chunks["id"].take(pa.array(rows, pa.int64())))).to_pylist()
+        ids: list[str] = spelled(one_array(self.tables.chunks["id"].take(pa.array(rows, pa.int64())))).to_pylist()
         return ids
 
     def document_ids(self, chunks: Sequence[int]) -> list[str]:
@@ -405,8 +405,3 @@ def _joined(name: str, parts: Sequence[pa.Table]) -> pa.Table:
 
 def _hash(parts: Sequence[str]) -> bytes:
     return blake2b("\n".join(parts).encode(), digest_size=ID_BYTES).digest()
-
-
-def _one_array(column: pa.ChunkedArray) -> pa.Array:
-    joined = column.combine_chunks()
-    return pa.concat_arrays(joined.chunks) if isinstance(joined, pa.ChunkedArray) else joined

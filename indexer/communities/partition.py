@@ -45,10 +45,6 @@ class Partition:
     at_full: dict[Level, float]
     changed: float
 
-    @property
-    def is_full(self) -> bool:
-        return self.changed == 0.0
-
 
 @dataclass(frozen=True)
 class Former:

@@ -47,7 +47,6 @@ _LISTS = (
     PARTICLES,
 )
 _OWN = 11 + len(_PUNCTUATION) + len(_LISTS)  # of the word itself
-CASE_FEATURES = 6  # the first ones
 FEATURES = _OWN + 6
 
 

@@ -69,28 +69,22 @@ def exported(data_dir: Path) -> tuple[int, Iterator[bytes]]:
 def envelope_of(row: DocumentRow, passages: Sequence[PassageRow], made: Mapping[str, Any] | None = None) -> Envelope:
     """A document from its row and its passages, in any order; `made` is what the graph holds of a node or an edge."""
     ordered = sorted(passages, key=lambda passage: passage.ordinal)
-    if (kind := kind_of(row.content_type)) is not None:
-        metadata = dict(row.own_metadata)
+    kind, metadata = kind_of(row.content_type), dict(row.own_metadata)
+    if kind is None:
+        content, content_type = html_of(ordered), CONTENT_TYPE
+    else:
         node_type, _ = metadata.pop("node_type", None), metadata.pop("node", None)
         of_row = {"label": row.title, "type": node_type, "text": joined_text(ordered)} if kind == NODE else {}
-        content = {name: value for name, value in {**of_row, **(made or {})}.items() if value is not None}
-        return Envelope(
-            id=row.key.document_id,
-            collection=row.key.collection,
-            content=msgspec.json.encode(content).decode(),
-            content_type=row.content_type,
-            uri=row.uri,
-            metadata=metadata,
-            version=row.version,
-        )
+        stated = {name: value for name, value in {**of_row, **(made or {})}.items() if value is not None}
+        content, content_type = msgspec.json.encode(stated).decode(), row.content_type
     return Envelope(
         id=row.key.document_id,
         collection=row.key.collection,
-        title=row.title or None,
-        content=html_of(ordered),
-        content_type=CONTENT_TYPE,
+        title=(row.title or None) if kind is None else None,
+        content=content,
+        content_type=content_type,
         uri=row.uri,
-        metadata=row.own_metadata,
+        metadata=metadata,
         version=row.version,
     )
 

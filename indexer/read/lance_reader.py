@@ -60,17 +60,8 @@ MAX_LOOKUPS = 2_000  # documents; the rows of more are found sooner by scanning 
 
 VECTOR_COLUMNS = [*CHUNK_COLUMNS, "content_hash", "vector"]
 CONTENT_DOCUMENT_COLUMNS = [
-    "key",
-    "collection",
-    "document_id",
-    "version",
-    "revision",
-    "content_type",
-    "title",
-    "uri",
-    "metadata",
-    "chunks",
-    "passages",
+    *("key", "collection", "document_id", "version", "revision", "content_type", "title", "uri", "metadata"),
+    *("chunks", "passages"),
 ]
 CONTENT_CHUNK_COLUMNS = ["row", "id", "key", "revision", "ordinal", "passage_id", "start", "end", "content_hash"]
 CONTENT_PASSAGE_COLUMNS = ["row", "id", "key", "revision", "ordinal", "start", "end", "content_hash"]

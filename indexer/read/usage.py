@@ -18,19 +18,16 @@ from indexer.schema import FEEDBACK, RETRIEVALS, decompress_body
 from schemas.provenance import Feedback, Retrieval, decode_provenance, decode_retrieval
 
 BATCH_ROWS = 4_096
-_UNKNOWN: list[int | None] = [None]
 
 TimePosition = tuple[int, str]  # (at_ms, retrieval_id), the sort key of retrievals
 
 
 @dataclass(frozen=True, slots=True)
 class ShownChunk:
-    """A chunk among the hits of a batch of retrievals: `count` times, `ranked` of them with a known rank, whose sum is
-    `rank_sum`; last at `last_ms`."""
+    """A chunk among the hits of a batch of retrievals: `count` times, the sum of its ranks, and when it was last."""
 
     chunk_id: str
     count: int
-    ranked: int
     rank_sum: int
     last_ms: int
 
@@ -149,25 +146,15 @@ class UsageTables:
 def _shown(batch: pa.RecordBatch, chunk_id: str | None) -> list[ShownChunk]:
     chunk_ids = batch["chunk_ids"]
     parents = pa.compute.list_parent_indices(chunk_ids)
-    ranks = [rank for known, count in _ranks(batch) for rank in known or _UNKNOWN * count]
     flat = pa.table(
         {
             "chunk_id": pa.compute.list_flatten(chunk_ids),
-            "rank": pa.array(ranks, type=pa.int64()),
+            "rank": pa.compute.list_flatten(batch["ranks"]),
             "at_ms": batch["at_ms"].take(parents),
         }
     )
     if chunk_id is not None:
         flat = flat.filter(pa.compute.equal(flat["chunk_id"], chunk_id))
-    grouped = flat.group_by("chunk_id").aggregate(
-        [("chunk_id", "count"), ("rank", "count"), ("rank", "sum"), ("at_ms", "max")]
-    )
-    names = ("chunk_id", "chunk_id_count", "rank_count", "rank_sum", "at_ms_max")
-    rows = zip(*(grouped[name].to_pylist() for name in names), strict=True)
-    return [ShownChunk(name, count, ranked, total or 0, last) for name, count, ranked, total, last in rows]
-
-
-def _ranks(batch: pa.RecordBatch) -> Iterator[tuple[list[int] | None, int]]:
-    """(ranks of a retrieval's hits, None if not recorded; number of hits) of each retrieval."""
-    counts = pa.compute.list_value_length(batch["chunk_ids"]).to_pylist()
-    return zip(batch["ranks"].to_pylist(), counts, strict=True)
+    grouped = flat.group_by("chunk_id").aggregate([("chunk_id", "count"), ("rank", "sum"), ("at_ms", "max")])
+    names = ("chunk_id", "chunk_id_count", "rank_sum", "at_ms_max")
+    return [ShownChunk(*row) for row in zip(*(grouped[name].to_pylist() for name in names), strict=True)]

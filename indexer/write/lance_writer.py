@@ -174,7 +174,7 @@ class LanceWriter:
         if self._replaced % REOPEN_AFTER == 0:
             with store_errors("open the tables afresh"):
                 self._tables = self._open_tables()
-        new_rows = {PASSAGES: passages_table(documents), CHUNKS: chunks_table(documents, self._dimension)}
+        new_rows = self._contents(documents)
         document_table = documents_table(document.row for document in documents)
         current = {(str(document.row.key), document.row.revision) for document in documents if document.row.revision}
         stored = {name: self._stored_revisions(name, keys) for name in new_rows}  # 1
@@ -191,10 +191,7 @@ class LanceWriter:
         """
         keys = [str(document.row.key) for document in documents]
         of_these = col("key").isin(keys)
-        for name, rows in (
-            (PASSAGES, passages_table(documents)),
-            (CHUNKS, chunks_table(documents, self._dimension)),
-        ):
+        for name, rows in self._contents(documents).items():
             with store_errors(f"list {name}"):
                 stored = self._newest(name).search().where(of_these).select(["row"]).to_arrow()["row"].to_pylist()
             with store_errors(f"write {name} again"), self._maintainer.committing(name):
@@ -211,10 +208,7 @@ class LanceWriter:
         but for what older records left in it, which compaction may have taken from the log."""
         stored = self.stored_documents([document.row.key for document in documents])
         alike = {each.row.key for each in documents if _is_alike(each.row, stored.get(each.row.key))}
-        for name, rows in (
-            (PASSAGES, passages_table(documents)),
-            (CHUNKS, chunks_table(documents, self._dimension)),
-        ):
+        for name, rows in self._contents(documents).items():
             keys = [str(document.row.key) for document in documents]
             found = rows_with(self._newest(name), "key", keys, _COMPARED)
             differing = _differing_keys(with_checksums(name, rows), found)
@@ -264,6 +258,9 @@ class LanceWriter:
         """Record the last checksums and release the tables."""
         self.record_checksums()
         self._tables.clear()
+
+    def _contents(self, documents: Sequence[IndexedRows]) -> dict[str, pa.Table]:
+        return {PASSAGES: passages_table(documents), CHUNKS: chunks_table(documents, self._dimension)}
 
     def _newest(self, name: str) -> Table:
         """The table at its newest version. Also to write: maintenance may have removed an older one, without which no

@@ -219,8 +219,8 @@ def build_catalogue(
     first = np.full(count, -1, dtype=np.int64)
     first[where[::-1]] = np.arange(len(where))[::-1]
     rows = pa.array(first)
-    collections = _joined([part.collections for part in parts]).take(rows)
-    names = _joined([part.names for part in parts]).take(rows)
+    collections = pa.concat_arrays([part.collections for part in parts]).take(rows)
+    names = pa.concat_arrays([part.names for part in parts]).take(rows)
     labels = _labels(parts, where)
     types = _elected(votes, mentions)
     labelled = [(label, ENTITY_TYPES[number]) for label, number in zip(labels.to_pylist(), types.tolist(), strict=True)]
@@ -238,13 +238,9 @@ def _elected(votes: NDArray[np.float64], mentions: NDArray[np.int64]) -> NDArray
     return types
 
 
-def _joined(arrays: Sequence[pa.Array]) -> pa.Array:
-    return pa.concat_arrays(arrays)
-
-
 def _labels(parts: Sequence[TypedEntities], where: NDArray[np.int64]) -> pa.Array:
     """The commonest surface of each name over all segments; the first in the alphabet of equally common ones."""
-    surfaces = _joined([part.surfaces for part in parts])
+    surfaces = pa.concat_arrays([part.surfaces for part in parts])
     table = pa.table(
         {"entity": where, "surface": surfaces, "times": np.concatenate([part.surface_counts for part in parts])}
     )

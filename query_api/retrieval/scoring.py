@@ -31,20 +31,16 @@ def ranked(scores: Mapping[str, float], ties: Mapping[str, float] = MappingProxy
     return [identifier for _, identifier in sorted(zip(map(neg, scores.values()), scores, strict=True))]
 
 
-def reciprocal_rank_fusion(
-    lists: Sequence[Mapping[str, int]], weights: Sequence[float] | None = None, k: int = RRF_K
-) -> dict[str, float]:
-    """score(d) = Σ over lists r of weight_r / (k + rank_r(d)); a list that lacks d adds nothing.
+def reciprocal_rank_fusion(lists: Sequence[Mapping[str, int]], k: int = RRF_K) -> dict[str, float]:
+    """score(d) = Σ over lists r of 1 / (k + rank_r(d)); a list that lacks d adds nothing.
 
     Cormack, Clarke, Büttcher: "Reciprocal Rank Fusion outperforms Condorcet and individual Rank Learning Methods",
-    SIGIR 2009. `lists` map ids to ranks from 1; `weights` default to 1 each.
+    SIGIR 2009. `lists` map ids to ranks from 1.
     """
-    factors = [1.0] * len(lists) if weights is None else list(weights)
     scores: dict[str, float] = {}
-    for positions, factor in zip(lists, factors, strict=True):
-        if factor:
-            for identifier, rank in positions.items():
-                scores[identifier] = scores.get(identifier, 0.0) + factor / (k + rank)
+    for positions in lists:
+        for identifier, rank in positions.items():
+            scores[identifier] = scores.get(identifier, 0.0) + 1.0 / (k + rank)
     return scores
 
 
@@ -129,15 +125,11 @@ def word_score(
 
 
 def by_coverage(
-    scores: Sequence[float],
-    term_matches: NDArray[np.bool_],
-    idf: NDArray[np.float64],
-    weight: float,
-    pool: int = COVERAGE_POOL,
+    scores: Sequence[float], term_matches: NDArray[np.bool_], idf: NDArray[np.float64], weight: float
 ) -> list[int]:
     """An order in which the first hits together hold as many of the question's words as can be.
 
-    Among the first `pool`, one at a time: the highest score / best score + weight x the share of the question's idf
+    One at a time: the highest score / best score + weight x the share of the question's idf
     that no hit before holds. A greedy maximum coverage, as in maximal marginal relevance (Carbonell, Goldstein 1998),
     with words in the place of similarities. `scores` fall; `term_matches` is (n, n_terms), `idf` (n_terms,). Returns
     indices, the earlier one first where two are equal.
@@ -146,7 +138,7 @@ def by_coverage(
     best = scores[0] if scores else 0.0
     if not total or best <= 0:
         return list(range(len(scores)))
-    left = list(range(min(pool, len(scores))))
+    left = list(range(len(scores)))
     order: list[int] = []
     open_idf = idf / total
     while left:
@@ -157,7 +149,7 @@ def by_coverage(
         chosen = left.pop(values.index(max(values)))
         order.append(chosen)
         open_idf = np.where(term_matches[chosen], 0.0, open_idf)
-    return [*order, *left, *range(min(pool, len(scores)), len(scores))]
+    return [*order, *left]
 
 
 def sentence_weight(share: float) -> float:

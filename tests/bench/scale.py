@@ -8,6 +8,7 @@ line is one JSON object; `hybrid_ratio` compares two things measured in turn in 
 import argparse
 import json
 import tempfile
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -36,12 +37,14 @@ def graph_facts(generation: Generation) -> dict[str, Any]:
     if snapshot is None:
         raise SystemExit("the graph has no snapshot")
     seconds, view = timed(lambda: GraphView.build(read_graph(generation.snapshots_dir, snapshot), 0))
-    memory = view.memory()
+    memory, by_column = view.memory(), Counter[str]()
+    for part in view.segments:
+        by_column.update(part.segment.memory())
     return {
         "graph_edges": memory.edges,
         "graph_bytes_per_edge": round(memory.bytes_per_edge, 1),
         "graph_bytes_per_edge_by_column": {
-            name: round(size / memory.edges, 2) for name, size in view.memory_by_column().items()
+            name: round(size / memory.edges, 2) for name, size in by_column.most_common()
         },
         "graph_build_seconds_a_million_edges": round(seconds * 1e6 / memory.edges, 2),
     }

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from indexer.graph.tables import GraphTables, one_array
+from indexer.graph.tables import GraphTables, id_keys, one_array
 from query_api.index.graph.csr import (
     CompressedRows,
     Edges,
@@ -52,7 +52,7 @@ class _Ordered(NamedTuple):
 
 def segment_of(tables: GraphTables) -> Segment:
     """Raises ValueError when a chunk edge's kind is unknown."""
-    document_keys = _keys(tables.documents["id"])
+    document_keys = id_keys(tables.documents["id"])
     documents = _Ordered.by(document_keys)
     titles = _texts(tables.documents["title"], documents.rows)
 
@@ -66,7 +66,7 @@ def segment_of(tables: GraphTables) -> Segment:
     passage_documents = chunk_documents[chunks.rows][begins]
     n_documents, n_passages, n_chunks = len(documents.rows), len(passage_documents), len(chunks.rows)
 
-    entity_keys = _keys(tables.entities["id"])
+    entity_keys = id_keys(tables.entities["id"])
     entities = _Ordered.by(entity_keys)
     n_entities = len(entities.rows)
     mentions = _Mentions.of(tables.mentions, pc.not_equal(tables.mentions["kind"], ""), entities, chunks)
@@ -79,7 +79,7 @@ def segment_of(tables: GraphTables) -> Segment:
     of_title = pc.equal(surfaces, titles.take(pa.array(about_documents[about])))
 
     statement_chunks = chunks.numbers[tables.rows_named("statements", "chunk")]
-    statement_keys = _keys(tables.statements["id"])
+    statement_keys = id_keys(tables.statements["id"])
     statements = _Ordered.by(statement_chunks, statement_keys)
     role_statements, role_entities = _ends(tables, "roles", statements, entities)
     roles = _Ordered.by(role_statements, role_entities).rows
@@ -88,7 +88,7 @@ def segment_of(tables: GraphTables) -> Segment:
     kinds = _kinds(tables.chunk_edges["kind"])
     edges = _Ordered.by(sources, targets, kinds).rows
 
-    name_keys = _keys(tables.document_names["id"])
+    name_keys = id_keys(tables.document_names["id"])
     names = _Ordered.by(name_keys)
     link_chunks, link_names = _ends(tables, "links", chunks, names)
     links = _Ordered.by(link_chunks, link_names).rows
@@ -116,7 +116,6 @@ def segment_of(tables: GraphTables) -> Segment:
         typed_types=typed.table["type"].to_numpy().astype(np.uint8),
         typed_confidences=typed.table["confidence"].to_numpy().astype(np.float16),
         typed_counts=typed.counts,
-        typed_sentences=typed.sentences,
         typed_surfaces=_encoded(typed.table["surface"]),
         about=Edges.build(about_documents[about], about_entities[about], n_documents, n_entities),
         about_weights=tables.about["weight"].to_numpy()[about].astype(np.float32),
@@ -143,12 +142,12 @@ def segment_of(tables: GraphTables) -> Segment:
 
 def _made(tables: GraphTables, documents: _Ordered) -> dict[str, Any]:
     """The columns of what people made."""
-    node_keys = _keys(tables.nodes["id"])
+    node_keys = id_keys(tables.nodes["id"])
     node_documents = documents.numbers[tables.rows_named("nodes", "document")]
     nodes = _Ordered.by(node_documents, node_keys).rows
     relation_documents = documents.numbers[tables.rows_named("relations", "document")]
-    relations = _Ordered.by(relation_documents, _keys(tables.relations["id"]))
-    references = _Ordered.by(_keys(tables.references["id"]))
+    relations = _Ordered.by(relation_documents, id_keys(tables.relations["id"]))
+    references = _Ordered.by(id_keys(tables.references["id"]))
     end_relations, end_references = _ends(tables, "ends", relations, references)
     ends = _Ordered.by(end_relations, end_references).rows
     return {
@@ -246,10 +245,6 @@ def _ids(column: pa.ChunkedArray) -> Keys:
 def _halves(ids: pa.Array) -> Keys:
     stored = np.frombuffer(ids.buffers()[1], dtype=">u8")
     return stored[2 * ids.offset : 2 * (ids.offset + len(ids))].astype(np.uint64).reshape(-1, 2)
-
-
-def _keys(column: pa.ChunkedArray) -> Keys:
-    return np.ascontiguousarray(_ids(column)[:, 0])
 
 
 def _first_values(column: pa.ChunkedArray) -> NDArray[np.int32]:

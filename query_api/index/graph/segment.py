@@ -56,7 +56,6 @@ class Segment:
     typed_types: NDArray[np.uint8]
     typed_confidences: NDArray[np.float16]
     typed_counts: SmallIntegers
-    typed_sentences: SmallIntegers
     typed_surfaces: EncodedStrings
 
     about: Edges  # document → entity

@@ -6,7 +6,6 @@ merged (a log-structured merge: O'Neil et al. 1996). Documents, passages and chu
 entities go by key, the same in each. A link or a mention may name what has not arrived: it counts once that is there.
 """
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Self
 
@@ -87,13 +86,6 @@ class GraphView:
         edges = sum(part.segment.n_edges for part in self._segments)
         size = sum(part.nbytes for part in self._segments)
         return Memory(nodes, edges, size, size / edges if edges else 0.0)
-
-    def memory_by_column(self) -> dict[str, int]:
-        """Bytes of each column of the segments, the largest first."""
-        sizes: Counter[str] = Counter()
-        for part in self._segments:
-            sizes.update(part.segment.memory())
-        return dict(sizes.most_common())
 
     # Names and numbers.
 

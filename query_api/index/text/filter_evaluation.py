@@ -35,17 +35,8 @@ from schemas.limits import RESERVED_METADATA
 OWN_FIELDS = ("document", "title", "content_type", "uri", "updated", "version")
 TEXT_FIELDS = frozenset({"document", "title", "content_type", "uri"})  # any value can be compared with these
 RECORD_COLUMNS = [
-    "document_id",
-    "title",
-    "content_type",
-    "uri",
-    "timestamp_ms",
-    "version",
-    "metadata",
-    "partition",
-    "offset",
-    "chunks",
-    "passages",
+    *("document_id", "title", "content_type", "uri", "timestamp_ms", "version", "metadata", "partition", "offset"),
+    *("chunks", "passages"),
 ]
 NUMBER_COLUMNS = frozenset({"timestamp_ms", "partition", "offset", "chunks", "passages"})
 METADATA_PREFIX = "metadata."

@@ -161,16 +161,7 @@ OVERLAY_SHARE = 8
 DOCUMENT_COLUMNS = ["collection", "revision", "deleted_at_ms", "live", *RECORD_COLUMNS]
 PASSAGE_COLUMNS = ["key", "collection", "document_id", "revision", "ordinal", "id", "terms"]
 CHUNK_COLUMNS = [
-    "key",
-    "collection",
-    "document_id",
-    "revision",
-    "ordinal",
-    "id",
-    "passage_id",
-    "start",
-    "end",
-    "content_hash",
+    *("key", "collection", "document_id", "revision", "ordinal", "id", "passage_id", "start", "end", "content_hash"),
     "vector",
 ]
 

@@ -144,10 +144,14 @@ class WalkStart:
         similar = self.across(seeds) if self.across is not None and edge_kind_enabled("similar_to", self.edges) else ()
         return [*self._steps(seeds, self.relation_hops), *similar]
 
-    def second_steps(self, ring: Sequence[int], first: Iterable[Activation]) -> tuple[list[Seed], list[Activation]]:
-        """The passages of the ring that were expanded, and the steps from them: batch after batch, the first ones
+    def second_steps(
+        self, near: Mapping[int, float], first: Iterable[Activation]
+    ) -> tuple[list[Seed], list[Activation]]:
+        """The passages of the first ring that were expanded, and the steps from them: batch after batch, the nearest
         first, until there are enough steps. Origins are numbered after the seeds of the question."""
-        reasons = {passage: activation.reason for passage, activation in graph_edges.strongest(first).items()}
+        reasons = {passage: activation.reason for passage, activation in strongest(first).items()}
+        seeds = {seed.passage for seed in self.seed_set.seeds}
+        ring = sorted(near.keys() & reasons.keys() - seeds, key=lambda each: (-near[each], each))
         middle: list[Seed] = []
         steps: list[Activation] = []
         values = self._values(ring[:RING])
@@ -161,7 +165,11 @@ class WalkStart:
         return middle, steps
 
     def results(
-        self, scores: Mapping[int, float], reasons: Mapping[int, Reason], middle: Sequence[Seed]
+        self,
+        scores: Mapping[int, float],
+        first: Sequence[Activation] = (),
+        second: Sequence[Activation] = (),
+        middle: Sequence[Seed] = (),
     ) -> GraphResults:
         """The best 300 by their scores, relative to the best; where the graph is alone, half of each text score is
         added, relative to the best too."""
@@ -169,12 +177,14 @@ class WalkStart:
         exact = self.found.concat(self.scorer.score([name for name in kept if name not in self.found.row_of]))
         best = max((scores[passage] for passage in kept.values()), default=0.0) or 1.0
         own: NDArray[np.float64] = exact.text[[exact.row_of[name] for name in kept]]
-        share = PRIOR_ALONE / own.max() if self.alone and len(own) and own.max() > 0 else 0.0
+        fitting = own.max(initial=0.0)
+        share = PRIOR_ALONE / fitting if self.alone and fitting else 0.0
         final = {
             name: scores[passage] / best + share * fit
             for (name, passage), fit in zip(kept.items(), own.tolist(), strict=True)
         }
-        reasons_of = {seed.passage: Reason("matches", at) for at, seed in enumerate(seeds)} | dict(reasons)
+        reasons_of = {seed.passage: Reason("matches", at) for at, seed in enumerate(seeds)}
+        reasons_of |= {passage: found.reason for passage, found in (strongest(second) | strongest(first)).items()}
         names = sorted(final, key=lambda name: (-final[name], name))
         return GraphResults(
             self.gate,
@@ -274,18 +284,13 @@ def expansion(start: WalkStart) -> GraphResults:
     """
     seeds = start.seed_set.seeds
     if not seeds:
-        return start.results({}, {}, [])
+        return start.results({})
     seed_passages = [seed.passage for seed in seeds]
     weights = np.array([seed.weight for seed in seeds])
     first = start.first_steps()
     near = distances(seed_passages, first)
     nearest = dict(zip(near.passages, connectivity(near.distances, weights).tolist(), strict=True))
-    stepped = {activation.passage for activation in first}
-    ring = sorted(
-        (each for each in nearest if each in stepped and each not in seed_passages),
-        key=lambda each: (-nearest[each], each),
-    )
-    middle, second = start.second_steps(ring, first) if start.hops > 1 else ([], [])
+    middle, second = start.second_steps(nearest, first) if start.hops > 1 else ([], [])
     found = distances(seed_passages, first, [seed.passage for seed in middle], second)
     direct = dict.fromkeys(found.passages, 0.0)
     for activation in first:
@@ -298,8 +303,7 @@ def expansion(start: WalkStart) -> GraphResults:
         + CENTRALITY * ranks / (ranks.max() or 1.0)
         + RELATIONSHIP * np.array(list(direct.values())) / (max(direct.values()) or 1.0)
     )
-    reasons = {passage: activation.reason for passage, activation in (strongest(second) | strongest(first)).items()}
-    return start.results(dict(zip(found.passages, scores.tolist(), strict=True)), reasons, middle)
+    return start.results(dict(zip(found.passages, scores.tolist(), strict=True)), first, second, middle)
 
 
 def distances(
@@ -341,7 +345,7 @@ def personalised_pagerank(start: WalkStart) -> GraphResults:
     """Score = what a walk from the seeds leaves at a passage, beyond what it began with there."""
     seeds = start.seed_set.seeds
     if not seeds:
-        return start.results({}, {}, [])
+        return start.results({})
     weights = {seed.passage: seed.weight for seed in seeds}
     graph = PassagesAndEntities(start.view, start.edges)
     mass = push(
@@ -354,10 +358,5 @@ def personalised_pagerank(start: WalkStart) -> GraphResults:
         if node >= 0 and estimate > 0
     }
     first = start.first_steps()
-    stepped = {activation.passage for activation in first}
-    ring = sorted(
-        (each for each in scores if each in stepped and each not in weights), key=lambda each: (-scores[each], each)
-    )
-    middle, second = start.second_steps(ring, first)
-    reasons = {passage: activation.reason for passage, activation in (strongest(second) | strongest(first)).items()}
-    return start.results(scores, reasons, middle)
+    middle, second = start.second_steps(scores, first)
+    return start.results(scores, first, second, middle)

@@ -29,7 +29,7 @@ class InMemoryUsage:
     def shown_chunks(self, since_ms: int | None, chunk_id: str | None = None) -> Iterator[list[ShownChunk]]:
         for each in self._of(None, since_ms):
             yield [
-                ShownChunk(hit.chunk_id, 1, 1, hit.rank, each.at_ms)
+                ShownChunk(hit.chunk_id, 1, hit.rank, each.at_ms)
                 for hit in each.hits
                 if chunk_id in (None, hit.chunk_id)
             ]

@@ -45,7 +45,7 @@ def check(parsed: ParsedDocument, parameters: ChunkingParameters, boundaries: Se
         assert parent.start <= child.start < child.end <= parent.end
         assert len(child.text) <= parameters.longest_chunk
     for parent in chunked.passages:
-        assert len(parent.text) <= parameters.longest_passage
+        assert len(parent.text) <= parameters.passage_characters + parameters.longest_chunk
         assert any(child.passage == parent.ordinal for child in chunked.chunks)
     check_cover(parsed, chunked, parameters)
     return chunked
@@ -198,7 +198,7 @@ def test_the_same_words_twice_are_two_chunks() -> None:
 def test_work_and_sizes_are_bounded_on_any_line(text: str) -> None:
     chunked = chunk(KEY, document(text.strip()), DEFAULTS)
     assert max(len(child.text) for child in chunked.chunks) <= DEFAULTS.longest_chunk
-    assert max(len(parent.text) for parent in chunked.passages) <= DEFAULTS.longest_passage
+    assert max(len(parent.text) for parent in chunked.passages) <= DEFAULTS.passage_characters + DEFAULTS.longest_chunk
 
 
 @pytest.mark.parametrize(

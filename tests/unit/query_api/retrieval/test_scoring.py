@@ -28,16 +28,6 @@ def test_rrf_adds_one_over_sixty_plus_rank() -> None:
     assert ranked(scores) == ["b", "a", "c"]
 
 
-def test_rrf_weighs_lists_and_leaves_out_those_of_weight_zero() -> None:
-    scores = reciprocal_rank_fusion([{"a": 1}, {"b": 1}, {"c": 1}], [1.0, 2.0, 0.0])
-    assert scores == {"a": pytest.approx(1 / 61), "b": pytest.approx(2 / 61)}
-
-
-def test_rrf_needs_a_weight_for_each_list() -> None:
-    with pytest.raises(ValueError, match="shorter"):
-        reciprocal_rank_fusion([{"a": 1}, {"b": 1}], [1.0])
-
-
 def test_equal_scores_stand_in_the_order_of_their_ids() -> None:
     assert ranked({"z": 0.5, "a": 0.5, "m": 0.75}) == ["m", "a", "z"]
 
@@ -115,10 +105,6 @@ def test_words_scores_or_a_weight_of_nothing_change_no_order() -> None:
     assert covered([0.0, 0.0, -1.0], apart, [1.0, 1.0]) == [0, 1, 2]
     assert covered([1.0, 0.99, 0.98], apart, [1.0, 1.0], weight=0.0) == [0, 1, 2]
     assert covered([1.0, 0.99, 0.98], apart, [1.0, 1.0]) == [0, 2, 1]
-
-
-def test_behind_the_pool_the_order_stays() -> None:
-    assert covered([1.0, 0.99, 0.98], [FIRST_WORD, FIRST_WORD, SECOND_WORD], [1.0, 1.0], pool=2) == [0, 1, 2]
 
 
 @given(st.lists(st.tuples(st.floats(0.01, 2.0), st.lists(st.booleans(), min_size=3, max_size=3)), max_size=30))

@@ -93,7 +93,7 @@ def test_memory_counts_each_edge_once() -> None:
     assert memory.edges == 300 * (60 + 1 + 2), "mentions, the title, chunk to passage to document"
     assert memory.bytes_per_edge == memory.bytes / memory.edges
     assert memory.bytes_per_edge <= 12
-    assert sum(view.memory_by_column().values()) == memory.bytes - 300, (
+    assert sum(sum(part.segment.memory().values()) for part in view.segments) == memory.bytes - 300, (
         "all but a byte a document: whether it is deleted"
     )
 
