@@ -138,16 +138,8 @@ def prepare_bytes(payload: bytes) -> bytes:
     task = _task_decoder.decode(payload)
     if task.output == "sentences":
         return _encoder.encode(sentences_of(task.upsert, task.chunking))
-    return _encoder.encode(
-        prepare(
-            task.upsert,
-            task.chunking,
-            task.revision,
-            task.boundaries,
-            task.max_metadata_bytes,
-            extracts=task.extracts,
-        )
-    )
+    given = {name: getattr(task, name) for name in task.__struct_fields__ if name != "output"}
+    return _encoder.encode(prepare(**given))
 
 
 def encode_task(

@@ -58,16 +58,20 @@ class DamagedStore(Failure):
         )
 
 
-class EncoderFailure(Exception):
-    """The encoder returned no vectors. The message is for people, without any text or secret."""
-
-
-class EncoderUnavailable(EncoderFailure):
-    """It cannot answer now: retry, not before `retry_after_seconds` if given."""
+class AnswersLater(Exception):
+    """A model cannot answer now: retry, not before `retry_after_seconds` if given."""
 
     def __init__(self, message: str, retry_after_seconds: float | None = None) -> None:
         super().__init__(message)
         self.retry_after_seconds = retry_after_seconds
+
+
+class EncoderFailure(Exception):
+    """The encoder returned no vectors. The message is for people, without any text or secret."""
+
+
+class EncoderUnavailable(EncoderFailure, AnswersLater):
+    """The encoder cannot answer now."""
 
 
 class EncoderBusy(EncoderUnavailable):
@@ -86,12 +90,8 @@ class ExtractorFailure(Exception):
     """An extractor that a collection chose gave no entities. The message is for people, without any text or secret."""
 
 
-class ExtractorUnavailable(ExtractorFailure):
-    """It cannot answer now: retry, not before `retry_after_seconds` if given."""
-
-    def __init__(self, message: str, retry_after_seconds: float | None = None) -> None:
-        super().__init__(message)
-        self.retry_after_seconds = retry_after_seconds
+class ExtractorUnavailable(ExtractorFailure, AnswersLater):
+    """The extractor cannot answer now."""
 
 
 class ExtractorRefused(ExtractorFailure):

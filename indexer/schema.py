@@ -33,8 +33,12 @@ PRIMARY_KEYS = {
 PRIMARY_KEY_MARK = {"lance-schema:unenforced-primary-key:position": "1"}
 
 
-def required(name: str, kind: pa.DataType) -> pa.Field:
-    return pa.field(name, kind, nullable=False)
+def required(kind: pa.DataType, *names: str) -> list[pa.Field]:
+    return [pa.field(name, kind, nullable=False) for name in names]
+
+
+def nullable(kind: pa.DataType, *names: str) -> list[pa.Field]:
+    return [pa.field(name, kind) for name in names]
 
 
 def primary_key(name: str, kind: pa.DataType) -> pa.Field:
@@ -42,9 +46,17 @@ def primary_key(name: str, kind: pa.DataType) -> pa.Field:
     return pa.field(name, kind, nullable=False, metadata=PRIMARY_KEY_MARK)
 
 
-def checksum(name: str) -> pa.Field:
-    """A checksum of other columns, see `indexer.integrity.row_checksums`; null in rows that are in no table yet."""
-    return pa.field(name, pa.uint64())
+def checksums(*names: str) -> list[pa.Field]:
+    """Of other columns, see `indexer.integrity.row_checksums`; null in rows that are in no table yet."""
+    return nullable(pa.uint64(), *names)
+
+
+_OF_DOCUMENT = [
+    primary_key("row", pa.string()),
+    *required(pa.string(), "id", "collection", "document_id", "key", "revision"),
+    *required(pa.int32(), "ordinal"),
+]
+_PLACE = [*required(STRINGS, "section"), *required(pa.int64(), "start", "end")]
 
 
 def chunks_schema(dimension: int) -> pa.Schema:
@@ -52,111 +64,81 @@ def chunks_schema(dimension: int) -> pa.Schema:
     spans that the tagger found in the embedded text; null where there is none for the encoder."""
     return pa.schema(
         [
-            primary_key("row", pa.string()),
-            required("id", pa.string()),
-            required("collection", pa.string()),
-            required("document_id", pa.string()),
-            required("key", pa.string()),
-            required("revision", pa.string()),
-            required("ordinal", pa.int32()),
-            required("passage_id", pa.string()),
-            required("section", STRINGS),
-            required("start", pa.int64()),
-            required("end", pa.int64()),
-            required("text", pa.string()),
-            required("vector", pa.list_(pa.float32(), dimension)),
-            required("content_hash", pa.string()),
-            checksum("checksum"),
-            checksum("vector_checksum"),
-            pa.field("entities", pa.binary()),
-            checksum("entities_checksum"),
+            *_OF_DOCUMENT,
+            *required(pa.string(), "passage_id"),
+            *_PLACE,
+            *required(pa.string(), "text"),
+            *required(pa.list_(pa.float32(), dimension), "vector"),
+            *required(pa.string(), "content_hash"),
+            *checksums("checksum", "vector_checksum"),
+            *nullable(pa.binary(), "entities"),
+            *checksums("entities_checksum"),
         ]
     )
 
 
 PASSAGES_SCHEMA = pa.schema(
     [
-        primary_key("row", pa.string()),
-        required("id", pa.string()),
-        required("collection", pa.string()),
-        required("document_id", pa.string()),
-        required("key", pa.string()),
-        required("revision", pa.string()),
-        required("ordinal", pa.int32()),
-        required("section", STRINGS),
-        required("start", pa.int64()),
-        required("end", pa.int64()),
-        required("title", pa.string()),
-        required("text", pa.string()),
-        required("terms", pa.list_(pa.field("item", pa.uint32(), nullable=False))),
-        required("content_hash", pa.string()),
-        checksum("checksum"),
-        checksum("terms_checksum"),
+        *_OF_DOCUMENT,
+        *_PLACE,
+        *required(pa.string(), "title", "text"),
+        *required(pa.list_(pa.field("item", pa.uint32(), nullable=False)), "terms"),
+        *required(pa.string(), "content_hash"),
+        *checksums("checksum", "terms_checksum"),
     ]
 )
 
 DOCUMENTS_SCHEMA = pa.schema(
     [
         primary_key("key", pa.string()),
-        required("collection", pa.string()),
-        required("document_id", pa.string()),
-        pa.field("version", pa.int64()),
-        required("partition", pa.int32()),
-        required("offset", pa.int64()),
-        required("timestamp_ms", pa.int64()),
-        pa.field("revision", pa.string()),
-        required("content_type", pa.string()),
-        required("title", pa.string()),
-        pa.field("uri", pa.string()),
-        required("metadata", pa.string()),
-        required("chunks", pa.int32()),
-        required("passages", pa.int32()),
-        pa.field("deleted_at_ms", pa.int64()),
-        required("live", pa.bool_()),
-        pa.field("elsewhere", pa.list_(pa.int32())),
-        checksum("checksum"),
+        *required(pa.string(), "collection", "document_id"),
+        *nullable(pa.int64(), "version"),
+        *required(pa.int32(), "partition"),
+        *required(pa.int64(), "offset", "timestamp_ms"),
+        *nullable(pa.string(), "revision"),
+        *required(pa.string(), "content_type", "title"),
+        *nullable(pa.string(), "uri"),
+        *required(pa.string(), "metadata"),
+        *required(pa.int32(), "chunks", "passages"),
+        *nullable(pa.int64(), "deleted_at_ms"),
+        *required(pa.bool_(), "live"),
+        *nullable(pa.list_(pa.int32()), "elsewhere"),
+        *checksums("checksum"),
     ]
 )
 
 POSITIONS_SCHEMA = pa.schema(
-    [
-        primary_key("partition", pa.int32()),
-        required("offset", pa.int64()),
-        required("mark", pa.int64()),
-        required("timestamp_ms", pa.int64()),
-    ]
+    [primary_key("partition", pa.int32()), *required(pa.int64(), "offset", "mark", "timestamp_ms")]
 )
 
 RETRIEVALS_SCHEMA = pa.schema(
     [
         primary_key("retrieval_id", pa.string()),
-        required("at_ms", pa.int64()),
-        required("query", pa.string()),
-        pa.field("collection", pa.string()),
-        required("mode", pa.string()),
-        required("chunk_ids", STRINGS),
-        required("body", pa.binary()),
-        pa.field("ranks", pa.list_(pa.int32())),
-        pa.field("seconds", pa.float64()),
-        pa.field("outcome", pa.string()),
-        pa.field("cached", pa.bool_()),
-        pa.field("offset", pa.int32()),
-        pa.field("best_confidence", pa.float64()),
-        pa.field("counted", pa.bool_()),
-        checksum("checksum"),
+        *required(pa.int64(), "at_ms"),
+        *required(pa.string(), "query"),
+        *nullable(pa.string(), "collection"),
+        *required(pa.string(), "mode"),
+        *required(STRINGS, "chunk_ids"),
+        *required(pa.binary(), "body"),
+        *nullable(pa.list_(pa.int32()), "ranks"),
+        *nullable(pa.float64(), "seconds"),
+        *nullable(pa.string(), "outcome"),
+        *nullable(pa.bool_(), "cached"),
+        *nullable(pa.int32(), "offset"),
+        *nullable(pa.float64(), "best_confidence"),
+        *nullable(pa.bool_(), "counted"),
+        *checksums("checksum"),
     ]
 )
 
 FEEDBACK_SCHEMA = pa.schema(
     [
         primary_key("feedback_id", pa.string()),
-        required("retrieval_id", pa.string()),
-        required("chunk_id", pa.string()),
-        required("rating", pa.float64()),
-        required("at_ms", pa.int64()),
-        required("log_offset", pa.int64()),
-        required("body", pa.binary()),
-        checksum("checksum"),
+        *required(pa.string(), "retrieval_id", "chunk_id"),
+        *required(pa.float64(), "rating"),
+        *required(pa.int64(), "at_ms", "log_offset"),
+        *required(pa.binary(), "body"),
+        *checksums("checksum"),
     ]
 )
 

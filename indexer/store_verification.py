@@ -222,9 +222,7 @@ class _Difference(NamedTuple):
 
 
 def _text_differences(
-    documents: pa.Table,
-    chunks: list[dict[str, Any]],
-    passages: list[dict[str, Any]],
+    documents: pa.Table, chunks: list[dict[str, Any]], passages: list[dict[str, Any]]
 ) -> Iterator[_Difference]:
     for key, count in Counter(documents["key"].to_pylist()).items():
         if count > 1:

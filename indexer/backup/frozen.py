@@ -19,14 +19,7 @@ from indexer.backup.archive import FORMAT, BackupFile, BackupManifest
 from indexer.errors import TransientStoreError
 from indexer.generation_folders import Generation, read_manifest, replace_file
 from indexer.graph.snapshots import newest_intact_snapshot
-from indexer.integrity.files import (
-    CHECKSUMS,
-    SUFFIX,
-    checksum_line,
-    file_checksum,
-    files_of_version,
-    read_checksums,
-)
+from indexer.integrity.files import CHECKSUMS, SUFFIX, checksum_line, file_checksum, files_of_version, read_checksums
 from indexer.lance_connection import connect, read_errors, store_errors
 from indexer.read.lance_reader import LanceReader, LanceSnapshot
 from indexer.schema import DOCUMENTS, FEEDBACK, RETRIEVALS

@@ -272,7 +272,4 @@ def _merged(sources: Rows, targets: Rows, weights: Weights, count: int, merge: n
 
 def _dictionary(column: pa.ChunkedArray) -> pa.DictionaryArray:
     """One dictionary array of a column, which may be none."""
-    if not pa.types.is_dictionary(column.type):
-        column = column.dictionary_encode()
-    joined = column.unify_dictionaries().combine_chunks()
-    return pa.concat_arrays(joined.chunks) if isinstance(joined, pa.ChunkedArray) else joined
+    return one_array(column if pa.types.is_dictionary(column.type) else column.dictionary_encode())

@@ -9,13 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from indexer.embedding.encoder import StoredVectors, encodable
-from indexer.errors import (
-    EncoderBusy,
-    EncoderRefused,
-    EncoderUnavailable,
-    IncompatibleGeneration,
-    TextNotEncoded,
-)
+from indexer.errors import EncoderBusy, EncoderRefused, EncoderUnavailable, IncompatibleGeneration, TextNotEncoded
 from indexer.runtime.model_endpoint import EndpointErrors, ModelEndpoint
 from schemas.settings import EmbeddingProvider, EmbeddingSettings
 

@@ -17,23 +17,18 @@ from indexer.errors import DamagedStore
 from indexer.lance_connection import read_errors
 from indexer.schema import CHUNKS, DOCUMENTS, FEEDBACK, PASSAGES, RETRIEVALS
 
+_PASSAGE = ("id", "collection", "document_id", "revision", "ordinal")
+_CHUNK = (*_PASSAGE, "passage_id", "start", "end")
+
 CHECKED_COLUMNS: dict[str, dict[str, tuple[str, ...]]] = {
     CHUNKS: {
-        "checksum": (
-            *("id", "collection", "document_id", "revision", "ordinal", "passage_id", "start", "end"),
-            *("section", "text"),
-        ),
-        "vector_checksum": (
-            *("id", "collection", "document_id", "revision", "ordinal", "passage_id", "start", "end"),
-            *("content_hash", "vector"),
-        ),
+        "checksum": (*_CHUNK, "section", "text"),
+        "vector_checksum": (*_CHUNK, "content_hash", "vector"),
         "entities_checksum": ("id", "content_hash", "entities"),
     },
     PASSAGES: {
-        "checksum": (
-            *("id", "collection", "document_id", "revision", "ordinal", "section", "start", "end", "title", "text"),
-        ),
-        "terms_checksum": ("id", "collection", "document_id", "revision", "ordinal", "terms"),
+        "checksum": (*_PASSAGE, "section", "start", "end", "title", "text"),
+        "terms_checksum": (*_PASSAGE, "terms"),
     },
     DOCUMENTS: {
         "checksum": (

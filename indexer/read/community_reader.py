@@ -18,9 +18,7 @@ FORMAT = 1
 
 _ID = pa.binary(ID_BYTES)
 _RECURRING = pa.dictionary(pa.int32(), pa.string())
-_SENTENCES = pa.list_(
-    pa.struct([("text", pa.string()), ("chunk_id", pa.string()), ("document_id", pa.string())]),
-)
+_SENTENCES = pa.list_(pa.struct([("text", pa.string()), ("chunk_id", pa.string()), ("document_id", pa.string())]))
 
 COMMUNITY_TABLES: dict[str, pa.Schema] = {
     "communities": pa.schema(
@@ -38,22 +36,10 @@ COMMUNITY_TABLES: dict[str, pa.Schema] = {
         }
     ),
     "members": pa.schema(
-        {
-            "community": pa.int32(),
-            "id": _ID,
-            "label": pa.string(),
-            "type": _RECURRING,
-            "strength": pa.float32(),
-        }
+        {"community": pa.int32(), "id": _ID, "label": pa.string(), "type": _RECURRING, "strength": pa.float32()}
     ),
     "nodes": pa.schema(
-        {
-            "key": pa.uint64(),
-            "collection": _RECURRING,
-            "coarse": pa.int32(),
-            "medium": pa.int32(),
-            "fine": pa.int32(),
-        }
+        {"key": pa.uint64(), "collection": _RECURRING, "coarse": pa.int32(), "medium": pa.int32(), "fine": pa.int32()}
     ),
     "edges": pa.schema({"source": pa.int32(), "target": pa.int32(), "weight": pa.float32()}),
 }

@@ -2,9 +2,9 @@
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any, NamedTuple, Self, cast
+from typing import Any, NamedTuple, Self, TypeVar, cast
 
 import numpy as np
 import pyarrow as pa
@@ -49,6 +49,8 @@ from indexer.schema import (
 )
 from schemas.ids import CANARY_COLLECTION, DocumentKey
 from schemas.provenance import Retrieval, decode_retrieval
+
+Row = TypeVar("Row")
 
 INDEX_TABLES = (POSITIONS, DOCUMENTS, PASSAGES, CHUNKS)
 MAX_ATTEMPTS = 50
@@ -151,23 +153,19 @@ class LanceSnapshot:
 
     def documents(self, keys: Iterable[DocumentKey]) -> list[DocumentRow]:
         """The rows of the documents that are known, live or deleted."""
-        tables = self._rows_with(DOCUMENTS, "key", map(str, keys), None)
-        return [row for table in tables for row in document_rows(table)]
+        return _joined(document_rows, self._rows_with(DOCUMENTS, "key", map(str, keys), None))
 
     def passages(self, ids: Iterable[str]) -> list[PassageRow]:
-        tables = self._rows_with(PASSAGES, "id", ids, PASSAGE_COLUMNS)
-        return [row for table in tables for row in passage_rows(table)]
+        return _joined(passage_rows, self._rows_with(PASSAGES, "id", ids, PASSAGE_COLUMNS))
 
     def chunks(self, ids: Iterable[str]) -> list[ChunkRow]:
-        return [row for table in self._rows_with(CHUNKS, "id", ids, CHUNK_COLUMNS) for row in chunk_rows(table)]
+        return _joined(chunk_rows, self._rows_with(CHUNKS, "id", ids, CHUNK_COLUMNS))
 
     def chunks_of_passages(self, passage_ids: Iterable[str]) -> list[ChunkRow]:
-        tables = self._rows_with(CHUNKS, "passage_id", passage_ids, CHUNK_COLUMNS)
-        return [row for table in tables for row in chunk_rows(table)]
+        return _joined(chunk_rows, self._rows_with(CHUNKS, "passage_id", passage_ids, CHUNK_COLUMNS))
 
     def chunks_in(self, spans: Iterable[ChunkSpan]) -> list[ChunkRow]:
-        tables = rows_in_spans(self._tables[CHUNKS], spans, CHUNK_COLUMNS)
-        return [row for table in tables for row in chunk_rows(table)]
+        return _joined(chunk_rows, rows_in_spans(self._tables[CHUNKS], spans, CHUNK_COLUMNS))
 
     def vectors(self, chunk_ids: Iterable[str]) -> list[tuple[ChunkRow, NDArray[np.float32]]]:
         """Chunks with their vectors; each (dimension,) float32, L2-normalised."""
@@ -354,6 +352,10 @@ def stored_positions(table: Table) -> dict[int, StoredPosition]:
     with read_errors(POSITIONS):
         rows: list[dict[str, Any]] = table.to_arrow().to_pylist()
     return {row["partition"]: StoredPosition(row["offset"], row["mark"], row["timestamp_ms"]) for row in rows}
+
+
+def _joined(rows_of: Callable[[pa.Table], list[Row]], tables: Iterable[pa.Table]) -> list[Row]:
+    return [row for table in tables for row in rows_of(table)]
 
 
 def _without_duplicates(rows: pa.Table) -> pa.Table:

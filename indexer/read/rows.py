@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 import pyarrow as pa
-from lancedb.expr import col, lit
+from lancedb.expr import Expr, col, lit
 from lancedb.table import Table
 from numpy.typing import NDArray
 
@@ -103,35 +103,28 @@ def rows_with(table: Table, column: str, values: Iterable[str], columns: list[st
 
     Raises DamagedStore where a row is not what was written, as far as its checked columns are among those read."""
     unique = list(dict.fromkeys(values))
-    found = []
-    if columns is not None and unique:
-        columns = checkable(table.name, columns)
-    with read_errors(table.name):
-        for start in range(0, len(unique), IN_LIST):
-            query = table.search().where(col(column).isin(unique[start : start + IN_LIST]))
-            found.append((query if columns is None else query.select(columns)).to_arrow())
-    for rows in found:
-        require_intact(table.name, rows)
-    return found
+    parts = (unique[start : start + IN_LIST] for start in range(0, len(unique), IN_LIST))
+    return _rows_where(table, (col(column).isin(part) for part in parts), columns)
 
 
 def rows_in_spans(table: Table, spans: Iterable[ChunkSpan], columns: list[str]) -> list[pa.Table]:
     """The rows of these spans of chunks, in several tables; spans may overlap. Nothing for no spans.
 
     Raises DamagedStore as `rows_with` does."""
-    unique = list(dict.fromkeys(spans))
+    unique = [
+        (col("key") == lit(str(key))) & (col("ordinal") >= lit(first)) & (col("ordinal") <= lit(last))
+        for key, first, last in dict.fromkeys(spans)
+    ]
+    parts = (unique[start : start + SPANS] for start in range(0, len(unique), SPANS))
+    return _rows_where(table, (reduce(or_, part) for part in parts), columns)
+
+
+def _rows_where(table: Table, conditions: Iterable[Expr], columns: list[str] | None) -> list[pa.Table]:
     found = []
-    if unique:
-        columns = checkable(table.name, columns)
     with read_errors(table.name):
-        for start in range(0, len(unique), SPANS):
-            conditions = [
-                (col("key") == lit(str(span.key)))
-                & (col("ordinal") >= lit(span.first))
-                & (col("ordinal") <= lit(span.last))
-                for span in unique[start : start + SPANS]
-            ]
-            found.append(table.search().where(reduce(or_, conditions)).select(columns).to_arrow())
+        for condition in conditions:
+            query = table.search().where(condition)
+            found.append((query if columns is None else query.select(checkable(table.name, columns))).to_arrow())
     for rows in found:
         require_intact(table.name, rows)
     return found
@@ -163,27 +156,22 @@ class DocumentLookup:
 
     def find(self, key: DocumentKey) -> DocumentRow | None:
         """The row of a document, or of its tombstone; None if unknown."""
-        if self._documents is None:
-            return None
-        checkout_latest(self._documents)
-        rows = [row for table in rows_with(self._documents, "key", [str(key)], None) for row in document_rows(table)]
-        return rows[0] if rows else None
+        return next(iter(self._rows("key", str(key))), None)
 
     def collections_with(self, document_id: str) -> list[str]:
         """The collections in which a document of this id is live, ascending."""
-        if self._documents is None:
-            return []
-        checkout_latest(self._documents)
-        rows = rows_with(self._documents, "document_id", [document_id], None)
-        return sorted(row.key.collection for table in rows for row in document_rows(table) if row.live)
+        return sorted(row.key.collection for row in self._rows("document_id", document_id) if row.live)
 
     def in_collection(self, collection: str) -> list[DocumentRow]:
         """The rows of its live documents."""
+        return [row for row in self._rows("collection", collection) if row.live]
+
+    def _rows(self, column: str, value: str) -> list[DocumentRow]:
         if self._documents is None:
             return []
         checkout_latest(self._documents)
-        rows = rows_with(self._documents, "collection", [collection], None)
-        return [row for table in rows for row in document_rows(table) if row.live]
+        tables = rows_with(self._documents, column, [value], None)
+        return [row for table in tables for row in document_rows(table)]
 
 
 def joined_text(passages: Iterable[PassageRow]) -> str:

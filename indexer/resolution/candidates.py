@@ -31,8 +31,7 @@ MIN_LETTERS = 6  # of a name in which one letter may differ, whatever share of i
 
 _SMALL_WORDS = word_set("the a an of and for in on at to by with from de la le du des der die das von van & or")
 _CONFUSABLE = str.maketrans(
-    "аеорсухіјѕԁһӏьвкмнтαονρτυκιχ",
-    "aeopcyxijsdhlbbkmhtaovptukix",
+    "аеорсухіјѕԁһӏьвкмнтαονρτυκιχ", "aeopcyxijsdhlbbkmhtaovptukix"
 )  # Cyrillic and Greek letters that look like Latin ones: Unicode Technical Standard 39
 
 

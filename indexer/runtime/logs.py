@@ -35,8 +35,7 @@ def configure_logging(level: str = "INFO", *, chatty: Mapping[str, int]) -> None
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(
         structlog.stdlib.ProcessorFormatter(
-            foreign_pre_chain=shared,
-            processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, *renderer],
+            foreign_pre_chain=shared, processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, *renderer]
         )
     )
     handler.addFilter(RepeatFilter(chatty))

@@ -341,9 +341,7 @@ def _as_people_say(catalogue: EntityCatalogue, curation: Curation) -> EntityCata
     shown = catalogue.labels.to_pylist()
     for row, label in labels.items():
         shown[row] = label
-    return EntityCatalogue(
-        **{**vars(catalogue), "labels": pa.array(shown, pa.string()), "chosen_types": types},
-    )
+    return EntityCatalogue(**{**vars(catalogue), "labels": pa.array(shown, pa.string()), "chosen_types": types})
 
 
 def _ids_of(members: Sequence[int], named: set[str]) -> list[str]:

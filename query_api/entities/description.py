@@ -44,11 +44,7 @@ class EntityDescriber:
     """Describes entities of one view and its catalogue. `chunks` reads texts, `documents` rows; they may block."""
 
     def __init__(
-        self,
-        view: GraphView,
-        catalogue: EntityCatalogue,
-        chunks: ChunkReader,
-        documents: DocumentReader,
+        self, view: GraphView, catalogue: EntityCatalogue, chunks: ChunkReader, documents: DocumentReader
     ) -> None:
         self._view = view
         self._catalogue = catalogue
@@ -134,10 +130,7 @@ class EntityDescriber:
         rows = {row for each in mentions if (row := self._catalogue.row_of(each.entity)) is not None}
         passage = np.array([self._view.passage_of_chunk(chunk)])
         stated = (each for each in self._view.statements_in(passage) if each.chunk == chunk)
-        return (
-            [self.reference(End(row, 0, "")) for row in sorted(rows)],
-            self.of_statements(stated),
-        )
+        return ([self.reference(End(row, 0, "")) for row in sorted(rows)], self.of_statements(stated))
 
     def reference(self, end: End) -> EntityRef:
         if end.row is None:
@@ -244,8 +237,7 @@ class EntityDescriber:
                 for sentence in sentences_of(row.text) if row is not None else ():
                     if _names(sentence, entity) and len(sentence.split()) > len(entity.label.split()) + 2:
                         return EntityDefinition(
-                            text=sentence,
-                            source=self._at(chunk, passages[0], texts, [entity.name]),
+                            text=sentence, source=self._at(chunk, passages[0], texts, [entity.name])
                         )
         return None
 

@@ -69,12 +69,7 @@ class CommunityView:
         return len(self._ids)
 
     def page(
-        self,
-        collection: str | None,
-        level: CommunityLevel | None,
-        words: str | None,
-        after: Place | None,
-        limit: int,
+        self, collection: str | None, level: CommunityLevel | None, words: str | None, after: Place | None, limit: int
     ) -> Page:
         """The first `limit` after a place; with `words` those that have each word in the title or in a member's
         label."""

@@ -201,11 +201,7 @@ def _changed(
 
 
 Key = tuple[str, ...]
-FIELDS: dict[EditKind, str] = {
-    "merge": "merges",
-    "decision": "decisions",
-    "entity": "entities",
-}
+FIELDS: dict[EditKind, str] = {"merge": "merges", "decision": "decisions", "entity": "entities"}
 
 
 def _key(event: GraphEdit | GraphSettingsEvent) -> Key:

@@ -169,12 +169,7 @@ class ServedGeneration:
         self._rebasing: asyncio.Task[None] | None = None
         self._next_rebase_at = 0.0
         self.tail = TopicFollower(
-            self.topic,
-            locate_broker,
-            self._first_commit,
-            self._take,
-            record_bytes=kafka.max_record_bytes,
-            skip=skip,
+            self.topic, locate_broker, self._first_commit, self._take, record_bytes=kafka.max_record_bytes, skip=skip
         )
         self._tailing = asyncio.create_task(self.tail.run(), name=f"tail of {self.topic}")
 

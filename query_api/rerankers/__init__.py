@@ -6,6 +6,8 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from indexer.errors import AnswersLater
+
 BUDGET_SECONDS = 5.0  # that a search waits for the model; then its order stays, and the answer says so
 HOW_TO_CONFIGURE = (
     "No re-ranker is configured: set THALWEG_RERANKER__PROVIDER to `cross-encoder` or `endpoint` (see docs/models.md) "
@@ -17,12 +19,8 @@ class RerankerFailure(Exception):
     """The model gave no scores. The message is fit for a person, and holds no part of a text and no secret."""
 
 
-class RerankerUnavailable(RerankerFailure):
-    """It cannot answer just now: ask again later, and not before `retry_after_seconds` where it said so."""
-
-    def __init__(self, message: str, retry_after_seconds: float | None = None) -> None:
-        super().__init__(message)
-        self.retry_after_seconds = retry_after_seconds
+class RerankerUnavailable(RerankerFailure, AnswersLater):
+    """It cannot answer just now: ask again later."""
 
 
 class RerankerRefused(RerankerFailure):

@@ -16,12 +16,7 @@ from query_api.query.analysis import WordWeights, hops_of
 from query_api.query.entity_linking import LinkedNames
 from query_api.retrieval.exact_scores import ScoredCandidates
 from query_api.retrieval.retrievers import graph_edges
-from query_api.retrieval.retrievers.graph_edges import (
-    RELATION_HOPS,
-    Activation,
-    edge_enabled,
-    edge_kind_enabled,
-)
+from query_api.retrieval.retrievers.graph_edges import RELATION_HOPS, Activation, edge_enabled, edge_kind_enabled
 from query_api.retrieval.retrievers.graph_scoring import (
     MAX_REACHED,
     MAX_REACHED_HYBRID,

@@ -34,12 +34,7 @@ from query_api.retrieval.fusion import DEEPER, DEPTH, RankedPassage
 from query_api.retrieval.graph_channel import search_graph
 from query_api.retrieval.retrievers.community_retriever import NO_COMMUNITIES, CommunityResults, search_communities
 from query_api.retrieval.retrievers.graph_scoring import GraphResults
-from query_api.retrieval.retrievers.structured import (
-    NO_CONSTRAINTS,
-    Structured,
-    recognised_fields,
-    structured_search,
-)
+from query_api.retrieval.retrievers.structured import NO_CONSTRAINTS, Structured, recognised_fields, structured_search
 from query_api.retrieval.search_context import Diagnostics, Outcome, SearchContext, run_with_timeout
 from schemas.filters import MAX_HITS
 from schemas.hits import FieldInQuestion, NamedInQuestion, PeriodInQuestion

@@ -19,14 +19,7 @@ from query_api.index.graph.csr import (
     row_pointers,
     smallest_integers,
 )
-from query_api.index.graph.identifiers import (
-    N_CANDIDATES,
-    Identifiers,
-    KeyIndex,
-    Keys,
-    candidate_keys,
-    link_name_of,
-)
+from query_api.index.graph.identifiers import N_CANDIDATES, Identifiers, KeyIndex, Keys, candidate_keys, link_name_of
 from query_api.index.graph.segment import Segment
 from query_api.index.strings import StringLists, Strings
 from schemas.graph_delta import ENTITY_TYPES

@@ -13,7 +13,7 @@ from itertools import islice
 import numpy as np
 
 from query_api.index.graph.builder import CHUNK_EDGE_KINDS
-from query_api.index.graph.edges import Statement
+from query_api.index.graph.edges import Statement, rows_of
 from query_api.index.graph.hand_made_relations import (
     End,
     MadeNode,
@@ -53,12 +53,7 @@ class Explorer:
     """Explores one graph view. `chunk_labels` reads the beginnings of chunks; it may block. An entity that
     `entity_names` does not know goes by its normalised name."""
 
-    def __init__(
-        self,
-        view: GraphView,
-        chunk_labels: Labels,
-        entity_names: EntityNames = lambda _: None,
-    ) -> None:
+    def __init__(self, view: GraphView, chunk_labels: Labels, entity_names: EntityNames = lambda _: None) -> None:
         self._view = view
         self._chunk_labels = chunk_labels
         self._entity_names = entity_names
@@ -168,11 +163,11 @@ class Explorer:
                 other = NodeRef("chunk", chunk)
                 yield other, _edge(here, self.node_id(other), "has_chunk")
         about = view.about_of(np.array([ref.at]))
-        for entity, weight in zip(about.entity.tolist(), about.weight.tolist(), strict=True):
+        for entity, weight in rows_of(about.entity, about.weight):
             other = NodeRef("entity", entity)
             yield other, _edge(here, self.node_id(other), "about", weight=weight)
         links = view.links_to(np.array([ref.at]))
-        for chunk, weight in zip(links.chunk.tolist(), links.weight.tolist(), strict=True):
+        for chunk, weight in rows_of(links.chunk, links.weight):
             other = NodeRef("chunk", chunk)
             yield other, _edge(self.node_id(other), here, "links_to", weight=weight)
 
@@ -182,23 +177,19 @@ class Explorer:
         document = self._document_ref(view.document_of_passage(int(passage[0])))
         yield document, _edge(self.node_id(document), here, "has_chunk")
         around = view.chunk_edges(np.array([ref.at]))
-        rows = zip(around.other.tolist(), around.kind.tolist(), around.weight.tolist(), strict=True)
+        rows = rows_of(around.other, around.kind, around.weight)
         for other_chunk, kind, weight in dict.fromkeys(rows):  # one that leads both ways is there twice
             other, name = NodeRef("chunk", other_chunk), CHUNK_EDGE_KINDS[kind]
             there = self.node_id(other)
             leaves = name in BOTH_WAYS or ref.at < other_chunk  # the others lead on in the text
             yield other, _edge(here, there, name, weight) if leaves else _edge(there, here, name, weight)
         mentions = view.mentions_in(passage)
-        for chunk, entity, count in zip(
-            mentions.chunk.tolist(), mentions.entity.tolist(), mentions.times.tolist(), strict=True
-        ):
+        for chunk, entity, count in rows_of(mentions.chunk, mentions.entity, mentions.times):
             if chunk == ref.at:
                 other = NodeRef("entity", entity)
                 yield other, _edge(here, self.node_id(other), "mentions", weight=count)
         links = view.links_from(passage)
-        for chunk, target, weight in zip(
-            links.chunk.tolist(), links.document.tolist(), links.weight.tolist(), strict=True
-        ):
+        for chunk, target, weight in rows_of(links.chunk, links.document, links.weight):
             if chunk == ref.at:
                 other = self._document_ref(target)
                 yield other, _edge(here, self.node_id(other), "links_to", weight=weight)
@@ -208,11 +199,11 @@ class Explorer:
         view, here = self._view, self.node_id(ref)
         entity = np.array([ref.at], dtype=np.uint64)
         about = view.about(entity)
-        for document, weight in zip(about.document.tolist(), about.weight.tolist(), strict=True):
+        for document, weight in rows_of(about.document, about.weight):
             other = self._document_ref(document)
             yield other, _edge(self.node_id(other), here, "about", weight=weight)
         mentions = view.mentions_of(entity)
-        for chunk, count in islice(zip(mentions.chunk.tolist(), mentions.times.tolist(), strict=True), MAX_MENTIONS):
+        for chunk, count in islice(rows_of(mentions.chunk, mentions.times), MAX_MENTIONS):
             other = NodeRef("chunk", chunk)
             yield other, _edge(self.node_id(other), here, "mentions", weight=count)
         yield from self._stated(here, view.statements_with(entity))
@@ -222,17 +213,9 @@ class Explorer:
         for statement in statements:
             for role in statement.roles:
                 other = NodeRef("entity", role.entity)
-                if self.node_id(other) != here:
-                    yield (
-                        other,
-                        _edge(
-                            here,
-                            self.node_id(other),
-                            "states",
-                            weight=statement.confidence,
-                            label=f"{statement.predicate} ({role.name})",
-                        ),
-                    )
+                if (there := self.node_id(other)) != here:
+                    label = f"{statement.predicate} ({role.name})"
+                    yield other, _edge(here, there, "states", statement.confidence, label)
 
     def _by_hand(self, ref: NodeRef) -> Iterator[tuple[NodeRef, GraphEdge]]:
         """Edges that people made, as far as their other ends are there, in the order of their ids."""

@@ -11,16 +11,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from schemas.ids import (
-    DocumentKey,
-    digest,
-    document_node_id,
-    entity_id,
-    entity_ids,
-    id_key,
-    link_key,
-    referenced_ids,
-)
+from schemas.ids import DocumentKey, digest, document_node_id, entity_id, entity_ids, id_key, link_key, referenced_ids
 
 Keys = NDArray[np.uint64]
 

@@ -77,21 +77,13 @@ class DocumentColumns(Columns):
         return int(self.stored["partition"][row]), int(self.stored["offset"][row])
 
     def document(self, row: int, key: DocumentKey, revision: str) -> DocumentRow:
-        stored = self.stored
-        return DocumentRow(
-            key=key,
-            version=stored["version"][row],
-            partition=int(stored["partition"][row]),
-            offset=int(stored["offset"][row]),
-            timestamp_ms=int(stored["timestamp_ms"][row]),
-            revision=revision,
-            content_type=stored["content_type"][row],
-            title=stored["title"][row],
-            uri=stored["uri"][row],
-            metadata=msgspec.json.decode(stored["metadata"][row]),
-            chunks=int(stored["chunks"][row]),
-            passages=int(stored["passages"][row]),
-        )
+        stored: dict[str, Any] = {
+            name: int(values[row]) if name in NUMBER_COLUMNS else values[row]
+            for name, values in self.stored.items()
+            if name != "document_id"
+        }
+        metadata = msgspec.json.decode(stored.pop("metadata"))
+        return DocumentRow(key=key, revision=revision, metadata=metadata, **stored)
 
     @cached_property
     def made(self) -> NDArray[np.bool_]:

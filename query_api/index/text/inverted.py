@@ -61,11 +61,7 @@ class Postings(Columns):
 
     @classmethod
     def _from_sorted(
-        cls,
-        terms: NDArray[np.uint32],
-        rows: NDArray[np.int32],
-        counts: NDArray[np.uint16],
-        lengths: NDArray[np.int32],
+        cls, terms: NDArray[np.uint32], rows: NDArray[np.int32], counts: NDArray[np.uint16], lengths: NDArray[np.int32]
     ) -> "Postings":
         """From postings that are sorted by term."""
         unique, first = np.unique(terms, return_index=True)

@@ -115,12 +115,11 @@ def assemble_hits(
     """
     chunk_texts = texts.by_chunk() if paths else {}
     for rank, ranked in zip(ranks, page, strict=True):
-        passage, chunks = texts.passages.get(ranked.passage_id), texts.chunks.get(ranked.passage_id)
-        document = None if passage is None else texts.documents.get(passage.key)
-        if passage is None or not chunks or document is None:
+        found = _shown(ranked, texts, question, idf)
+        document = None if found is None else texts.documents.get(found[0].key)
+        if found is None or document is None:
             continue
-        child = best_child(question, chunks, ranked.chunk_id)
-        snippet = snippet_in(passage, child, idf)
+        passage, child, snippet = found
         yield Hit(
             rank=rank,
             chunk_id=child.id,
@@ -156,18 +155,26 @@ def assemble_hits(
         )
 
 
+def _shown(
+    ranked: RankedPassage, texts: PageTexts, question: Question, idf: Mapping[int, float]
+) -> "tuple[PassageRow, ChunkRow, Snippet] | None":
+    """A passage, the chunk of it that fits best, and what of it is shown; None where the text stores hold none."""
+    passage, chunks = texts.passages.get(ranked.passage_id), texts.chunks.get(ranked.passage_id)
+    if passage is None or not chunks:
+        return None
+    child = best_child(question, chunks, ranked.chunk_id)
+    return passage, child, snippet_of(passage.text, child.start - passage.start, child.end - passage.start, idf)
+
+
 def _further_passages(
     ranked: RankedPassage, texts: PageTexts, question: Question, idf: Mapping[int, float], shown: set[str]
 ) -> Iterator[HitPassage]:
     """The further passages of a hit's document that the text stores hold, without those whose text is `shown`."""
     for beside in ranked.further:
-        passage, chunks = texts.passages.get(beside.passage_id), texts.chunks.get(beside.passage_id)
-        if passage is None or not chunks:
+        found = _shown(beside, texts, question, idf)
+        if found is None or (text := found[2].of(found[0])) in shown:
             continue
-        child = best_child(question, chunks, beside.chunk_id)
-        snippet = snippet_in(passage, child, idf)
-        if (text := snippet.of(passage)) in shown:
-            continue
+        passage, child, snippet = found
         shown.add(text)
         yield HitPassage(
             chunk_id=child.id,
@@ -198,10 +205,6 @@ class Snippet(NamedTuple):
 
     def of(self, passage: PassageRow) -> str:
         return passage.text[self.start : self.end]
-
-
-def snippet_in(passage: PassageRow, chunk: ChunkRow, idf: Mapping[int, float]) -> Snippet:
-    return snippet_of(passage.text, chunk.start - passage.start, chunk.end - passage.start, idf)
 
 
 def snippet_of(passage: str, start: int, end: int, idf: Mapping[int, float]) -> Snippet:

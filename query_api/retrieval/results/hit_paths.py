@@ -145,13 +145,7 @@ class PathBuilder:
         return _edge(QUESTION, "matches", end, end.name if shares_words else None, by="question")
 
     def _from_seed(
-        self,
-        seed: Seed,
-        end: PathEnd,
-        passage_id: str,
-        reason: Reason,
-        text: ChunkTexts,
-        best_chunk: str,
+        self, seed: Seed, end: PathEnd, passage_id: str, reason: Reason, text: ChunkTexts, best_chunk: str
     ) -> list[PathEdge]:
         start = self._document(seed.document)
         match reason.term:

@@ -226,11 +226,7 @@ def _by_specificity(near: Mapping[int, Neighbourhood]) -> list[int]:
 
 
 def _sentences(
-    question: Question,
-    content: str,
-    titles: Sequence[str],
-    names: Sequence[str],
-    word_weights: WordWeights,
+    question: Question, content: str, titles: Sequence[str], names: Sequence[str], word_weights: WordWeights
 ) -> Iterator[Sentence]:
     """`titles` are matched before all names: `Love in a Fallen City` does not mention the `Fallen City`."""
     own_names = frozenset(names)
