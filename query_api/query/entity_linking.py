@@ -1,7 +1,7 @@
 """Which titles and entities a question names: the longest match of its words against the names of the graph."""
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -53,19 +53,6 @@ class LinkedNames(NamedTuple):
     given: bool = False
 
 
-class _Mention(NamedTuple):
-    """Words of the question, by their `places`, that are a name; `words` is how many its strength is counted by."""
-
-    surface: str
-    name: str
-    places: range
-    words: int
-    marked: bool
-
-    def strength(self, weight: float, targets: int) -> float:
-        return strength(weight, self.words, targets) * (1.0 if self.marked else UNMARKED)
-
-
 def link_names(
     question: Question,
     view: GraphView,
@@ -76,54 +63,42 @@ def link_names(
     """The titles and, where no title matches, the entities that the question names; longest names first, no word used
     twice. Where names are `given`, these instead, with the strength of a long one. By `aliases` a name also means what
     people say is one with it, or called so."""
-    known, mentions = _mentions(question, view, collection, given, aliases)
-    documents = documents_about(view, {key for mention in mentions for key in known[mention.name]})
-    titles = {
-        name: [(key, *target) for key in keys for target in documents.get(key, ())] for name, keys in known.items()
-    }
-    titled = [mention for mention in mentions if 0 < len(titles[mention.name]) <= MAX_TARGETS]
-    kept = _without_overlaps([*titled, *(mention for mention in mentions if not titles[mention.name])])
-    links = [
-        QueryLink(mention.surface, key, document, mention.strength(weight, len(titles[mention.name])))
-        for mention in kept
-        for key, document, weight in titles[mention.name]
-    ]
-    entities = [
-        NamedEntity(mention.surface, key) for mention in kept for key in known[mention.name] if not titles[mention.name]
-    ]
-    return LinkedNames(links, entities, given is not None)
-
-
-def _mentions(
-    question: Question, view: GraphView, collection: str | None, given: Sequence[str] | None, aliases: Aliases
-) -> tuple[Mapping[str, Sequence[int]], list[_Mention]]:
-    """The entities of each name that the graph knows, and where the question holds it."""
     surfaces = {normalise_text(name): name for name in reversed(given or ())}
-    spans = question.spans() if given is None else [Span(0, 0, name, marked=True) for name in surfaces if name]
+    surfaces.pop("", None)
+    spans = question.spans() if given is None else [Span(0, 0, name, marked=True) for name in surfaces]
     names = {span.name for span in spans}
     known = view.entities_named(sorted(names), collection)
     if aliases.merged or aliases.renamed:
         known = aliases.widened(known, names, collection)
-    return known, [_mention(question, span, surfaces) for span in spans if span.name in known]
+    titles = _titles(view, known)
+    links: list[QueryLink] = []
+    entities: list[NamedEntity] = []
+    for span in _named_spans(spans, titles):
+        surface = surfaces.get(span.name) or " ".join(question.words[span.first : span.last])
+        found, words = titles[span.name], span.last - span.first or SURE_WORDS
+        for key, document, weight in found:
+            link_strength = strength(weight, words, len(found)) * (1.0 if span.marked else UNMARKED)
+            links.append(QueryLink(surface, key, document, link_strength))
+        if not found:
+            entities += [NamedEntity(surface, key) for key in known[span.name]]
+    return LinkedNames(links, entities, given is not None)
 
 
-def _without_overlaps(mentions: Iterable[_Mention]) -> list[_Mention]:
-    """Those of which no word is part of one before."""
+def _titles(view: GraphView, known: Mapping[str, Sequence[int]]) -> dict[str, list[tuple[int, int, float]]]:
+    """{name: entity, document and alias weight of each document that is about one of its entities}."""
+    documents = documents_about(view, set[int]().union(*known.values()))
+    return {name: [(key, *target) for key in keys for target in documents.get(key, ())] for name, keys in known.items()}
+
+
+def _named_spans(spans: Sequence[Span], titles: Mapping[str, Sequence[object]]) -> Iterator[Span]:
+    """Those of a name that is known, titles before all others, without those that share a word with one before."""
+    titled = [span for span in spans if 0 < len(titles.get(span.name, ())) <= MAX_TARGETS]
     used: set[int] = set()
-    kept = []
-    for mention in mentions:
-        if used.isdisjoint(mention.places):
-            used.update(mention.places)
-            kept.append(mention)
-    return kept
-
-
-def _mention(question: Question, span: Span, given: Mapping[str, str]) -> _Mention:
-    """A span of the question, or a name that was given, by its surface."""
-    first, last, name, marked = span
-    if name in given:
-        return _Mention(given[name], name, range(0), SURE_WORDS, marked)
-    return _Mention(" ".join(question.words[first:last]), name, range(first, last), last - first, marked)
+    for span in [*titled, *(span for span in spans if titles.get(span.name) == [])]:
+        places = range(span.first, span.last)
+        if used.isdisjoint(places):
+            used.update(places)
+            yield span
 
 
 def documents_about(view: GraphView, entities: Iterable[int]) -> dict[int, list[tuple[int, float]]]:

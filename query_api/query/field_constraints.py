@@ -312,7 +312,7 @@ def _by_value(
         return None
     reading, chosen = likeliest
     rows, fits = best_fits((each.rows, each.fits) for each in chosen)
-    if reading == "name" and not (_are_few(chosen) and _is_distinct(phrase, rows, is_common)):
+    if reading == "name" and not _is_distinct(phrase, chosen, rows, is_common):
         return None
     sure = reading == "cued" or (reading == "selecting" and _selects(phrase, rows, total, is_common))
     certainty = 1.0 if sure or (not phrase.is_single and reading != "topical") else UNCERTAIN
@@ -330,13 +330,12 @@ def _by_value(
     )
 
 
-def _are_few(chosen: Iterable[NamedDocuments]) -> bool:
-    return all(len(each.rows) <= MAX_DOCUMENTS_OF_ID for each in chosen)
-
-
-def _is_distinct(phrase: Phrase, rows: NDArray[np.int64], is_common: IsCommon) -> bool:
-    """Whether it is a name, rather than a word that other documents use as well."""
-    return not phrase.is_single or phrase.called or not is_common(phrase.text, rows)
+def _is_distinct(
+    phrase: Phrase, chosen: Iterable[NamedDocuments], rows: NDArray[np.int64], is_common: IsCommon
+) -> bool:
+    """Whether it is the name of few documents, rather than a word that others use as well."""
+    are_few = all(len(each.rows) <= MAX_DOCUMENTS_OF_ID for each in chosen)
+    return are_few and (not phrase.is_single or phrase.called or not is_common(phrase.text, rows))
 
 
 def _selects(phrase: Phrase, rows: NDArray[np.int64], total: int, is_common: IsCommon) -> bool:
