@@ -92,8 +92,8 @@ class Phrase(NamedTuple):
         parts |= {f"{part}s" for part in parts}
         if not parts.isdisjoint(word.text for word in words[max(0, self.first - 1 - NEAR_WORDS) : self.last + 1]):
             return True
-        said = tokens & {"by"} if tokens & _WHO else tokens
-        return any(name.lower().startswith(begin) and cues & said for begin, cues in CUES.items())
+        referring = tokens & {"by"} if tokens & _WHO else tokens
+        return any(name.lower().startswith(begin) and cues & referring for begin, cues in CUES.items())
 
     @property
     def called(self) -> bool:
