@@ -219,7 +219,7 @@ def query_analytics(usage: Usage, collection: str | None, since_ms: int | None, 
         for counts, counted in ((frequent, True), (zero_result, empty), (doubtful, unlikely)):
             if counted:
                 counts[normalised].add(search, empty=empty, unlikely=unlikely)
-        if search.outcome == "done" and not search.cached and search.seconds is not None:
+        if search.outcome == "done" and not search.cached:
             latencies.setdefault(search.mode, LatencyHistogram()).add(search.seconds)
     return QueryAnalytics(
         since=None if since_ms is None else rfc3339(since_ms),

@@ -40,7 +40,7 @@ class LoggedSearch(NamedTuple):
     at_ms: int
     hits: int
     offset: int
-    seconds: float | None
+    seconds: float
     outcome: str
     cached: bool
     best_confidence: float | None = None
