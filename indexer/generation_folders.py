@@ -1,5 +1,6 @@
 """Generations on disk: `<data dir>/generations/<name>/{lance,graph,snapshots,manifest.json}`; the file `CURRENT`."""
 
+import hashlib
 import os
 import secrets
 import shlex
@@ -9,15 +10,25 @@ from contextlib import suppress
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
+from typing import Self
 
 import msgspec
 import structlog
 
 from indexer.errors import HEALING, DamagedStore, IncompatibleGeneration, OtherFormat
-from indexer.integrity.seal import Sealed
 from schemas.errors import Failure
 from schemas.generations import GENERATION_NAME, Build, GenerationPipeline
 from schemas.settings import MIB, EmbeddingProvider
+
+
+class Sealed(msgspec.Struct, frozen=True):
+    """Mixed into a manifest, whose last field is `sealed: str = ""`."""
+
+    def seal(self) -> Self:
+        """With the checksum of the other fields."""
+        fields = msgspec.json.encode(msgspec.structs.replace(self, sealed=""))
+        return msgspec.structs.replace(self, sealed=hashlib.sha256(fields).hexdigest()[:32])
+
 
 CURRENT = "CURRENT"
 CURRENT_COPY = "generations/CURRENT"

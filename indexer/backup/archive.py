@@ -19,8 +19,7 @@ import msgspec
 import pyarrow as pa
 
 from indexer.errors import DamagedStore
-from indexer.generation_folders import LogIdentity
-from indexer.integrity.seal import Sealed
+from indexer.generation_folders import LogIdentity, Sealed
 from schemas.errors import Failure, NoAccess, WrongSetting
 from schemas.settings import MIB
 

@@ -191,3 +191,11 @@ def encodable(text: str) -> str:
 def text_hash(text: str) -> str:
     """32 hex digits of a text's SHA-256, by which its vector is found again."""
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+
+
+class EncodedText(NamedTuple):
+    """`vector` is (dimension,) float32, L2-normalised; `spans` are those of `entity_mentions.encode_spans`, None where
+    no tagger looked at the text."""
+
+    vector: NDArray[np.float32]
+    spans: bytes | None = None

@@ -8,9 +8,9 @@ from pathlib import Path
 import structlog
 
 from indexer.errors import DamagedStore
+from indexer.generation_folders import Sealed
 from indexer.graph.tables import TABLES, GraphTables, require_known_rows
 from indexer.integrity.files import Damage
-from indexer.integrity.seal import Sealed
 from indexer.read.arrow_folders import ArrowFolders, TableFile
 
 FORMAT = 4

@@ -10,8 +10,8 @@ from pathlib import Path
 import msgspec
 import pyarrow as pa
 
+from indexer.generation_folders import Sealed
 from indexer.graph.tables import ID_BYTES
-from indexer.integrity.seal import Sealed
 from indexer.read.arrow_folders import ArrowFolders, TableFile
 
 FORMAT = 1

@@ -7,7 +7,7 @@ import structlog
 from lancedb.expr import col
 from lancedb.table import Table
 
-from indexer.embedding.encoded_text import EncodedText
+from indexer.embedding.encoder import EncodedText
 from indexer.errors import DamagedStore, TransientStoreError
 from indexer.generation_folders import Generation, Manifest
 from indexer.integrity.row_checksums import CHECKED_COLUMNS, checkable, require_intact

@@ -10,11 +10,10 @@ from pathlib import Path
 import msgspec
 
 from indexer.errors import DamagedStore
-from indexer.generation_folders import Generation
+from indexer.generation_folders import Generation, Sealed
 from indexer.graph.kuzu_schema import SCHEMA_VERSION
 from indexer.graph.snapshots import latest_snapshot
 from indexer.integrity.files import file_checksum
-from indexer.integrity.seal import Sealed
 from indexer.read.arrow_folders import MANIFEST
 from schemas.errors import Failure
 

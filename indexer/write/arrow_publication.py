@@ -1,7 +1,9 @@
-"""Publication of folders of Arrow files (`indexer.read.arrow_folders`): written as a whole, removed at once."""
+"""Publication of folders of Arrow files (`indexer.read.arrow_folders`), those of communities among them: written as a
+whole, removed at once."""
 
 import os
 import shutil
+import time
 from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Any
@@ -10,8 +12,16 @@ import msgspec
 import pyarrow as pa
 
 from indexer.generation_folders import replace_file
+from indexer.graph.snapshots import GraphSnapshot
 from indexer.integrity.files import file_checksum
 from indexer.read.arrow_folders import MANIFEST, ArrowFolders, M, TableFile
+from indexer.read.community_reader import (
+    COMMUNITIES,
+    COMMUNITY_TABLES,
+    CommunityManifest,
+    CommunityTables,
+    published_communities,
+)
 
 
 def publish_folder(
@@ -65,3 +75,34 @@ def remove_unfinished(parent: Path) -> None:
     """What an interrupted publication or removal left."""
     for left in parent.glob(".*/"):
         shutil.rmtree(left, ignore_errors=True)
+
+
+KEPT = 2  # a reader may just have chosen the one before
+
+
+def publish_communities(
+    communities_dir: Path, tables: CommunityTables, snapshot: GraphSnapshot, seconds: float
+) -> CommunityManifest:
+    """Make these the newest, and remove older ones; `seconds` is how long they took. A crash leaves those before as
+    they were."""
+    manifest = publish_folder(
+        COMMUNITIES,
+        communities_dir,
+        {name: tables.table(name).combine_chunks() for name in COMMUNITY_TABLES},
+        snapshot.graph_position,
+        time.time_ns() // 1_000_000,
+        snapshot=snapshot.name,
+        seconds=round(seconds, 3),
+        collections=dict(tables.collections),
+    )
+    remove_others(communities_dir, [each.name for each in published_communities(communities_dir)[:KEPT]])
+    remove_unfinished(communities_dir)
+    return manifest
+
+
+def remove_damaged(communities_dir: Path) -> list[str]:
+    """Remove what is not as it was written; returns the names."""
+    damaged = sorted({name for name, _, _ in COMMUNITIES.damage(communities_dir)})
+    for name in damaged:
+        remove_published(communities_dir / name)
+    return damaged

@@ -1,8 +1,9 @@
 """Facts between entities: what statements of documents say, together with the edges that people made."""
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,7 +14,7 @@ from query_api.index.graph.hand_made_relations import End as GraphEnd
 from query_api.index.graph.hand_made_relations import MadeRelation, made_nodes, relations_of
 from query_api.index.graph.identifiers import Keys, key_of
 from query_api.index.graph.view import GraphView
-from schemas.ids import digest
+from schemas.ids import CANARY_COLLECTION, digest
 from schemas.predicates import predicate_strength
 
 STRENGTH_STEP = 0.1
@@ -132,3 +133,38 @@ class FactFinder:
 
 def _order(fact: Fact) -> tuple[str, str]:
     return fact.subject.surface, fact.object.surface
+
+
+BLOCK = 200  # documents read at a time
+MOST_DRAWN_FROM = 20_000  # statements; of a larger graph, those of documents at random
+
+
+def sample_statements(
+    view: GraphView, collection: str | None, predicate: str | None, size: int, seed: int
+) -> list[Statement]:
+    """So many statements of live documents at random, of a collection and with a predicate, or of all for None; the
+    same for the same seed and graph. Up to MOST_DRAWN_FROM, each is as likely."""
+    random = np.random.default_rng(seed)
+    drawn_from: list[Statement] = []
+    for statements in _by_documents(view, collection, random):
+        drawn_from += [each for each in statements if predicate is None or each.predicate == predicate]
+        if len(drawn_from) >= MOST_DRAWN_FROM:
+            break
+    drawn_from.sort(key=lambda each: each.key)
+    return [drawn_from[at] for at in random.permutation(len(drawn_from))[:size].tolist()]
+
+
+def _by_documents(view: GraphView, collection: str | None, random: np.random.Generator) -> Iterator[list[Statement]]:
+    documents = random.permutation(view.live_documents())
+    for start in range(0, len(documents), BLOCK):
+        of_block = [
+            document
+            for document in documents[start : start + BLOCK].tolist()
+            if _is_in(view.document_key(document).collection, collection)
+        ]
+        passages = chain.from_iterable(map(view.passages_of_document, of_block))
+        yield view.statements_in(np.fromiter(passages, dtype=np.int64))
+
+
+def _is_in(collection: str, wanted: str | None) -> bool:
+    return collection == wanted if wanted is not None else collection != CANARY_COLLECTION

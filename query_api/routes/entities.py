@@ -13,11 +13,10 @@ from indexer.generation_folders import Generation
 from query_api.entities.catalogue import Entity, EntityCatalogue
 from query_api.entities.description import EntityDescriber, summary
 from query_api.entities.earlier_graphs import EarlierGraph, Moment, NotKept
+from query_api.entities.entity_facts import sample_statements
 from query_api.entities.entity_paths import PathFinder
-from query_api.entities.meaning import NEAREST_CHUNKS, entities_by_meaning
 from query_api.entities.node_paths import node_paths, reference
-from query_api.entities.node_search import NamedNodes
-from query_api.entities.statements import sample_statements
+from query_api.entities.node_search import NEAREST_CHUNKS, NamedNodes, entities_by_meaning
 from query_api.errors import ApiProblem, problem_responses
 from query_api.index.graph.explorer import Explorer, NodeRef
 from query_api.index.graph.identifiers import key_of

@@ -12,8 +12,7 @@ import numpy as np
 from cachetools import LRUCache
 
 from indexer.documents import PreparedDocument
-from indexer.embedding.encoded_text import EncodedText
-from indexer.embedding.encoder import Encoder, text_hash
+from indexer.embedding.encoder import EncodedText, Encoder, text_hash
 from indexer.errors import EncoderBusy, EncoderFailure, EncoderUnavailable
 from indexer.extraction.entity_mentions import EntityMention, decode_spans, encode_spans, entity_mentions
 from indexer.extraction.extractor import entities_of, statements_of

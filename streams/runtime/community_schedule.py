@@ -11,7 +11,7 @@ from indexer.lance_connection import connect
 from indexer.read.community_reader import CommunityManifest, CommunityTables, published_communities, read_communities
 from indexer.read.lance_reader import LanceReader
 from indexer.runtime.resources import trim_memory
-from indexer.write.community_writer import publish_communities, remove_damaged
+from indexer.write.arrow_publication import publish_communities, remove_damaged
 from streams.runtime.snapshot_schedule import MadeOfSnapshots, SnapshotSchedule
 from streams.runtime.store_thread import DATA_ERRORS, StoreThread
 

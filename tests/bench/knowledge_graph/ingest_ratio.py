@@ -26,8 +26,7 @@ from indexer.chunking.splitter import ChunkingParameters
 from indexer.document_pipeline import decode_prepared, encode_task, prepare_bytes
 from indexer.documents import PreparedDocument
 from indexer.embedding.backends import load_encoder
-from indexer.embedding.encoded_text import EncodedText
-from indexer.embedding.encoder import PromptedEncoder, text_hash
+from indexer.embedding.encoder import EncodedText, PromptedEncoder, text_hash
 from indexer.extraction.entity_mentions import decode_spans, encode_spans, entity_mentions
 from indexer.extraction.mention_tagger import tag_with
 from indexer.generation_folders import open_generation

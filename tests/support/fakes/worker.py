@@ -15,8 +15,7 @@ from indexer.changes import Commit
 from indexer.chunking.splitter import ChunkingParameters
 from indexer.document_pipeline import prepare
 from indexer.documents import PreparedDocument
-from indexer.embedding.encoded_text import EncodedText
-from indexer.embedding.encoder import HashingEncoder
+from indexer.embedding.encoder import EncodedText, HashingEncoder
 from indexer.errors import TransientStoreError, UnparsableDocument
 from indexer.extraction.extractor import Extractor
 from indexer.graph.store import InGraph, contributed

@@ -2,7 +2,7 @@
 
 from query_api.entities.catalogue import Entity
 from query_api.entities.consolidation import MOST_OF_A_DOCUMENT
-from query_api.entities.statements import sample_statements
+from query_api.entities.entity_facts import sample_statements
 from query_api.index.graph.view import GraphView
 from schemas.entities import EntityDetail
 from tests.support.fakes.text_stores import Page

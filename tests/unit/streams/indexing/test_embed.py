@@ -12,8 +12,7 @@ import pytest
 from numpy.typing import NDArray
 
 from indexer.document_pipeline import NO_EXTRACTOR
-from indexer.embedding.encoded_text import EncodedText
-from indexer.embedding.encoder import HashingEncoder
+from indexer.embedding.encoder import EncodedText, HashingEncoder
 from indexer.embedding.openai import EndpointEncoder
 from indexer.errors import EncoderFailure, EncoderUnavailable, TextNotEncoded
 from indexer.extraction.entity_mentions import decode_spans

@@ -1,6 +1,6 @@
 """Statements at random."""
 
-from query_api.entities.statements import sample_statements
+from query_api.entities.entity_facts import sample_statements
 from query_api.index.graph.view import GraphView
 from schemas.ids import CANARY_COLLECTION
 from tests.support.fakes.text_stores import Page

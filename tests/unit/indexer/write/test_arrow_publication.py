@@ -8,7 +8,7 @@ from indexer.errors import DamagedStore
 from indexer.graph.snapshots import GraphSnapshot
 from indexer.read.arrow_folders import MANIFEST
 from indexer.read.community_reader import published_communities, read_communities
-from indexer.write.community_writer import publish_communities, remove_damaged
+from indexer.write.arrow_publication import publish_communities, remove_damaged
 from tests.support.fixtures.communities import communities_of, two_themes
 
 
