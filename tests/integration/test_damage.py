@@ -13,8 +13,7 @@ from indexer.embedding.encoder import HashingEncoder
 from indexer.errors import DamagedStore, TransientStoreError
 from indexer.generation_comparison import compare_generations
 from indexer.generation_folders import CURRENT, CURRENT_COPY, Generation
-from indexer.graph.snapshots import newest_intact_snapshot, published_snapshots, read_graph
-from indexer.graph.store import GraphStore
+from indexer.graph.snapshots import newest_intact_snapshot, published_snapshots
 from indexer.integrity.files import CHECKSUMS, ChecksumRecorder, read_checksums
 from indexer.integrity.noted_damage import note_damage, read_damage
 from indexer.read.arrow_folders import MANIFEST

@@ -95,7 +95,7 @@ async def test_a_malformed_setting_is_a_dead_letter_once_and_changes_nothing(ben
 
 
 async def test_a_broker_that_is_away_is_waited_for(bench: Bench) -> None:
-    curation = CurationInMemory(failures=2)
+    curation = InMemoryLog(failures=2)
     curation.append("a/settings/chunking", b'{"language": "de"}')
     assert (await settings_on(curation, bench).current()).chunking["a"].language == "de"
 
