@@ -19,8 +19,8 @@ from indexer.runtime.circuit_breaker import RESET_SECONDS
 from indexer.runtime.resources import trim_memory_periodically
 from kafka_client.skipped_batches import SkippedBatches
 from query_api.admission import MAX_WAIT_SECONDS, SearchAdmission
-from query_api.dead_letters.reader import DeadLetterReader
-from query_api.dead_letters.recent import RecentDeadLetters
+from query_api.dead_letters.letter_follower import LetterFollower
+from query_api.dead_letters.letter_pages import LetterPages
 from query_api.entities.catalogue import EntityCatalogues
 from query_api.entities.earlier_graphs import EarlierGraphs
 from query_api.errors import ApiProblem
@@ -88,8 +88,8 @@ class Service:
     unreadable: UnreadableBatchMonitor
     worker_watch: WorkerMonitor
     canary: Canary
-    dead_letters: DeadLetterReader
-    recent_dead_letters: RecentDeadLetters
+    dead_letters: LetterFollower
+    dead_letter_pages: LetterPages
     writer: LogWriter
     provenance: ProvenanceQueue
     admission: SearchAdmission
@@ -149,8 +149,8 @@ class Service:
         engine = engine or SearchEngine(reranker)
         log_watch = LagMonitor(locate_broker, snapshots.applied)
         worker_watch, writer = WorkerMonitor(settings.storage.data_dir), log_writer()
-        recent_dead_letters = RecentDeadLetters(locate_broker, topics, lambda: snapshots.current)
-        snapshots.on_receipt = recent_dead_letters.note_receipt
+        dead_letters = LetterFollower(locate_broker, topics, lambda: snapshots.current)
+        snapshots.on_receipt = dead_letters.note_receipt
         provenance_writer = log_writer("gzip")
         provenance = ProvenanceQueue(
             provenance_writer,
@@ -186,8 +186,8 @@ class Service:
             ),
             worker_watch=worker_watch,
             canary=Canary(topics.documents, writer, snapshots, log_watch, worker_watch, CANARY_SECONDS),
-            dead_letters=DeadLetterReader(locate_broker, topics, recent_dead_letters.letters),
-            recent_dead_letters=recent_dead_letters,
+            dead_letters=dead_letters,
+            dead_letter_pages=LetterPages(dead_letters),
             writer=writer,
             provenance=provenance,
             admission=SearchAdmission(
@@ -217,7 +217,7 @@ class Service:
             "log watch": self.log_watch.run(),
             "log identity": self.log_identity.run(),
             "worker watch": self.worker_watch.run(),
-            "dead letter count": self.recent_dead_letters.run(),
+            "dead letter count": self.dead_letters.run(),
             "unreadable batches": self.unreadable.run(),
             "canary": self.canary.run(),
             "provenance": self.provenance.run(),

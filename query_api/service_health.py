@@ -27,8 +27,8 @@ def readiness(service: Service) -> Readiness:
         reasons=reasons,
         notes=list(_notes(service)),
         kafka="reachable" if service.log_watch.reachable else "unreachable",
-        dead_letters_note=service.recent_dead_letters.note(),
-        dead_letters_open_last_day=service.recent_dead_letters.open_last_day,
+        dead_letters_note=service.dead_letters.note(),
+        dead_letters_open_last_day=service.dead_letters.open_count(service.dead_letters.of_last_day()),
         snapshot_age_seconds=None if snapshots.current is None else round(snapshots.age_seconds, 3),
     )
 
@@ -63,7 +63,7 @@ def _notes(service: Service) -> Iterator[str]:
     elif snapshots.served is not None and snapshots.served.tail.problem:
         yield f"The graph is not followed: {snapshots.served.tail.problem}."
     yield from service.worker_watch.notes()
-    if (refused := service.recent_dead_letters.note()) is not None:
+    if (refused := service.dead_letters.note()) is not None:
         yield refused
     yield from map(str, service.unreadable.found)
     yield from (str(held) for held in log_watch.open_transactions if held.seconds > OPEN_TRANSACTION_SECONDS)

@@ -121,7 +121,7 @@ def decode_attempts(header: bytes | None) -> list[EarlierAttempt]:
         return []
 
 
-LetterState = Literal["open", "superseded", "resolved"]
+LetterStateName = Literal["open", "superseded", "resolved"]
 
 
 class DeadLetterSummary(BaseModel):
@@ -145,7 +145,7 @@ class DeadLetterSummary(BaseModel):
         "the value cannot be decoded so far.",
     )
     omitted: str | None = Field(None, description="Set where the value was too large to be kept: how large it was.")
-    state: LetterState = Field(
+    state: LetterStateName = Field(
         "open",
         description="`resolved`: a later record of what it names was indexed or deleted. `superseded`: a later dead "
         "letter names the same. Else `open`: what it names is missing, or is served as it was before.",

@@ -13,6 +13,8 @@ HOW_TO_CHOOSE = (
     "or `since`."
 )
 
+Outcome = Literal["redriven", "resolved", "already_redriven", "refused"]
+
 
 class RedriveChoice(BaseModel):
     """Which dead letters to redrive, as far as it is said."""
@@ -61,7 +63,7 @@ class RedrivenLetter(BaseModel):
     position: str
     key: str | None
     reason: str
-    outcome: Literal["redriven", "resolved", "already_redriven", "refused"]
+    outcome: Outcome
     message: str | None = Field(None, description="Why it was not redriven.")
     redriven_as: str | None = Field(None, description="`<partition>:<offset>` of the new record on its topic.")
 

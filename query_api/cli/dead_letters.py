@@ -3,8 +3,8 @@
 import json
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Iterator
+from contextlib import closing
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, get_args
 from urllib.parse import quote
@@ -27,8 +27,12 @@ app.add_typer(commands, name="dead-letters")
 
 POLL_SECONDS = 0.2
 REASONS = get_args(DeadLetterReason)
-SKIPPED = {"resolved": "newer", "already_redriven": "before", "refused": "refused"}
-OUTCOMES = ("redriven", *SKIPPED)
+MARKS = {"redriven": "redrive", "resolved": "newer", "already_redriven": "before", "refused": "refused"}
+SKIPPED = {
+    "resolved": "replaced since by a newer record",
+    "already_redriven": "redriven before",
+    "refused": "cannot be redriven",
+}
 
 JSONObject = dict[str, Any]
 
@@ -151,27 +155,20 @@ def redrive(
     document was indexed or deleted since, nothing is sent. Run again, it sends nothing twice. Exits with 1 where a dead
     letter cannot be redriven, or is one again.
     """
-    if not (positions or everything or reason or collection or since):
+    if everything and positions:
+        raise WrongSetting("Give positions or --all, not both: positions redrive only these.")
+    chosen = {"all": everything, "ids": positions, "reason": reason, "collection": collection, "since": since}
+    chosen = {name: value for name, value in chosen.items() if value}
+    if not chosen:
         raise WrongSetting(
             "Say which dead letters: positions (`thalweg dead-letters list` prints them), --reason, --collection, "
             "--since, or --all. With --dry-run nothing is sent."
         )
-    if everything and positions:
-        raise WrongSetting("Give positions or --all, not both: positions redrive only these.")
-    order: dict[str, Any] = {
-        "all": everything or None,
-        "ids": positions or None,
-        "reason": reason or None,
-        "collection": collection,
-        "since": since,
-        "dry_run": dry_run or None,
-    }
-    body = json.dumps({name: value for name, value in order.items() if value is not None}).encode()
     with closing(service_client(url, data_dir)) as client:
         if not (positions or dry_run):
-            filters = {"collection": collection, "since": since, "state": "open", "limit": 1}
-            require_consent(partial(_redrive_question, client, reason or [None], filters), yes=yes, unattended=True)
-        state = client.post("/v1/dead-letters/redrive", body)
+            require_consent(partial(_redrive_question, client, chosen), yes=yes, unattended=True)
+        order = chosen | ({"dry_run": True} if dry_run else {})
+        state = client.post("/v1/dead-letters/redrive", json.dumps(order).encode())
         if wait:
             state = _followed(client, state, quiet=as_json)
     if as_json:
@@ -184,32 +181,20 @@ def redrive(
         raise typer.Exit(Exit.FAILED)
 
 
-def _redrive_question(client: "ServiceClient", reasons: Sequence[str | None], filters: dict[str, Any]) -> str:
-    asked = [filters | {"reason": reason} for reason in reasons]
-    given = [{name: value for name, value in each.items() if value is not None} for each in asked]
-    pages = [client.get("/v1/dead-letters", each) for each in given]
+def _redrive_question(client: "ServiceClient", chosen: JSONObject) -> str:
+    filters = {name: chosen[name] for name in ("collection", "since") if name in chosen}
+    reasons = [{"reason": reason} for reason in chosen.get("reason", ())] or [{}]
+    pages = [client.get("/v1/dead-letters", filters | {"state": "open", "limit": 1} | each) for each in reasons]
     known = all(page["open"] is not None for page in pages)
     records = f"{sum(page['open'] for page in pages):,} records that are" if known else "all that is"
     return f"Send {records} not indexed again? What is still wrong with them makes new dead letters."
 
 
-def _followed(client: "ServiceClient", state: dict[str, Any], *, quiet: bool) -> dict[str, Any]:
-    """The state once it has ended, with a bar meanwhile."""
-    path = f"/v1/dead-letters/redrive/{state['id']}"
-    with _progress(quiet=quiet) as update:
-        while True:
-            state = client.get(path)
-            update(state)
-            if state["state"] != "running":
-                return state
-            time.sleep(POLL_SECONDS)
-
-
 STAGES = {"reading": "looking at dead letters", "redriving": "redriving", "following": "waiting for the worker"}
 
 
-@contextmanager
-def _progress(*, quiet: bool) -> Iterator[Callable[[dict[str, Any]], None]]:
+def _followed(client: "ServiceClient", state: JSONObject, *, quiet: bool) -> JSONObject:
+    """The state once it has ended, with a bar meanwhile."""
     from rich.progress import (
         BarColumn,
         MofNCompleteColumn,
@@ -221,24 +206,20 @@ def _progress(*, quiet: bool) -> Iterator[Callable[[dict[str, Any]], None]]:
 
     from query_api.cli.display import PlainConsole
 
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        TimeRemainingColumn(),
-    )
+    counts = (BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn())
+    columns = (TextColumn("{task.description}"), *counts)
     with Progress(*columns, console=PlainConsole(stderr=True), disable=quiet, transient=True) as progress:
         bar = progress.add_task(STAGES["reading"], total=None)
-
-        def update(state: dict[str, Any]) -> None:
-            done, total = state["looked_at"], state["to_look_at"]
-            if state["stage"] in ("redriving", "following"):
-                total = state["matched"]
-                done = sum(state[outcome] for outcome in OUTCOMES)
+        while True:
+            state = client.get(f"/v1/dead-letters/redrive/{state['id']}")
+            is_reading = state["stage"] not in ("redriving", "following")
+            done, total = (
+                (state["looked_at"], state["to_look_at"]) if is_reading else (_dealt_with(state), state["matched"])
+            )
             progress.update(bar, description=STAGES.get(state["stage"], "done"), completed=done, total=total or None)
-
-        yield update
+            if state["state"] != "running":
+                return state
+            time.sleep(POLL_SECONDS)
 
 
 @commands.command("skip", epilog="Example: thalweg dead-letters skip thalweg.documents.v1 3:17")
@@ -309,16 +290,16 @@ def redrive_lines(state: JSONObject) -> Iterator[str]:
     dry_run = state["order"]["dry_run"]
     for letter in state["letters"]:
         if letter["outcome"] != "redriven" or dry_run:
-            mark, key = SKIPPED.get(letter["outcome"], "redrive"), letter["key"] or "(no key)"
+            mark, key = MARKS[letter["outcome"]], letter["key"] or "(no key)"
             yield f"{letter['position']:>8}  {mark:<8}  {letter['reason']}  {key}  {letter['message'] or ''}".rstrip()
-    judged = sum(state[outcome] for outcome in OUTCOMES)
-    if judged > len(state["letters"]):
-        yield f"          … and {judged - len(state['letters']):,} more"
+    if (more := _dealt_with(state) - len(state["letters"])) > 0:
+        yield f"          … and {more:,} more"
     if state["state"] == "running":
         yield f"Begun. 'thalweg api GET /v1/dead-letters/redrive/{state['id']}' shows how far it is."
         return
     if state["matched"] or state["message"] is None:
-        yield _redriven(state, dry_run=dry_run)
+        counted = [f"{state[outcome]:,} {words}" for outcome, words in SKIPPED.items() if state[outcome]]
+        yield ", ".join([f"{state['redriven']:,} {'would be redriven' if dry_run else 'redriven'}", *counted]) + "."
     if state["message"] and state["state"] == "done":
         yield state["message"]
     if state["failed_again"]:
@@ -327,15 +308,5 @@ def redrive_lines(state: JSONObject) -> Iterator[str]:
         yield f"token {state['token']}"
 
 
-def _redriven(state: JSONObject, *, dry_run: bool) -> str:
-    parts = [f"{state['redriven']:,} {'would be redriven' if dry_run else 'redriven'}"]
-    parts += [
-        f"{state[outcome]:,} {words}"
-        for outcome, words in (
-            ("resolved", "replaced since by a newer record"),
-            ("already_redriven", "redriven before"),
-            ("refused", "cannot be redriven"),
-        )
-        if state[outcome]
-    ]
-    return ", ".join(parts) + "."
+def _dealt_with(state: JSONObject) -> int:
+    return sum(state[outcome] for outcome in MARKS)

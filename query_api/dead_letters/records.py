@@ -1,7 +1,7 @@
 """A dead letter as it stands on its topic, and how people see it: escaped for a terminal."""
 
 import codecs
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple, Self
 
 from schemas.clock import rfc3339
@@ -43,43 +43,64 @@ class LetterRecord(NamedTuple):
         headers = [(name, value or b"") for name, value in record.headers]
         return cls(record.partition, record.offset, record.timestamp, record.key, record.value, headers)
 
-    @property
-    def omitted(self) -> bool:
-        return any(name == OMITTED_HEADER for name, _ in self.headers)
-
     def header(self, name: str) -> bytes | None:
         """The last one of this name, as whoever set the record apart adds its own at the end."""
         return next((text for each, text in reversed(self.headers) if each == name), None)
 
+    def stated(self, name: str) -> str | None:
+        """What a header says of the failure, escaped."""
+        text = self.header(name)
+        return None if text is None else escaped(text, PREVIEW_BYTES)
 
-def reason_of(record: LetterRecord) -> str:
-    """As a summary tells it, without reading the value."""
-    reason = record.header(REASON_HEADER)
-    return "unknown" if reason is None else escaped(reason, PREVIEW_BYTES)
+    @property
+    def reason(self) -> str:
+        return self.stated(REASON_HEADER) or "unknown"
+
+    @property
+    def stage(self) -> str:
+        return self.stated(CONNECT_PREFIX + "stage") or "unknown"
+
+    @property
+    def omitted(self) -> str | None:
+        """How large the value was where it was too large to be kept."""
+        return self.stated(OMITTED_HEADER)
+
+    @property
+    def own_headers(self) -> list[tuple[str, bytes]]:
+        """Those the record came with when it was produced first."""
+        return [(name, text) for name, text in self.headers if not is_bookkeeping(name)]
+
+    @property
+    def source(self) -> DeadLetterSource | None:
+        """The record that became the letter."""
+        names = ("topic", "partition", "offset", LAST_OFFSET)
+        topic, partition, offset, last = (self.stated(CONNECT_PREFIX + name) or "" for name in names)
+        if not (topic and partition.isdecimal() and offset.isdecimal()):
+            return None
+        last_offset = int(last) if last.isdecimal() else None
+        return DeadLetterSource(topic=topic, partition=int(partition), offset=int(offset), last_offset=last_offset)
+
+    @property
+    def where(self) -> str:
+        """Where the record stands that became the letter, in words."""
+        source = self.source
+        return f"{source.topic} at {source.partition}:{source.offset}" if source else "its topic"
 
 
-def summary(record: LetterRecord) -> DeadLetterSummary:
-    return DeadLetterSummary(**_summary(record))
+def summary(record: LetterRecord, **known: Any) -> DeadLetterSummary:
+    """With what else is `known` of it: what it is of, and what became of that."""
+    return DeadLetterSummary(**_summary(record), **known)
 
 
-def detail(record: LetterRecord) -> DeadLetterDetail:
+def detail(record: LetterRecord, **known: Any) -> DeadLetterDetail:
     value = record.value or b""
     return DeadLetterDetail(
         **_summary(record),
-        headers={name: escaped(text, KEY_BYTES) for name, text in own_headers(record)},
+        **known,
+        headers={name: escaped(text, KEY_BYTES) for name, text in record.own_headers},
         preview=escaped(value, PREVIEW_BYTES, keep="\n\t"),
-        preview_is_all=len(value) <= PREVIEW_BYTES and not record.omitted,
+        preview_is_all=len(value) <= PREVIEW_BYTES and record.omitted is None,
     )
-
-
-def own_headers(record: LetterRecord) -> list[tuple[str, bytes]]:
-    """Those the record came with when it was produced first."""
-    return [(name, text) for name, text in record.headers if not is_bookkeeping(name)]
-
-
-def errors_of(record: LetterRecord) -> dict[str, str]:
-    """What the headers say of the failure, by name, escaped."""
-    return {name: escaped(text or b"", PREVIEW_BYTES) for name, text in record.headers if is_bookkeeping(name)}
 
 
 def escaped(content: bytes, most_bytes: int, keep: str = "") -> str:
@@ -90,41 +111,28 @@ def escaped(content: bytes, most_bytes: int, keep: str = "") -> str:
 
 
 def _summary(record: LetterRecord) -> dict[str, Any]:
-    error = errors_of(record)
     earlier = decode_attempts(record.header(ATTEMPTS_HEADER))
     return {
         "position": f"{record.partition}:{record.offset}",
         "key": None if record.key is None else escaped(record.key, KEY_BYTES),
-        "source": source_of(error),
-        "stage": error.get(CONNECT_PREFIX + "stage", "unknown"),
-        **explanation_fields(reason_of(record)),
-        "message": error.get(CONNECT_PREFIX + "exception.message", ""),
+        "source": record.source,
+        "stage": record.stage,
+        **explanation_fields(record.reason),
+        "message": record.stated(CONNECT_PREFIX + "exception.message") or "",
         "at": rfc3339(record.timestamp_ms),
         "bytes": None if record.value is None else len(record.value),
-        "content_bytes": None if record.omitted else _content_bytes(record),
-        "omitted": error.get(OMITTED_HEADER),
+        "content_bytes": _content_bytes(record),
+        "omitted": record.omitted,
         "attempt": earlier[-1].number + 1 if earlier else 1,
         "earlier_attempts": earlier,
     }
 
 
 def _content_bytes(record: LetterRecord) -> int | None:
+    if record.omitted is not None:
+        return None
     try:
         event = decode_document_event(record.key, record.value, record.headers, NO_LIMITS)
     except MalformedEvent:
         return None
     return len(event.content) if isinstance(event, DocumentUpsert) else None
-
-
-def source_of(error: Mapping[str, str]) -> DeadLetterSource | None:
-    """The record that became the letter, by what `errors_of` found."""
-    topic, partition, offset = (error.get(CONNECT_PREFIX + name, "") for name in ("topic", "partition", "offset"))
-    if not (topic and partition.isdecimal() and offset.isdecimal()):
-        return None
-    last = error.get(CONNECT_PREFIX + LAST_OFFSET, "")
-    return DeadLetterSource(
-        topic=topic,
-        partition=int(partition),
-        offset=int(offset),
-        last_offset=int(last) if last.isdecimal() else None,
-    )

@@ -1,10 +1,10 @@
 """Redriving: records of dead letters are sent again to the topics they came from, where nothing newer replaced them.
 
-1. Read the dead letters topic from the first letter asked for to its end: which letters match, and which letters are of
-   records that were redriven before and failed again.
-2. Read the matching letters again, some at a time. For those of one partition:
+1. Take all dead letters from the first one asked for to the end of their topic, remembered or read: which ones match,
+   and which ones are of records that were redriven before and failed again.
+2. Read the matching letters, some at a time. For those of one partition:
    a. read on in the partition behind what the stores show, and look up in the stores what they hold;
-   b. judge each letter by that (`resolution`);
+   b. decide about each letter by that (`decide`);
    c. append the records of those that are still to be redriven, in the order in which they first came, on the condition
       that nobody appends to their keys meanwhile; else begin again with a.
 3. Follow them: wait until the stores show the positions, and count those that are dead letters again.
@@ -14,24 +14,29 @@ It may be killed at any point and started again, also twice at the same time: wh
 
 import asyncio
 import random
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from contextlib import aclosing
-from dataclasses import dataclass, field, replace
-from typing import Any, Protocol, TypeVar
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, TypeVar
 
 from aiokafka import TopicPartition
 
 from kafka_client.unreadable_batches import Skip, skip_all
 from query_api.dead_letters.conditional_append import ConditionalAppender, Overtaken, TakenOver
-from query_api.dead_letters.records import NO_LIMITS, LetterRecord, own_headers, reason_of
-from query_api.dead_letters.resolution import Candidate, Failures, StoredDocument, Verdict, candidate_of, judge
-from query_api.dead_letters.topic_tail import Appended, TopicTail, read_steadily, records_at
-from query_api.index.follower import LocateBroker, Span, connected, first_offsets, spans_by_topic, spans_of
+from query_api.dead_letters.letter_follower import LetterFollower
+from query_api.dead_letters.letter_state import Letter, RecordId, RecordVersion, letter_of, state_of, version_of
+from query_api.dead_letters.records import LetterRecord
+from query_api.dead_letters.redrive_progress import Decision, Redrive
+from query_api.dead_letters.topic_tail import TopicTail, read_steadily, records_at
+from query_api.index.follower import Span, connected, first_offsets, spans_by_topic
 from query_api.index.search_snapshot import Snapshot
 from query_api.ingest.producer import OutgoingRecord, RecordRefused
-from schemas.dead_letters import ATTEMPTS_HEADER, decode_attempts, encode_attempts
-from schemas.errors import MalformedEvent
-from schemas.events import decode_document_event
+from schemas.clock import rfc3339
+from schemas.dead_letters import (
+    ATTEMPTS_HEADER,
+    EarlierAttempt,
+    decode_attempts,
+    encode_attempts,
+)
 from schemas.ids import DocumentKey, Position
 from schemas.topics import TopicNames
 
@@ -39,8 +44,8 @@ BATCH_LETTERS = 200
 BATCH_BYTES = 4 * 1024 * 1024
 FETCH_BYTES = 4 * 1024 * 1024
 FETCH_MS = 20  # a fetch that waits for records holds up what is asked next
-MAX_TURNS = 10
-TURN_SECONDS = (0.2, 2.0)  # for which another process that redrives is let go first
+MAX_TRIES = 10
+PAUSE_SECONDS = (0.2, 2.0)  # for which another process that redrives is let go first
 
 R = TypeVar("R")
 Read = Callable[[Callable[[], R]], Awaitable[R]]
@@ -50,316 +55,268 @@ class RedriveFailed(Exception):
     """It cannot go on; the message says why and what to do."""
 
 
-@dataclass(frozen=True)
-class Selection:
-    """Which dead letters; None for any."""
+class Candidate(NamedTuple):
+    """A dead letter whose record can be sent again."""
 
-    ids: frozenset[Position] | None = None
-    reasons: frozenset[str] | None = None
-    collection: str | None = None
-    since_ms: int | None = None
+    record: LetterRecord
+    letter: Letter
+    source: RecordVersion
+    place: TopicPartition
 
-    def matches(self, letter: LetterRecord) -> bool:
-        return (
-            (self.ids is None or (letter.partition, letter.offset) in self.ids)
-            and (self.reasons is None or reason_of(letter) in self.reasons)
-            and (self.collection is None or (letter.key or b"").startswith(f"{self.collection}/".encode()))
-            and (self.since_ms is None or letter.timestamp_ms >= self.since_ms)
+    @property
+    def failed(self) -> RecordId:
+        return self.letter.subject, self.source.partition, self.source.offset
+
+    def again(self) -> OutgoingRecord:
+        """The original record, with its earlier attempts."""
+        record, source = self.record, self.source
+        earlier = decode_attempts(record.header(ATTEMPTS_HEADER))
+        failed = EarlierAttempt(
+            number=earlier[-1].number + 1 if earlier else 1,
+            reason=self.letter.reason,
+            stage=record.stage[:40],
+            at=rfc3339(record.timestamp_ms),
+            letter=str(self.letter.position),
+            source=f"{source.partition}:{source.offset}",
         )
+        attempts = (ATTEMPTS_HEADER, encode_attempts([*earlier, failed]))
+        return OutgoingRecord(record.key, record.value, (*record.own_headers, attempts))
 
 
-class Progress(Protocol):
-    """What a redrive reports as it goes."""
-
-    def to_look_at(self, records: int) -> None: ...
-    def looked_at(self, letter: LetterRecord, *, matches: bool) -> None: ...
-    def judged(self, letter: LetterRecord, verdict: Verdict, appended: Position | None, topic: str | None) -> None: ...
-
-
-@dataclass
-class _Survey:
-    """What step 1 found: by partition of the dead letters topic, the first and the last matching offset; by partition
-    that letters came from, their keys and the first offset."""
-
-    found: dict[int, tuple[int, int]] = field(default_factory=dict)
-    failures: Failures = field(default_factory=Failures)
-    keys: dict[TopicPartition, set[bytes]] = field(default_factory=dict)
-    first: dict[TopicPartition, int] = field(default_factory=dict)
+def decide(
+    candidate: Candidate, failed_again: Mapping[RecordId, Position], tail: TopicTail, stored: RecordVersion | None
+) -> Decision:
+    """`redriven` for a letter that is to be; `stored` is None where the stores hold nothing of the document."""
+    source, letter = candidate.source, candidate.letter
+    if (again := failed_again.get(candidate.failed)) is not None:
+        return Decision("already_redriven", f"It was redriven and failed again: that is the dead letter {again}.")
+    if (offset := tail.redriven_as.get(candidate.failed)) is not None:
+        at = f"{source.partition}:{offset}"
+        return Decision("already_redriven", f"It was redriven as {at} of {letter.topic}.")
+    if stored is not None and stored.partition == source.partition and source.offset in stored.redrives:
+        return Decision("already_redriven", f"It was redriven as {source.partition}:{stored.offset}.")
+    state, message = state_of(letter, stored, in_log=tail.newest.get(letter.subject))
+    return Decision("resolved", message) if state == "resolved" else Decision("redriven")
 
 
+@dataclass(kw_only=True)
 class Redriver:
     """Redrives once; made for each time."""
 
-    def __init__(
-        self,
-        *,
-        topics: TopicNames,
-        locate_broker: LocateBroker,
-        snapshot: Callable[[], Snapshot],
-        read: Read[Any],
-        skip: Skip,
-        max_record_bytes: int,
-        dry_run: bool,
-        progress: Progress,
-    ) -> None:
-        self._topics = topics
-        self._locate_broker = locate_broker
-        self._snapshot = snapshot
-        self._read = read
-        self._skip = skip
-        self._dry_run = dry_run
-        self._progress = progress
-        self._appender = ConditionalAppender(locate_broker, f"{topics.prefix}redrive", max_record_bytes)
-        self._log: Any = None
-        self.letter_ends: dict[int, int] = {}  # of the dead letters topic, when it was read
-        self._survey = _Survey()
-        self._spans: dict[str, dict[int, Span]] = {}
-        self._tails: dict[TopicPartition, TopicTail] = {}
-        self._seen: set[tuple[TopicPartition, int]] = set()
+    redrive: Redrive
+    follower: LetterFollower
+    snapshot: Callable[[], Snapshot]
+    read: Read[Any]
+    skip: Skip
+    max_record_bytes: int
+    _log: Any = None
+    _letter_ends: dict[int, int] = field(default_factory=dict)
+    _found: dict[int, tuple[int, int]] = field(default_factory=dict)  # by partition, the first and last letter
+    _failed_again: dict[RecordId, Position] = field(default_factory=dict)
+    _spans: dict[str, dict[int, Span]] = field(default_factory=dict)  # of the topics that letters came from
+    _tails: dict[TopicPartition, TopicTail] = field(default_factory=dict)
+    _seen: set[RecordId] = field(default_factory=set)
 
-    async def run(self, selection: Selection) -> None:
+    def __post_init__(self) -> None:
+        locate, name = self.follower.locate_broker, f"{self._topics.prefix}redrive"
+        self._appender = ConditionalAppender(locate, name, self.max_record_bytes)
+
+    @property
+    def _topics(self) -> TopicNames:
+        return self.follower.topics
+
+    async def run(self) -> None:
         """Steps 1 and 2. Raises RedriveFailed, KafkaError, OSError, TimeoutError, LogUnavailable."""
-        broker = self._locate_broker()
+        broker = self.follower.locate_broker()
         try:
             async with (
                 connected(broker, FETCH_BYTES, FETCH_MS, skip_all) as letters,
-                connected(broker, FETCH_BYTES, FETCH_MS, self._skip) as self._log,
+                connected(broker, FETCH_BYTES, FETCH_MS, self.skip) as self._log,
             ):
-                if not self._dry_run:
+                if not self.redrive.order.dry_run:
                     await self._appender.open()  # before anything is read: what a killed redrive left open is aborted
-                reached = self._snapshot().reached
-                await self._look(letters, selection)  # 1
-                await self._open_tails(letters, reached)
-                for partition, (first, last) in sorted(self._survey.found.items()):  # 2
-                    await self._redrive_partition(letters, selection, partition, first, last)
+                reached = self.snapshot().reached
+                await self._survey(letters, reached)  # 1
+                for partition, (first, last) in sorted(self._found.items()):  # 2
+                    await self._redrive_partition(letters, partition, first, last)
         finally:
             await self._appender.close()
 
-    async def _look(self, consumer: Any, selection: Selection) -> None:
-        topic = self._topics.dead_letters
-        spans = await spans_of(consumer, topic)
-        self.letter_ends = {partition: span.end for partition, span in spans.items()}
-        firsts = await _first_offsets(consumer, topic, spans, selection)
-        self._progress.to_look_at(sum(max(0, spans[at].end - first) for at, first in firsts.items()))
-        for partition, first in firsts.items():
-            records = read_steadily(consumer, TopicPartition(topic, partition), first, spans[partition].end)
-            async with aclosing(records):
-                async for record in records:
-                    self._take(LetterRecord.of(record), selection)
+    async def count_failed_again(self) -> int:
+        """How many of those redriven are dead letters again. Raises as `run`."""
+        await self.follower.read_to_end()
+        letters = self.follower.letters_from(self._letter_ends)
+        again = {each async for letter in letters for each in letter.failed_before}
+        return len(again & self.redrive.redriven)
 
-    def _take(self, letter: LetterRecord, selection: Selection) -> None:
-        self._survey.failures.add(letter)
-        matches = selection.matches(letter)
-        self._progress.looked_at(letter, matches=matches)
-        if not matches:
-            return
-        first, _ = self._survey.found.get(letter.partition, (letter.offset, letter.offset))
-        self._survey.found[letter.partition] = first, letter.offset
-        candidate = candidate_of(letter, self._topics)
-        if isinstance(candidate, Candidate):
-            place = _place(candidate)
-            self._survey.keys.setdefault(place, set()).add(candidate.key)
-            offset = candidate.source.offset
-            self._survey.first[place] = min(self._survey.first.get(place, offset), offset)
-
-    async def _open_tails(self, consumer: Any, reached: Mapping[int, int]) -> None:
-        """A tail begins behind what the stores show; of a topic that they say nothing of, behind the first letter."""
-        self._spans = await spans_by_topic(consumer, {place.topic for place in self._survey.keys})
-        for place, keys in self._survey.keys.items():
-            span = self._spans.get(place.topic, {}).get(place.partition)
-            if span is None:
+    async def _survey(self, consumer: Any, reached: Mapping[int, int]) -> None:
+        spans = await self.follower.read_to_end()
+        self._letter_ends = {partition: span.end for partition, span in spans.items()}
+        firsts = await self._first_offsets(consumer, spans)
+        self.redrive.to_look_at = sum(max(0, spans[at].end - first) for at, first in firsts.items())
+        subjects: dict[TopicPartition, set[bytes]] = {}
+        oldest: dict[TopicPartition, int] = {}
+        async for letter in self.follower.letters_from(firsts):
+            self._failed_again |= dict.fromkeys(letter.failed_before, letter.position)
+            if not self.redrive.matches(letter):
                 continue
-            shown = self._survey.first[place]
-            if place.topic == self._topics.documents:
-                shown = reached.get(place.partition, -1)
-            self._tails[place] = TopicTail(place, max(shown + 1, span.beginning), keys)
+            partition, offset = letter.position
+            first, last = self._found.get(partition, (offset, offset))
+            self._found[partition] = min(first, offset), max(last, offset)
+            if letter.source is not None and letter.topic is not None and self._is_ours(letter.topic):
+                place = TopicPartition(letter.topic, letter.source.partition)
+                subjects.setdefault(place, set()).add(letter.subject)
+                oldest[place] = min(oldest.get(place, letter.source.offset), letter.source.offset)
+        self._spans = await spans_by_topic(consumer, {place.topic for place in subjects})
+        for place, wanted in subjects.items():
+            span = self._spans.get(place.topic, {}).get(place.partition)
+            if span is not None:  # the tail begins behind what the stores show; where they show nothing, the letters
+                shown = reached.get(place.partition, -1) if place.topic == self._topics.documents else oldest[place]
+                keyed = place.topic != self._topics.provenance
+                self._tails[place] = TopicTail(place, max(shown + 1, span.beginning), wanted, keyed)
 
-    async def _redrive_partition(
-        self, consumer: Any, selection: Selection, partition: int, first: int, last: int
-    ) -> None:
+    async def _first_offsets(self, consumer: Any, spans: Mapping[int, Span]) -> dict[int, int]:
+        """Of each partition that may hold a letter that is asked for, where to begin."""
+        wanted = self.redrive.wanted
+        if wanted.ids is None:
+            return await first_offsets(consumer, self._topics.dead_letters, spans, wanted.since_ms)
+        firsts = dict(sorted(wanted.ids, reverse=True))  # by partition, the lowest
+        return {at: max(first, spans[at].beginning) for at, first in firsts.items() if at in spans}
+
+    def _is_ours(self, topic: str) -> bool:
+        topics = self._topics
+        return topic in (topics.documents, topics.curation, topics.provenance) or topics.is_contributions(topic)
+
+    async def _redrive_partition(self, consumer: Any, partition: int, first: int, last: int) -> None:
         batch: list[LetterRecord] = []
         size = 0
-        records = read_steadily(consumer, TopicPartition(self._topics.dead_letters, partition), first, last + 1)
-        async with aclosing(records):
-            async for record in records:
-                letter = LetterRecord.of(record)
-                if not selection.matches(letter):
-                    continue
-                batch.append(letter)
-                size += len(letter.value or b"")
-                if len(batch) == BATCH_LETTERS or size >= BATCH_BYTES:
-                    await self._redrive_batch(batch)
-                    batch, size = [], 0
+        place = TopicPartition(self._topics.dead_letters, partition)
+        async for record in read_steadily(consumer, place, first, last + 1):
+            if not self.redrive.wanted.matches(letter_of(record, self._topics, with_version=False)):
+                continue
+            batch.append(record)
+            size += len(record.value or b"")
+            if len(batch) == BATCH_LETTERS or size >= BATCH_BYTES:
+                await self._redrive_batch(batch)
+                batch, size = [], 0
         await self._redrive_batch(batch)
 
-    async def _redrive_batch(self, letters: Sequence[LetterRecord]) -> None:
+    async def _redrive_batch(self, records: Sequence[LetterRecord]) -> None:
+        letters = await asyncio.to_thread(lambda: [letter_of(each, self._topics) for each in records])
         by_place: dict[TopicPartition, list[Candidate]] = {}
-        for letter in letters:
-            candidate = self._checked(letter)
-            if isinstance(candidate, Verdict):
-                self._progress.judged(letter, candidate, None, None)
+        for record, letter in zip(records, letters, strict=True):
+            candidate = self._candidate(record, letter)
+            if isinstance(candidate, str):
+                self.redrive.decided(letter, record.key, Decision("refused", candidate))
+            elif candidate.failed in self._seen:
+                message = "Another dead letter of the same record was dealt with before."
+                self.redrive.decided(letter, record.key, Decision("already_redriven", message))
             else:
-                by_place.setdefault(_place(candidate), []).append(candidate)
+                self._seen.add(candidate.failed)
+                by_place.setdefault(candidate.place, []).append(candidate)
         for place, found in by_place.items():
-            is_documents = place.topic == self._topics.documents
-            candidates = await asyncio.to_thread(_with_versions, found) if is_documents else found
-            await self._redrive(place, sorted(candidates, key=lambda each: (each.origin, each.source.offset)))
+            await self._redrive_from(place, sorted(found, key=lambda each: (each.source.origin, each.source.offset)))
 
-    def _checked(self, letter: LetterRecord) -> Candidate | Verdict:
-        """The candidate, unless its record cannot be sent to where it came from or was met in another letter."""
-        candidate = candidate_of(letter, self._topics)
-        if isinstance(candidate, Verdict):
-            return candidate
-        place, offset = _place(candidate), candidate.source.offset
+    def _candidate(self, record: LetterRecord, letter: Letter) -> Candidate | str:
+        """Or why the record cannot be sent to where it came from."""
+        source, topic = letter.source, letter.topic
+        if source is None or topic is None:
+            return "Its headers do not say which topic it came from. Send its document again."
+        place = TopicPartition(topic, source.partition)
+        why_not = _incomplete(record) or self._misplaced(place, source.offset)
+        return why_not or Candidate(record, letter, source, place)
+
+    def _misplaced(self, place: TopicPartition, offset: int) -> str | None:
+        """Why the topic cannot take it back."""
+        if not self._is_ours(place.topic):
+            return f"It came from {place.topic}, which is no topic that Thalweg reads here."
         partitions = self._spans.get(place.topic)
         if partitions is None:
-            return Verdict("refused", f"The topic {place.topic} is gone.")
+            return f"The topic {place.topic} is gone."
         if place.partition not in partitions:
-            return Verdict("refused", f"The topic {place.topic} has no partition {place.partition} any more.")
+            return f"The topic {place.topic} has no partition {place.partition} any more."
         if offset >= partitions[place.partition].end:
-            return Verdict(
-                "refused", f"It came from an earlier topic {place.topic}: there is no offset {offset} in this one yet."
-            )
-        if (place, offset) in self._seen:
-            return Verdict("already_redriven", "Another dead letter of the same record was dealt with before.")
-        self._seen.add((place, offset))
-        return candidate
+            return f"It came from an earlier topic {place.topic}: there is no offset {offset} in this one yet."
+        return None
 
-    async def _redrive(self, place: TopicPartition, candidates: Sequence[Candidate]) -> None:
+    async def _redrive_from(self, place: TopicPartition, candidates: Sequence[Candidate]) -> None:
         """Steps a, b and c, for letters of one partition."""
-        keyed = place.topic != self._topics.provenance
-        for _ in range(MAX_TURNS):
-            verdicts = await self._judged(place, candidates, keyed=keyed)
-            wanted = [each for each, verdict in zip(candidates, verdicts, strict=True) if verdict.outcome == "redriven"]
-            offsets: dict[Position, int] = {}
-            if wanted and not self._dry_run:
-                records = [_again(each) for each in wanted]
+        tail = self._tails[place]
+        for _ in range(MAX_TRIES):
+            decisions = await self._decisions(tail, candidates)
+            wanted = [each for each, made in zip(candidates, decisions, strict=True) if made.outcome == "redriven"]
+            appended: list[int] = []
+            if wanted and not self.redrive.order.dry_run:
+                records = [each.again() for each in wanted]
                 try:
-                    appended = await self._appender.append(
-                        place, records, looked_to=self._tails[place].read_to, keyed=keyed
-                    )
+                    appended = await self._appender.append(place, records, looked_to=tail.read_to, keyed=tail.keyed)
                 except Overtaken:
                     continue
                 except TakenOver:
-                    await asyncio.sleep(random.uniform(*TURN_SECONDS))
+                    await asyncio.sleep(random.uniform(*PAUSE_SECONDS))
                     continue
                 except RecordRefused as error:
-                    await self._redrive_alone(place, candidates, wanted, error)
-                    return
-                offsets = {each.position: offset for each, offset in zip(wanted, appended, strict=True)}
-            for each, verdict in zip(candidates, verdicts, strict=True):
-                offset = offsets.get(each.position)
-                at = None if offset is None else Position(place.partition, offset)
-                self._progress.judged(each.letter, verdict, at, place.topic)
+                    if len(candidates) > 1:  # which of them it is, sending them one by one shows
+                        for each in candidates:
+                            await self._redrive_from(place, [each])
+                        return
+                    decisions = [Decision("refused", str(error))]
+            self._note(place, candidates, decisions, appended)
             return
         raise RedriveFailed(
             f"Others keep writing to {place.topic} partition {place.partition}, or redrive too. Run it again in a "
             "while: nothing is redriven twice."
         )
 
-    async def _redrive_alone(
+    def _note(
         self,
         place: TopicPartition,
         candidates: Sequence[Candidate],
-        wanted: Sequence[Candidate],
-        error: RecordRefused,
+        decisions: Sequence[Decision],
+        appended: Sequence[int],
     ) -> None:
-        """Which of several records the topic refuses is found by sending them one by one."""
-        if len(candidates) > 1:
-            for each in candidates:
-                await self._redrive(place, [each])
-            return
-        for each in wanted:
-            self._progress.judged(each.letter, Verdict("refused", str(error)), None, None)
+        """`appended` are the offsets of those that were to be redriven."""
+        positions = (Position(place.partition, offset) for offset in appended)
+        for each, decision in zip(candidates, decisions, strict=True):
+            at = next(positions, None) if decision.outcome == "redriven" else None
+            self.redrive.decided(each.letter, each.record.key, decision, at)
+        if appended and place.topic == self._topics.documents:
+            self.redrive.reached[place.partition] = appended[-1]
 
-    async def _judged(self, place: TopicPartition, candidates: Sequence[Candidate], *, keyed: bool) -> list[Verdict]:
+    async def _decisions(self, tail: TopicTail, candidates: Sequence[Candidate]) -> list[Decision]:
         """The stores first, then the log behind them: what they do not show yet is met there."""
-        tail = self._tails[place]
-        stored: dict[DocumentKey, StoredDocument] = {}
-        if place.topic == self._topics.documents:
-            snapshot = self._snapshot()
-            if snapshot.reached.get(place.partition, -1) < tail.first - 1:
-                raise RedriveFailed("The stores were switched to older ones meanwhile. Run it again.")
-            await tail.read_on(self._log)
+        stored: dict[DocumentKey, RecordVersion] = {}
+        snapshot, is_of_documents = self.snapshot(), tail.place.topic == self._topics.documents
+        if is_of_documents and snapshot.reached.get(tail.place.partition, -1) < tail.first - 1:
+            raise RedriveFailed("The stores were switched to older ones meanwhile. Run it again.")
+        await tail.read_on(self._log)
+        if is_of_documents:
             stored = await self._stored(snapshot, tail, candidates)
-        else:
-            await tail.read_on(self._log)
-        failures = self._survey.failures
         return [
-            judge(each, failures, tail, stored.get(each.document) if each.document else None, keyed=keyed)
+            decide(each, self._failed_again, tail, stored.get(each.letter.document) if each.letter.document else None)
             for each in candidates
         ]
 
     async def _stored(
         self, snapshot: Snapshot, tail: TopicTail, candidates: Sequence[Candidate]
-    ) -> dict[DocumentKey, StoredDocument]:
-        keys = [each.document for each in candidates if each.document is not None]
-        rows = await self._read(lambda: snapshot.text.documents(keys))
-        partition = tail.place.partition
-        unread = [
-            row.offset for row in rows.values() if row.partition == partition and row.offset not in tail.by_offset
-        ]
-        records = tail.by_offset | await records_at(self._log, tail.place, unread)
-        return {
-            key: StoredDocument(
-                row.partition,
-                (records.get(row.offset) if row.partition == partition else None) or Appended(row.offset, row.offset),
-                row.timestamp_ms,
-                row.version,
-                deleted=not row.live,
-            )
-            for key, row in rows.items()
-        }
+    ) -> dict[DocumentKey, RecordVersion]:
+        keys = [each.letter.document for each in candidates if each.letter.document is not None]
+        rows = await self.read(lambda: snapshot.text.documents(keys))
+        here = {key: row.offset for key, row in rows.items() if row.partition == tail.place.partition}
+        read = await records_at(self._log, tail.place, set(here.values()) - tail.by_offset.keys())
+        records = tail.by_offset | read
+        redrives = {key: records[offset].redrives for key, offset in here.items() if offset in records}
+        return {key: version_of(row, redrives.get(key, frozenset())) for key, row in rows.items()}
 
 
-async def count_failed_again(
-    locate_broker: LocateBroker, topic: str, since: Mapping[int, int], redriven: frozenset[Position]
-) -> int:
-    """Of these dead letters, how many were redriven and became one again: letters from the offsets `since` on."""
-    failed: set[str] = set()
-    names = {str(position) for position in redriven}
-    async with connected(locate_broker(), FETCH_BYTES, FETCH_MS, skip_all) as consumer:
-        for partition, span in (await spans_of(consumer, topic)).items():
-            first = max(span.beginning, since.get(partition, 0))
-            async for record in read_steadily(consumer, TopicPartition(topic, partition), first, span.end):
-                earlier = decode_attempts(LetterRecord.of(record).header(ATTEMPTS_HEADER))
-                failed |= {earlier[-1].letter} & names if earlier else set()
-    return len(failed)
-
-
-async def _first_offsets(consumer: Any, topic: str, spans: Mapping[int, Span], selection: Selection) -> dict[int, int]:
-    """Of each partition that may hold a letter that is asked for, where to begin."""
-    if selection.ids is not None:
-        firsts: dict[int, int] = {}
-        for partition, offset in selection.ids:
-            firsts[partition] = min(offset, firsts.get(partition, offset))
-        return {at: max(first, spans[at].beginning) for at, first in firsts.items() if at in spans}
-    return await first_offsets(consumer, topic, spans, selection.since_ms)
-
-
-def _place(candidate: Candidate) -> TopicPartition:
-    return TopicPartition(candidate.source.topic, candidate.source.partition)
-
-
-def _again(candidate: Candidate) -> OutgoingRecord:
-    """The original record, with its earlier attempts."""
-    attempts = (ATTEMPTS_HEADER, encode_attempts(candidate.attempts()))
-    return OutgoingRecord(candidate.letter.key, candidate.letter.value, (*own_headers(candidate.letter), attempts))
-
-
-def _with_versions(candidates: Iterable[Candidate]) -> list[Candidate]:
-    """With what the worker would read of them, as far as it can."""
-    return [_with_version(each) for each in candidates]
-
-
-def _with_version(candidate: Candidate) -> Candidate:
-    letter = candidate.letter
-    try:
-        document = DocumentKey.parse(candidate.key.decode())
-    except (UnicodeDecodeError, MalformedEvent):
-        return candidate
-    try:
-        event = decode_document_event(letter.key, letter.value, own_headers(letter), NO_LIMITS)
-    except MalformedEvent:
-        return replace(candidate, document=document)
-    return replace(candidate, document=document, version=event.version)
+def _incomplete(record: LetterRecord) -> str | None:
+    """Why the letter does not hold what its record was."""
+    source = record.source
+    if source is not None and source.last_offset is not None:
+        return "It stands for a batch that nobody can read. Send again what that held, if you know."
+    if record.omitted is not None:
+        size = f"({record.omitted}); {record.where} may still hold them"
+        return f"Its bytes were too large to be kept {size}. Send the document again."
+    if record.key is None and record.value is None:
+        return "It has neither key nor value."
+    return None

@@ -1,57 +1,37 @@
-"""What a topic holds of some keys behind an offset, and which records there are redriven ones."""
+"""What a topic holds of some subjects behind an offset, and which records there are redriven ones."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Collection, Iterable, Iterator
+from collections.abc import AsyncGenerator, Collection, Iterator
 from contextlib import aclosing
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Self
+from typing import Any
 
 from aiokafka import TopicPartition
 
 from kafka_client.async_clients import read_range
-from schemas.dead_letters import ATTEMPTS_HEADER, EarlierAttempt, decode_attempts
+from query_api.dead_letters.letter_state import RecordId, RecordVersion, subject_of
+from query_api.dead_letters.records import LetterRecord
+from schemas.dead_letters import ATTEMPTS_HEADER
 
 READ_THROUGH_OFFSETS = 200  # between two wanted records: reading on is quicker than seeking
 SILENCE_SECONDS = 30.0
 
 
-class Appended(NamedTuple):
-    """A record of a partition. `redrives` are the offsets of the records it says again, which failed; `origin` is the
-    first of them, and its own offset where there is none: by that, records of one key are ordered."""
-
-    offset: int
-    origin: int
-    redrives: frozenset[int] = frozenset()
-
-    @classmethod
-    def of(cls, record: Any) -> Self:
-        """Of a record as aiokafka returns it."""
-        header = next((value for name, value in record.headers if name == ATTEMPTS_HEADER), None)
-        return cls.after(record.offset, record.partition, decode_attempts(header))
-
-    @classmethod
-    def after(cls, offset: int, partition: int, attempts: Iterable[EarlierAttempt]) -> Self:
-        """With these earlier attempts; what is said of offsets that are not before it is not believed."""
-        redrives = [
-            each.source_offset
-            for each in attempts
-            if each.source.startswith(f"{partition}:") and each.source_offset < offset
-        ]
-        return cls(offset, min(redrives, default=offset), frozenset(redrives))
-
-
 @dataclass
 class TopicTail:
-    """The committed records of the wanted keys from `first` on and before `read_to`. A record without a key has the
-    empty one."""
+    """The committed records of the wanted subjects from `first` on and before `read_to`. With `keyed`, a later one of a
+    subject replaces an earlier one."""
 
     place: TopicPartition
     first: int
-    keys: Collection[bytes]
+    subjects: Collection[bytes]
+    keyed: bool
     read_to: int = field(init=False)
-    by_offset: dict[int, Appended] = field(default_factory=dict)
-    _newest: dict[bytes, Appended] = field(default_factory=dict)
-    _again: dict[tuple[bytes, int], int] = field(default_factory=dict)
+    by_offset: dict[int, RecordVersion] = field(default_factory=dict)
+    newest: dict[bytes, RecordVersion] = field(default_factory=dict)
+    """Of each subject that has one, the record that replaces the others: that with the highest origin."""
+    redriven_as: dict[RecordId, int] = field(default_factory=dict)
+    """Where a record stands again."""
 
     def __post_init__(self) -> None:
         self.read_to = self.first
@@ -64,37 +44,34 @@ class TopicTail:
                 self.take(record)
             self.read_to = end
 
-    def take(self, record: Any) -> None:
-        key = record.key or b""
-        if key not in self.keys:
+    def take(self, record: LetterRecord) -> None:
+        subject = subject_of(self.place.topic, record.key, None if record.key else _version(record))
+        if subject not in self.subjects:
             return
-        appended = Appended.of(record)
-        self.by_offset[appended.offset] = appended
-        before = self._newest.get(key)
-        if before is None or appended.origin >= before.origin:
-            self._newest[key] = appended
-        self._again |= {(key, offset): appended.offset for offset in appended.redrives}
-
-    def newest(self, key: bytes) -> Appended | None:
-        """The one with the highest origin."""
-        return self._newest.get(key)
-
-    def redriven_as(self, key: bytes, offset: int) -> int | None:
-        """Where the record at this offset stands again."""
-        return self._again.get((key, offset))
+        found = self.by_offset[record.offset] = _version(record)
+        before = self.newest.get(subject)
+        if self.keyed and (before is None or found.origin >= before.origin):
+            self.newest[subject] = found
+        self.redriven_as |= {(subject, found.partition, offset): found.offset for offset in found.redrives}
 
 
-async def records_at(consumer: Any, place: TopicPartition, offsets: Collection[int]) -> dict[int, Appended]:
+def _version(record: LetterRecord) -> RecordVersion:
+    return RecordVersion(record.partition, record.offset).after(record.header(ATTEMPTS_HEADER))
+
+
+async def records_at(consumer: Any, place: TopicPartition, offsets: Collection[int]) -> dict[int, RecordVersion]:
     """Those of the offsets that the partition still holds. Raises KafkaError or OSError."""
-    found: dict[int, Appended] = {}
+    found: dict[int, RecordVersion] = {}
     for first, last in _runs(sorted(set(offsets))):
         async for record in read_steadily(consumer, place, first, last + 1):
             if record.offset in offsets:
-                found[record.offset] = Appended.of(record)
+                found[record.offset] = _version(record)
     return found
 
 
-async def read_steadily(consumer: Any, place: TopicPartition, first: int, end: int) -> AsyncGenerator[Any, None]:
+async def read_steadily(
+    consumer: Any, place: TopicPartition, first: int, end: int
+) -> AsyncGenerator[LetterRecord, None]:
     """As `read_range`; raises TimeoutError where the next record does not come: a consumer waits for a broker that is
     away as long as it takes."""
     async with aclosing(read_range(consumer, place, first, end)) as records:
@@ -104,16 +81,16 @@ async def read_steadily(consumer: Any, place: TopicPartition, first: int, end: i
                     record = await anext(records)
             except StopAsyncIteration:
                 return
-            yield record
+            yield LetterRecord.of(record)
 
 
 def _runs(offsets: list[int]) -> Iterator[tuple[int, int]]:
     """Ranges that are read in one go."""
-    first = last = None
+    run: list[int] = []
     for offset in offsets:
-        if first is not None and last is not None and offset - last > READ_THROUGH_OFFSETS:
-            yield first, last
-            first = None
-        first, last = offset if first is None else first, offset
-    if first is not None and last is not None:
-        yield first, last
+        if run and offset - run[-1] > READ_THROUGH_OFFSETS:
+            yield run[0], run[-1]
+            run = []
+        run.append(offset)
+    if run:
+        yield run[0], run[-1]

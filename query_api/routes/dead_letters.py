@@ -5,18 +5,24 @@ from contextlib import asynccontextmanager
 from typing import Annotated
 
 from aiokafka import TopicPartition
-from aiokafka.errors import KafkaError
 from fastapi import APIRouter, Path, Query, Response
 
-from query_api.dead_letters.open_letters import WantedLetters
-from query_api.dead_letters.records import LetterRecord, detail
+from query_api.dead_letters.letter_follower import UNREADABLE
+from query_api.dead_letters.letter_table import LetterFilter
+from query_api.dead_letters.records import LetterRecord
 from query_api.dead_letters.skip import NothingToSkip, skip_batch
 from query_api.errors import ApiProblem, log_unavailable, problem_responses
-from query_api.index.follower import LogUnavailable
 from query_api.ingest.producer import BrokerUnavailable
 from query_api.middleware import ModelRoute
 from query_api.routes.parameters import ServiceOf, Since, first_ms
-from schemas.dead_letters import DeadLetterDetail, DeadLetterPage, LetterState, ReasonCount, SkipOrder, SkippedBatch
+from schemas.dead_letters import (
+    DeadLetterDetail,
+    DeadLetterPage,
+    LetterStateName,
+    ReasonCount,
+    SkipOrder,
+    SkippedBatch,
+)
 from schemas.errors import MalformedToken
 from schemas.ids import Position, parse_positions
 from schemas.refusals import explanation
@@ -34,7 +40,7 @@ async def list_dead_letters(
     collection: Annotated[str | None, Query(max_length=128, description="Only of this collection.")] = None,
     document: Annotated[str | None, Query(max_length=2048, description="Only of documents with this id.")] = None,
     state: Annotated[
-        LetterState | None,
+        LetterStateName | None,
         Query(
             description="Only `open` ones: what they name is missing, or served as it was before; only those "
             "`superseded` by a later dead letter of the same; or only those `resolved` since."
@@ -50,11 +56,11 @@ async def list_dead_letters(
         before = parse_positions(cursor) if cursor else {}
     except MalformedToken as error:
         raise ApiProblem(400, "Malformed cursor", "Give the `next_cursor` of the page before.") from error
-    wanted = WantedLetters(reason, collection, document, state)
-    await service.recent_dead_letters.catch_up()
+    wanted = LetterFilter(None if reason is None else (reason,), collection, document, state)
+    await service.dead_letters.catch_up()
     async with _reading():
-        page = await service.dead_letters.page(wanted, since_ms=from_ms, before=before, limit=limit)
-    by_reason = service.recent_dead_letters.open_as(wanted)
+        page = await service.dead_letter_pages.page(wanted, since_ms=from_ms, before=before, limit=limit)
+    by_reason = service.dead_letters.open_reasons(wanted._replace(reasons=None))
     if by_reason is not None:
         page.open = sum(count for name, count in by_reason.items() if reason in (None, name))
         page.open_reasons = [
@@ -103,16 +109,16 @@ async def get_dead_letter(
 ) -> DeadLetterDetail | Response:
     """With the beginning of the original bytes, escaped; all of them, as they came, with `raw=true`."""
     at = _position(position)
-    await service.recent_dead_letters.catch_up()
+    await service.dead_letters.catch_up()
     async with _reading():
-        record = await service.dead_letters.letter(at)
+        record = await service.dead_letter_pages.letter(at)
     if record is None:
         raise ApiProblem(
             404,
             "No such dead letter",
             f"There is no dead letter at {position[:40]!r}; /v1/dead-letters lists them, for as long as they are kept.",
         )
-    return _bytes(record) if raw else await service.dead_letters.detail(record)
+    return _bytes(record) if raw else await service.dead_letter_pages.detail(record)
 
 
 def _position(text: str) -> Position:
@@ -126,17 +132,11 @@ def _position(text: str) -> Position:
 
 
 def _bytes(record: LetterRecord) -> Response:
-    if record.value is None or record.omitted:
-        letter = detail(record)
-        where = (
-            f"{letter.source.topic} at {letter.source.partition}:{letter.source.offset}"
-            if letter.source
-            else "its topic"
-        )
-        why = f"were too large to be kept here ({letter.omitted}); {where} may still hold them"
-        raise ApiProblem(
-            404, "No bytes", "The record had no value." if record.value is None else f"The original bytes {why}."
-        )
+    if record.value is None:
+        raise ApiProblem(404, "No bytes", "The record had no value.")
+    if record.omitted is not None:
+        why = f"were too large to be kept here ({record.omitted}); {record.where} may still hold them"
+        raise ApiProblem(404, "No bytes", f"The original bytes {why}.")
     return Response(
         record.value,
         media_type=BYTES_TYPE,
@@ -148,6 +148,6 @@ def _bytes(record: LetterRecord) -> Response:
 async def _reading() -> AsyncIterator[None]:
     try:
         yield
-    except (KafkaError, OSError, TimeoutError, LogUnavailable) as error:
+    except UNREADABLE as error:
         reason = str(error) or "Kafka does not answer"
         raise log_unavailable(f"The dead letters cannot be read: {reason}.") from error

@@ -12,7 +12,7 @@ from fastapi import APIRouter, Header, Query, Request, Response
 
 from indexer.parsing import formats
 from indexer.read.rows import joined_text
-from query_api.dead_letters.open_letters import KnownLetter
+from query_api.dead_letters.letter_state import Letter
 from query_api.errors import ApiProblem, explained, problem_responses
 from query_api.index.document_status import document_status
 from query_api.ingest import intake
@@ -224,7 +224,7 @@ def _is_at_or_after(record: "DocumentRow | Receipt", asked: Mapping[int, int]) -
 def _no_document(service: Service, keys: Sequence[DocumentKey], where_looked: str) -> ApiProblem:
     """With the dead letter of its record, where it was refused."""
     missing = f"There is no document {keys[0].document_id[:200]!r} {where_looked}"
-    letters = (service.recent_dead_letters.letters.open_named(key) for key in keys)
+    letters = (service.dead_letters.table.open_named(key) for key in keys)
     letter = next((each for each in letters if each is not None), None)
     if letter is None:
         return ApiProblem(404, "No such document", f"{missing}; if it was just written, its /status tells.")
@@ -269,11 +269,11 @@ def _summary(service: Service, row: "DocumentRow") -> dict[str, Any]:
         "updated_at": rfc3339(row.timestamp_ms),
         "metadata": row.own_metadata,
         "stated_fields": row.stated_fields,
-        "newer_refused": _refused(service.recent_dead_letters.letters.open_of(row)),
+        "newer_refused": _refused(service.dead_letters.table.open_of(row)),
     }
 
 
-def _refused(letter: KnownLetter | None) -> NewerRefused | None:
+def _refused(letter: Letter | None) -> NewerRefused | None:
     if letter is None:
         return None
     return NewerRefused(

@@ -97,10 +97,10 @@ async def status(service: ServiceOf) -> ServiceStatus:
         lag_known_seconds_ago=_rounded(service.log_watch.seconds_since_answer),
         freshness=_freshness(service.snapshots.freshness),
         worker=service.worker_watch.status(),
-        dead_letters_open=service.recent_dead_letters.open_count,
-        dead_letters_open_by_reason=service.recent_dead_letters.open_reasons,
-        dead_letters_last_day=service.recent_dead_letters.count,
-        dead_letters_by_reason=service.recent_dead_letters.reasons,
+        dead_letters_open=service.dead_letters.open_count(),
+        dead_letters_open_by_reason=service.dead_letters.open_reasons(),
+        dead_letters_last_day=service.dead_letters.count,
+        dead_letters_by_reason=service.dead_letters.reasons,
         disk_free_bytes=service.worker_watch.disk_free_bytes,
         unreadable_batches=[
             UnreadableBatchStatus(

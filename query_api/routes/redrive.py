@@ -2,15 +2,16 @@
 
 from typing import Annotated, Any
 
-from aiokafka.errors import KafkaError
 from fastapi import APIRouter, Query, Response
 from fastapi.exceptions import RequestValidationError
 from pydantic import ValidationError
 
-from query_api.dead_letters.redrive import Progress, Redriver, Selection
-from query_api.dead_letters.redrives import Redrives, UnknownLetters
+from query_api.dead_letters.letter_follower import UNREADABLE
+from query_api.dead_letters.letter_table import LetterFilter
+from query_api.dead_letters.redrive import Redriver
+from query_api.dead_letters.redrive_jobs import RedriveJobs, UnknownLetters
+from query_api.dead_letters.redrive_progress import Redrive
 from query_api.errors import AnotherLog, ApiProblem, log_unavailable, problem_responses
-from query_api.index.follower import LogUnavailable
 from query_api.middleware import ModelRoute
 from query_api.operations.jobs import JobRunning
 from query_api.routes.parameters import ServiceOf, Since, first_ms, of_app
@@ -23,32 +24,24 @@ router = APIRouter(tags=["dead letters"], route_class=ModelRoute)
 PATH = "/v1/dead-letters/redrive"
 
 
-RedrivesOf = Annotated[Redrives, of_app("redrives")]
+RedrivesOf = Annotated[RedriveJobs, of_app("redrives")]
 
 
-def create_redrives(service: Service) -> Redrives:
+def create_redrives(service: Service) -> RedriveJobs:
     """An app's redrives, over its own stores and log."""
 
-    def make(order: RedriveOrder, progress: Progress) -> Redriver:
+    def make(redrive: Redrive) -> Redriver:
         return Redriver(
-            topics=service.topics,
-            locate_broker=service.locate_broker,
+            redrive=redrive,
+            follower=service.dead_letters,
             snapshot=service.snapshot,
             read=service.read,
             skip=service.skipped,
             max_record_bytes=service.settings.kafka.max_record_bytes,
-            dry_run=order.dry_run,
-            progress=progress,
         )
 
-    return Redrives(
-        service.topics,
-        service.locate_broker,
-        make,
-        service.snapshots,
-        lambda: service.log_identity.topic_id,
-        service.metrics,
-    )
+    topic, topic_id = service.topics.dead_letters, lambda: service.log_identity.topic_id
+    return RedriveJobs(topic, service.locate_broker, make, service.snapshots, topic_id, service.metrics)
 
 
 @router.post(PATH, status_code=202, summary="Redrive dead letters", responses=problem_responses(404, 409))
@@ -75,21 +68,22 @@ async def begin_redrive(
             "dry_run": dry_run,
         },
     )  # fmt: skip
-    selection = _selection(order)
+    chosen = None if order.ids is None else {_position(each) for each in order.ids}
+    wanted = LetterFilter(order.reason, order.collection, ids=chosen, since_ms=first_ms(order.since))
     service.snapshot()
     if (other_log := service.other_log()) is not None:
         raise AnotherLog(other_log)
     try:
         redrives.require_idle()
-        await redrives.check(sorted(selection.ids or ()))
-        state = redrives.begin(order, selection)
+        await redrives.check(wanted.ids or ())
+        state = redrives.begin(order, wanted)
     except JobRunning as error:
         raise ApiProblem(
             409, "Another redrive runs", f"One redrive runs at a time; GET {PATH} tells how far it is."
         ) from error
     except UnknownLetters as error:
         raise ApiProblem(404, "No such dead letter", str(error)) from error
-    except (KafkaError, OSError, TimeoutError, LogUnavailable) as error:
+    except UNREADABLE as error:
         reason_text = str(error) or "Kafka does not answer"
         raise log_unavailable(f"Nothing was redriven: {reason_text}. Send it again once Kafka is back.") from error
     response.headers["Location"] = f"{PATH}/{state.id}"
@@ -129,10 +123,5 @@ def _order(in_body: dict[str, Any], in_address: dict[str, Any]) -> RedriveOrder:
         raise RequestValidationError(problems) from error
 
 
-def _selection(order: RedriveOrder) -> Selection:
-    ids = None
-    if order.ids is not None:
-        ids = frozenset(Position(*next(iter(parse_positions(each).items()))) for each in order.ids)
-    return Selection(
-        ids, None if order.reason is None else frozenset(order.reason), order.collection, first_ms(order.since)
-    )
+def _position(text: str) -> Position:
+    return Position(*next(iter(parse_positions(text).items())))

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from indexer.errors import EncoderUnavailable
-from query_api.dead_letters.open_letters import KnownLetter
+from query_api.dead_letters.letter_state import Letter
 from query_api.index.follower import Span
 from query_api.index.lag import LagMonitor
 from query_api.service_health import readiness
@@ -120,12 +120,10 @@ async def test_a_worker_that_is_in_trouble_and_dead_letters_are_notes_and_in_the
     state = WorkerState(at_ms=time.time_ns() // 1_000_000, phase="failed", last_failure="StoreFailure: torn")
     write_state(tmp_path, state)
     service = running.service
-    recent = service.recent_dead_letters
-    recent.reasons, recent._is_judged = {"not_json": 3, "too_large": 1}, True
+    followed = service.dead_letters
+    followed.reasons, followed._is_asked = {"not_json": 3, "too_large": 1}, True
     for number, reason in enumerate(("not_json", "not_json", "too_large")):
-        recent.letters.take(
-            KnownLetter(Position(0, number), state.at_ms, reason, b"%d" % number, None, None, None, None, None)
-        )
+        followed.table.take(Letter(Position(0, number), state.at_ms, reason, b"%d" % number))
     await eventually(lambda: service.worker_watch.status().state == "failed")
     readiness = await running.get("/readyz")
     assert readiness.status_code == 200

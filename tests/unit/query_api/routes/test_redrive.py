@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from query_api.dead_letters import redrive
-from query_api.dead_letters.redrive import Selection
+from query_api.dead_letters.letter_table import LetterFilter
 from query_api.index.follower import LogUnavailable
 from schemas.redrive import RedriveOrder
 from tests.support.fakes.service import Running, problem
@@ -72,7 +72,7 @@ async def test_one_runs_at_a_time_and_one_that_fails_says_why(
 
     monkeypatch.setattr(redrive, "connected", away)
     redrives = running.http._transport.app.state.redrives  # type: ignore[attr-defined]
-    begun = redrives.begin(RedriveOrder(all=True), Selection())
+    begun = redrives.begin(RedriveOrder(all=True), LetterFilter())
     assert (await running.http.post(PATH, json={"all": True})).status_code == 409
     answers.set()
     await eventually(lambda: redrives.get(begun.id).state != "running")

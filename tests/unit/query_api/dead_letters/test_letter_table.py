@@ -1,21 +1,14 @@
 """Which dead letters are open, by what came later: another letter, or a record that was indexed or deleted."""
 
 from collections.abc import Iterable
+from typing import Any
 
 import pytest
 
 from indexer.schema import DocumentRow
-from query_api.dead_letters.open_letters import (
-    KnownLetter,
-    OpenLetters,
-    WantedLetters,
-    known_letter,
-    nearest_below,
-    subject_of,
-)
+from query_api.dead_letters.letter_state import Letter, letter_of
+from query_api.dead_letters.letter_table import LetterFilter, LetterTable
 from query_api.dead_letters.records import LetterRecord
-from query_api.dead_letters.resolution import StoredDocument
-from query_api.dead_letters.topic_tail import Appended
 from schemas.dead_letters import ATTEMPTS_HEADER, EarlierAttempt, encode_attempts, skipped_batch_headers
 from schemas.errors import DeadLetterReason, MalformedEvent
 from schemas.ids import DocumentKey, Position
@@ -30,12 +23,12 @@ BODY = b'{"id": "a", "content": "x"%s}'
 def letter(
     at: int, source: int, key: bytes | None = b"docs/a", reason: DeadLetterReason = "malformed", *,
     topic: str = NAMES.documents, partition: int = 0, value: bytes = b"x", earlier: Iterable[EarlierAttempt] = (),
-) -> KnownLetter:  # fmt: skip
+) -> Letter:  # fmt: skip
     """The letter at the offset `at`, a second after the one before, of the record at the offset `source`."""
     headers = ((ATTEMPTS_HEADER, encode_attempts(list(earlier))),) if earlier else ()
     record = SourceRecord(partition, source, 0, key, value, headers)
     dead = record.dead_letter(topic, "parse", MalformedEvent(reason, "Repair it."))
-    return known_letter(LetterRecord(partition, at, 1_000 * at, key, value, letter_headers(dead)), NAMES)
+    return letter_of(LetterRecord(partition, at, 1_000 * at, key, value, letter_headers(dead)), NAMES)
 
 
 def receipt(offset: int, outcome: Outcome, key: str = "docs/a", version: int | None = None) -> Receipt:
@@ -47,24 +40,26 @@ def row(offset: int, key: str = "docs/a", *, deleted: bool = False, version: int
     return DocumentRow(DocumentKey.parse(key), version, 0, offset, 0, None if deleted else "r", deleted_at_ms=gone)
 
 
-def letters(*known: KnownLetter, capacity: int = 100) -> OpenLetters:
-    found = OpenLetters(NAMES, capacity)
+def letters(*known: Letter, capacity: int = 100) -> LetterTable:
+    found = LetterTable(NAMES, capacity)
+    found.complete_from |= dict.fromkeys((0, 1), 0)
     for each in known:
         found.take(each)
+        found.read_to[each.position.partition] = each.position.offset + 1
     return found
 
 
-def states(found: OpenLetters, *known: KnownLetter) -> list[str]:
-    return [found.standing(each).state for each in known]
+def states(found: LetterTable, *known: Letter) -> list[str]:
+    return [found.state_of(each).name for each in known]
 
 
 def test_the_same_document_refused_again_is_open_once() -> None:
     first, second, other = letter(0, 5), letter(1, 7), letter(2, 8, b"docs/b")
     found = letters(first, second, other)
     assert states(found, first, second, other) == ["superseded", "open", "open"]
-    assert found.standing(first).message == "It was refused again later: dead letter 0:1."
+    assert found.state_of(first).message == "It was refused again later: dead letter 0:1."
     assert found.open_reasons() == {"malformed": 2}
-    assert found.open_reasons(since_ms=2_000) == {"malformed": 1}
+    assert found.open_reasons(LetterFilter(since_ms=2_000)) == {"malformed": 1}
 
 
 @pytest.mark.parametrize("outcome", ["indexed", "unchanged", "deleted"])
@@ -75,7 +70,7 @@ def test_a_later_record_that_is_taken_resolves_all_before_it_and_none_after_it(o
     assert states(found, first, second) == ["resolved", "resolved"]
     assert found.open() == []
     done = "deleted" if outcome == "deleted" else "indexed"
-    assert found.standing(second).message == f"It was {done} since, by the record at 0:9."
+    assert found.state_of(second).message == f"It was {done} since, by the record at 0:9."
     third = letter(2, 11)
     found.take(third)
     assert states(found, first, second, third) == ["resolved", "resolved", "open"]
@@ -101,21 +96,21 @@ def test_a_higher_version_that_was_refused_stays_open_after_a_lower_one_came() -
 def test_after_a_restart_the_stores_say_what_was_indexed_since() -> None:
     kept, gone = letter(0, 5, b"docs/a"), letter(1, 6, b"docs/b")
     found = letters(kept, gone)
-    assert not found.is_judged
-    asked = found.unjudged(10)
+    assert not found.is_asked
+    asked = found.unasked(10)
     assert [str(each) for each in asked] == ["docs/a", "docs/b"]
-    found.judge(asked, {each.key: each for each in (row(4), row(8, "docs/b", deleted=True))})
-    assert found.is_judged
+    found.note_rows(asked, {each.key: each for each in (row(4), row(8, "docs/b", deleted=True))})
+    assert found.is_asked
     assert states(found, kept, gone) == ["open", "resolved"]
-    assert [str(each) for each in found.judged_longest_ago(1)] == ["docs/a"]
+    assert [str(each) for each in found.asked_longest_ago(1)] == ["docs/a"]
     found.forget_stored()  # another generation is served
-    assert (found.is_judged, states(found, gone)) == (False, ["open"])
+    assert (found.is_asked, states(found, gone)) == (False, ["open"])
 
 
 def test_an_older_row_does_not_undo_what_a_receipt_told() -> None:
     found = letters(first := letter(0, 5))
     found.note_receipt(receipt(9, "indexed"))
-    found.judge(found.unjudged(10), {row(3).key: row(3)})
+    found.note_rows(found.unasked(10), {row(3).key: row(3)})
     assert states(found, first) == ["resolved"]
 
 
@@ -141,8 +136,8 @@ def test_what_names_no_document_stays_open() -> None:
     batch = LetterRecord(0, 3, 0, None, b"", skipped_batch_headers(NAMES.documents, 0, 4, 6, "torn"))
     foreign = LetterRecord(0, 4, 0, None, b"x", [])
     bad_key = letter(5, 9, b"docs/\x00", "bad_key")
-    found = letters(known_letter(batch, NAMES), known_letter(foreign, NAMES), bad_key)
-    assert found.is_judged
+    found = letters(letter_of(batch, NAMES), letter_of(foreign, NAMES), bad_key)
+    assert found.is_asked
     assert found.open_reasons() == {"unreadable_batch": 1, "unknown": 1, "bad_key": 1}
     assert (bad_key.collection, bad_key.document) == ("docs", None)
 
@@ -161,16 +156,15 @@ def test_letters_of_other_topics_are_of_other_things() -> None:
 def test_a_setting_that_counted_as_accepted_is_open_once_its_letter_comes() -> None:
     first = letter(0, 5, b"docs/settings/chunking", topic=NAMES.curation)
     found = letters(first)
-    stored = StoredDocument(0, Appended(8, 8), 0, None, deleted=False)
-    found.note_stored(subject_of(NAMES.curation, b"docs/settings/chunking"), stored)
+    found.note_accepted(NAMES.curation, b"docs/settings/chunking", 5)
+    assert states(found, first) == ["open"], "that is the record that was refused"
+    found.note_accepted(NAMES.curation, b"docs/settings/chunking", 8)
     assert states(found, first) == ["resolved"]
     found.forget_stored()
     assert states(found, first) == ["resolved"], "the stores of another generation say nothing of it"
     second = letter(1, 8, b"docs/settings/chunking", topic=NAMES.curation)
     found.take(second)
     assert states(found, first, second) == ["superseded", "open"]
-    assert found.has_source(NAMES.curation, b"docs/settings/chunking", 8)
-    assert not found.has_source(NAMES.curation, b"docs/settings/chunking", 9)
 
 
 def test_those_asked_for_are_found_by_what_they_are_of_and_by_state() -> None:
@@ -183,14 +177,22 @@ def test_those_asked_for_are_found_by_what_they_are_of_and_by_state() -> None:
     ]
     found = letters(*known)
 
-    def offsets(**wanted: str) -> list[int]:
-        return found.offsets(0, WantedLetters(**wanted))  # type: ignore[arg-type]
+    def offsets(**wanted: Any) -> list[int]:
+        """Those at which a reader that goes down from the end stops."""
+        met, end = [], 4
+        while (at := found.look_below(0, end, LetterFilter(**wanted))) > 0:
+            met.append(end := at - 1)
+        return met
 
-    assert offsets(collection="docs") == [0, 1]
+    assert offsets() == [3, 2, 1, 0]
+    assert offsets(collection="docs") == [1, 0]
     assert offsets(collection="docs", state="open") == [1]
     assert offsets(state="superseded") == [0]
-    assert offsets(document="a", reason="not_json") == [2]
-    assert found.open_reasons(WantedLetters(collection="notes")) == {"not_json": 1, "malformed": 1}
+    assert offsets(document="a", reasons=("not_json",)) == [2]
+    assert offsets(ids={Position(0, 3), Position(0, 9)}, since_ms=3_000) == [3]
+    assert offsets(since_ms=3_001) == []
+    assert found.look_below(0, 9, LetterFilter(document="a")) == 9, "what came since it was read is looked at"
+    assert found.open_reasons(LetterFilter(collection="notes")) == {"not_json": 1, "malformed": 1}
     assert found.open_reasons() == {"malformed": 3, "not_json": 1}
 
 
@@ -198,11 +200,11 @@ def test_memory_is_bounded_and_what_is_kept_no_longer_is_forgotten() -> None:
     known = [letter(at, at, f"docs/{at}".encode()) for at in range(6)]
     found = letters(*known, capacity=4)
     found.take(known[5])  # it comes again
-    assert (found.complete_from, len(found.open())) == ({0: 2}, 4)
+    assert (found.complete_from[0], len(found.open())) == (2, 4)
     assert found.known(Position(0, 1)) is None
     found.forget_before({0: 5})
     assert found.open() == [known[5]]
-    assert found.unjudged(10) == [DocumentKey("docs", "5")]
+    assert found.unasked(10) == [DocumentKey("docs", "5")]
     assert states(found, known[0]) == ["open"], "nothing is known of it any more"
 
 
@@ -210,8 +212,3 @@ def test_a_letter_that_is_forgotten_is_superseded_by_one_that_is_not() -> None:
     known = [letter(at, at) for at in range(3)]
     found = letters(*known, capacity=1)
     assert states(found, *known) == ["superseded", "superseded", "open"]
-
-
-@pytest.mark.parametrize(("end", "nearest"), [(0, None), (2, None), (3, 2), (6, 2), (7, 6), (100, 9)])
-def test_the_nearest_offset_below(end: int, nearest: int | None) -> None:
-    assert nearest_below([2, 6, 9], end) == nearest
