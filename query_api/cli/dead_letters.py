@@ -60,8 +60,8 @@ def _what(letter: JSONObject) -> str:
 def _advice(page: JSONObject) -> Iterator[str]:
     """What to do about each reason of those that are open."""
     open_ones = [each for each in page["dead_letters"] if each.get("state", "open") == "open" and "advice" in each]
-    said = {each["reason"]: f"{each['reason_title']}. {each['advice']}" for each in open_ones}
-    return (f"{reason}: {text}" for reason, text in said.items())
+    texts = {each["reason"]: f"{each['reason_title']}. {each['advice']}" for each in open_ones}
+    return (f"{reason}: {text}" for reason, text in texts.items())
 
 
 LETTERS = Listing(

@@ -3,7 +3,7 @@
 import asyncio
 import time
 from collections import Counter
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import aclosing, suppress
 from typing import Any
 
@@ -17,7 +17,6 @@ from query_api.dead_letters.letter_table import ANY, MAX_LETTERS, LetterFilter, 
 from query_api.dead_letters.topic_tail import read_steadily
 from query_api.index.follower import LocateBroker, LogUnavailable, Span, connected, first_offsets, spans_of
 from query_api.index.search_snapshot import Snapshot
-from schemas.ids import DocumentKey
 from schemas.receipts import Receipt
 from schemas.refusals import explanation
 from schemas.topics import TopicNames
@@ -209,14 +208,14 @@ class LetterFollower:
             self.table.forget_stored()
             self._generation, self._is_asked = snapshot.generation, False
         with suppress(TransientStoreError, DamagedStore):  # which others tell of; asked again in the next round
-            while keys := self.table.unasked(ASKED_AT_ONCE):
-                await self._ask(snapshot, keys)
+            while not self.table.is_asked:
+                await self._ask(snapshot)
             self._is_asked = True
             if ask_again:
-                await self._ask(snapshot, self.table.asked_longest_ago(ASKED_AT_ONCE))
+                await self._ask(snapshot)
 
-    async def _ask(self, snapshot: Snapshot, keys: Sequence[DocumentKey]) -> None:
-        if keys:
+    async def _ask(self, snapshot: Snapshot) -> None:
+        if keys := self.table.to_ask(ASKED_AT_ONCE):
             self.table.note_rows(keys, await asyncio.to_thread(snapshot.text.documents, keys))
 
     def note(self) -> str | None:

@@ -10,6 +10,8 @@ from hashlib import blake2b
 from sys import intern
 from typing import TYPE_CHECKING, NamedTuple, Self
 
+from aiokafka import TopicPartition
+
 from query_api.dead_letters.records import NO_LIMITS, LetterRecord
 from schemas.dead_letters import ATTEMPTS_HEADER, LetterStateName, decode_attempts
 from schemas.errors import MalformedEvent
@@ -63,32 +65,35 @@ class RecordVersion(NamedTuple):
 
 
 class Letter(NamedTuple):
-    """What is remembered of a dead letter. `source` is the record that failed; it and `topic` are None where the
-    headers do not name it."""
+    """What is remembered of a dead letter. `source` is the record that failed and `topic` its topic, None where the
+    headers do not name them."""
 
     position: Position
     timestamp_ms: int
     reason: str
     subject: bytes
+    source: RecordVersion
     topic: str | None = None
     collection: str | None = None
     document: DocumentKey | None = None
-    source: RecordVersion | None = None
 
     @property
     def document_id(self) -> str | None:
         return None if self.document is None else self.document.document_id
 
     @property
-    def failed(self) -> RecordId | None:
+    def place(self) -> TopicPartition:
+        return TopicPartition(self.topic or "", self.source.partition)
+
+    @property
+    def failed(self) -> RecordId:
         """The record that failed."""
-        return None if self.source is None else (self.subject, self.source.partition, self.source.offset)
+        return self.subject, self.source.partition, self.source.offset
 
     @property
     def failed_before(self) -> set[RecordId]:
         """Those that failed before it and that it repeats."""
-        source = self.source
-        return set() if source is None else {(self.subject, source.partition, each) for each in source.redrives}
+        return {(self.subject, self.source.partition, offset) for offset in self.source.redrives}
 
     def is_later_than(self, other: "Letter") -> bool:
         """By offset within a partition, as clocks may go back; by time across partitions."""
@@ -115,13 +120,11 @@ def state_of(
 ) -> LetterState:
     """By what the stores hold of what it names, the newest letter of the same, and the newest record in the log that
     the stores do not show yet."""
-    if letter.source is not None:
-        if in_log is not None and in_log.origin > letter.source.origin:
-            return LetterState("resolved", f"A newer record of it stands at {in_log.partition}:{in_log.offset}.")
-        if stored is not None and stored.is_newer_than(letter.source):
-            done = "deleted" if stored.deleted else "indexed" if letter.document else "accepted"
-            at = f"{stored.partition}:{stored.offset}"
-            return LetterState("resolved", f"It was {done} since, by the record at {at}.")
+    if in_log is not None and in_log.origin > letter.source.origin:
+        return LetterState("resolved", f"A newer record of it stands at {in_log.partition}:{in_log.offset}.")
+    if stored is not None and stored.is_newer_than(letter.source):
+        done = "deleted" if stored.deleted else "indexed" if letter.document else "accepted"
+        return LetterState("resolved", f"It was {done} since, by the record at {stored.partition}:{stored.offset}.")
     if newest is not None and newest.is_later_than(letter):
         return LetterState("superseded", f"It was refused again later: dead letter {newest.position}.")
     return OPEN
@@ -129,24 +132,22 @@ def state_of(
 
 def letter_of(record: LetterRecord, topics: TopicNames, *, with_version: bool = True) -> Letter:
     """`with_version` decodes the document in it, which takes a second for some: call it in a thread."""
-    found, position = record.source, Position(record.partition, record.offset)
-    topic, source = None, None
-    if found is not None:
-        topic = intern(found.topic)
-        version = _version(record) if with_version and topic == topics.documents else None
-        source = RecordVersion(found.partition, found.offset, record.timestamp_ms, version)
-        source = source.after(record.header(ATTEMPTS_HEADER))
+    position, found = Position(record.partition, record.offset), record.source
+    topic = None if found is None else intern(found.topic)
+    version = _version(record) if with_version and topic == topics.documents else None
+    partition, offset = position if found is None else (found.partition, found.offset)
+    source = RecordVersion(partition, offset, record.timestamp_ms, version).after(record.header(ATTEMPTS_HEADER))
     collection, document = _named(record.key)
     is_of_document = topic is not None and (topic == topics.documents or topics.is_contributions(topic))
     return Letter(
         position,
         record.timestamp_ms,
         intern(record.reason[:100]),
-        subject_of(topic, record.key, source or RecordVersion(*position)),
+        subject_of(topic, record.key, source),
+        source,
         topic,
         collection,
         document if is_of_document else None,
-        source,
     )
 
 

@@ -8,6 +8,7 @@ again. Of one document, one letter is open at most.
 
 from collections import Counter, OrderedDict
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
 from query_api.dead_letters.letter_state import (
@@ -67,19 +68,17 @@ class LetterTable:
         self._letters: OrderedDict[Position, Letter] = OrderedDict()
         self._by_subject: dict[bytes, list[Letter]] = {}  # oldest first
         self._stored: dict[bytes, RecordVersion] = {}
-        self._unasked: dict[bytes, None] = {}
-        self._asked: dict[bytes, None] = {}  # the longest ago first
+        self._asked: OrderedDict[bytes, bool] = OrderedDict()  # documents; those not asked about first, then the oldest
         self._open: list[Letter] | None = None
 
     @property
     def is_asked(self) -> bool:
         """Whether the stores were asked about all of them."""
-        return not self._unasked
+        return next(iter(self._asked.values()), True)
 
     def clear(self) -> None:
         """The topic was made again."""
-        self._letters.clear()
-        for known in (self.complete_from, self.read_to, self._by_subject, self._stored, self._unasked, self._asked):
+        for known in (self.complete_from, self.read_to, self._letters, self._by_subject, self._stored, self._asked):
             known.clear()
         self._open = None
 
@@ -96,16 +95,16 @@ class LetterTable:
         if letter.topic != self._topics.documents:
             self._take_back(letter)
         elif letter.document is not None:
-            self._asked.pop(letter.subject, None)
-            self._unasked[letter.subject] = None
+            self._asked[letter.subject] = False
+            self._asked.move_to_end(letter.subject, last=False)
         while len(self._letters) > self.capacity:
             self._forget(next(iter(self._letters)))
         self._open = None
 
     def _take_back(self, letter: Letter) -> None:
         """A record of a topic that no store shows counted as accepted until its letter came."""
-        stored, source = self._stored.get(letter.subject), letter.source
-        if stored is not None and source is not None and stored[:2] == source[:2]:
+        stored = self._stored.get(letter.subject)
+        if stored is not None and stored[:2] == letter.source[:2]:
             del self._stored[letter.subject]
 
     def forget_before(self, beginnings: Mapping[int, int]) -> None:
@@ -119,7 +118,7 @@ class LetterTable:
         same = self._by_subject[letter.subject]
         same.remove(letter)
         if not same:
-            for known in (self._by_subject, self._stored, self._unasked, self._asked):
+            for known in (self._by_subject, self._stored, self._asked):
                 known.pop(letter.subject, None)
         self._open = None
 
@@ -141,27 +140,19 @@ class LetterTable:
     def note_accepted(self, topic: str, key: bytes, offset: int) -> None:
         """That partition 0 of a topic that no store shows holds a record, unless that became a letter."""
         subject = subject_of(topic, key)
-        sources = [each.source for each in self._by_subject.get(subject, ())]
-        if not any(source is not None and source.offset == offset for source in sources):
+        if all(each.source.offset != offset for each in self._by_subject.get(subject, ())):
             self.note_stored(subject, RecordVersion(0, offset))
 
     def forget_stored(self) -> None:
         """Other stores are read from now on, of which nothing is known yet."""
-        self._unasked |= self._asked
-        self._asked.clear()
-        for subject in self._unasked:
+        self._asked = OrderedDict.fromkeys(self._asked, False)
+        for subject in self._asked:
             self._stored.pop(subject, None)
         self._open = None
 
-    def unasked(self, limit: int) -> list[DocumentKey]:
-        """Documents about which the stores are to be asked."""
-        return self._documents(self._unasked, limit)
-
-    def asked_longest_ago(self, limit: int) -> list[DocumentKey]:
-        return self._documents(self._asked, limit)
-
-    def _documents(self, subjects: Iterable[bytes], limit: int) -> list[DocumentKey]:
-        newest = (self._by_subject[subject][-1].document for subject, _ in zip(subjects, range(limit), strict=False))
+    def to_ask(self, limit: int) -> list[DocumentKey]:
+        """Documents about which the stores are to be asked: those they were not asked about, or longest ago."""
+        newest = (self._by_subject[subject][-1].document for subject in islice(self._asked, limit))
         return [document for document in newest if document is not None]
 
     def note_rows(self, asked: Iterable[DocumentKey], rows: "Mapping[DocumentKey, DocumentRow]") -> None:
@@ -172,9 +163,8 @@ class LetterTable:
                 continue  # it was forgotten meanwhile
             if (row := rows.get(key)) is not None:
                 self.note_stored(subject, version_of(row))
-            self._unasked.pop(subject, None)
-            self._asked.pop(subject, None)
-            self._asked[subject] = None
+            self._asked[subject] = True
+            self._asked.move_to_end(subject)
 
     def known(self, position: Position) -> Letter | None:
         return self._letters.get(position)
@@ -200,9 +190,7 @@ class LetterTable:
     def open_of(self, row: "DocumentRow") -> Letter | None:
         """The open letter of a document that is indexed: of a newer record of it, then, than the one that is shown."""
         letter = self.open_named(row.key)
-        if letter is None or letter.source is None or version_of(row).is_newer_than(letter.source):
-            return None
-        return letter
+        return None if letter is None or version_of(row).is_newer_than(letter.source) else letter
 
     def open_named(self, key: DocumentKey) -> Letter | None:
         """The open letter of a document."""
@@ -226,7 +214,7 @@ class LetterTable:
 
     def open_sources(self, topic: str) -> set[int]:
         """The offsets of a topic's records whose letters are open."""
-        return {each.source.offset for each in self.open() if each.topic == topic and each.source is not None}
+        return {each.source.offset for each in self.open() if each.topic == topic}
 
 
 def _is_later(stored: RecordVersion, known: RecordVersion) -> bool:

@@ -60,16 +60,10 @@ class Candidate(NamedTuple):
 
     record: LetterRecord
     letter: Letter
-    source: RecordVersion
-    place: TopicPartition
-
-    @property
-    def failed(self) -> RecordId:
-        return self.letter.subject, self.source.partition, self.source.offset
 
     def again(self) -> OutgoingRecord:
         """The original record, with its earlier attempts."""
-        record, source = self.record, self.source
+        record, source = self.record, self.letter.source
         earlier = decode_attempts(record.header(ATTEMPTS_HEADER))
         failed = EarlierAttempt(
             number=earlier[-1].number + 1 if earlier else 1,
@@ -84,15 +78,14 @@ class Candidate(NamedTuple):
 
 
 def decide(
-    candidate: Candidate, failed_again: Mapping[RecordId, Position], tail: TopicTail, stored: RecordVersion | None
+    letter: Letter, failed_again: Mapping[RecordId, Position], tail: TopicTail, stored: RecordVersion | None
 ) -> Decision:
     """`redriven` for a letter that is to be; `stored` is None where the stores hold nothing of the document."""
-    source, letter = candidate.source, candidate.letter
-    if (again := failed_again.get(candidate.failed)) is not None:
+    source = letter.source
+    if (again := failed_again.get(letter.failed)) is not None:
         return Decision("already_redriven", f"It was redriven and failed again: that is the dead letter {again}.")
-    if (offset := tail.redriven_as.get(candidate.failed)) is not None:
-        at = f"{source.partition}:{offset}"
-        return Decision("already_redriven", f"It was redriven as {at} of {letter.topic}.")
+    if (at := tail.redriven_as.get(letter.failed)) is not None:
+        return Decision("already_redriven", f"It was redriven as {source.partition}:{at} of {letter.topic}.")
     if stored is not None and stored.partition == source.partition and source.offset in stored.redrives:
         return Decision("already_redriven", f"It was redriven as {source.partition}:{stored.offset}.")
     state, message = state_of(letter, stored, in_log=tail.newest.get(letter.subject))
@@ -163,10 +156,10 @@ class Redriver:
             partition, offset = letter.position
             first, last = self._found.get(partition, (offset, offset))
             self._found[partition] = min(first, offset), max(last, offset)
-            if letter.source is not None and letter.topic is not None and self._is_ours(letter.topic):
-                place = TopicPartition(letter.topic, letter.source.partition)
+            place, offset = letter.place, letter.source.offset
+            if self._is_ours(place.topic):
                 subjects.setdefault(place, set()).add(letter.subject)
-                oldest[place] = min(oldest.get(place, letter.source.offset), letter.source.offset)
+                oldest[place] = min(oldest.get(place, offset), offset)
         self._spans = await spans_by_topic(consumer, {place.topic for place in subjects})
         for place, wanted in subjects.items():
             span = self._spans.get(place.topic, {}).get(place.partition)
@@ -205,26 +198,23 @@ class Redriver:
         letters = await asyncio.to_thread(lambda: [letter_of(each, self._topics) for each in records])
         by_place: dict[TopicPartition, list[Candidate]] = {}
         for record, letter in zip(records, letters, strict=True):
-            candidate = self._candidate(record, letter)
-            if isinstance(candidate, str):
-                self.redrive.decided(letter, record.key, Decision("refused", candidate))
-            elif candidate.failed in self._seen:
+            if (why_not := self._why_not(record, letter)) is not None:
+                self.redrive.decided(letter, record.key, Decision("refused", why_not))
+            elif letter.failed in self._seen:
                 message = "Another dead letter of the same record was dealt with before."
                 self.redrive.decided(letter, record.key, Decision("already_redriven", message))
             else:
-                self._seen.add(candidate.failed)
-                by_place.setdefault(candidate.place, []).append(candidate)
+                self._seen.add(letter.failed)
+                by_place.setdefault(letter.place, []).append(Candidate(record, letter))
         for place, found in by_place.items():
-            await self._redrive_from(place, sorted(found, key=lambda each: (each.source.origin, each.source.offset)))
+            found.sort(key=lambda each: (each.letter.source.origin, each.letter.source.offset))
+            await self._redrive_from(place, found)
 
-    def _candidate(self, record: LetterRecord, letter: Letter) -> Candidate | str:
-        """Or why the record cannot be sent to where it came from."""
-        source, topic = letter.source, letter.topic
-        if source is None or topic is None:
+    def _why_not(self, record: LetterRecord, letter: Letter) -> str | None:
+        """Why the record cannot be sent to where it came from."""
+        if letter.topic is None:
             return "Its headers do not say which topic it came from. Send its document again."
-        place = TopicPartition(topic, source.partition)
-        why_not = _incomplete(record) or self._misplaced(place, source.offset)
-        return why_not or Candidate(record, letter, source, place)
+        return _incomplete(record) or self._misplaced(letter.place, letter.source.offset)
 
     def _misplaced(self, place: TopicPartition, offset: int) -> str | None:
         """Why the topic cannot take it back."""
@@ -292,9 +282,10 @@ class Redriver:
         await tail.read_on(self._log)
         if is_of_documents:
             stored = await self._stored(snapshot, tail, candidates)
+        letters = [each.letter for each in candidates]
         return [
-            decide(each, self._failed_again, tail, stored.get(each.letter.document) if each.letter.document else None)
-            for each in candidates
+            decide(each, self._failed_again, tail, stored.get(each.document) if each.document else None)
+            for each in letters
         ]
 
     async def _stored(

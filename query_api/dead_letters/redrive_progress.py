@@ -53,7 +53,7 @@ class Redrive(Job):
     def decided(self, letter: Letter, key: bytes | None, decision: Decision, appended: Position | None = None) -> None:
         self.stage = "redriving"
         self.outcomes[decision.outcome] += 1
-        if appended is not None and letter.failed is not None:
+        if appended is not None:
             self.redriven.add(letter.failed)
         if len(self.letters) < MAX_LISTED:
             self.letters.append(

@@ -4,7 +4,6 @@ from aiokafka import TopicPartition
 
 from kafka_client.async_clients import unreadable_at
 from kafka_client.skipped_batches import SkippedBatches
-from kafka_client.unreadable_batches import UnreadableBatch
 from query_api.index.follower import LocateBroker, LogUnavailable, connected, spans_of
 from query_api.ingest.producer import LogWriter, OutgoingRecord
 from schemas.dead_letters import Extent, SkippedBatch, encode_skip, skip_key, skipped_batch_headers
@@ -40,15 +39,11 @@ async def skip_batch(
     ordered = SkippedBatches(locate_broker, topics.curation)
     await ordered.refresh()
     if not ordered.includes(found):
-        await writer.publish(topics.dead_letters, [_letter(found)])
+        # without key and bytes: nobody can read them (aiokafka sends no record that has neither key nor value)
+        headers = skipped_batch_headers(found.topic, found.partition, found.first, found.last, found.fault)
+        await writer.publish(topics.dead_letters, [OutgoingRecord(None, b"", headers)])
         extent = Extent(found.topic, found.partition, found.first, found.last)
         await writer.publish(topics.curation, [OutgoingRecord(skip_key(extent), encode_skip(extent, found.fault))])
     return SkippedBatch(
         topic=found.topic, partition=found.partition, first=found.first, last=found.last, fault=found.fault
     )
-
-
-def _letter(found: UnreadableBatch) -> OutgoingRecord:
-    """Without key and bytes: nobody can read them. (aiokafka sends no record that has neither key nor value.)"""
-    headers = skipped_batch_headers(found.topic, found.partition, found.first, found.last, found.fault)
-    return OutgoingRecord(None, b"", headers)

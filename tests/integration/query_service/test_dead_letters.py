@@ -236,7 +236,7 @@ async def test_letters_of_a_day_are_counted_by_reason(letters: Letters, kafka: s
     assert recent.reasons == {"not_json": 3, "bad_key": 2}
     table = recent.table
     assert (len(table.open()), table.is_asked) == (7, False), "there are no stores that could be asked"
-    table.note_rows(table.unasked(10), {})
+    table.note_rows(table.to_ask(10), {})
     await recent.count_new()
     assert (recent.open_count(), recent.open_reasons()) == (7, {"not_json": 5, "bad_key": 2})
     note = recent.note() or ""

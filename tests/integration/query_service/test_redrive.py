@@ -296,8 +296,9 @@ async def test_settings_and_provenance_are_redriven_too(log: Log) -> None:
     assert (len(await log.read(log.names.curation)), len(await log.read(log.names.provenance))) == (2, 3)
 
 
-RECORDS = 1_000
+RECORDS = 240
 EVERY = RECORDS // KINDS
+REPAIRED_ID = f"{2 * EVERY - 1:06}"
 SMALL = {"THALWEG_LIMITS__MAX_DOCUMENT_BYTES": "20000"}
 TOO_LARGE = 30_000
 
@@ -391,7 +392,7 @@ async def redrive_all(service: Service, repaired: WorkerProcess, refused: int) -
     documents = await service.get("/v1/documents", collection="mixed", limit=1_000)
     assert documents["next_cursor"] is None
     assert len(documents["documents"]) == RECORDS, "all but the one without a collection, and the large one"
-    detail = await service.get("/v1/documents/000165", collection="mixed")
+    detail = await service.get(f"/v1/documents/{REPAIRED_ID}", collection="mixed")
     assert detail["text"].startswith(REPAIRED)
 
     listed = (await service.get("/v1/dead-letters", limit=100))["dead_letters"]
@@ -409,13 +410,13 @@ async def redrive_all(service: Service, repaired: WorkerProcess, refused: int) -
     with client(repaired.kafka, repaired.prefix) as user:
         state = await service.redrive(ids=once)
         assert counts(state) == {"matched": refused, "already_redriven": refused}
-        newer = user.publish("mixed/000165", TEXT.format("newest", 3))
+        newer = user.publish(f"mixed/{REPAIRED_ID}", TEXT.format("newest", 3))
         user.receipt(newer)
         await service.get("/v1/search", q="newest", after=f"{newer[0]}:{newer[1]}")
         state = await service.redrive(collection="mixed")
         assert counts(state) == {"matched": refused - 1, "already_redriven": refused - 2, "resolved": 1}
         [resolved] = [letter for letter in state["letters"] if letter["outcome"] == "resolved"]
-        assert (resolved["key"], f"{newer[0]}:{newer[1]}" in resolved["message"]) == ("mixed/000165", True)
+        assert (resolved["key"], f"{newer[0]}:{newer[1]}" in resolved["message"]) == (f"mixed/{REPAIRED_ID}", True)
 
     assert "There is no dead letter at 0:900 (partition 0 holds 0 to" in await service.refused(404, ids=["0:900"])
     assert "7:1 (the partitions are 0 to 1)" in await service.refused(404, ids=["0:1", "7:1"])

@@ -1,6 +1,7 @@
 """The commands `thalweg dead-letters …`."""
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -18,16 +19,22 @@ LETTER = {
 
 
 class StubClient:
-    """A service that answers from a list."""
+    """A service that holds these dead letters, and answers from a list of states."""
 
-    def __init__(self, *states: dict[str, Any]) -> None:
-        self.asked: dict[str, Any] = {}
+    def __init__(
+        self, *states: dict[str, Any], letters: Sequence[dict[str, Any]] = (), cursor: str | None = None
+    ) -> None:
+        self.asked: list[tuple[str, dict[str, Any] | None]] = []
         self.posted: dict[str, Any] | None = None
         self._states = list(states)
+        self._letters = letters
+        self._cursor = cursor
 
     def get(self, path: str, params: dict[str, Any] | None = None) -> dict[str, Any]:
-        assert path == "/v1/dead-letters/redrive/d_1"
-        return self._states.pop(0)
+        self.asked.append((path, params))
+        if path == "/v1/dead-letters":
+            return {"dead_letters": self._letters, "next_cursor": self._cursor, "looked_at": 1}
+        return self._states.pop(0) if path == "/v1/dead-letters/redrive/d_1" else self._letters[-1]
 
     def get_bytes(self, path: str, params: dict[str, Any]) -> bytes:
         assert (path, params) == ("/v1/dead-letters/3:17", {"raw": True})
@@ -57,76 +64,42 @@ def state(**changed: Any) -> dict[str, Any]:
     return rest | counts | {"letters": [], "message": None} | changed
 
 
-class LettersClient(StubClient):
-    """Holds one dead letter."""
-
-    def get(self, path: str, params: dict[str, Any] | None = None) -> dict[str, Any]:
-        self.asked = {"path": path, "params": params}
-        if path == "/v1/dead-letters":
-            return {"dead_letters": [LETTER], "next_cursor": "3:17", "looked_at": 1}
-        return LETTER
-
-
-def test_dead_letters_show_a_person_what_to_repair(monkeypatch: pytest.MonkeyPatch) -> None:
-    stub = LettersClient()
+def dead_letters_command(monkeypatch: pytest.MonkeyPatch, stub: StubClient, *arguments: str) -> Any:
     connect_to(monkeypatch, stub)
-    listed = CliRunner().invoke(
-        dead_letters.app, ["dead-letters", "list", "--reason", "not_json", "--since", "2h", "--limit", "1"]
-    )
+    return CliRunner().invoke(dead_letters.app, ["dead-letters", *arguments])
+
+
+def test_letters_are_shown_with_what_to_repair(monkeypatch: pytest.MonkeyPatch) -> None:
+    stub = StubClient(letters=[LETTER], cursor="3:17")
+    listed = dead_letters_command(monkeypatch, stub, "list", "--reason", "not_json", "--since", "2h", "--limit", "1")
     assert listed.exit_code == Exit.OK
-    assert {name: given for name, given in stub.asked["params"].items() if given is not None} == {
-        "reason": "not_json",
-        "since": "2h",
-        "limit": 1,
-    }
+    assert stub.asked.pop() == ("/v1/dead-letters", {"reason": "not_json", "since": "2h", "limit": 1})
     assert all(word in listed.output for word in ("3:17", "not_json", "docs/[bold]a", "not JSON.", "--cursor 3:17"))
-    shown = CliRunner().invoke(dead_letters.app, ["dead-letters", "show", "3:17"])
-    assert stub.asked["path"] == "/v1/dead-letters/3:17"
+    shown = dead_letters_command(monkeypatch, stub, "show", "3:17")
+    assert stub.asked.pop()[0] == "/v1/dead-letters/3:17"
     assert all(word in shown.output for word in ("t 3:9", "at the stage decode", '{"id": \\x00\\xff', "content-type"))
-    as_json = CliRunner().invoke(dead_letters.app, ["dead-letters", "show", "3:17", "--json"])
-    assert json.loads(as_json.stdout) == LETTER
-    raw = CliRunner().invoke(dead_letters.app, ["dead-letters", "show", "3:17", "--raw"])
-    assert raw.stdout_bytes == POISON
+    assert json.loads(dead_letters_command(monkeypatch, stub, "show", "3:17", "--json").stdout) == LETTER
+    assert dead_letters_command(monkeypatch, stub, "show", "3:17", "--raw").stdout_bytes == POISON
 
 
-class LettersInStates(StubClient):
-    """Holds an open letter and one that was resolved, of one reason."""
-
-    def get(self, path: str, params: dict[str, Any] | None = None) -> dict[str, Any]:
-        self.asked = {"path": path, "params": params}
-        explained = {"reason_title": "Not JSON", "advice": "Correct it."}
-        since = {"state": "resolved", "state_message": "It was indexed since."}
-        listed = [LETTER | explained | {"state": "open"}, LETTER | explained | since | {"reason": "malformed"}]
-        if path == "/v1/dead-letters":
-            return {"dead_letters": listed, "next_cursor": None, "looked_at": 2}
-        return listed[1]
-
-
-def test_those_of_a_collection_that_are_open_are_listed_with_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
-    stub = LettersInStates()
-    connect_to(monkeypatch, stub)
+def test_open_letters_are_listed_with_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    explained = {"reason_title": "Not JSON", "advice": "Correct it."}
+    since = {"state": "resolved", "state_message": "It was indexed since.", "reason": "malformed"}
+    stub = StubClient(letters=[LETTER | explained | {"state": "open"}, LETTER | explained | since])
     options = ["--open", "--collection", "docs", "--document", "a"]
-    listed = CliRunner().invoke(dead_letters.app, ["dead-letters", "list", *options])
+    listed = dead_letters_command(monkeypatch, stub, "list", *options)
     assert listed.exit_code == Exit.OK, listed.output
-    asked = {name: given for name, given in stub.asked["params"].items() if given is not None}
-    assert asked == {"state": "open", "collection": "docs", "document": "a", "limit": 20}
+    assert stub.asked.pop()[1] == {"state": "open", "collection": "docs", "document": "a", "limit": 20}
     assert "not_json: Not JSON. Correct it." in listed.output
     assert "malformed:" not in listed.output, "nothing is to be done about what is resolved"
     assert "resolved" in listed.output
-    shown = CliRunner().invoke(dead_letters.app, ["dead-letters", "show", "3:17"])
+    shown = dead_letters_command(monkeypatch, stub, "show", "3:17")
     assert "advice    Not JSON. Correct it." in shown.output
     assert "since     resolved: It was indexed since." in shown.output
 
 
-class NoLettersClient(StubClient):
-    """Holds no dead letter."""
-
-    def get(self, path: str, params: dict[str, Any] | None = None) -> dict[str, Any]:
-        return {"dead_letters": [], "next_cursor": None, "looked_at": 0}
-
-
 @pytest.mark.parametrize(
-    ("options", "told"),
+    ("options", "reported"),
     [
         ([], "There are no dead letters."),
         (["--limit", "5"], "There are no dead letters."),
@@ -134,13 +107,10 @@ class NoLettersClient(StubClient):
         (["--since", "2h"], "There are no such dead letters."),
     ],
 )
-def test_no_dead_letters_is_good_news_and_no_failure(
-    monkeypatch: pytest.MonkeyPatch, options: list[str], told: str
-) -> None:
-    connect_to(monkeypatch, NoLettersClient())
-    listed = CliRunner().invoke(dead_letters.app, ["dead-letters", "list", *options])
-    assert (listed.exit_code, listed.output) == (Exit.OK, f"{told}\n")
-    as_json = CliRunner().invoke(dead_letters.app, ["dead-letters", "list", *options, "--json"])
+def test_no_letters_are_no_failure(monkeypatch: pytest.MonkeyPatch, options: list[str], reported: str) -> None:
+    listed = dead_letters_command(monkeypatch, StubClient(), "list", *options)
+    assert (listed.exit_code, listed.output) == (Exit.OK, f"{reported}\n")
+    as_json = dead_letters_command(monkeypatch, StubClient(), "list", *options, "--json")
     assert (as_json.exit_code, json.loads(as_json.stdout)["dead_letters"]) == (Exit.OK, [])
 
 
@@ -149,8 +119,7 @@ def letter(position: str, outcome: str, message: str | None = None) -> dict[str,
 
 
 def redrive(monkeypatch: pytest.MonkeyPatch, stub: StubClient, *arguments: str) -> Any:
-    connect_to(monkeypatch, stub)
-    return CliRunner().invoke(dead_letters.app, ["dead-letters", "redrive", *arguments])
+    return dead_letters_command(monkeypatch, stub, "redrive", *arguments)
 
 
 @pytest.mark.parametrize(
@@ -162,7 +131,7 @@ def redrive(monkeypatch: pytest.MonkeyPatch, stub: StubClient, *arguments: str) 
         (["--collection", "docs", "--since", "2h"], {"collection": "docs", "since": "2h"}),
     ],
 )
-def test_a_redrive_is_ordered_followed_and_summed_up(
+def test_redrive_is_ordered_followed_and_summed_up(
     monkeypatch: pytest.MonkeyPatch, arguments: list[str], order: dict[str, Any]
 ) -> None:
     done = state(
@@ -180,7 +149,7 @@ def test_a_redrive_is_ordered_followed_and_summed_up(
     assert "token 0:9@5f3a9c1e" in result.stdout
 
 
-def test_a_dry_run_names_what_would_be_redriven(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_dry_run_lists_what_would_be_redriven(monkeypatch: pytest.MonkeyPatch) -> None:
     would = state(order={"dry_run": True}, matched=1, redriven=1, letters=[letter("3:17", "redriven")])
     result = redrive(monkeypatch, StubClient(would), "--all", "--dry-run")
     assert (result.exit_code, "3:17  redrive " in result.stdout) == (Exit.OK, True)
@@ -188,22 +157,22 @@ def test_a_dry_run_names_what_would_be_redriven(monkeypatch: pytest.MonkeyPatch)
 
 
 @pytest.mark.parametrize(
-    ("ended", "told"),
+    ("ended", "reported"),
     [
         ({"matched": 1, "refused": 1, "letters": [letter("3:17", "refused", "Too large.")]}, "1 cannot be redriven."),
         ({"matched": 1, "redriven": 1, "failed_again": 1}, "1 failed again: 'thalweg dead-letters list' shows why."),
         ({"state": "failed", "message": "Kafka is away. Run it again."}, "thalweg: Kafka is away. Run it again."),
     ],
 )
-def test_what_could_not_be_done_is_exit_code_1(
-    monkeypatch: pytest.MonkeyPatch, ended: dict[str, Any], told: str
+def test_redrive_that_could_not_do_all_exits_with_1(
+    monkeypatch: pytest.MonkeyPatch, ended: dict[str, Any], reported: str
 ) -> None:
     result = redrive(monkeypatch, StubClient(state(**ended)), "--all")
     assert result.exit_code == Exit.FAILED
-    assert told in result.output
+    assert reported in result.output
 
 
-def test_nothing_that_matches_is_said_and_no_failure(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_redrive_of_nothing_is_reported_and_no_failure(monkeypatch: pytest.MonkeyPatch) -> None:
     nothing = state(message="There is no dead letter with the reason typo. Among those there are: 3 too_large.")
     result = redrive(monkeypatch, StubClient(nothing), "--reason", "typo")
     assert result.exit_code == Exit.OK
@@ -211,16 +180,17 @@ def test_nothing_that_matches_is_said_and_no_failure(monkeypatch: pytest.MonkeyP
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"), [([], "Say which dead letters"), (["--all", "3:17"], "Give positions or --all, not both")]
+    ("arguments", "reported"),
+    [([], "Say which dead letters"), (["--all", "3:17"], "Give positions or --all, not both")],
 )
-def test_an_unclear_order_is_not_sent(monkeypatch: pytest.MonkeyPatch, arguments: list[str], told: str) -> None:
+def test_unclear_order_is_not_sent(monkeypatch: pytest.MonkeyPatch, arguments: list[str], reported: str) -> None:
     stub = StubClient()
     result = redrive(monkeypatch, stub, *arguments)
     assert (result.exit_code, stub.posted) == (Exit.USAGE, None)
-    assert told in result.output
+    assert reported in result.output
 
 
-def test_a_program_gets_the_state_and_need_not_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_program_gets_the_state_and_need_not_wait(monkeypatch: pytest.MonkeyPatch) -> None:
     done = state(matched=1, redriven=1, failed_again=0)
     assert json.loads(redrive(monkeypatch, StubClient(done), "--all", "--json").stdout) == done
     begun = redrive(monkeypatch, StubClient(), "--all", "--no-wait")

@@ -3,7 +3,7 @@
 import pytest
 from aiokafka import TopicPartition
 
-from query_api.dead_letters.letter_state import RecordVersion, letter_of, subject_of
+from query_api.dead_letters.letter_state import Letter, RecordVersion, letter_of, subject_of
 from query_api.dead_letters.records import LetterRecord
 from query_api.dead_letters.redrive import Candidate, decide
 from query_api.dead_letters.topic_tail import TopicTail
@@ -29,12 +29,9 @@ def letter(offset: int, *earlier: EarlierAttempt, key: bytes = b"c/a", at: int =
     return LetterRecord(2, at, 1_000, key, b"x", letter_headers(dead))
 
 
-def candidate(offset: int, *earlier: EarlierAttempt, version: int | None = None, key: bytes = b"c/a") -> Candidate:
-    record = letter(offset, *earlier, key=key)
-    found = letter_of(record, NAMES)
-    assert found.source is not None
-    source = found.source._replace(version=version)
-    return Candidate(record, found._replace(source=source), source, PLACE)
+def known(offset: int, *earlier: EarlierAttempt, version: int | None = None, key: bytes = b"c/a") -> Letter:
+    found = letter_of(letter(offset, *earlier, key=key), NAMES)
+    return found._replace(source=found.source._replace(version=version))
 
 
 def stored(
@@ -61,7 +58,7 @@ def test_versions_decide_before_positions(
     version: int | None, stored_version: int | None, deleted: bool, expected: bool
 ) -> None:
     held = stored(30, version=stored_version, deleted=deleted)
-    assert held.is_newer_than(candidate(10, version=version).source) is expected
+    assert held.is_newer_than(known(10, version=version).source) is expected
 
 
 @pytest.mark.parametrize(
@@ -76,22 +73,22 @@ def test_versions_decide_before_positions(
         (stored(30, partition=1, timestamp_ms=999), False),
     ],
 )
-def test_without_versions_the_place_where_each_first_came_decides(held: RecordVersion, expected: bool) -> None:
-    assert held.is_newer_than(candidate(10).source) is expected
+def test_without_versions_first_offset_or_time_decides(held: RecordVersion, expected: bool) -> None:
+    assert held.is_newer_than(known(10).source) is expected
 
 
 def test_redriven_record_is_ordered_by_where_it_first_came() -> None:
-    assert candidate(50, attempt(10)).source.origin == 10
-    assert stored(30).is_newer_than(candidate(50, attempt(10)).source)
-    assert candidate(50, attempt(60)).source.origin == 50, "a forged header names what cannot be"
-    assert candidate(50, attempt(10, partition=1)).source.origin == 50
+    assert known(50, attempt(10)).source.origin == 10
+    assert stored(30).is_newer_than(known(50, attempt(10)).source)
+    assert known(50, attempt(60)).source.origin == 50, "a forged header names what cannot be"
+    assert known(50, attempt(10, partition=1)).source.origin == 50
 
 
 def test_version_is_read_from_the_envelope() -> None:
     envelope = b'{"id": "a", "collection": "c", "content": "x", "version": 7}'
     record = letter(10)._replace(value=envelope)
-    versions = [letter_of(record, NAMES, with_version=asked).source for asked in (True, False)]
-    assert [each and each.version for each in versions] == [7, None]
+    found = [letter_of(record, NAMES, with_version=asked).source.version for asked in (True, False)]
+    assert found == [7, None]
 
 
 @pytest.mark.parametrize(
@@ -115,8 +112,8 @@ def test_letter_is_of_the_collection_its_key_begins_with(
 
 
 def test_attempts_grow_by_the_one_that_failed() -> None:
-    record = candidate(50, attempt(10, number=4)).again()
-    first, second = decode_attempts(dict(record.headers)[ATTEMPTS_HEADER])
+    again = Candidate(record := letter(50, attempt(10, number=4)), letter_of(record, NAMES)).again()
+    first, second = decode_attempts(dict(again.headers)[ATTEMPTS_HEADER])
     assert first == attempt(10, number=4)
     assert (second.number, second.source, second.letter, second.stage) == (5, "2:50", "2:5", "decode")
 
@@ -134,10 +131,10 @@ def record(offset: int, key: bytes, *earlier: EarlierAttempt) -> LetterRecord:
 
 
 def test_newer_record_in_the_log_resolves_letters_of_its_key() -> None:
-    assert decide(candidate(10), {}, tail(record(30, b"c/b")), None).outcome == "redriven"
-    newer = decide(candidate(10), {}, tail(record(30, b"c/a")), None)
+    assert decide(known(10), {}, tail(record(30, b"c/b")), None).outcome == "redriven"
+    newer = decide(known(10), {}, tail(record(30, b"c/a")), None)
     assert newer == ("resolved", "A newer record of it stands at 2:30.")
-    assert decide(candidate(10), {}, tail(record(30, b"c/a"), keyed=False), None).outcome == "redriven"
+    assert decide(known(10), {}, tail(record(30, b"c/a"), keyed=False), None).outcome == "redriven"
 
 
 @pytest.mark.parametrize(
@@ -154,29 +151,29 @@ def test_newer_record_in_the_log_resolves_letters_of_its_key() -> None:
 def test_stores_decide_whether_a_letter_is_redriven(
     held: RecordVersion | None, expected: tuple[str, str | None]
 ) -> None:
-    assert decide(candidate(10), {}, tail(), held) == expected
+    assert decide(known(10), {}, tail(), held) == expected
 
 
 def test_older_record_redriven_leaves_newer_letter_open() -> None:
     again = tail(record(30, b"c/a", attempt(8)))
-    assert decide(candidate(10), {}, again, None).outcome == "redriven"
-    assert decide(candidate(8), {}, again, None) == (
+    assert decide(known(10), {}, again, None).outcome == "redriven"
+    assert decide(known(8), {}, again, None) == (
         "already_redriven",
         f"It was redriven as 2:30 of {NAMES.documents}.",
     )
-    assert decide(candidate(7), {}, again, None).outcome == "resolved"
+    assert decide(known(7), {}, again, None).outcome == "resolved"
 
 
 def test_letter_of_redriven_record_names_all_that_failed_before() -> None:
     again = letter_of(letter(50, attempt(10), attempt(30, number=2), at=9), NAMES)
     failed_again = dict.fromkeys(again.failed_before, again.position)
     for offset in (10, 30):
-        assert decide(candidate(offset), failed_again, tail(), None) == (
+        assert decide(known(offset), failed_again, tail(), None) == (
             "already_redriven",
             "It was redriven and failed again: that is the dead letter 2:9.",
         )
-    assert decide(candidate(50), failed_again, tail(), None).outcome == "redriven"
-    other = candidate(10, key=b"c/b")
+    assert decide(known(50), failed_again, tail(), None).outcome == "redriven"
+    other = known(10, key=b"c/b")
     assert decide(other, failed_again, tail(), None).outcome == "redriven", "a header of another key proves nothing"
 
 

@@ -53,7 +53,7 @@ def states(found: LetterTable, *known: Letter) -> list[str]:
     return [found.state_of(each).name for each in known]
 
 
-def test_the_same_document_refused_again_is_open_once() -> None:
+def test_document_refused_twice_is_open_once() -> None:
     first, second, other = letter(0, 5), letter(1, 7), letter(2, 8, b"docs/b")
     found = letters(first, second, other)
     assert states(found, first, second, other) == ["superseded", "open", "open"]
@@ -63,7 +63,7 @@ def test_the_same_document_refused_again_is_open_once() -> None:
 
 
 @pytest.mark.parametrize("outcome", ["indexed", "unchanged", "deleted"])
-def test_a_later_record_that_is_taken_resolves_all_before_it_and_none_after_it(outcome: Outcome) -> None:
+def test_accepted_record_resolves_letters_before_it_only(outcome: Outcome) -> None:
     first, second = letter(0, 5), letter(1, 7)
     found = letters(first, second)
     found.note_receipt(receipt(9, outcome))
@@ -77,7 +77,7 @@ def test_a_later_record_that_is_taken_resolves_all_before_it_and_none_after_it(o
 
 
 @pytest.mark.parametrize("outcome", ["superseded", "dead_lettered"])
-def test_a_record_that_left_nothing_resolves_nothing(outcome: Outcome) -> None:
+def test_superseded_or_refused_record_resolves_nothing(outcome: Outcome) -> None:
     found = letters(first := letter(0, 5))
     found.note_receipt(receipt(9, outcome))
     found.note_receipt(receipt(9, "indexed", "docs/another"))
@@ -85,7 +85,7 @@ def test_a_record_that_left_nothing_resolves_nothing(outcome: Outcome) -> None:
     assert states(found, first) == ["open"]
 
 
-def test_a_higher_version_that_was_refused_stays_open_after_a_lower_one_came() -> None:
+def test_refused_higher_version_stays_open_after_a_lower_one() -> None:
     found = letters(first := letter(0, 5, value=BODY % b', "version": 7, "collection": "docs"'))
     found.note_receipt(receipt(9, "indexed", version=5))
     assert states(found, first) == ["open"]
@@ -93,28 +93,30 @@ def test_a_higher_version_that_was_refused_stays_open_after_a_lower_one_came() -
     assert states(found, first) == ["resolved"]
 
 
-def test_after_a_restart_the_stores_say_what_was_indexed_since() -> None:
+def test_after_restart_rows_of_the_stores_resolve_letters() -> None:
     kept, gone = letter(0, 5, b"docs/a"), letter(1, 6, b"docs/b")
     found = letters(kept, gone)
     assert not found.is_asked
-    asked = found.unasked(10)
-    assert [str(each) for each in asked] == ["docs/a", "docs/b"]
+    asked = found.to_ask(10)
+    assert {str(each) for each in asked} == {"docs/a", "docs/b"}
     found.note_rows(asked, {each.key: each for each in (row(4), row(8, "docs/b", deleted=True))})
     assert found.is_asked
     assert states(found, kept, gone) == ["open", "resolved"]
-    assert [str(each) for each in found.asked_longest_ago(1)] == ["docs/a"]
+    assert found.to_ask(1) == asked[:1], "those asked about longest ago come first"
+    found.take(letter(2, 7, b"docs/c"))
+    assert [str(each) for each in found.to_ask(1)] == ["docs/c"]
     found.forget_stored()  # another generation is served
     assert (found.is_asked, states(found, gone)) == (False, ["open"])
 
 
-def test_an_older_row_does_not_undo_what_a_receipt_told() -> None:
+def test_older_row_does_not_undo_a_receipt() -> None:
     found = letters(first := letter(0, 5))
     found.note_receipt(receipt(9, "indexed"))
-    found.note_rows(found.unasked(10), {row(3).key: row(3)})
+    found.note_rows(found.to_ask(10), {row(3).key: row(3)})
     assert states(found, first) == ["resolved"]
 
 
-def test_a_record_that_was_redriven_and_failed_again_is_open_once() -> None:
+def test_redriven_record_that_failed_again_is_open_once() -> None:
     attempt = EarlierAttempt(number=1, reason="r", stage="parse", at="2026", letter="0:0", source="0:5")
     first, again = letter(0, 5), letter(1, 9, earlier=[attempt])
     found = letters(first, again)
@@ -123,7 +125,7 @@ def test_a_record_that_was_redriven_and_failed_again_is_open_once() -> None:
     assert found.open() == []
 
 
-def test_the_document_list_is_told_of_a_newer_record_that_was_refused() -> None:
+def test_row_with_newer_refused_record_has_its_letter() -> None:
     found = letters(refused := letter(0, 5))
     assert found.open_of(row(4)) == refused
     assert found.open_of(row(6)) is None
@@ -132,7 +134,7 @@ def test_the_document_list_is_told_of_a_newer_record_that_was_refused() -> None:
     assert found.open_named(DocumentKey("docs", "b")) is None
 
 
-def test_what_names_no_document_stays_open() -> None:
+def test_letter_that_names_no_document_stays_open() -> None:
     batch = LetterRecord(0, 3, 0, None, b"", skipped_batch_headers(NAMES.documents, 0, 4, 6, "torn"))
     foreign = LetterRecord(0, 4, 0, None, b"x", [])
     bad_key = letter(5, 9, b"docs/\x00", "bad_key")
@@ -142,7 +144,7 @@ def test_what_names_no_document_stays_open() -> None:
     assert (bad_key.collection, bad_key.document) == ("docs", None)
 
 
-def test_letters_of_other_topics_are_of_other_things() -> None:
+def test_equal_keys_of_two_topics_are_two_subjects() -> None:
     document, setting = (
         letter(0, 5, b"docs/settings/chunking"),
         letter(1, 5, b"docs/settings/chunking", topic=NAMES.curation),
@@ -153,7 +155,7 @@ def test_letters_of_other_topics_are_of_other_things() -> None:
     assert found.open_sources(NAMES.curation) == {5}
 
 
-def test_a_setting_that_counted_as_accepted_is_open_once_its_letter_comes() -> None:
+def test_accepted_setting_is_open_once_its_letter_comes() -> None:
     first = letter(0, 5, b"docs/settings/chunking", topic=NAMES.curation)
     found = letters(first)
     found.note_accepted(NAMES.curation, b"docs/settings/chunking", 5)
@@ -167,7 +169,7 @@ def test_a_setting_that_counted_as_accepted_is_open_once_its_letter_comes() -> N
     assert states(found, first, second) == ["superseded", "open"]
 
 
-def test_those_asked_for_are_found_by_what_they_are_of_and_by_state() -> None:
+def test_letters_asked_for_are_found_from_the_end() -> None:
     known = [
         letter(0, 1, b"docs/a"),
         letter(1, 2, b"docs/a"),
@@ -196,7 +198,7 @@ def test_those_asked_for_are_found_by_what_they_are_of_and_by_state() -> None:
     assert found.open_reasons() == {"malformed": 3, "not_json": 1}
 
 
-def test_memory_is_bounded_and_what_is_kept_no_longer_is_forgotten() -> None:
+def test_table_forgets_oldest_letters_and_those_deleted() -> None:
     known = [letter(at, at, f"docs/{at}".encode()) for at in range(6)]
     found = letters(*known, capacity=4)
     found.take(known[5])  # it comes again
@@ -204,11 +206,11 @@ def test_memory_is_bounded_and_what_is_kept_no_longer_is_forgotten() -> None:
     assert found.known(Position(0, 1)) is None
     found.forget_before({0: 5})
     assert found.open() == [known[5]]
-    assert found.unasked(10) == [DocumentKey("docs", "5")]
+    assert found.to_ask(10) == [DocumentKey("docs", "5")]
     assert states(found, known[0]) == ["open"], "nothing is known of it any more"
 
 
-def test_a_letter_that_is_forgotten_is_superseded_by_one_that_is_not() -> None:
+def test_forgotten_letter_is_superseded_by_remembered_one() -> None:
     known = [letter(at, at) for at in range(3)]
     found = letters(*known, capacity=1)
     assert states(found, *known) == ["superseded", "superseded", "open"]

@@ -16,7 +16,7 @@ from schemas.dead_letters import OMITTED_HEADER
         (b"one\ntwo", "one\\ntwo"),
     ],
 )
-def test_what_does_not_print_is_escaped(content: bytes, text: str) -> None:
+def test_characters_that_do_not_print_are_escaped(content: bytes, text: str) -> None:
     assert escaped(content, 100) == text
 
 
@@ -40,14 +40,14 @@ ENVELOPE = b'{"id": "a", "collection": "c", "content": "caf\xc3\xa9", "content_t
         (None, [], None),
     ],
 )
-def test_the_size_is_told_of_the_record_and_of_the_document_in_it(
+def test_size_is_that_of_record_and_of_document_in_it(
     value: bytes | None, headers: list[tuple[str, bytes]], content_bytes: int | None
 ) -> None:
     shown = summary(LetterRecord(0, 5, 0, b"c/a", value, headers))
     assert (shown.bytes, shown.content_bytes) == (None if value is None else len(value), content_bytes)
 
 
-def test_a_record_that_nobody_wrote_as_a_dead_letter_is_shown_all_the_same() -> None:
+def test_record_without_letter_headers_is_shown() -> None:
     shown = detail(LetterRecord(0, 5, -1, None, b"x" * (PREVIEW_BYTES + 1), [("note", b"\x00")]))
     assert (shown.position, shown.key, shown.source, shown.reason) == ("0:5", None, None, "unknown")
     assert (len(shown.preview), shown.preview_is_all, shown.headers) == (PREVIEW_BYTES, False, {"note": "\\x00"})

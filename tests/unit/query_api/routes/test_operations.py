@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from indexer.errors import EncoderUnavailable
-from query_api.dead_letters.letter_state import Letter
+from query_api.dead_letters.letter_state import Letter, RecordVersion
 from query_api.index.follower import Span
 from query_api.index.lag import LagMonitor
 from query_api.service_health import readiness
@@ -123,7 +123,7 @@ async def test_a_worker_that_is_in_trouble_and_dead_letters_are_notes_and_in_the
     followed = service.dead_letters
     followed.reasons, followed._is_asked = {"not_json": 3, "too_large": 1}, True
     for number, reason in enumerate(("not_json", "not_json", "too_large")):
-        followed.table.take(Letter(Position(0, number), state.at_ms, reason, b"%d" % number))
+        followed.table.take(Letter(Position(0, number), state.at_ms, reason, b"%d" % number, RecordVersion(0, number)))
     await eventually(lambda: service.worker_watch.status().state == "failed")
     readiness = await running.get("/readyz")
     assert readiness.status_code == 200

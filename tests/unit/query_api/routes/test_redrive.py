@@ -31,7 +31,7 @@ PATH = "/v1/dead-letters/redrive"
         ({"all": "perhaps"}, "`all`"),
     ],
 )
-async def test_an_unclear_order_is_refused(running: Running, body: dict[str, Any], says: str) -> None:
+async def test_unclear_order_is_refused(running: Running, body: dict[str, Any], says: str) -> None:
     response = await running.http.post(PATH, json=body)
     assert response.status_code == 422
     assert says in problem(response)["detail"]
@@ -53,13 +53,13 @@ async def test_without_kafka_nothing_is_begun(running: Running, order: dict[str,
     assert (await running.get(PATH)).json() == {"redrives": []}
 
 
-async def test_an_unknown_redrive_is_404_and_says_what_that_means(running: Running) -> None:
+async def test_unknown_redrive_is_404_with_what_that_means(running: Running) -> None:
     response = await running.get(f"{PATH}/d_1")
     assert response.status_code == 404
     assert "to redrive the same again does nothing twice" in problem(response)["detail"]
 
 
-async def test_one_runs_at_a_time_and_one_that_fails_says_why(
+async def test_one_redrive_runs_at_a_time_and_failure_states_why(
     running: Running, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     answers = asyncio.Event()
