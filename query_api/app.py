@@ -45,7 +45,6 @@ from query_api.routes import (
     graph,
     nodes,
     operations,
-    redrive,
     replays,
     retrievals,
     reviews,
@@ -94,7 +93,7 @@ def create_app(
         service.metrics.add_gauges(partial(gauges, service))
         app.state.service = service
         app.state.evaluations = evaluations.create_evaluations(service)
-        app.state.redrives = redrive.create_redrives(service)
+        app.state.redrives = dead_letters.create_redrives(service)
         app.state.reviews = Reviews(lambda snapshot: service.catalogues.of(snapshot.graph, snapshot.curation))
         app.state.backups = Backups(settings.storage.data_dir)
         try:
@@ -141,7 +140,6 @@ def create_app(
         entities,
         nodes,
         communities,
-        redrive,
         dead_letters,
         generations,
         backups,

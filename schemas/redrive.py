@@ -6,13 +6,11 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator, model_valida
 
 from schemas.dead_letters import POSITION_PATTERN
 
-MAX_IDS = 1_000
-MAX_LISTED = 1_000
+MAX_IDS = MAX_LISTED = 1_000
 HOW_TO_CHOOSE = (
     "Say which dead letters: `all`, or their `ids` (positions, as the list shows them), or a `reason`, a `collection` "
     "or `since`."
 )
-
 Outcome = Literal["redriven", "resolved", "already_redriven", "refused"]
 
 

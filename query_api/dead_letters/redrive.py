@@ -25,7 +25,7 @@ from query_api.dead_letters.conditional_append import ConditionalAppender, Overt
 from query_api.dead_letters.letter_follower import LetterFollower
 from query_api.dead_letters.letter_state import Letter, RecordId, RecordVersion, letter_of, state_of, version_of
 from query_api.dead_letters.records import LetterRecord
-from query_api.dead_letters.redrive_progress import Decision, Redrive
+from query_api.dead_letters.redrive_jobs import Decision, Redrive, RedriveFailed
 from query_api.dead_letters.topic_tail import TopicTail, read_steadily, records_at
 from query_api.index.follower import Span, connected, first_offsets, spans_by_topic
 from query_api.index.search_snapshot import Snapshot
@@ -49,10 +49,6 @@ PAUSE_SECONDS = (0.2, 2.0)  # for which another process that redrives is let go 
 
 R = TypeVar("R")
 Read = Callable[[Callable[[], R]], Awaitable[R]]
-
-
-class RedriveFailed(Exception):
-    """It cannot go on; the message says why and what to do."""
 
 
 class Candidate(NamedTuple):

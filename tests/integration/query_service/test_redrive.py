@@ -19,7 +19,7 @@ from query_api.dead_letters.conditional_append import ConditionalAppender, Taken
 from query_api.dead_letters.letter_follower import LetterFollower
 from query_api.dead_letters.letter_table import LetterFilter
 from query_api.dead_letters.redrive import Redriver
-from query_api.dead_letters.redrive_progress import Redrive
+from query_api.dead_letters.redrive_jobs import Redrive
 from query_api.ingest.producer import OutgoingRecord
 from query_api.service_health import readiness
 from schemas.dead_letters import ATTEMPTS_HEADER, REASON_HEADER, decode_attempts, skipped_batch_headers
@@ -296,25 +296,20 @@ async def test_settings_and_provenance_are_redriven_too(log: Log) -> None:
     assert (len(await log.read(log.names.curation)), len(await log.read(log.names.provenance))) == (2, 3)
 
 
-RECORDS = 240
-EVERY = RECORDS // KINDS
-REPAIRED_ID = f"{2 * EVERY - 1:06}"
+GOOD = 200
 SMALL = {"THALWEG_LIMITS__MAX_DOCUMENT_BYTES": "20000"}
-TOO_LARGE = 30_000
 
 
 def records() -> list[Sent]:
-    """Every so many is poison, of each kind one; the last one is good but for a limit."""
-    found = []
-    for number in range(RECORDS):
-        name = f"{number:06}"
-        if number % EVERY == EVERY - 1 and number // EVERY < KINDS:
-            found.append(poison("mixed", name, number // EVERY))
-        else:
-            text = TEXT.format(number, number % 97)
-            found.append(Sent(f"mixed/{name}", envelope("mixed", name, content=text), None, None))
-    large = envelope("mixed", "large", content=TEXT.format("large", 7) + " The river rose." * (TOO_LARGE // 16))
-    return [*found, Sent("mixed/large", large, None, "too_large")]
+    """Good ones, among them one of each kind that is refused; the last one is good but for a limit."""
+    good = [
+        Sent(f"mixed/{name}", envelope("mixed", name, content=TEXT.format(name, 7)), None, None)
+        for name in map(str, range(GOOD))
+    ]
+    refused = [poison("mixed", f"kind-{kind}", kind) for kind in range(KINDS)]
+    content = TEXT.format("large", 7) + " The river rose." * 2_000
+    large = Sent("mixed/large", envelope("mixed", "large", content=content), None, "too_large")
+    return [*good[::2], *refused, *good[1::2], large]
 
 
 class Service:
@@ -391,8 +386,8 @@ async def redrive_all(service: Service, repaired: WorkerProcess, refused: int) -
     }  # fmt: skip
     documents = await service.get("/v1/documents", collection="mixed", limit=1_000)
     assert documents["next_cursor"] is None
-    assert len(documents["documents"]) == RECORDS, "all but the one without a collection, and the large one"
-    detail = await service.get(f"/v1/documents/{REPAIRED_ID}", collection="mixed")
+    assert len(documents["documents"]) == GOOD + KINDS, "all but the one without a collection"
+    detail = await service.get("/v1/documents/kind-1", collection="mixed")
     assert detail["text"].startswith(REPAIRED)
 
     listed = (await service.get("/v1/dead-letters", limit=100))["dead_letters"]
@@ -410,13 +405,13 @@ async def redrive_all(service: Service, repaired: WorkerProcess, refused: int) -
     with client(repaired.kafka, repaired.prefix) as user:
         state = await service.redrive(ids=once)
         assert counts(state) == {"matched": refused, "already_redriven": refused}
-        newer = user.publish(f"mixed/{REPAIRED_ID}", TEXT.format("newest", 3))
+        newer = user.publish("mixed/kind-1", TEXT.format("newest", 3))
         user.receipt(newer)
         await service.get("/v1/search", q="newest", after=f"{newer[0]}:{newer[1]}")
         state = await service.redrive(collection="mixed")
         assert counts(state) == {"matched": refused - 1, "already_redriven": refused - 2, "resolved": 1}
         [resolved] = [letter for letter in state["letters"] if letter["outcome"] == "resolved"]
-        assert (resolved["key"], f"{newer[0]}:{newer[1]}" in resolved["message"]) == (f"mixed/{REPAIRED_ID}", True)
+        assert (resolved["key"], f"{newer[0]}:{newer[1]}" in resolved["message"]) == ("mixed/kind-1", True)
 
     assert "There is no dead letter at 0:900 (partition 0 holds 0 to" in await service.refused(404, ids=["0:900"])
     assert "7:1 (the partitions are 0 to 1)" in await service.refused(404, ids=["0:1", "7:1"])
