@@ -277,7 +277,7 @@ class Redriver:
             raise RedriveFailed("The stores were switched to older ones meanwhile. Run it again.")
         await tail.read_on(self._log)
         if is_of_documents:
-            stored = await self._stored(snapshot, tail, candidates)
+            stored = await self._stored(snapshot, tail.place, candidates)
         letters = [each.letter for each in candidates]
         return [
             decide(each, self._failed_again, tail, stored.get(each.document) if each.document else None)
@@ -285,13 +285,13 @@ class Redriver:
         ]
 
     async def _stored(
-        self, snapshot: Snapshot, tail: TopicTail, candidates: Sequence[Candidate]
+        self, snapshot: Snapshot, place: TopicPartition, candidates: Sequence[Candidate]
     ) -> dict[DocumentKey, RecordVersion]:
+        """What the stores hold of their documents, with what the log knows of the records those are from."""
         keys = [each.letter.document for each in candidates if each.letter.document is not None]
         rows = await self.read(lambda: snapshot.text.documents(keys))
-        here = {key: row.offset for key, row in rows.items() if row.partition == tail.place.partition}
-        read = await records_at(self._log, tail.place, set(here.values()) - tail.by_offset.keys())
-        records = tail.by_offset | read
+        here = {key: row.offset for key, row in rows.items() if row.partition == place.partition}
+        records = await records_at(self._log, place, set(here.values()))
         redrives = {key: records[offset].redrives for key, offset in here.items() if offset in records}
         return {key: version_of(row, redrives.get(key, frozenset())) for key, row in rows.items()}
 

@@ -27,7 +27,6 @@ class TopicTail:
     subjects: Collection[bytes]
     keyed: bool
     read_to: int = field(init=False)
-    by_offset: dict[int, RecordVersion] = field(default_factory=dict)
     newest: dict[bytes, RecordVersion] = field(default_factory=dict)
     """Of each subject that has one, the record that replaces the others: that with the highest origin."""
     redriven_as: dict[RecordId, int] = field(default_factory=dict)
@@ -48,7 +47,7 @@ class TopicTail:
         subject = subject_of(self.place.topic, record.key, None if record.key else _version(record))
         if subject not in self.subjects:
             return
-        found = self.by_offset[record.offset] = _version(record)
+        found = _version(record)
         before = self.newest.get(subject)
         if self.keyed and (before is None or found.origin >= before.origin):
             self.newest[subject] = found

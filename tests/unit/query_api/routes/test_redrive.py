@@ -21,6 +21,7 @@ PATH = "/v1/dead-letters/redrive"
     ("body", "says"),
     [
         ({}, "Say which dead letters: `all`, or their `ids`"),
+        (None, "Say which dead letters"),
         ({"dry_run": True}, "Say which dead letters"),
         ({"ids": []}, "Say which dead letters"),
         ({"all": True, "ids": ["0:1"]}, "Give `all` or `ids`, not both"),
@@ -29,9 +30,10 @@ PATH = "/v1/dead-letters/redrive"
         ({"ids": ["first"]}, "`ids.0`"),
         ({"everything": True}, "There is no parameter 'everything'"),
         ({"all": "perhaps"}, "`all`"),
+        ({"since": "yesterday"}, "`since`"),
     ],
 )
-async def test_unclear_order_is_refused(running: Running, body: dict[str, Any], says: str) -> None:
+async def test_unclear_order_is_refused(running: Running, body: dict[str, Any] | None, says: str) -> None:
     response = await running.http.post(PATH, json=body)
     assert response.status_code == 422
     assert says in problem(response)["detail"]
