@@ -14,22 +14,24 @@ It may be killed at any point and started again, also twice at the same time: wh
 
 import asyncio
 import random
+from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, Literal, NamedTuple, TypeVar
 
 from aiokafka import TopicPartition
 
 from kafka_client.unreadable_batches import Skip, skip_all
 from query_api.dead_letters.conditional_append import ConditionalAppender, Overtaken, TakenOver
-from query_api.dead_letters.letter_follower import LetterFollower
-from query_api.dead_letters.letter_state import Letter, RecordId, RecordVersion, letter_of, state_of, version_of
-from query_api.dead_letters.records import LetterRecord
-from query_api.dead_letters.redrive_jobs import Decision, Redrive, RedriveFailed
-from query_api.dead_letters.topic_tail import TopicTail, read_steadily, records_at
+from query_api.dead_letters.letter_follower import LetterFollower, most_frequent
+from query_api.dead_letters.letter_state import Letter, RecordId, RecordVersion, letter_of, version_of
+from query_api.dead_letters.letter_table import LetterFilter
+from query_api.dead_letters.records import KEY_BYTES, LetterRecord, escaped
+from query_api.dead_letters.topic_tail import Decision, TopicTail, decide, read_steadily, records_at
 from query_api.index.follower import Span, connected, first_offsets, spans_by_topic
 from query_api.index.search_snapshot import Snapshot
 from query_api.ingest.producer import OutgoingRecord, RecordRefused
+from query_api.operations.jobs import Job
 from schemas.clock import rfc3339
 from schemas.dead_letters import (
     ATTEMPTS_HEADER,
@@ -38,6 +40,8 @@ from schemas.dead_letters import (
     encode_attempts,
 )
 from schemas.ids import DocumentKey, Position
+from schemas.receipts import format_token
+from schemas.redrive import MAX_LISTED, Outcome, RedrivenLetter, RedriveOrder, RedriveState
 from schemas.topics import TopicNames
 
 BATCH_LETTERS = 200
@@ -49,6 +53,94 @@ PAUSE_SECONDS = (0.2, 2.0)  # for which another process that redrives is let go 
 
 R = TypeVar("R")
 Read = Callable[[Callable[[], R]], Awaitable[R]]
+
+
+class RedriveFailed(Exception):
+    """It cannot go on; the message says why and what to do."""
+
+
+@dataclass(kw_only=True)
+class Redrive(Job):
+    """One of them, with its progress. `reached` is how far it wrote to the documents topic, by partition."""
+
+    order: RedriveOrder
+    wanted: LetterFilter
+    stage: Literal["reading", "redriving", "following"] = "reading"
+    to_look_at: int = 0
+    looked_at: int = 0
+    outcomes: Counter[Outcome] = field(default_factory=Counter)
+    reasons: Counter[str] = field(default_factory=Counter)
+    other_reasons: Counter[str] = field(default_factory=Counter)
+    letters: list[RedrivenLetter] = field(default_factory=list)
+    redriven: set[RecordId] = field(default_factory=set)
+    reached: dict[int, int] = field(default_factory=dict)
+    failed_again: int | None = None
+
+    @property
+    def is_exclusive(self) -> bool:
+        """One that has sent all it will, and follows, is no hindrance."""
+        return self.state == "running" and self.stage != "following"
+
+    def matches(self, letter: Letter) -> bool:
+        """Whether it is asked for; counted."""
+        matches = self.wanted.matches(letter)
+        self.looked_at += 1
+        (self.reasons if matches else self.other_reasons)[letter.reason] += 1
+        return matches
+
+    def decided(self, letter: Letter, key: bytes | None, decision: Decision, appended: Position | None = None) -> None:
+        self.stage = "redriving"
+        self.outcomes[decision.outcome] += 1
+        if appended is not None:
+            self.redriven.add(letter.failed)
+        if len(self.letters) < MAX_LISTED:
+            self.letters.append(
+                RedrivenLetter(
+                    position=str(letter.position),
+                    key=None if key is None else escaped(key, KEY_BYTES),
+                    reason=letter.reason,
+                    outcome=decision.outcome,
+                    message=decision.message,
+                    redriven_as=None if appended is None else str(appended),
+                )
+            )
+
+    def shown(self, topic_id: str, *, with_letters: bool) -> RedriveState:
+        return RedriveState(
+            id=self.id,
+            order=self.order,
+            state=self.state,
+            stage=self.stage if self.state == "running" else "ended",
+            created_at=self.created_at,
+            ended_at=self.ended_at,
+            to_look_at=self.to_look_at,
+            looked_at=self.looked_at,
+            matched=self.reasons.total(),
+            redriven=self.outcomes["redriven"],
+            resolved=self.outcomes["resolved"],
+            already_redriven=self.outcomes["already_redriven"],
+            refused=self.outcomes["refused"],
+            failed_again=self.failed_again,
+            reasons=dict(self.reasons.most_common()),
+            token=format_token(self.reached, topic_id) or None,
+            letters=self.letters if with_letters else [],
+            message=self.message,
+        )
+
+    def why_none(self) -> str:
+        """A sentence where no letter is asked for, with the reasons of those there are."""
+        order = self.order
+        if not self.other_reasons:
+            return "There are no dead letters" + (" since then." if order.since else ".")
+        asked = [
+            *([f"with the reason {' or '.join(order.reason)}"] if order.reason else []),
+            *([f"of the collection {order.collection!r}"] if order.collection else []),
+            *(["since then"] if order.since else []),
+        ]
+        return (
+            f"There is no dead letter {' '.join(asked)}. Among those there are: {most_frequent(self.other_reasons)}. "
+            "'thalweg dead-letters list' shows them."
+        )
 
 
 class Candidate(NamedTuple):
@@ -71,21 +163,6 @@ class Candidate(NamedTuple):
         )
         attempts = (ATTEMPTS_HEADER, encode_attempts([*earlier, failed]))
         return OutgoingRecord(record.key, record.value, (*record.own_headers, attempts))
-
-
-def decide(
-    letter: Letter, failed_again: Mapping[RecordId, Position], tail: TopicTail, stored: RecordVersion | None
-) -> Decision:
-    """`redriven` for a letter that is to be; `stored` is None where the stores hold nothing of the document."""
-    source = letter.source
-    if (again := failed_again.get(letter.failed)) is not None:
-        return Decision("already_redriven", f"It was redriven and failed again: that is the dead letter {again}.")
-    if (at := tail.redriven_as.get(letter.failed)) is not None:
-        return Decision("already_redriven", f"It was redriven as {source.partition}:{at} of {letter.topic}.")
-    if stored is not None and stored.partition == source.partition and source.offset in stored.redrives:
-        return Decision("already_redriven", f"It was redriven as {source.partition}:{stored.offset}.")
-    state, message = state_of(letter, stored, in_log=tail.newest.get(letter.subject))
-    return Decision("resolved", message) if state == "resolved" else Decision("redriven")
 
 
 @dataclass(kw_only=True)

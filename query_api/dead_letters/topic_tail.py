@@ -1,17 +1,19 @@
-"""What a topic holds of some subjects behind an offset, and which records there are redriven ones."""
+"""What a topic holds of some subjects behind an offset, and by that, whether a letter is to be redriven."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Collection, Iterator
+from collections.abc import AsyncGenerator, Collection, Iterator, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from aiokafka import TopicPartition
 
 from kafka_client.async_clients import read_range
-from query_api.dead_letters.letter_state import RecordId, RecordVersion, subject_of
+from query_api.dead_letters.letter_state import Letter, RecordId, RecordVersion, state_of, subject_of
 from query_api.dead_letters.records import LetterRecord
 from schemas.dead_letters import ATTEMPTS_HEADER
+from schemas.ids import Position
+from schemas.redrive import Outcome
 
 READ_THROUGH_OFFSETS = 200  # between two wanted records: reading on is quicker than seeking
 SILENCE_SECONDS = 30.0
@@ -52,6 +54,28 @@ class TopicTail:
         if self.keyed and (before is None or found.origin >= before.origin):
             self.newest[subject] = found
         self.redriven_as |= {(subject, found.partition, offset): found.offset for offset in found.redrives}
+
+
+class Decision(NamedTuple):
+    """What becomes of a dead letter, and a sentence on why where it is not redriven."""
+
+    outcome: Outcome
+    message: str | None = None
+
+
+def decide(
+    letter: Letter, failed_again: Mapping[RecordId, Position], tail: TopicTail, stored: RecordVersion | None
+) -> Decision:
+    """`redriven` for a letter that is to be; `stored` is None where the stores hold nothing of the document."""
+    source = letter.source
+    if (again := failed_again.get(letter.failed)) is not None:
+        return Decision("already_redriven", f"It was redriven and failed again: that is the dead letter {again}.")
+    if (at := tail.redriven_as.get(letter.failed)) is not None:
+        return Decision("already_redriven", f"It was redriven as {source.partition}:{at} of {letter.topic}.")
+    if stored is not None and stored.partition == source.partition and source.offset in stored.redrives:
+        return Decision("already_redriven", f"It was redriven as {source.partition}:{stored.offset}.")
+    state, message = state_of(letter, stored, in_log=tail.newest.get(letter.subject))
+    return Decision("resolved", message) if state == "resolved" else Decision("redriven")
 
 
 def _version(record: LetterRecord) -> RecordVersion:

@@ -12,8 +12,8 @@ from pydantic import ValidationError
 from query_api.dead_letters.letter_follower import UNREADABLE
 from query_api.dead_letters.letter_table import LetterFilter
 from query_api.dead_letters.records import LetterRecord
-from query_api.dead_letters.redrive import Redriver
-from query_api.dead_letters.redrive_jobs import Redrive, RedriveJobs, UnknownLetters
+from query_api.dead_letters.redrive import Redrive, Redriver
+from query_api.dead_letters.redrive_jobs import RedriveJobs, UnknownLetters
 from query_api.dead_letters.skip import NothingToSkip, skip_batch
 from query_api.errors import AnotherLog, ApiProblem, log_unavailable, problem_responses
 from query_api.ingest.producer import BrokerUnavailable

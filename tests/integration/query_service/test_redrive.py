@@ -18,8 +18,7 @@ from kafka_client.unreadable_batches import skip_none
 from query_api.dead_letters.conditional_append import ConditionalAppender, TakenOver
 from query_api.dead_letters.letter_follower import LetterFollower
 from query_api.dead_letters.letter_table import LetterFilter
-from query_api.dead_letters.redrive import Redriver
-from query_api.dead_letters.redrive_jobs import Redrive
+from query_api.dead_letters.redrive import Redrive, Redriver
 from query_api.ingest.producer import OutgoingRecord
 from query_api.service_health import readiness
 from schemas.dead_letters import ATTEMPTS_HEADER, REASON_HEADER, decode_attempts, skipped_batch_headers

@@ -5,8 +5,8 @@ from aiokafka import TopicPartition
 
 from query_api.dead_letters.letter_state import Letter, RecordVersion, letter_of, subject_of
 from query_api.dead_letters.records import LetterRecord
-from query_api.dead_letters.redrive import Candidate, decide
-from query_api.dead_letters.topic_tail import TopicTail
+from query_api.dead_letters.redrive import Candidate
+from query_api.dead_letters.topic_tail import TopicTail, decide
 from schemas.dead_letters import ATTEMPTS_HEADER, EarlierAttempt, decode_attempts, encode_attempts
 from schemas.errors import MalformedEvent
 from schemas.topics import TopicNames
