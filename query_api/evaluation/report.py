@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 from rich.console import Console
@@ -26,12 +26,14 @@ NON_INFERIORITY_MARGIN = 0.01  # how far the engine may be below the best of its
 
 
 class Table(NamedTuple):
-    """Plain text; the first column is a name, the others are figures."""
+    """Plain text; the first column is a name, the others are figures: with `is_percent`, those with a decimal are
+    percentages."""
 
     title: str
     header: list[str]
     rows: list[list[str]]
     note: str
+    is_percent: bool = False
 
 
 def facts(evaluation: Evaluation) -> str:
@@ -107,6 +109,7 @@ def measures_table(result: CollectionResult, level: float) -> Table:
         ["approach", *first],
         rows,
         f"In percent, of all questions. The next table has intervals: {level:.0%} of the bootstrap distribution.",
+        is_percent=True,
     )
 
 
@@ -114,7 +117,7 @@ def intervals_table(result: CollectionResult) -> Table:
     """Of the chosen measures."""
     names = chosen_measures(result)
     rows = [[each.name, *(with_interval(each.measures[name]) for name in names)] for each in result.approaches]
-    return Table("With intervals", ["approach", *names], rows, "In percent: mean [lower, upper].")
+    return Table("With intervals", ["approach", *names], rows, "In percent: mean [lower, upper].", is_percent=True)
 
 
 def comparisons_table(result: CollectionResult) -> Table:
@@ -160,6 +163,7 @@ def kinds_table(result: CollectionResult) -> Table:
         rows,
         f"R@5 in percent. Last: {names[0]} minus the single channel that is best on these very questions, in points of "
         "percent, with the p-value of the randomisation test.",
+        is_percent=True,
     )
 
 
@@ -193,6 +197,7 @@ def diversity_table(result: CollectionResult) -> Table:
         rows,
         "Distinct ones among an answer's hits, in percent of the most that so many hits could show; by the documents' "
         "metadata, empty where it has none.",
+        is_percent=True,
     )
 
 
@@ -249,7 +254,8 @@ def calibration_table(result: CollectionResult) -> Table:
             f"{name}, {of}",
             f"{found.hits:,}",
             f"{found.expected_error:.3f}",
-            *(f"{100 * _share(found, column):.1f}" for column in ("confidence", "right")),
+            _mean_percent(found, [each.confidence for each in found.bins]),
+            _mean_percent(found, [each.right for each in found.bins]),
         ]
         for name, parts in calibrations(result).items()
         for of, found in parts.items()
@@ -259,13 +265,30 @@ def calibration_table(result: CollectionResult) -> Table:
         ["approach", "hits", "expected error", "confidence", "relevant"],
         rows,
         "Hits with a confidence; in percent their mean confidence, and the share of them that is relevant.",
+        is_percent=True,
     )
 
 
-def _share(of: Calibration, column: Literal["confidence", "right"]) -> float:
-    """The mean over all hits."""
-    shares = {"confidence": [each.confidence for each in of.bins], "right": [each.right for each in of.bins]}[column]
-    return sum(each.hits * share for each, share in zip(of.bins, shares, strict=True)) / of.hits
+def _mean_percent(of: Calibration, shares: Sequence[float]) -> str:
+    """The mean over all hits of a share of each bin."""
+    return f"{100 * sum(each.hits * share for each, share in zip(of.bins, shares, strict=True)) / of.hits:.1f}"
+
+
+def reliability_table(result: CollectionResult) -> Table:
+    """A row for each bin of confidence that is not empty."""
+    rows = [
+        [f"{name}, {of}", f"{each.hits:,}", f"{100 * each.confidence:.1f}", f"{100 * each.right:.1f}"]
+        for name, parts in calibrations(result).items()
+        for of, found in parts.items()
+        for each in found.bins
+    ]
+    return Table(
+        "Reliability",
+        ["approach", "hits", "confidence", "relevant"],
+        rows,
+        "In percent, by tenths of confidence: where both are equal, confidence means what it says.",
+        is_percent=True,
+    )
 
 
 def hardest_table(result: CollectionResult) -> Table:
@@ -389,7 +412,7 @@ def show_summary(console: Console, evaluation: Evaluation, out: Path | None) -> 
         console.print(
             Text("There is no room for all intervals and measures: a wider terminal, --json and --out have them.")
         )
-    more = f"In percent, with {evaluation.level:.0%} intervals. Name a folder with --out for comparisons and plots."
+    more = f"In percent, with {evaluation.level:.0%} intervals. Name a folder with --out for comparisons and charts."
     written = f"Report: {out / 'report.html'}, with report.md and report.json beside it." if out else more
     console.print(Text(written, style="dim"))
 

@@ -58,7 +58,7 @@ def test_an_evaluation_loads_once_asks_and_reports(hashing: Installation, folder
     assert json.loads((out / "report.json").read_text()) == first
     assert "Calibration" in (out / "report.md").read_text()
     page = (out / "report.html").read_text()
-    assert "<svg" in page
+    assert 'style="--share:' in page
     question = "where does the otter live"
     recorded = f"{hashing.url}/v1/retrievals?collection={found['loaded']['collection']}&limit=200"
     wait_until(lambda: question in httpx.get(recorded).text, "the searches are on the provenance topic and read")

@@ -192,11 +192,11 @@ def test_the_page_draws_what_was_found(service: PretendService, plan: Plan, tmp_
     service.confidence = 0.75
     write_reports(evaluate(plan, service.client), tmp_path)
     page = (tmp_path / "report.html").read_text()
-    assert page.count("<svg") == 3 + 2, "nDCG, recall, all gold; reliability of each approach"
-    assert "hybrid: 33.3 [0.0, 100.0]" in page
+    assert '<td>hybrid</td><td style="--share:33.3%;--low:0.0%;--high:100.0%">33.3 [0.0, 100.0]</td>' in page
+    bars = '<td style="--share:75.0%">75.0</td><td style="--share:100.0%">100.0</td>'
     for series in ("first hits", "all hits"):
-        assert f"{series}, 1: confidence 0.75, right 1.00" in page
-        assert f"hybrid, {series}" in page, "the table"
+        assert f"<td>hybrid, {series}</td><td>1</td>{bars}" in page, "reliability"
+        assert f"<td>hybrid, {series}</td><td>1</td><td>0.250</td>{bars}" in page, "calibration"
 
 
 def test_small_p_values_are_bounded_not_zero() -> None:
