@@ -6,8 +6,7 @@ Bytes count as they arrive, not as a request announces them. Members are counted
 
 import asyncio
 from collections.abc import Callable, Coroutine, Mapping
-from types import TracebackType
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 from urllib.parse import quote_from_bytes, unquote_to_bytes
 
 from fastapi import Request, Response
@@ -148,139 +147,79 @@ _OPENING = b"[{"
 _CLOSING = b"]}"
 
 
-class OverBudget(Exception):
-    """There is no room for these bytes until other requests have been answered."""
-
-
-class BodyBudget:
-    """At most `limit_bytes` of bodies at once. For one event loop."""
-
-    def __init__(self, limit_bytes: int) -> None:
-        self.limit_bytes = limit_bytes
-        self.used_bytes = 0
-
-    def share(self) -> "BodyShare":
-        """The share of one request, empty at first; released at the end of its `with` block, or before."""
-        return BodyShare(self)
-
-    def has_room(self, size: int) -> bool:
-        return self.used_bytes + size <= self.limit_bytes
-
-
-class BodyShare:
-    """The bytes of one request."""
-
-    def __init__(self, budget: BodyBudget) -> None:
-        self.budget = budget
-        self._bytes = 0
-
-    def take(self, size: int) -> None:
-        """Raises OverBudget, and takes nothing."""
-        if not self.budget.has_room(size):
-            raise OverBudget
-        self.budget.used_bytes += size
-        self._bytes += size
-
-    def release(self) -> None:
-        """May be called more than once."""
-        self.budget.used_bytes -= self._bytes
-        self._bytes = 0
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.release()
-
-
 class BodySizeMiddleware:
     """ASGI middleware. A body over its route's limit gets 413; one that all bodies together leave no room for gets 503
-    with `Retry-After`. Bytes are counted until the answer begins."""
+    with `Retry-After`. Bytes are counted until the answer begins. For one event loop."""
 
     def __init__(self, app: ASGIApp, max_request_bytes: int, bytes_at_once: int) -> None:
         self._app = app
         self._max_request_bytes = max_request_bytes
-        self._documents = BodyBudget(max(bytes_at_once, max_request_bytes))
-        self._small = BodyBudget(SMALL_BODIES_BYTES)
+        self._at_once = {"documents": max(bytes_at_once, max_request_bytes), "others": SMALL_BODIES_BYTES}
+        self._held = dict.fromkeys(self._at_once, 0)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        limit, budget = self._limit(scope["path"])
-        try:
-            check_declared(Headers(scope=scope), limit, budget)
-        except ApiProblem as problem:
+        kind, limit = self._limit(scope["path"])
+        declared = Headers(scope=scope).get("content-length", "0")[:19]  # digits that no limit has
+        announced = int(declared) if declared.isascii() and declared.isdigit() else 0
+        if problem := self._refusal(announced, limit, announced, kind):
             await problem.response()(scope, receive, send)
             return
-        with budget.share() as share:
+        size = held = 0
 
-            async def send_and_release(message: Message) -> None:
-                if message["type"] == "http.response.start":
-                    share.release()
-                await send(message)
+        async def counted() -> Message:
+            nonlocal size, held
+            message = await receive()
+            more = len(message.get("body", b""))
+            size += more
+            if problem := self._refusal(size, limit, more, kind):
+                raise HTTPException(problem.status, problem.detail, problem.headers)
+            held += more
+            self._held[kind] += more
+            return message
 
-            body = LimitedBody(receive, limit, share)
-            try:
-                await self._app(scope, body.next_message, send_and_release)
-            finally:
-                if body.size >= LARGE_BYTES:
-                    await asyncio.to_thread(trim_memory)
+        def release() -> None:
+            nonlocal held
+            self._held[kind] -= held
+            held = 0
 
-    def _limit(self, path: str) -> tuple[int, BodyBudget]:
-        if path.startswith(DOCUMENTS_PATH):
-            return self._max_request_bytes, self._documents
-        return (EVALUATION_BODY_BYTES if path.startswith(EVALUATIONS_PATH) else SMALL_BODY_BYTES), self._small
+        async def send_and_release(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                release()
+            await send(message)
 
-
-def check_declared(headers: Mapping[str, str], limit: int, budget: BodyBudget) -> None:
-    """Raises ApiProblem for a declared length that is too large, before any of the body is read."""
-    declared = headers.get("content-length", "0")
-    if not (declared.isascii() and declared.isdigit()):
-        return
-    if len(declared) > 18 or int(declared) > limit:
-        raise ApiProblem(413, "Request too large", _too_large(limit))
-    if not budget.has_room(int(declared)):
-        raise ApiProblem(503, "Too many large requests", _no_room(budget), retry_after_seconds=RETRY_SECONDS)
-
-
-class LimitedBody:
-    """The body of one request as it arrives; `size` counts its bytes."""
-
-    def __init__(self, receive: Receive, limit: int, share: BodyShare) -> None:
-        self._receive = receive
-        self._limit = limit
-        self._share = share
-        self.size = 0
-
-    async def next_message(self) -> Message:
-        """Raises HTTPException once the body has more than `limit` bytes, or there is no room for it."""
-        message = await self._receive()
-        size = len(message.get("body", b""))
-        self.size += size
-        if self.size > self._limit:
-            raise HTTPException(413, _too_large(self._limit))
         try:
-            self._share.take(size)
-        except OverBudget as error:
-            raise HTTPException(503, _no_room(self._share.budget), {"Retry-After": str(RETRY_SECONDS)}) from error
-        return message
+            await self._app(scope, counted, send_and_release)
+        finally:
+            release()
+            if size >= LARGE_BYTES:
+                await asyncio.to_thread(trim_memory)
 
+    def _limit(self, path: str) -> tuple[str, int]:
+        if path.startswith(DOCUMENTS_PATH):
+            return "documents", self._max_request_bytes
+        return "others", EVALUATION_BODY_BYTES if path.startswith(EVALUATIONS_PATH) else SMALL_BODY_BYTES
 
-def _too_large(limit: int) -> str:
-    return (
-        f"The body is over {limit:,} bytes. Send less at once; for a larger document raise "
-        "THALWEG_LIMITS__MAX_DOCUMENT_BYTES."
-    )
-
-
-def _no_room(budget: BodyBudget) -> str:
-    return (
-        f"The service holds other requests' bodies, and at most {budget.limit_bytes:,} bytes of them at once. "
-        "Send it again in a while."
-    )
+    def _refusal(self, size: int, limit: int, more: int, kind: str) -> ApiProblem | None:
+        """Of a body of so many bytes with so many `more` than are held."""
+        if size > limit:
+            return ApiProblem(
+                413,
+                "Request too large",
+                f"The body is over {limit:,} bytes. Send less at once; for a larger document raise "
+                "THALWEG_LIMITS__MAX_DOCUMENT_BYTES.",
+            )
+        if self._held[kind] + more > self._at_once[kind]:
+            return ApiProblem(
+                503,
+                "Too many large requests",
+                f"The service holds other requests' bodies, and at most {self._at_once[kind]:,} bytes of them at once. "
+                "Send it again in a while.",
+                retry_after_seconds=RETRY_SECONDS,
+            )
+        return None
 
 
 class JsonSize(NamedTuple):

@@ -9,10 +9,8 @@ import socket
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import partial
 from http import HTTPStatus
 from types import FrameType
-from typing import Any, cast
 
 import msgspec
 import structlog
@@ -58,16 +56,34 @@ class HeadRefused(Exception):
     """Ends the parsing; uvicorn answers."""
 
 
-class ProblemProtocol(HttpToolsProtocol):
-    """Refuses an address or headers as soon as they are too long."""
+class ServiceProtocol(HttpToolsProtocol):
+    """Refuses an address or headers as soon as they are too long. Timeouts: `request_seconds` for the whole head, from
+    the connection or its first byte, and then for each part of the body; `send_seconds` for the client to read any of
+    what was written. Nothing more is written meanwhile, so that a client which does not read costs one frame or one
+    answer.
+    """
 
+    request_seconds, send_seconds = REQUEST_SECONDS, SEND_SECONDS
     url = b""
     refusal = NO_HTTP
     in_head = False
-    head_bytes = 0
-    header_bytes = 0
+    head_bytes = header_bytes = 0
+    request_timer: asyncio.TimerHandle | None = None
+    send_timer: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        transport.set_write_buffer_limits(high=0)
+        super().connection_made(transport)
+        self._start_request_timer()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._stop_request_timer()
+        self._stop_send_timer()
+        super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
+        if self.request_timer is None:  # blank lines may precede a request
+            self._start_request_timer()
         super().data_received(data)
         if self.in_head and not self.transport.is_closing():  # all of it is of the head
             self.head_bytes += len(data)
@@ -77,6 +93,7 @@ class ProblemProtocol(HttpToolsProtocol):
     def on_message_begin(self) -> None:
         super().on_message_begin()
         self.in_head, self.head_bytes, self.header_bytes = True, 0, 0
+        self._start_request_timer()
 
     def on_url(self, url: bytes) -> None:
         super().on_url(url)
@@ -94,6 +111,15 @@ class ProblemProtocol(HttpToolsProtocol):
     def on_headers_complete(self) -> None:
         self.in_head = False
         super().on_headers_complete()
+        self._start_request_timer()
+
+    def on_body(self, body: bytes) -> None:
+        super().on_body(body)
+        self._start_request_timer()
+
+    def on_message_complete(self) -> None:
+        self._stop_request_timer()
+        super().on_message_complete()
 
     def send_400_response(self, msg: str) -> None:
         """Overrides uvicorn's answer to what it could not parse."""
@@ -110,54 +136,9 @@ class ProblemProtocol(HttpToolsProtocol):
         self.transport.write(head.encode() + body)
         self.transport.close()
 
-
-class ServiceProtocol(ProblemProtocol):
-    """Timeouts: `request_seconds` for the whole head, from the connection or its first byte, and then for each part of
-    the body; `send_seconds` for the client to read any of what was written. Nothing more is written meanwhile, so that
-    a client which does not read costs one frame or one answer.
-    """
-
-    def __init__(self, *, request_seconds: float, send_seconds: float, **of_uvicorn: Any) -> None:
-        super().__init__(**of_uvicorn)
-        self._request_seconds = request_seconds
-        self._send_seconds = send_seconds
-        self._request_timer: asyncio.TimerHandle | None = None
-        self._send_timer: asyncio.TimerHandle | None = None
-
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        transport.set_write_buffer_limits(high=0)
-        super().connection_made(transport)
-        self._start_request_timer()
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        self._stop_request_timer()
-        self._stop_send_timer()
-        super().connection_lost(exc)
-
-    def data_received(self, data: bytes) -> None:
-        if self._request_timer is None:  # blank lines may precede a request
-            self._start_request_timer()
-        super().data_received(data)
-
-    def on_message_begin(self) -> None:
-        super().on_message_begin()
-        self._start_request_timer()
-
-    def on_headers_complete(self) -> None:
-        super().on_headers_complete()
-        self._start_request_timer()
-
-    def on_body(self, body: bytes) -> None:
-        super().on_body(body)
-        self._start_request_timer()
-
-    def on_message_complete(self) -> None:
-        self._stop_request_timer()
-        super().on_message_complete()
-
     def pause_writing(self) -> None:
         super().pause_writing()
-        if self._send_timer is None:
+        if self.send_timer is None:
             self._start_send_timer()
 
     def resume_writing(self) -> None:
@@ -166,12 +147,12 @@ class ServiceProtocol(ProblemProtocol):
 
     def _start_request_timer(self) -> None:
         self._stop_request_timer()
-        self._request_timer = self.loop.call_later(self._request_seconds, self._request_timed_out)
+        self.request_timer = self.loop.call_later(self.request_seconds, self._request_timed_out)
 
     def _stop_request_timer(self) -> None:
-        if self._request_timer is not None:
-            self._request_timer.cancel()
-            self._request_timer = None
+        if self.request_timer is not None:
+            self.request_timer.cancel()
+            self.request_timer = None
 
     def _request_timed_out(self) -> None:
         cycle = self.cycle
@@ -185,7 +166,7 @@ class ServiceProtocol(ProblemProtocol):
 
     def _start_send_timer(self) -> None:
         left = self.transport.get_write_buffer_size()
-        self._send_timer = self.loop.call_later(self._send_seconds, self._send_timed_out, left)
+        self.send_timer = self.loop.call_later(self.send_seconds, self._send_timed_out, left)
 
     def _send_timed_out(self, left: int) -> None:
         if self.transport.get_write_buffer_size() < left:
@@ -194,9 +175,9 @@ class ServiceProtocol(ProblemProtocol):
             self.transport.abort()
 
     def _stop_send_timer(self) -> None:
-        if self._send_timer is not None:
-            self._send_timer.cancel()
-            self._send_timer = None
+        if self.send_timer is not None:
+            self.send_timer.cancel()
+            self.send_timer = None
 
 
 log = structlog.get_logger(__name__)
@@ -240,14 +221,10 @@ def serve(settings: ServiceSettings, log_level: str) -> None:
             _Server(config, app).run(sockets=[listening])
 
 
-def server_config(
-    app: ASGIApp, send_seconds: float = SEND_SECONDS, request_seconds: float = REQUEST_SECONDS
-) -> uvicorn.Config:
-    """With the timeouts of `ServiceProtocol`."""
-    protocol = partial(ServiceProtocol, send_seconds=send_seconds, request_seconds=request_seconds)
+def server_config(app: ASGIApp, protocol: type[ServiceProtocol] = ServiceProtocol) -> uvicorn.Config:
     return uvicorn.Config(
         app,
-        http=cast("type[asyncio.Protocol]", protocol),  # only called
+        http=protocol,
         log_config=None,
         access_log=False,
         server_header=False,

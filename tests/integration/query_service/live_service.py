@@ -25,7 +25,7 @@ from indexer.write.lance_rows import IndexedRows
 from indexer.write.lance_writer import LanceWriter
 from kafka_client import sync_clients
 from query_api.app import create_app
-from query_api.cli.server import ProblemProtocol
+from query_api.cli.server import ServiceProtocol
 from query_api.service_health import readiness
 from query_api.settings import RerankerSettings, ServiceSettings
 from schemas.events import DocumentUpsert, decode_document_event
@@ -155,7 +155,7 @@ async def serving(
 async def _serving(settings: ServiceSettings, **given: Any) -> AsyncIterator[tuple[httpx.AsyncClient, Any]]:
     app = create_app(settings, **given)
     server = uvicorn.Server(
-        uvicorn.Config(app, port=0, http=ProblemProtocol, log_config=None, timeout_graceful_shutdown=2)
+        uvicorn.Config(app, port=0, http=ServiceProtocol, log_config=None, timeout_graceful_shutdown=2)
     )
     running = asyncio.create_task(server.serve())
     await eventually(lambda: server.started)

@@ -2,16 +2,18 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from starlette.exceptions import HTTPException
+from starlette.types import Message, Receive, Scope, Send
 
 from query_api import middleware as module
-from query_api.middleware import BodyBudget, JsonSize, OverBudget, json_size
+from query_api.middleware import BodySizeMiddleware, JsonSize, json_size
 from schemas.settings import LimitSettings
 from tests.support.fakes.engine import ScriptedEngine
 from tests.support.fakes.service import Running, problem, service_over
@@ -19,18 +21,24 @@ from tests.support.fakes.service import Running, problem, service_over
 TEXT = {"Content-Type": "text/plain"}
 
 
-def test_a_budget_is_shared_and_given_back_whatever_happens() -> None:
-    budget = BodyBudget(10)
-    with budget.share() as first, budget.share() as second:
-        first.take(6)
-        with pytest.raises(OverBudget):
-            second.take(5)
-        second.take(4)
-        assert not budget.has_room(1)
-        first.release()
-        first.release()
-        second.take(6)
-    assert budget.used_bytes == 0
+async def test_room_of_a_body_is_given_back_whatever_happens() -> None:
+    async def broken(_scope: Scope, receive: Receive, _send: Send) -> None:
+        while await receive():
+            pass
+
+    middleware = BodySizeMiddleware(broken, max_request_bytes=10, bytes_at_once=10)
+    for _ in range(2):
+        parts = iter([b"x" * 6, b"x" * 4])
+
+        async def receive(parts: Iterator[bytes] = parts) -> Message:
+            return {"type": "http.request", "body": next(parts, b"x")}
+
+        with pytest.raises(HTTPException, match="The body is over 10 bytes"):
+            await middleware({"type": "http", "path": "/v1/documents", "headers": []}, receive, unsent)
+
+
+async def unsent(message: Message) -> None:
+    pytest.fail(f"Nothing is to be sent: {message}")
 
 
 async def test_bodies_that_together_are_too_large_are_refused_until_the_others_are_answered(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 from uvicorn.server import ServerState
 
-from query_api.cli.server import MAX_URL_BYTES, SEND_BUFFER_BYTES, ProblemProtocol, bind, server_config
+from query_api.cli.server import MAX_URL_BYTES, SEND_BUFFER_BYTES, ServiceProtocol, bind, server_config
 from query_api.settings import ServiceBlock
 from tests.support.waiting import eventually
 
@@ -49,10 +49,9 @@ class Connection:
 
 async def said(*sent: bytes) -> tuple[Connection, str, dict[str, Any]]:
     """The connection after these bytes, the status line, and the problem."""
-    config = server_config(FastAPI(), send_seconds=30)
+    config = server_config(FastAPI())
     config.load()
-    protocol = config.http_protocol_class(config=config, server_state=ServerState(), app_state={})
-    assert isinstance(protocol, ProblemProtocol)
+    protocol = ServiceProtocol(config=config, server_state=ServerState(), app_state={})
     connection = Connection()
     protocol.connection_made(connection)  # type: ignore[arg-type]
     for data in sent:
@@ -166,7 +165,9 @@ async def served(
 ) -> AsyncIterator[tuple[App, uvicorn.Server, int]]:
     app = App()
     with bind(ServiceBlock(port=0)) as listening:
-        server = uvicorn.Server(server_config(app.asgi, send_seconds, request_seconds))
+        seconds = {"request_seconds": request_seconds, "send_seconds": send_seconds}
+        protocol = type("Impatient", (ServiceProtocol,), seconds)
+        server = uvicorn.Server(server_config(app.asgi, protocol))
         running = asyncio.create_task(server.serve(sockets=[listening]))
         await eventually(lambda: server.started)
         try:
