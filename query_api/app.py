@@ -10,12 +10,10 @@ from fastapi import Depends, FastAPI
 from fastapi_offline import FastAPIOffline
 from starlette.middleware.cors import CORSMiddleware
 
-from indexer.runtime.circuit_breaker import RESET_SECONDS
 from query_api.admission import AdmissionMiddleware
 from query_api.auth import SAFE_METHODS, only_reads
 from query_api.entities.review_queue import Reviews
 from query_api.errors import MEDIA_TYPE, PROBLEM, install_problem_handlers
-from query_api.index.store_opening import Stores
 from query_api.installation import InstallationMiddleware
 from query_api.middleware import (
     ENVELOPE_FACTOR,
@@ -26,8 +24,6 @@ from query_api.middleware import (
     BodySizeMiddleware,
 )
 from query_api.operations.backup_jobs import Backups
-from query_api.question_encoder import LoadEncoder, load_encoder
-from query_api.retrieval.pipeline import SearchEngine
 from query_api.routes import (
     analytics,
     backups,
@@ -70,37 +66,26 @@ yet. Errors are problem+json (RFC 9457). Where a service has an API key, send it
 """
 
 
-def create_app(
-    settings: ServiceSettings,
-    *,
-    stores: Stores | None = None,
-    engine: SearchEngine | None = None,
-    load_encoder: LoadEncoder = load_encoder,
-    encoder_retry_seconds: float = RESET_SECONDS,
-) -> FastAPI:
-    """The app with these settings. Stores and engine that are not given are made by them. An encoder that is away is
-    asked again after `encoder_retry_seconds`."""
+def create_app(settings: ServiceSettings, **parts: Any) -> FastAPI:
+    """The app with these settings, and with the parts that are given to its `Service`."""
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        service = await Service.create(
-            settings,
-            stores=stores,
-            engine=engine,
-            load_encoder=load_encoder,
-            encoder_retry_seconds=encoder_retry_seconds,
-        )
+        service = Service(settings, **parts)
         service.metrics.add_gauges(partial(gauges, service))
-        app.state.service = service
-        app.state.evaluations = evaluations.create_evaluations(service)
-        app.state.redrives = dead_letters.create_redrives(service)
-        app.state.reviews = Reviews(lambda snapshot: service.catalogues.of(snapshot.graph, snapshot.curation))
-        app.state.backups = Backups(settings.storage.data_dir)
+        jobs: dict[str, Any] = {
+            "evaluations": evaluations.create_evaluations(service),
+            "redrives": dead_letters.create_redrives(service),
+            "reviews": Reviews(lambda snapshot: service.catalogues.of(snapshot.graph, snapshot.curation)),
+            "backups": Backups(settings.storage.data_dir),
+        }
+        for name, part in {"service": service, **jobs}.items():
+            setattr(app.state, name, part)
         try:
             yield
         finally:
-            for jobs in ("evaluations", "redrives", "reviews", "backups"):
-                await getattr(app.state, jobs).stop()
+            for each in jobs.values():
+                await each.stop()
             await service.aclose()
 
     app = FastAPIOffline(

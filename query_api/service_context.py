@@ -1,11 +1,10 @@
-"""The parts of the running service: made and started in order by `create`, stopped in order by `aclose`."""
+"""The parts of the running service: made and begun in their order, ended in the opposite one by `aclose`."""
 
 import asyncio
 import time
 from collections.abc import Callable, Coroutine, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
-from dataclasses import dataclass, field
+from contextlib import AsyncExitStack, suppress
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, TypeVar
 
@@ -69,185 +68,137 @@ SEARCHES_A_PROCESS = 2  # one computes while the other waits for a thread
 WITHOUT_A_MODEL = "Searches that need no vector (`mode=keyword`, `mode=structured`) are answered."
 
 
-@dataclass
 class Service:
-    """What the routes work with, on the event loop that made it."""
+    """What the routes work with, on the event loop that made it: the log, the stores, the models, searches, and watches
+    over all of them. Each is made and begun after what it needs, and ended before that."""
 
-    settings: ServiceSettings
-    topics: TopicNames
-    metrics: ServiceMetrics
-    skipped: SkippedBatches
-    snapshots: SnapshotManager
-    catalogues: EntityCatalogues
-    earlier_graphs: EarlierGraphs
-    model: ServedModel
-    reranker: ServedReranker | None
-    engine: SearchEngine
-    log_watch: LagMonitor
-    log_identity: LogIdentity
-    unreadable: UnreadableBatchMonitor
-    worker_watch: WorkerMonitor
-    canary: Canary
-    dead_letters: LetterFollower
-    dead_letter_pages: LetterPages
-    writer: LogWriter
-    provenance: ProvenanceQueue
-    admission: SearchAdmission
-    cache: ResultCache
-    pinned: PinnedSnapshots
-    searches: SearchPool
-    retriever: Retriever
-    replay: ReplayBuffer
-    streams: SearchStreams
-    version: str
-    installation: str  # the id of the data directory; empty where it has none
-    locate_broker: Callable[[], KafkaConnection | None]  # the settings', else that of this data directory
-    _provenance_writer: LogWriter
-    _search_threads: ThreadPoolExecutor
-    _read_threads: ThreadPoolExecutor
-    own_writes: OwnWrites = field(default_factory=OwnWrites)
-    _tasks: list["asyncio.Task[None]"] = field(default_factory=list)
-    _started: float = field(default_factory=time.monotonic)
-
-    @classmethod
-    async def create(
-        cls,
+    def __init__(
+        self,
         settings: ServiceSettings,
         *,
         stores: Stores | None = None,
         engine: SearchEngine | None = None,
         load_encoder: LoadEncoder = load_encoder,
         encoder_retry_seconds: float = RESET_SECONDS,
-    ) -> "Service":
-        """The service with these settings, its background work begun; what is not given is made by them."""
-        block, kafka = settings.service, settings.kafka
-        topics, metrics = TopicNames(kafka.topic_prefix), ServiceMetrics()
+    ) -> None:
+        """Stores and engine that are not given are made by the settings. An encoder that is away is asked again after
+        `encoder_retry_seconds`."""
+        self.settings = settings
+        self.topics, self.metrics = TopicNames(settings.kafka.topic_prefix), ServiceMetrics()
+        self.version, self.installation = _version(), installation_of(settings.storage.data_dir)  # empty: it has none
+        self._began = time.monotonic()
+        self._ending = AsyncExitStack()
+        self._read_threads = self._threads(2, "reading")
+        self.model = ServedModel(settings.embedding, settings.storage.data_dir, load_encoder, encoder_retry_seconds)
+        self._write_the_log()
+        self._open(stores or Stores(settings.service.resident_text_bytes, self.topics.documents))
+        self._follow_the_log()
+        self._load_models()
+        self._search(engine or SearchEngine(self.reranker))
+        self._run("canary", self.canary.run())
+        self._run("pruning", self._prune())
+        self._run("memory", trim_memory_periodically())
+        self._ending.push_async_callback(self.provenance.flush, FLUSH_SECONDS)
 
-        def locate_broker() -> KafkaConnection | None:
-            if kafka.bootstrap_servers:
-                return kafka
-            running = find_running(settings.storage.data_dir)
-            return kafka.at(running.kafka) if running else None
-
-        def other_log() -> str | None:
-            return service.other_log()
-
-        def log_writer(compression: str | None = None) -> LogWriter:
-            return LogWriter(
-                locate_broker,
-                kafka.max_record_bytes,
-                WRITE_SECONDS,
-                compression=compression,
-                other_log=other_log,
-            )
-
-        skipped = SkippedBatches(locate_broker, topics.curation)
-        stores = stores or Stores(block.resident_text_bytes, topics.documents)
-        model = ServedModel(settings.embedding, settings.storage.data_dir, load_encoder, encoder_retry_seconds)
-        snapshots = SnapshotManager(settings, stores, locate_broker, metrics, skipped, model.prepare, REFRESH_SECONDS)
-        reranker = ServedReranker(settings.reranker) if settings.reranker.configured else None
-        engine = engine or SearchEngine(reranker)
-        log_watch = LagMonitor(locate_broker, snapshots.applied)
-        worker_watch, writer = WorkerMonitor(settings.storage.data_dir), log_writer()
-        dead_letters = LetterFollower(locate_broker, topics, lambda: snapshots.current)
-        snapshots.on_receipt = dead_letters.note_receipt
-        provenance_writer = log_writer("gzip")
-        provenance = ProvenanceQueue(
-            provenance_writer,
-            topics.provenance,
-            CAPACITY,
-            REPLAY_STREAMS,
-            metrics.provenance_dropped.inc,
+    def _write_the_log(self) -> None:
+        self.skipped = SkippedBatches(self.locate_broker, self.topics.curation)
+        self.own_writes = OwnWrites()
+        self.writer, provenance_writer = self._log_writer(), self._log_writer("gzip")
+        self.provenance = ProvenanceQueue(
+            provenance_writer, self.topics.provenance, CAPACITY, REPLAY_STREAMS, self.metrics.provenance_dropped.inc
         )
-        search_threads = ThreadPoolExecutor(SEARCH_THREADS, thread_name_prefix="search")
-        searches = SearchPool(engine, search_threads, block.search_processes)
-        cache = ResultCache(CACHE_ENTRIES, CACHE_SECONDS, CACHE_BYTES)
-        pinned = PinnedSnapshots(CURSOR_SNAPSHOTS, CURSOR_SECONDS)
-        retriever = Retriever(model, searches, metrics, provenance, cache, pinned, resumable_seconds=REPLAY_SECONDS)
-        replay = ReplayBuffer(REPLAY_STREAMS, REPLAY_SECONDS, REPLAY_BYTES)
-        service = cls(
-            settings=settings,
-            topics=topics,
-            metrics=metrics,
-            skipped=skipped,
-            snapshots=snapshots,
-            catalogues=EntityCatalogues(),
-            earlier_graphs=EarlierGraphs(),
-            model=model,
-            reranker=reranker,
-            engine=engine,
-            log_watch=log_watch,
-            log_identity=LogIdentity(locate_broker, topics.documents, lambda: log_watch.reachable),
-            unreadable=UnreadableBatchMonitor(
-                locate_broker,
-                lambda: _next_offsets(snapshots, log_watch),
-                TopicPartition(topics.curation, 0),
-                skipped,
-            ),
-            worker_watch=worker_watch,
-            canary=Canary(topics.documents, writer, snapshots, log_watch, worker_watch, CANARY_SECONDS),
-            dead_letters=dead_letters,
-            dead_letter_pages=LetterPages(dead_letters),
-            writer=writer,
-            provenance=provenance,
-            admission=SearchAdmission(
-                max(SEARCH_THREADS, SEARCHES_A_PROCESS * search_process_count(block.search_processes)),
-                MAX_WAIT_SECONDS,
-                lambda reason: metrics.searches_refused.labels(reason=reason).inc(),
-            ),
-            cache=cache,
-            pinned=pinned,
-            searches=searches,
-            retriever=retriever,
-            replay=replay,
-            streams=SearchStreams(retriever.retrieve, replay, metrics.sse_clients, KEEP_ALIVE_SECONDS),
-            version=_version(),
-            installation=installation_of(settings.storage.data_dir),
-            locate_broker=locate_broker,
-            _provenance_writer=provenance_writer,
-            _search_threads=search_threads,
-            _read_threads=ThreadPoolExecutor(2, thread_name_prefix="reading"),
-        )
-        service._start()
-        return service
+        self._run("provenance", self.provenance.run())
 
-    def _start(self) -> None:
-        background: dict[str, Coroutine[Any, Any, None]] = {
-            "snapshots": self.snapshots.run(),
-            "log watch": self.log_watch.run(),
-            "log identity": self.log_identity.run(),
-            "worker watch": self.worker_watch.run(),
-            "dead letter count": self.dead_letters.run(),
-            "unreadable batches": self.unreadable.run(),
-            "canary": self.canary.run(),
-            "provenance": self.provenance.run(),
-            "model": self.model.run(),
-            "re-ranker": self._load_reranker(),
-            "pruning": self._prune(),
-            "memory": trim_memory_periodically(),
-        }
-        for name, work in background.items():
-            task = asyncio.create_task(work, name=name)
-            task.add_done_callback(_log_death)
-            self._tasks.append(task)
+    def _open(self, stores: Stores) -> None:
+        self.snapshots = SnapshotManager(
+            self.settings, stores, self.locate_broker, self.metrics, self.skipped, self.model.prepare, REFRESH_SECONDS
+        )
+        self.catalogues, self.earlier_graphs = EntityCatalogues(), EarlierGraphs()
+        self._run("snapshots", self.snapshots.run())
+
+    def _follow_the_log(self) -> None:
+        topics, snapshots = self.topics, self.snapshots
+        self.log_watch = LagMonitor(self.locate_broker, snapshots.applied)
+        self.log_identity = LogIdentity(self.locate_broker, topics.documents, lambda: self.log_watch.reachable)
+        self.unreadable = UnreadableBatchMonitor(
+            self.locate_broker, self._next_offsets, TopicPartition(topics.curation, 0), self.skipped
+        )
+        self.dead_letters = LetterFollower(self.locate_broker, topics, lambda: snapshots.current)
+        snapshots.on_receipt = self.dead_letters.note_receipt
+        self.dead_letter_pages = LetterPages(self.dead_letters)
+        self.worker_watch = WorkerMonitor(self.settings.storage.data_dir)
+        self.canary = Canary(
+            topics.documents, self.writer, snapshots, self.log_watch, self.worker_watch, CANARY_SECONDS
+        )
+        self._run("log watch", self.log_watch.run())
+        self._run("log identity", self.log_identity.run())
+        self._run("worker watch", self.worker_watch.run())
+        self._run("dead letter count", self.dead_letters.run())
+        self._run("unreadable batches", self.unreadable.run())
+
+    def _load_models(self) -> None:
+        self.reranker = ServedReranker(self.settings.reranker) if self.settings.reranker.configured else None
+        if self.reranker is not None:
+            self._ending.callback(self.reranker.close)
+        self._run("model", self.model.run())
+        self._run("re-ranker", self._load_reranker())
+
+    def _search(self, engine: SearchEngine) -> None:
+        processes = self.settings.service.search_processes
+        self.engine = engine
+        self.admission = SearchAdmission(
+            max(SEARCH_THREADS, SEARCHES_A_PROCESS * search_process_count(processes)),
+            MAX_WAIT_SECONDS,
+            lambda reason: self.metrics.searches_refused.labels(reason=reason).inc(),
+        )
+        self.cache = ResultCache(CACHE_ENTRIES, CACHE_SECONDS, CACHE_BYTES)
+        self.pinned = PinnedSnapshots(CURSOR_SNAPSHOTS, CURSOR_SECONDS)
+        self.searches = SearchPool(engine, self._threads(SEARCH_THREADS, "search"), processes)
+        self._ending.push_async_callback(self.searches.close)
+        self.retriever = Retriever(
+            self.model,
+            self.searches,
+            self.metrics,
+            self.provenance,
+            self.cache,
+            self.pinned,
+            resumable_seconds=REPLAY_SECONDS,
+        )
+        self.replay = ReplayBuffer(REPLAY_STREAMS, REPLAY_SECONDS, REPLAY_BYTES)
+        self.streams = SearchStreams(self.retriever.retrieve, self.replay, self.metrics.sse_clients, KEEP_ALIVE_SECONDS)
+
+    def _log_writer(self, compression: str | None = None) -> LogWriter:
+        most = self.settings.kafka.max_record_bytes
+        writer = LogWriter(self.locate_broker, most, WRITE_SECONDS, compression=compression, other_log=self.other_log)
+        self._ending.push_async_callback(writer.close)
+        return writer
+
+    def _threads(self, count: int, name: str) -> ThreadPoolExecutor:
+        pool = ThreadPoolExecutor(count, thread_name_prefix=name)
+        self._ending.callback(pool.shutdown, wait=False, cancel_futures=True)
+        return pool
+
+    def _run(self, name: str, work: Coroutine[Any, Any, None]) -> None:
+        """In the background, until the end."""
+        task = asyncio.create_task(work, name=name)
+        task.add_done_callback(_log_death)
+        self._ending.push_async_callback(_cancelled, task)
 
     async def aclose(self) -> None:
         """Send what waits to be sent, then stop the background work and let go of all that is open."""
-        await self.provenance.flush(FLUSH_SECONDS)
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
-        await self.searches.close()
-        if self.reranker is not None:
-            self.reranker.close()
-        await self.writer.close()
-        await self._provenance_writer.close()
-        self._search_threads.shutdown(wait=False, cancel_futures=True)
-        self._read_threads.shutdown(wait=False, cancel_futures=True)
+        await self._ending.aclose()
+
+    def locate_broker(self) -> KafkaConnection | None:
+        """The settings', else that of this data directory."""
+        kafka = self.settings.kafka
+        if kafka.bootstrap_servers:
+            return kafka
+        running = find_running(self.settings.storage.data_dir)
+        return kafka.at(running.kafka) if running else None
 
     @property
     def uptime_seconds(self) -> float:
-        return time.monotonic() - self._started
+        return time.monotonic() - self._began
 
     @property
     def manifest(self) -> Manifest | None:
@@ -342,6 +293,15 @@ class Service:
                 400, "No such partition", f"There is no partition {number}: the documents topic has 0 to {count - 1}."
             )
 
+    def _next_offsets(self) -> dict[TopicPartition, int]:
+        """The partitions with records that searches do not show, and the offset that is wanted next."""
+        return {
+            TopicPartition(topic, partition): applied.get(partition, -1) + 1
+            for topic, applied in self.snapshots.applied().items()
+            for partition, lag in self.log_watch.lag(topic, applied).items()
+            if lag.records
+        }
+
     async def _load_reranker(self) -> None:
         """After the encoder, which searches cannot do without: beside it, each would keep the other waiting."""
         if self.reranker is not None:
@@ -369,14 +329,9 @@ def not_ready(reason: str) -> ApiProblem:
     return ApiProblem(503, "Not ready", reason, retry_after_seconds=2)
 
 
-def _next_offsets(snapshots: SnapshotManager, log_watch: LagMonitor) -> dict[TopicPartition, int]:
-    """The partitions with records that searches do not show, and the offset that is wanted next."""
-    return {
-        TopicPartition(topic, partition): applied.get(partition, -1) + 1
-        for topic, applied in snapshots.applied().items()
-        for partition, lag in log_watch.lag(topic, applied).items()
-        if lag.records
-    }
+async def _cancelled(task: "asyncio.Task[None]") -> None:
+    task.cancel()
+    await asyncio.wait({task})
 
 
 def _log_death(task: "asyncio.Task[None]") -> None:

@@ -10,7 +10,7 @@ from schemas.graph_delta import decode_contribution
 from streams.indexing.carry_over import CarryOver
 from streams.kafka.records import SourceRecord
 from tests.support.fakes.worker import NAMES, Bench, PowerCut
-from tests.unit.streams.indexing.test_settings_reader import CurationInMemory, settings_on
+from tests.unit.streams.indexing.test_settings_reader import settings_on
 
 PETREL = {"label": "Team Petrel", "type": "team", "text": "It owns heron."}
 OWNS = {"source": "petrel", "target": "heron", "predicate": "owns"}
@@ -23,9 +23,9 @@ async def bench() -> Iterator[Bench]:
     made.close()
 
 
-def earlier_edits() -> CurationInMemory:
+def earlier_edits() -> InMemoryLog:
     """Two nodes, an edge, a merge, and a node that was deleted."""
-    curation = CurationInMemory()
+    curation = InMemoryLog()
     curation.state("a/node/petrel", json.dumps({"label": "Petrel"}).encode())
     curation.state("a/node/petrel", json.dumps(PETREL).encode())
     curation.state("a/node/heron", json.dumps({"label": "heron"}).encode())
@@ -42,7 +42,7 @@ def sent(bench: Bench) -> list[SourceRecord]:
     return [SourceRecord(0, offset, 1_000 + offset, key, value) for offset, (key, value, *_) in records]
 
 
-async def carry_over(bench: Bench, curation: CurationInMemory) -> None:
+async def carry_over(bench: Bench, curation: InMemoryLog) -> None:
     """As a worker that starts and reads both topics."""
     curation.read = 0
     taken_back = bench.broker.topics[NAMES.curation]
