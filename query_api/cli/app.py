@@ -85,8 +85,7 @@ def status(
     if as_json:
         print_json(answer)
         return
-    from query_api.cli.display import PlainConsole
-    from query_api.cli.status_display import show_status
+    from query_api.cli.display import PlainConsole, show_status
 
     show_status(PlainConsole(soft_wrap=True), answer)
 

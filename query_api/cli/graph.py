@@ -63,7 +63,7 @@ def show_node(
 
     'thalweg graph NODE' is the same. Where a name begins several, they are listed.
     """
-    from query_api.cli.graph_tree import Explorer, find_node, node_tree
+    from query_api.cli.graph_tree import Explorer, find_node
 
     with closing(service_client(url, data_dir)) as client:
         found = find_node(client, node, collection, kinds)
@@ -72,7 +72,7 @@ def show_node(
     if as_json:
         print_json(tree)
         return
-    from query_api.cli.display import PlainConsole
+    from query_api.cli.display import PlainConsole, node_tree
 
     console = PlainConsole()
     console.print(node_tree(tree), highlight=False, soft_wrap=not console.is_terminal)

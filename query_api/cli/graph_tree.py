@@ -1,16 +1,11 @@
-"""`thalweg graph show`: a node with its edges by kind, some levels deep, found and drawn."""
+"""`thalweg graph show`: a node with its edges by kind, some levels deep."""
 
 from collections import defaultdict
 from collections.abc import Collection, Iterator
 from urllib.parse import quote
 
-from rich.text import Text
-from rich.tree import Tree
-
-from query_api.cli.display import JSONObject, plain_text, snippet
-from query_api.client import NotFound, ServiceClient
+from query_api.client import JSONObject, NotFound, ServiceClient
 from schemas.errors import Failure, WrongSetting
-from schemas.terminal import plain
 
 EDGES_READ = 500
 STATEMENTS_READ = 500
@@ -151,37 +146,3 @@ def _strongest(neighbours: list[JSONObject]) -> list[JSONObject]:
     for each in neighbours:
         found.setdefault(each["node"]["id"], each)
     return list(found.values())
-
-
-def node_tree(tree: JSONObject) -> Tree:
-    """The node above its edges, by kind; each with its strength, and the node it leads to."""
-    drawn = Tree(_node_line(tree["node"], with_id=True), guide_style="dim")
-    _add_groups(drawn, tree)
-    if not tree["groups"]:
-        drawn.add(Text("no such edges", style="dim"))
-    return drawn
-
-
-def _add_groups(branch: Tree, tree: JSONObject) -> None:
-    for group in tree["groups"]:
-        arrow = "←" if group["inward"] else "→"
-        kind = branch.add(Text(f"{arrow} {plain(group['edge'])}", style="cyan"))
-        for neighbour in group["neighbours"]:
-            weight = neighbour["weight"]
-            strength = f"{weight:.0f} times  " if group["kind"] == "mentions" else f"{weight:.2f}  "
-            leaf = kind.add(Text.assemble((strength, "dim"), _node_line(neighbour["node"])))
-            if neighbour["evidence"]:
-                leaf.add(plain_text(f"“{snippet(neighbour['evidence'])}”", "dim"))
-            _add_groups(leaf, neighbour)
-        if group["more"]:
-            kind.add(Text(f"… {group['more']:,} more", style="dim"))
-    if tree["truncated"]:
-        branch.add(Text("… and more edges than were read", style="dim"))
-
-
-def _node_line(node: JSONObject, *, with_id: bool = False) -> Text:
-    kind = (node["type"] or "node") if node["kind"] == "hand_made" else node["kind"]
-    label = f"“{node['label']}…”" if node["kind"] == "chunk" else node["label"]
-    where = f" {node['document_id']}" if node["kind"] in ("chunk", "document") and node["document_id"] else ""
-    told = f"  {kind}{where}" + (f"  {node['id']}  {node['collection'] or ''}" if with_id else "")
-    return Text.assemble((plain(label), "bold" if with_id else ""), (plain(told.rstrip()), "dim"))

@@ -93,8 +93,7 @@ def search(*, as_json: bool, url: str | None, data_dir: Path | None, **parameter
         if as_json:
             print_json(client.get("/v1/search", params))
             return
-        from query_api.cli.display import PlainConsole
-        from query_api.cli.hit_display import show_end, show_hit
+        from query_api.cli.display import PlainConsole, show_end, show_hit
 
         console = PlainConsole(soft_wrap=True)
         meta: dict[str, Any] = {}

@@ -2,23 +2,94 @@
 
 import json
 import time
+from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from query_api.cli.display import JSONObject, PlainConsole
-from query_api.cli.status_display import History, Observation, watch_line, watch_view
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from query_api.cli.display import JSONObject, PlainConsole, status_line, status_view
 from schemas.errors import Failure, Unreachable, WrongSetting
 from schemas.terminal import plain_json, say
 
 if TYPE_CHECKING:
     from query_api.client import ServiceClient
 
+RATE_SECONDS = 10.0
 PATIENCE_SECONDS = 2.0
 """At least so long an answer may take."""
 
 Ask = Callable[[], JSONObject]
 Connect = Callable[[], "ServiceClient"]
+
+
+@dataclass(frozen=True)
+class Observation:
+    """The service's state at a moment, in monotonic seconds; or why it did not tell."""
+
+    at_seconds: float
+    status: JSONObject | None
+    problem: str | None = None
+
+
+@dataclass
+class History:
+    """What was observed in the last RATE_SECONDS, and what follows from it. `known` is the last state that the service
+    told."""
+
+    observations: deque[Observation] = field(default_factory=deque)
+    known: JSONObject | None = None
+
+    def add(self, observation: Observation) -> None:
+        self.observations.append(observation)
+        self.known = observation.status or self.known
+        while observation.at_seconds - self.observations[0].at_seconds > RATE_SECONDS:
+            self.observations.popleft()
+
+    @property
+    def newest(self) -> Observation:
+        return self.observations[-1]
+
+    def records_per_second(self) -> dict[tuple[str, int], float]:
+        """By (topic, partition), from how far each came in the last RATE_SECONDS. Nothing of a partition whose position
+        went back: other stores are served."""
+        newest = self.newest
+        if newest.status is None:
+            return {}
+        generation = newest.status["generation"]
+        since = [each for each in self.observations if each.status and each.status["generation"] == generation]
+        seconds = newest.at_seconds - since[0].at_seconds
+        if seconds <= 0:
+            return {}
+        before, now = _reached(since[0].status), _reached(newest.status)
+        return {
+            place: (offset - before[place]) / seconds
+            for place, offset in now.items()
+            if place in before and offset >= before[place]
+        }
+
+
+def _reached(status: JSONObject | None) -> dict[tuple[str, int], int]:
+    lags = [] if status is None else status["lag"]
+    return {(each["topic"], each["partition"]): each["reached"] for each in lags}
+
+
+def watch_view(history: History) -> RenderableType:
+    """The newest state; while the service does not answer, the last that it told."""
+    problem = history.newest.problem
+    asking = [] if problem is None else [Text(f"{problem} Trying again; this is what it told last.", style="yellow")]
+    known = [] if history.known is None else [status_view(history.known, history.records_per_second())]
+    return Group(*asking, *known)
+
+
+def watch_line(observation: Observation, history: History) -> str:
+    """The newest state in one line, for logs."""
+    if observation.status is None:
+        return str(observation.problem)
+    return status_line(observation.status, history.records_per_second())
 
 
 class StatusSource:

@@ -13,8 +13,7 @@ import httpx
 import pytest
 from rich.console import Console
 
-from query_api.cli.display import snippet
-from query_api.cli.hit_display import show_end, show_hit
+from query_api.cli.display import show_end, show_hit, snippet
 from query_api.client import (
     DEFAULT_URL,
     NotFound,

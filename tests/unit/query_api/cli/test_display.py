@@ -9,9 +9,15 @@ from rich.text import Text
 
 from query_api.cli.collections import COLLECTIONS
 from query_api.cli.dead_letters import LETTERS
-from query_api.cli.display import SNIPPET_CHARACTERS, PlainConsole, print_table
-from query_api.cli.hit_display import period_text, show_hit
-from query_api.cli.status_display import lag_text, worker_text
+from query_api.cli.display import (
+    SNIPPET_CHARACTERS,
+    PlainConsole,
+    lag_text,
+    period_text,
+    print_table,
+    show_hit,
+    worker_text,
+)
 
 HIT: dict[str, Any] = {
     "rank": 1,

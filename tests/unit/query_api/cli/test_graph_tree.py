@@ -11,7 +11,8 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 from query_api.cli import graph
-from query_api.cli.graph_tree import Explorer, find_node, node_tree
+from query_api.cli.display import node_tree
+from query_api.cli.graph_tree import Explorer, find_node
 from query_api.client import ServiceClient
 from schemas.errors import Exit, Failure, WrongSetting
 

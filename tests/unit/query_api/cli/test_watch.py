@@ -20,9 +20,8 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from query_api.cli.display import PlainConsole
-from query_api.cli.status_display import History, Observation, show_status, watch_line, watch_view
-from query_api.cli.watch import observe
+from query_api.cli.display import PlainConsole, show_status
+from query_api.cli.watch import History, Observation, observe, watch_line, watch_view
 from schemas.errors import Exit, Failure, Unreachable, WrongSetting
 from tests.support.http_server import Request, Response, http_server
 
