@@ -192,20 +192,17 @@ class ServiceClient:
         """What became of the write of that token."""
         return self.get(f"{document_path(document_id)}/status", {"collection": collection, "position": token})
 
-    def documents(self, collection: str) -> Iterator[JSONObject]:
+    def documents(self, collection: str, *, hand_made: bool = True) -> Iterator[JSONObject]:
         """Every document that the service has in the collection, nodes and edges that people made among them."""
-        asked: dict[str, Any] = {"collection": collection, "limit": PAGE_DOCUMENTS}
-        yield from self._listed(asked)
-        for media_type in KINDS:
-            yield from self._listed(asked | {"content_type": media_type})
-
-    def _listed(self, params: dict[str, Any]) -> Iterator[JSONObject]:
-        while True:
-            page = self.get("/v1/documents", params)
-            yield from page["documents"]
-            if page["next_cursor"] is None:
-                return
-            params = params | {"cursor": page["next_cursor"]}
+        for media_type in (None, *(KINDS if hand_made else ())):
+            params = {"collection": collection, "limit": PAGE_DOCUMENTS}
+            params |= {} if media_type is None else {"content_type": media_type}
+            while True:
+                page = self.get("/v1/documents", params)
+                yield from page["documents"]
+                if page["next_cursor"] is None:
+                    break
+                params["cursor"] = page["next_cursor"]
 
     def collections_with(self, document_id: str) -> list[str]:
         """Those in which the service lists a document of this id."""

@@ -82,6 +82,10 @@ def problem_responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
     return {status: {"description": PROBLEM} for status in statuses}
 
 
+def invalid_request(detail: str, reason: str = "") -> ApiProblem:
+    return ApiProblem(422, "Invalid request", detail, members={"reason": reason} if reason else None)
+
+
 def refused_event(error: MalformedEvent) -> ApiProblem:
     """A document that the worker would refuse, refused before it is published, with the worker's message."""
     status = _STATUS_BY_REASON.get(error.reason, HTTPStatus.UNPROCESSABLE_ENTITY)

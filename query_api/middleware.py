@@ -17,7 +17,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from indexer.runtime.resources import trim_memory
 from query_api.auth import SAFE_METHODS, ApiKeys, check_access, take_secrets
-from query_api.errors import ApiProblem
+from query_api.errors import ApiProblem, invalid_request
 from query_api.settings import ServiceBlock
 from query_api.stream_tickets import StreamTickets
 from schemas.hosts import host_name
@@ -295,9 +295,7 @@ class ModelRoute(APIRoute):
                 size = await asyncio.to_thread(json_size, body, self.max_members)
             check_members(size, self.max_members)
             if size.top > MAX_FIELDS:
-                raise ApiProblem(
-                    422, "Invalid request", f"The body has {size.top:,} fields; no route takes over {MAX_FIELDS}."
-                )
+                raise invalid_request(f"The body has {size.top:,} fields; no route takes over {MAX_FIELDS}.")
             return await handle(request)
 
         return counted

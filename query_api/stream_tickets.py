@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from query_api.errors import ApiProblem
+from query_api.errors import ApiProblem, invalid_request
 
 STREAM_TICKETS_PATH = "/v1/stream-tickets"
 TICKET = "ticket"
@@ -40,10 +40,8 @@ class StreamTickets:
         """A ticket for a stream at `path`, without escapes. Raises ApiProblem 422 where no stream is, 503 while there
         are MAX_TICKETS."""
         if not STREAM_PATHS.fullmatch(path):
-            raise ApiProblem(
-                422,
-                "Invalid request",
-                "`path` is to be that of a stream, without its query: /v1/search, or /v1/documents/{id}/status.",
+            raise invalid_request(
+                "`path` is to be that of a stream, without its query: /v1/search, or /v1/documents/{id}/status."
             )
         self._forget_expired()
         if len(self._tickets) >= MAX_TICKETS:

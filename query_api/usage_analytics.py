@@ -5,10 +5,10 @@ buckets that grow geometrically.
 """
 
 import math
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from schemas.analytics import (
@@ -202,38 +202,31 @@ def chunk_impressions(usage: Usage, chunk_id: str) -> ChunkImpressions:
 def query_analytics(usage: Usage, collection: str | None, since_ms: int | None, limit: int) -> QueryAnalytics:
     """Frequent queries, those without hits, those with unlikely hits alone, and percentiles of latency by mode. Queries
     that differ only by case and blanks are one."""
-    outcomes: Counter[str] = Counter()
-    cached = 0
-    latencies: dict[str, LatencyHistogram] = {}
-    frequent, zero_result, doubtful = (BoundedCounter(_QueryUse, MAX_QUERIES) for _ in range(3))
-    without_hits = all_unlikely = 0
-    for search in (each for batch in usage.searches(collection, since_ms) for each in batch):
+    totals: Counter[str] = Counter()
+    latencies: dict[str, LatencyHistogram] = defaultdict(LatencyHistogram)
+    queries = {name: BoundedCounter(_QueryUse, MAX_QUERIES) for name in ("searches", "without_hits", "unlikely")}
+    for search in chain.from_iterable(usage.searches(collection, since_ms)):
         is_first_page = search.outcome == "done" and search.offset == 0
-        empty = is_first_page and search.hits == 0
-        unlikely = is_first_page and is_unlikely(search.best_confidence)
-        outcomes[search.outcome] += 1
-        cached += search.cached
-        without_hits += empty
-        all_unlikely += unlikely
+        kinds = {
+            "searches": True,
+            "without_hits": is_first_page and search.hits == 0,
+            "unlikely": is_first_page and is_unlikely(search.best_confidence),
+        }
+        totals.update({**kinds, "cached": search.cached, search.outcome: 1})
         normalised = " ".join(search.query.casefold().split())[:COMPARED_CHARACTERS]
-        for counts, counted in ((frequent, True), (zero_result, empty), (doubtful, unlikely)):
-            if counted:
-                counts[normalised].add(search, empty=empty, unlikely=unlikely)
+        for name in filter(kinds.get, kinds):
+            queries[name][normalised].add(search, empty=kinds["without_hits"], unlikely=kinds["unlikely"])
         if search.outcome == "done" and not search.cached:
-            latencies.setdefault(search.mode, LatencyHistogram()).add(search.seconds)
+            latencies[search.mode].add(search.seconds)
+    frequent, zero_result, doubtful = queries.values()
     return QueryAnalytics(
         since=None if since_ms is None else rfc3339(since_ms),
-        searches=outcomes.total(),
-        without_hits=without_hits,
-        unlikely=all_unlikely,
-        failed=outcomes["failed"],
-        cancelled=outcomes["cancelled"],
-        cached=cached,
+        **{name: totals[name] for name in ("searches", "without_hits", "unlikely", "failed", "cancelled", "cached")},
         frequent=_query_counts(frequent, limit),
         frequent_without_hits=_query_counts(zero_result, limit),
         frequent_unlikely=_query_counts(doubtful, limit),
         latency={mode: of_mode.summary() for mode, of_mode in sorted(latencies.items())},
-        approximate=any(counts.approximate for counts in (frequent, zero_result, doubtful)),
+        approximate=any(counts.approximate for counts in queries.values()),
     )
 
 

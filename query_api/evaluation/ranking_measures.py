@@ -14,12 +14,15 @@ Measures are those of the literature, per question, by ir-measures (trec_eval's 
 import re
 from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from query_api.evaluation.results import Answer, Diversity, Spread, Threshold
 from schemas.errors import WrongSetting, install_extra
+
+if TYPE_CHECKING:
+    from ir_measures import Measure
 
 CUTOFFS = (1, 3, 5, 10)
 QUANTILES = (0.0, 0.25, 0.5, 0.75, 0.9)
@@ -52,32 +55,42 @@ def measure_rankings(
     the document found, and for precision every passage of a relevant document is a relevant passage.
     """
     require_ir_measures()
-    from ir_measures import AP, RR, Measure, P, R, iter_calc, nDCG  # an extra, and half a second
+    from ir_measures import AP, RR, P, R, nDCG  # an extra, and half a second
 
+    hits = {question: _distinct(documents[:k]) for question, documents in rankings.items()}
     relevant = {question: dict(judgements[question]) for question in rankings}
-    names = {question: _distinct(documents[:k]) for question, documents in rankings.items()}
-    run = {
-        question: {name: float(len(hits) - rank) for rank, name in enumerate(hits)} for question, hits in names.items()
-    }
     by_passage = {
-        question: relevant[question]
-        | {name: relevant[question].get(document, 0) for name, document in zip(hits, rankings[question], strict=False)}
-        for question, hits in names.items()
+        question: _grades_of_hits(relevant[question], hits[question], rankings[question]) for question in hits
     }
-
-    def calculated(measures: Mapping[str, Measure], grades: Mapping[str, Mapping[str, int]]) -> dict[str, list[float]]:
-        name_of = {measure: name for name, measure in measures.items()}
-        values = {name: dict.fromkeys(rankings, 0.0) for name in measures}
-        for metric in iter_calc(list(name_of), grades, run):
-            values[name_of[metric.measure]][metric.query_id] = metric.value
-        return {name: list(of.values()) for name, of in values.items()}
-
     cutoffs = [cutoff for cutoff in CUTOFFS if cutoff <= k]
-    by_document: dict[str, Measure] = {f"{m}@{cutoff}": m @ cutoff for m in (nDCG, R) for cutoff in cutoffs}
-    values = calculated(by_document | {f"MRR@{k}": RR @ k, f"MAP@{k}": AP @ k}, relevant)
-    values |= calculated({f"P@{cutoff}": P @ cutoff for cutoff in cutoffs}, by_passage)
+    measures = {f"{m}@{cutoff}": m @ cutoff for m in (nDCG, R) for cutoff in cutoffs}
+    values = _calculated(measures | {f"MRR@{k}": RR @ k, f"MAP@{k}": AP @ k}, relevant, hits)
+    values |= _calculated({f"P@{cutoff}": P @ cutoff for cutoff in cutoffs}, by_passage, hits)
     values |= {f"AllGold@{cutoff}": [float(recall >= 1) for recall in values[f"R@{cutoff}"]] for cutoff in cutoffs}
     return {name: values[name] for name in measure_names(k)}
+
+
+def _grades_of_hits(relevant: Mapping[str, int], hits: Sequence[str], documents: Sequence[str]) -> dict[str, int]:
+    """The grades of documents, and of each hit that of its document."""
+    of_hits = {name: relevant.get(document, 0) for name, document in zip(hits, documents, strict=False)}
+    return {**relevant, **of_hits}
+
+
+def _calculated(
+    measures: Mapping[str, "Measure"], grades: Mapping[str, Mapping[str, int]], hits: Mapping[str, Sequence[str]]
+) -> dict[str, list[float]]:
+    """{name of the measure: a value for each question}."""
+    from ir_measures import iter_calc
+
+    name_of = {measure: name for name, measure in measures.items()}
+    values = {name: dict.fromkeys(hits, 0.0) for name in measures}
+    run = {
+        question: {name: float(len(names) - rank) for rank, name in enumerate(names)}
+        for question, names in hits.items()
+    }
+    for metric in iter_calc(list(name_of), grades, run):
+        values[name_of[metric.measure]][metric.query_id] = metric.value
+    return {name: list(of.values()) for name, of in values.items()}
 
 
 def _distinct(documents: Sequence[str]) -> list[str]:

@@ -13,7 +13,7 @@ import msgspec
 from starlette.datastructures import FormData, UploadFile
 
 from indexer.parsing import formats, media_type_of
-from query_api.errors import ApiProblem, explained, refused_event
+from query_api.errors import ApiProblem, explained, invalid_request, refused_event
 from query_api.ingest.producer import OutgoingRecord
 from query_api.middleware import check_members, json_size
 from schemas.api import RefusedMember
@@ -94,9 +94,7 @@ def split_json(body: bytes | bytearray, max_documents: int) -> list[msgspec.Raw]
                 return None
             members = batch.documents
     except msgspec.ValidationError as error:
-        raise ApiProblem(
-            422, "Invalid request", f'Send one envelope, a list of them, or {{"documents": […]}}: {error}.'
-        ) from error
+        raise invalid_request(f'Send one envelope, a list of them, or {{"documents": […]}}: {error}.') from error
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise ApiProblem(400, "Not JSON", f"The body is not JSON: {error}.") from error
     if not 1 <= len(members) <= max_documents:
@@ -105,11 +103,7 @@ def split_json(body: bytes | bytearray, max_documents: int) -> list[msgspec.Raw]
 
 
 def _not_a_batch(found: int, max_documents: int) -> ApiProblem:
-    return ApiProblem(
-        422,
-        "Invalid request",
-        f"A batch has 1 to {max_documents:,} documents; this one has {'more' if found else 'none'}.",
-    )
+    return invalid_request(f"A batch has 1 to {max_documents:,} documents; this one has {'more' if found else 'none'}.")
 
 
 def from_envelope(value: Json, limits: LimitSettings, expected: DocumentKey | None = None) -> DocumentUpsert:
@@ -228,12 +222,10 @@ def _parts_of(form: FormData) -> tuple[list[UploadFile], dict[str, str]]:
         raise ApiProblem(422, "No file", "The form holds no file; send at least one, such as `-F file=@notes.md`.")
     unknown = fields.keys() - {"collection", "id", "title", "uri"}
     if unknown:
-        raise ApiProblem(
-            422, "Invalid request", f"There is no field {min(unknown)[:80]!r}; known: collection, id, title, uri."
-        )
+        raise invalid_request(f"There is no field {min(unknown)[:80]!r}; known: collection, id, title, uri.")
     single = fields.keys() & {"id", "title", "uri"}
     if len(files) > 1 and single:
-        raise ApiProblem(422, "Invalid request", f"The field {min(single)!r} can go with one file only.")
+        raise invalid_request(f"The field {min(single)!r} can go with one file only.")
     return files, fields
 
 

@@ -10,7 +10,7 @@ from pydantic import BaseModel
 
 from indexer.chunking.splitter import ChunkingParameters
 from indexer.linking import DEFAULT_RULES
-from query_api.errors import ApiProblem
+from query_api.errors import invalid_request
 from query_api.middleware import ModelRoute
 from query_api.routes.collections import checked_key, documents_in, newest_setting, publish
 from query_api.routes.parameters import CollectionInPath, ServiceOf
@@ -96,7 +96,7 @@ async def put_chunking(collection: CollectionInPath, choice: ChunkingChoice, ser
     try:
         _default_chunking(service).with_choice(choice)
     except ValueError as error:
-        raise ApiProblem(422, "Invalid request", str(error), members={"reason": "bad_setting"}) from error
+        raise invalid_request(str(error), "bad_setting") from error
     return await CHUNKING.choose(service, collection, choice)
 
 

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import JSONResponse
 
 from indexer.parsing import formats
-from query_api.errors import ApiProblem, explained, log_unavailable, problem_responses
+from query_api.errors import ApiProblem, explained, invalid_request, log_unavailable, problem_responses
 from query_api.ingest import intake
 from query_api.ingest.intake import Batch, Refusal, build_batch
 from query_api.ingest.producer import BrokerUnavailable, OutgoingRecord, RecordRefused
@@ -89,7 +89,7 @@ async def publish_documents(
         return await _publish_batch(service, batch)
     if document_id is None:
         intake.check_media_type(media_type)
-        raise ApiProblem(422, "Invalid request", "A raw body needs `?id=<document id>`.")
+        raise invalid_request("A raw body needs `?id=<document id>`.")
     key = intake.document_key(collection, document_id)
     body = await _body_of(request)
     event = await asyncio.to_thread(

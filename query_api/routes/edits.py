@@ -7,7 +7,7 @@ from typing import Annotated, NamedTuple
 from fastapi import Query
 
 from query_api.entities.hand_made import MadeId
-from query_api.errors import ApiProblem, log_unavailable
+from query_api.errors import ApiProblem, invalid_request, log_unavailable
 from query_api.index.curation_follower import CollectionEdits, Curation
 from query_api.routes.collections import checked_key, publish
 from query_api.service_context import Service
@@ -92,10 +92,8 @@ def page_of(ids: Iterable[MadeId], cursor: str | None, limit: int) -> Page:
 def check_id(identifier: str, kind: EditKind, *, fits: bool) -> None:
     """Raises ApiProblem 422."""
     if not fits:
-        raise ApiProblem(
-            422,
-            "Invalid request",
+        raise invalid_request(
             f"{identifier[:80]!r} is no id of a hand-made {kind}: it has 1 to 128 letters, digits and `._:@-`, begins "
             "with a letter or digit, and is not 32 hex digits.",
-            members={"reason": "bad_key"},
+            "bad_key",
         )

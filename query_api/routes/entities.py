@@ -17,7 +17,7 @@ from query_api.entities.entity_facts import sample_statements
 from query_api.entities.entity_paths import PathFinder
 from query_api.entities.node_paths import node_paths, reference
 from query_api.entities.node_search import NEAREST_CHUNKS, NamedNodes, entities_by_meaning
-from query_api.errors import ApiProblem, problem_responses
+from query_api.errors import ApiProblem, invalid_request, problem_responses
 from query_api.index.graph.explorer import Explorer, NodeRef
 from query_api.index.graph.identifiers import key_of
 from query_api.index.search_snapshot import Snapshot
@@ -314,13 +314,13 @@ def _moment(service: Service, as_of: str | None, after: str | None) -> Moment | 
     if as_of is None:
         return None
     if after is not None:
-        raise ApiProblem(422, "Invalid request", "Give `as_of` or `after`, not both: one asks for old, one for new.")
+        raise invalid_request("Give `as_of` or `after`, not both: one asks for old, one for new.")
     if re.fullmatch(TOKEN_PATTERN, as_of.strip()):
         return Moment(positions=service.positions_of(as_of))
     try:
         return Moment.of(as_of, time.time_ns() // 1_000_000)
     except ValueError as error:
-        raise ApiProblem(422, "Invalid request", f"`as_of`: {error}") from error
+        raise invalid_request(f"`as_of`: {error}") from error
 
 
 def _at(service: Service, snapshot: Snapshot, moment: Moment) -> EarlierGraph:

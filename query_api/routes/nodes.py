@@ -14,7 +14,7 @@ from pydantic import BeforeValidator
 
 from query_api.entities.hand_made import HandMade, MadeId
 from query_api.entities.node_search import LISTED_KINDS, ListedKind, NamedNodes, Place
-from query_api.errors import ApiProblem, problem_responses, refused_event
+from query_api.errors import ApiProblem, invalid_request, problem_responses, refused_event
 from query_api.index.curation_follower import Curation
 from query_api.index.graph.explorer import Explorer
 from query_api.index.manager import covers
@@ -330,7 +330,7 @@ def _checked_edge(snapshot: Snapshot, curation: Curation, collection: str, edge:
     """The edge between the ids of its ends. Raises ApiProblem 422."""
     source, target = (_end(snapshot, curation, collection, each) for each in (edge.source, edge.target))
     if source.id == target.id:
-        raise ApiProblem(422, "Invalid request", "An edge joins two different nodes.", members={"reason": "one_end"})
+        raise invalid_request("An edge joins two different nodes.", "one_end")
     predicates = curation.allowed.get(collection, GraphChoice()).predicates
     if predicates is not None:
         if edge.predicate not in predicates:
@@ -356,13 +356,11 @@ def _end(snapshot: Snapshot, curation: Curation, collection: str, identifier: st
         return _Joined(identifier, made.type_of(collection, identifier))
     found = explorer.find(identifier, collection)
     if found is None or explorer.collection_of(found) != collection:
-        raise ApiProblem(
-            422,
-            "Invalid request",
+        raise invalid_request(
             f"There is nothing {identifier[:80]!r} in the graph of the collection {collection[:128]!r} to join: give "
             "the id of a hand-made node, a chunk, an entity or a document, or an entity's name. What was just "
             "written may still be on its way.",
-            members={"reason": "missing_end"},
+            "missing_end",
         )
     name = explorer.node_id(found)
     node = made_id(NODE, name.removeprefix(f"{collection}/")) if found.kind == "document" else None
@@ -376,10 +374,8 @@ def _without_names(form: type[Any], creation: NodeCreation | EdgeCreation) -> An
 
 
 def _not_allowed(what: str, given: str, allowed: list[str], collection: str) -> ApiProblem:
-    return ApiProblem(
-        422,
-        "Invalid request",
+    return invalid_request(
         f"The {what} {given!r} is not among those chosen for the graph of the collection {collection[:128]!r}: "
         f"{', '.join(allowed[:20])}{' and more' if len(allowed) > 20 else ''}.",
-        members={"reason": "not_allowed"},
+        "not_allowed",
     )

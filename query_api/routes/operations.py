@@ -3,6 +3,7 @@
 import time
 from contextlib import suppress
 from dataclasses import asdict
+from typing import Any
 
 import psutil
 from fastapi import APIRouter, Response
@@ -56,29 +57,8 @@ async def metrics(service: ServiceOf) -> Response:
 @router.get("/v1/status", summary="The state of the service")
 async def status(service: ServiceOf) -> ServiceStatus:
     """Positions reached against the log's end, counts, memory."""
-    snapshot, served = service.snapshots.current, service.snapshots.served
-    documents = service.topics.documents
-    reached: dict[int, int] = {}
-    lag: list[PartitionLag] = []
-    counts: dict[str, int] = {}
-    bytes_per_edge: float | None = None
-    searchable: dict[int, Lag] = {}
-    if snapshot is not None and served is not None:
-        tables = snapshot.text
-        reached = snapshot.reached
-        memory = snapshot.graph.memory()
-        with suppress(DamagedStore, TransientStoreError):  # the rest is told all the same
-            counts = await service.read(tables.counts)
-            made = tables.fields.n_made
-            counts |= {"documents": counts["documents"] - made, "hand_made": made}
-        bytes_per_edge = round(memory.bytes_per_edge, 2) if memory.edges else None
-        counts |= {"graph_documents": snapshot.graph.n_documents, "nodes": memory.nodes, "edges": memory.edges}
-        searchable = service.log_watch.lag(documents, reached)
-        lag = _partitions(service, documents, reached, searchable)
-        in_graph = {0: snapshot.graph.position}
-        lag += _partitions(service, served.topic, in_graph, service.log_watch.lag(served.topic, in_graph))
-    known = bool(searchable)
-    connection = service.locate_broker()
+    served, connection = service.snapshots.served, service.locate_broker()
+    letters, admission, encoder = service.recent_dead_letters, service.admission, service.model.encoder
     return ServiceStatus(
         version=service.version,
         uptime_seconds=round(service.uptime_seconds, 1),
@@ -88,12 +68,7 @@ async def status(service: ServiceOf) -> ServiceStatus:
         readiness=readiness(service),
         kafka_servers=connection.bootstrap_servers if connection else None,
         generation=served.generation.name if served else None,
-        positions=reached_token(snapshot) or None,
-        graph_position=snapshot.graph.position if snapshot else None,
         graph_base_position=served.graph.base_position if served else None,
-        lag=lag,
-        lag_records=sum(each.records for each in searchable.values()) if known else None,
-        lag_seconds=_rounded(max(each.seconds for each in searchable.values()) if known else None),
         lag_known_seconds_ago=_rounded(service.log_watch.seconds_since_answer),
         freshness=_freshness(service.snapshots.freshness),
         worker=service.worker_watch.status(),
@@ -103,31 +78,51 @@ async def status(service: ServiceOf) -> ServiceStatus:
         dead_letters_by_reason=service.dead_letters.reasons,
         disk_free_bytes=service.worker_watch.disk_free_bytes,
         unreadable_batches=[
-            UnreadableBatchStatus(
-                topic=batch.topic,
-                partition=batch.partition,
-                first=batch.first,
-                last=batch.last,
-                fault=batch.fault,
-                message=str(batch),
-            )
-            for batch in service.unreadable.found
+            UnreadableBatchStatus.model_validate(vars(each) | {"message": str(each)})
+            for each in service.unreadable.found
         ],
         open_transactions=[OpenTransaction(**asdict(each)) for each in service.log_watch.open_transactions],
         damage=[str(each) for each in service.snapshots.damage.damage],
         healing=service.worker_watch.healing,
-        table_versions=dict(snapshot.text.table_versions) if snapshot else {},
-        counts=counts,
-        graph_bytes_per_edge=bytes_per_edge,
         provenance_buffered=len(service.provenance),
         provenance_dropped=service.provenance.dropped,
         streams_open=service.streams.reading,
-        searches_running=service.admission.running,
-        searches_waiting=service.admission.waiting,
-        searches_refused=service.admission.refused.total(),
+        searches_running=admission.running,
+        searches_waiting=admission.waiting,
+        searches_refused=admission.refused.total(),
         memory_bytes=psutil.Process().memory_info().rss,
-        embedding_model=service.model.encoder.model if service.model.encoder else None,
+        embedding_model=encoder.model if encoder else None,
+        **await _of_snapshot(service),
     )
+
+
+async def _of_snapshot(service: Service) -> dict[str, Any]:
+    """What of the state searches read: nothing while there is no snapshot."""
+    snapshot, served = service.snapshots.current, service.snapshots.served
+    if snapshot is None or served is None:
+        unknown = ("positions", "graph_position", "lag_records", "lag_seconds", "graph_bytes_per_edge")
+        return dict.fromkeys(unknown) | {"lag": [], "table_versions": {}, "counts": {}}
+    documents, tables, memory = service.topics.documents, snapshot.text, snapshot.graph.memory()
+    counts: dict[str, int] = {}
+    with suppress(DamagedStore, TransientStoreError):  # the rest is told all the same
+        counts = await service.read(tables.counts)
+        made = tables.fields.n_made
+        counts |= {"documents": counts["documents"] - made, "hand_made": made}
+    counts |= {"graph_documents": snapshot.graph.n_documents, "nodes": memory.nodes, "edges": memory.edges}
+    searchable, in_graph = service.log_watch.lag(documents, snapshot.reached), {0: snapshot.graph.position}
+    return {
+        "positions": reached_token(snapshot) or None,
+        "graph_position": snapshot.graph.position,
+        "lag": [
+            *_partitions(service, documents, snapshot.reached, searchable),
+            *_partitions(service, served.topic, in_graph, service.log_watch.lag(served.topic, in_graph)),
+        ],
+        "lag_records": sum(each.records for each in searchable.values()) if searchable else None,
+        "lag_seconds": _rounded(max((each.seconds for each in searchable.values()), default=None)),
+        "table_versions": dict(tables.table_versions),
+        "counts": counts,
+        "graph_bytes_per_edge": round(memory.bytes_per_edge, 2) if memory.edges else None,
+    }
 
 
 def _rounded(seconds: float | None) -> float | None:
@@ -143,20 +138,18 @@ def _freshness(measured: IndexFreshness) -> Freshness | None:
 
 def _partitions(service: Service, topic: str, reached: dict[int, int], lags: dict[int, Lag]) -> list[PartitionLag]:
     ends = service.log_watch.ends(topic)
-    partitions = []
-    for partition in sorted(reached.keys() | ends.keys()):
-        lag = lags.get(partition)
-        partitions.append(
-            PartitionLag(
-                topic=topic,
-                partition=partition,
-                reached=reached.get(partition, -1),
-                end=ends.get(partition),
-                records=lag.records if lag else None,
-                seconds=_rounded(lag.seconds if lag else None),
-            )
+    return [
+        PartitionLag(
+            topic=topic,
+            partition=partition,
+            reached=reached.get(partition, -1),
+            end=ends.get(partition),
+            records=lag.records if lag else None,
+            seconds=_rounded(lag.seconds if lag else None),
         )
-    return partitions
+        for partition in sorted(reached.keys() | ends.keys())
+        for lag in [lags.get(partition)]
+    ]
 
 
 @router.get("/v1/cache", summary="The cache of results")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from fastapi import Depends, Path, Query, Request
 from pydantic import BaseModel
 
-from query_api.errors import ApiProblem, unknown_parameter
+from query_api.errors import invalid_request, unknown_parameter
 from query_api.service_context import Service, service_of
 from schemas.clock import SINCE_PATTERN, since_ms
 
@@ -61,7 +61,7 @@ async def refuse_unknown_parameters(request: Request) -> None:
         return  # a model, which refuses them itself
     unknown = next((name for name in request.query_params if name not in {field.alias for field in fields}), None)
     if unknown is not None:
-        raise ApiProblem(422, "Invalid request", unknown_parameter(unknown, request))
+        raise invalid_request(unknown_parameter(unknown, request))
 
 
 def _query_fields(dependant: "Dependant") -> "Iterator[ModelField]":
@@ -87,4 +87,4 @@ def first_ms(since: str | None) -> int | None:
     try:
         return since_ms(since, time.time_ns() // 1_000_000)
     except ValueError as error:
-        raise ApiProblem(422, "Invalid request", f"`since`: {error}") from error
+        raise invalid_request(f"`since`: {error}") from error

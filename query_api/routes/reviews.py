@@ -20,7 +20,7 @@ from query_api.entities.review_queue import (
     decided_reviews,
     open_reviews,
 )
-from query_api.errors import ApiProblem, problem_responses
+from query_api.errors import ApiProblem, invalid_request, problem_responses
 from query_api.index.curation_follower import CollectionEdits, Curation
 from query_api.index.graph.identifiers import key_of
 from query_api.index.graph.view import GraphView
@@ -81,26 +81,40 @@ async def list_reviews(
     """Open ones first, the best score first; then what people decided, the newest first."""
     curation = await current_curation(service, after, wait_seconds)
     beyond = None if cursor is None else read_cursor(cursor, ReviewKey, "this list")
-    catalogue = await _catalogue(request, service)
     found: list[tuple[ReviewKey, Review]] = []
     if state in {"open", "all"}:
-        looked_in = searched(collection, service.snapshot(), curation)
-        for name, candidates in (await _candidates(request, catalogue, looked_in)).items():
-            open_ones = open_reviews(candidates, catalogue, name, curation.of(name))
-            found += [each for each in open_ones if (each[1].score or 0.0) >= min_score]
+        found += await _open(request, service, curation, collection, min_score)
     if state != "open":
-        for name, edits in edits_of(curation, collection).items():
-            names = await service.read(partial(_names, service.snapshot().graph, edits))
-            decided = decided_reviews(name, edits, names)
-            found += [each for each in decided if state in {"decided", "all"} or each[1].state == state]
+        decided = await _decided(service, curation, collection)
+        found += [each for each in decided if state in {"decided", "all"} or each[1].state == state]
     following = sorted((each for each in found if beyond is None or each[0] > beyond), key=lambda each: each[0])
     shown = following[:limit]
-    more = len(following) > limit
     return ReviewPage(
         reviews=[review for _, review in shown],
-        next_cursor=write_cursor(shown[-1][0]) if more and shown else None,
+        next_cursor=write_cursor(shown[-1][0]) if len(following) > limit else None,
         total=len(found),
     )
+
+
+async def _open(
+    request: Request, service: Service, curation: Curation, collection: str | None, min_score: float
+) -> list[tuple[ReviewKey, Review]]:
+    catalogue = await _catalogue(request, service)
+    candidates = await _candidates(request, catalogue, searched(collection, service.snapshot(), curation))
+    return [
+        each
+        for name, those in candidates.items()
+        for each in open_reviews(those, catalogue, name, curation.of(name))
+        if (each[1].score or 0.0) >= min_score
+    ]
+
+
+async def _decided(service: Service, curation: Curation, collection: str | None) -> list[tuple[ReviewKey, Review]]:
+    found: list[tuple[ReviewKey, Review]] = []
+    for name, edits in edits_of(curation, collection).items():
+        names = await service.read(partial(_names, service.snapshot().graph, edits))
+        found += decided_reviews(name, edits, names)
+    return found
 
 
 @router.post(
@@ -115,12 +129,12 @@ async def post_review(
     collection, entities = await _reviewed(request, service, curation, decision.collection, review_id)
     if review_id in curation.of(collection).merges:
         if decision.decision != "undo":
-            raise ApiProblem(422, "Invalid request", "A merge can only be taken back, with `undo`.")
+            raise invalid_request("A merge can only be taken back, with `undo`.")
         return _accepted(review_id, collection, await write(service, collection, MERGE, review_id, None))
     if decision.decision == "undo":
         edit = None
     elif len(entities) < 2:
-        raise ApiProblem(422, "Invalid request", "A split can only be taken back, with `undo`.")
+        raise invalid_request("A split can only be taken back, with `undo`.")
     else:
         edit = DecisionEdit(decision=decision.decision, entities=entities, by=decision.by)
     return _accepted(review_id, collection, await write(service, collection, DECISION, review_id, edit))
@@ -138,11 +152,8 @@ async def post_merge(order: MergeOrder, request: Request, service: ServiceOf) ->
     identifier = merge_id(ids)
     heads = {found.id for each in ids if (found := catalogue.find(each, collection)) is not None}
     if len(set(ids)) < len(ids) or (len(heads) < 2 and identifier not in curation.of(collection).merges):
-        raise ApiProblem(
-            422,
-            "Invalid request",
-            "An entity is not merged with itself: two of those named are one entity already.",
-            members={"reason": "one_entity"},
+        raise invalid_request(
+            "An entity is not merged with itself: two of those named are one entity already.", "one_entity"
         )
     merge = MergeEdit(entities=ids, name=order.name, by=order.by)
     return _accepted(identifier, collection, await write(service, collection, MERGE, identifier, merge))
@@ -233,12 +244,7 @@ def _of_all(catalogue: Catalogue, entities: Sequence[str], looked_in: Sequence[s
     if found is None:
         missing = next((name for name, collections in holding.items() if not collections), None)
         apart = f"No collection holds all of these entities; each is {where(looked_in)}."
-        raise ApiProblem(
-            422,
-            "Invalid request",
-            apart if missing is None else _no_entity(missing, looked_in),
-            members={"reason": "missing_entity"},
-        )
+        raise invalid_request(apart if missing is None else _no_entity(missing, looked_in), "missing_entity")
     return found
 
 

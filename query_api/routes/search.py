@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, TypeVar
 from fastapi import APIRouter, Depends, Header, Query, Request, Response
 
 from query_api.admission import SEARCH_PATH, Turn, caller_of
-from query_api.errors import ApiProblem, problem_responses
+from query_api.errors import ApiProblem, invalid_request, problem_responses
 from query_api.middleware import ModelRoute
 from query_api.rerankers import HOW_TO_CONFIGURE
 from query_api.retrieval.search_context import SearchFailed, check_names
@@ -140,7 +140,7 @@ async def _snapshot_in_turn(search: SearchRequest, service: Service, turn: Turn)
     """The snapshot to read, once the search is admitted. Raises ApiProblem where the request names fields, edges or a
     re-ranker that there are not."""
     if search.reranker and service.reranker is None:
-        raise ApiProblem(422, "Invalid request", HOW_TO_CONFIGURE)
+        raise invalid_request(HOW_TO_CONFIGURE)
     if search.after is not None:
         await service.snapshot_for(search)
     await turn.begin()
@@ -149,7 +149,7 @@ async def _snapshot_in_turn(search: SearchRequest, service: Service, turn: Turn)
         try:
             await service.read(lambda: check_names(search, snapshot))
         except MalformedFilter as error:
-            raise ApiProblem(422, "Invalid request", str(error)) from error
+            raise invalid_request(str(error)) from error
     return snapshot
 
 

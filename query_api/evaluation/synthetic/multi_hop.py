@@ -20,7 +20,7 @@ does not speak of what A is about, or shares its content words with another docu
 import random
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -145,19 +145,18 @@ def by_link(source: Source, rng: random.Random) -> Iterator[GeneratedQuestion]:
     """A question for each B that a sentence of another document names, in random order."""
     titles = Counter(document.title.lower() for document in source.documents)
     names = Counter(name.lower() for document in source.documents for name in document.names)
+    used = {each.id for each in source.documents if any(names[name.lower()] > 1 for name in each.names)}  # or ambiguous
     kinds = kinds_of(source)
-    used: set[str] = set()
     for first in rng.sample(source.documents, len(source.documents)):
         if titles[first.title.lower()] > 1 or not first.links:
             continue
-        candidates = [each for each in sentences(first.text) if _fits(each)]
+        candidates = list(filter(_fits, sentences(first.text)))
         for target in rng.sample(first.links, len(first.links)):
             last = source.by_id[target]
-            is_ambiguous = any(names[name.lower()] > 1 for name in last.names)
-            if target in used or is_ambiguous or quotes_title(last, descriptive_title(first)):
+            if target in used or quotes_title(last, descriptive_title(first)):
                 continue
-            clues = [clue for each in candidates if (clue := _clue(each, last, kinds.get(target))) is not None]
-            made = _asked_by(rng.choice(clues), first, last, source, rng) if clues else None
+            clues = list(filter(None, (_clue(each, last, kinds.get(target)) for each in candidates)))
+            made = _asked_by(clues, first, last, source, rng)
             if made is not None:
                 used.add(target)
                 yield made
@@ -165,9 +164,13 @@ def by_link(source: Source, rng: random.Random) -> Iterator[GeneratedQuestion]:
 
 
 def _asked_by(
-    clue: _Clue, first: IndexedDocument, last: IndexedDocument, source: Source, rng: random.Random
+    clues: Sequence[_Clue], first: IndexedDocument, last: IndexedDocument, source: Source, rng: random.Random
 ) -> GeneratedQuestion | None:
-    """The question for the last document; None where it would name what it asks for."""
+    """The question for the last document by one of the clues; None where there is none, or where it would name what it
+    asks for."""
+    if not clues:
+        return None
+    clue = rng.choice(clues)
     text = _question(clue, first, source.vocabulary, rng)
     if text is None or names_document(last, text, None) or resembles_name(last, text):
         return None

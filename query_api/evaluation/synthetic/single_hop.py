@@ -11,7 +11,8 @@
 
 import random
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import date, datetime
 from itertools import chain
 from typing import TypeVar
@@ -115,69 +116,67 @@ def _shuffled(items: Sequence[T], rng: random.Random) -> list[T]:
 def structured(source: Source, rng: random.Random) -> Iterator[GeneratedQuestion]:
     """By name, by one field and by two in turns."""
     holders = _documents_by_value(source.documents)
-    names: dict[str, set[str]] = {}
-    for document in source.documents:
-        for name in document.names[1:] or document.names:
-            names.setdefault(name.lower(), set()).add(document.id)
-    for number, document in enumerate(rng.sample(source.documents, len(source.documents))):
-        own = [(field, value.lower()) for field, values in document.fields.items() for value in values]
-        original = {(field, value.lower()): value for field, values in document.fields.items() for value in values}
-        unique = [name for name in document.names[1:] or document.names if len(names[name.lower()]) == 1]
+    own_names = {each.id: each.names[1:] or each.names for each in source.documents}
+    named = Counter(name for names in own_names.values() for name in {each.lower() for each in names})
+    for number, document in enumerate(_shuffled(source.documents, rng)):
+        unique = [name for name in own_names[document.id] if named[name.lower()] == 1]
         if number % 3 == 0 and unique:
             yield GeneratedQuestion("structured", rng.choice(_NAMED).format(rng.choice(unique)), {document.id: 1})
             continue
-        wanted = 1 if number % 3 == 1 else 2
-        selecting = _selecting_values(own, wanted, holders, rng)
-        if selecting is not None:
-            chosen, found = selecting
-            parts = chain.from_iterable((_field_words(field), original[field, value]) for field, value in chosen)
-            wording = rng.choice(_ONE if wanted == 1 else _TWO)
-            yield GeneratedQuestion("structured", wording.format(*parts), dict.fromkeys(sorted(found), 1))
+        made = _by_values(document, 1 if number % 3 == 1 else 2, holders, rng)
+        if made is not None:
+            yield made
 
 
-def _selecting_values(
-    own: Sequence[tuple[str, str]],
-    wanted: int,
-    holders: Mapping[tuple[str, str], frozenset[str]],
-    rng: random.Random,
-) -> tuple[Sequence[tuple[str, str]], frozenset[str]] | None:
-    """So many values of a document, each of another field, that few documents have together; and these. None where
+def _by_values(
+    document: IndexedDocument, wanted: int, holders: Mapping[tuple[str, str], frozenset[str]], rng: random.Random
+) -> GeneratedQuestion | None:
+    """A question for so many values of a document, each of another field, that few documents have together. None where
     some tries find none."""
-    if len(dict(own)) < wanted:
+    values = [(field, value) for field, values in document.fields.items() for value in values]
+    original = {(field, value.lower()): value for field, value in values}
+    own = [(field, value.lower()) for field, value in values]
+    if len(document.fields) < wanted:
         return None
     for _ in range(FIELD_TRIES):
         chosen = rng.sample(own, wanted)
         found = frozenset.intersection(*(holders[each] for each in chosen))
         decides = wanted == 1 or min(len(holders[each]) for each in chosen) > len(found)
         if len(dict(chosen)) == wanted and len(found) <= MAX_ANSWERS and decides:
-            return chosen, found
+            parts = chain.from_iterable((each[0].replace("_", " "), original[each]) for each in chosen)
+            text = rng.choice(_ONE if wanted == 1 else _TWO).format(*parts)
+            return GeneratedQuestion("structured", text, dict.fromkeys(sorted(found), 1))
     return None
 
 
 def temporal(source: Source, rng: random.Random) -> Iterator[GeneratedQuestion]:
     """By year, month, before and after in turns, of the dates in the field that most documents have one in."""
     dates = dates_of(source.documents)
-    by_word: dict[str, set[str]] = {}
-    for document in source.documents:
-        for word in words(document.title):
-            if document.id in dates and source.vocabulary.is_content_word(word):
-                by_word.setdefault(word, set()).add(document.id)
     dated = [document for document in source.documents if document.id in dates]
-    for number, document in enumerate(rng.sample(dated, len(dated))):
+    by_word: dict[str, set[str]] = {}
+    for document in dated:
+        for word in filter(source.vocabulary.is_content_word, words(document.title)):
+            by_word.setdefault(word, set()).add(document.id)
+    for number, document in enumerate(_shuffled(dated, rng)):
         when = dates[document.id]
-        for word in rng.sample(own := sorted(set(words(document.title)) & by_word.keys()), len(own)):
-            about = by_word[word]
-            wordings, found = (
-                (_IN_YEAR, {id_ for id_ in about if dates[id_].year == when.year}),
-                (_IN_MONTH, {id_ for id_ in about if (dates[id_].year, dates[id_].month) == (when.year, when.month)}),
-                (_BEFORE, {id_ for id_ in about if dates[id_].year < when.year + 1}),
-                (_AFTER, {id_ for id_ in about if dates[id_].year > when.year - 1}),
-            )[number % 4]
-            year = {_BEFORE: when.year + 1, _AFTER: when.year - 1}.get(wordings, when.year)
-            if found < about and len(found) <= MAX_ANSWERS:
+        wordings, year, fits = _within(when, number % 4)
+        for word in _shuffled(sorted(set(words(document.title)) & by_word.keys()), rng):
+            found = {name for name in by_word[word] if fits(dates[name])}
+            if found < by_word[word] and len(found) <= MAX_ANSWERS:
                 text = rng.choice(wordings).format(word=word, year=year, month=f"{when:%B %Y}")
                 yield GeneratedQuestion("temporal", text, dict.fromkeys(sorted(found), 1))
                 break
+
+
+def _within(when: date, form: int) -> tuple[tuple[str, ...], int, Callable[[date], bool]]:
+    """The wordings of a time around a date, the year that they name, and whether another date is within it."""
+    forms: tuple[tuple[tuple[str, ...], int, Callable[[date], bool]], ...] = (
+        (_IN_YEAR, when.year, lambda other: other.year == when.year),
+        (_IN_MONTH, when.year, lambda other: (other.year, other.month) == (when.year, when.month)),
+        (_BEFORE, when.year + 1, lambda other: other.year < when.year + 1),
+        (_AFTER, when.year - 1, lambda other: other.year > when.year - 1),
+    )
+    return forms[form]
 
 
 def dates_of(documents: Sequence[IndexedDocument]) -> dict[str, date]:
@@ -208,7 +207,3 @@ def _documents_by_value(documents: Sequence[IndexedDocument]) -> Mapping[tuple[s
             for value in values:
                 found.setdefault((field, value.lower()), set()).add(document.id)
     return {each: frozenset(ids) for each, ids in found.items()}
-
-
-def _field_words(field: str) -> str:
-    return field.replace("_", " ")

@@ -7,7 +7,7 @@ A relation is a field whose value names another document; a link is one that the
 import random
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 from urllib.parse import quote
@@ -57,7 +57,7 @@ def read_collection(
     client: ServiceClient, collection: str, begin: Callable[[str, int], Callable[[int], None]]
 ) -> tuple[IndexedDocument, ...]:
     """Every document of the collection, by id. Raises WrongSetting for an empty one, and the client's failures."""
-    listed = _listed(client, collection)
+    listed = sorted(client.documents(collection, hand_made=False), key=lambda summary: str(summary["id"]))
     if not listed:
         raise WrongSetting(
             f"The collection {collection!r} is empty, or there is none. Load it, or name another collection."
@@ -74,17 +74,6 @@ def read_collection(
     return _linked(documents)
 
 
-def _listed(client: ServiceClient, collection: str) -> list[JSONObject]:
-    found: list[JSONObject] = []
-    params: JSONObject = {"collection": collection, "limit": PAGE_DOCUMENTS}
-    while True:
-        page = client.get("/v1/documents", params)
-        found += page["documents"]
-        if page["next_cursor"] is None:
-            return sorted(found, key=lambda summary: str(summary["id"]))
-        params = {**params, "cursor": page["next_cursor"]}
-
-
 def _read(client: ServiceClient, collection: str, summary: JSONObject) -> _RawDocument:
     key = f"{collection}/{summary['id']}"
     detail = client.get(f"/v1/documents/{quote(summary['id'], safe='')}", {"collection": collection})
@@ -94,25 +83,29 @@ def _read(client: ServiceClient, collection: str, summary: JSONObject) -> _RawDo
         {"node": key, "depth": 2, "kinds": ["has_chunk", "states", "links_to"], "limit": MAX_NODES, "outward": True},
     )
     nodes = {node["id"]: node for node in around["nodes"]}
+    subjects = {each["node"]["id"]: str(each["node"]["label"]) for each in about["neighbours"]}
     own = {edge["to"] for edge in around["edges"] if edge["kind"] == "has_chunk" and edge["from"] == key}
     leaving = [edge for edge in around["edges"] if edge["from"] in own]
-    subjects = {each["node"]["id"]: str(each["node"]["label"]) for each in about["neighbours"]}
-    roles = [(*edge["label"].rpartition(" ")[::2], edge) for edge in leaving if edge["kind"] == "states"]
-    of_itself = {predicate for predicate, role, edge in roles if role == "(subject)" and edge["to"] in subjects}
-    stated = [
-        (predicate, edge["to"], str(nodes[edge["to"]]["label"]))
-        for predicate, role, edge in roles
-        if role == "(object)" and edge["weight"] >= STATED_CONFIDENCE
-    ]
     return _RawDocument(
         id=summary["id"],
         title=summary["title"],
         text=detail["text"],
         about=subjects,
         metadata=summary["metadata"],
-        stated=tuple(sorted(fact for fact in stated if fact[0] in of_itself)),
+        stated=tuple(sorted(_stated([edge for edge in leaving if edge["kind"] == "states"], subjects, nodes))),
         links=tuple(sorted({str(nodes[edge["to"]]["document_id"]) for edge in leaving if edge["kind"] == "links_to"})),
     )
+
+
+def _stated(
+    edges: Iterable[JSONObject], subjects: Collection[str], nodes: Mapping[str, JSONObject]
+) -> Iterator[tuple[str, str, str]]:
+    """(predicate, id of the object, its label) of what a document states of its subjects, in full confidence."""
+    roles = [(*edge["label"].rpartition(" ")[::2], edge) for edge in edges]
+    of_itself = {predicate for predicate, role, edge in roles if role == "(subject)" and edge["to"] in subjects}
+    for predicate, role, edge in roles:
+        if predicate in of_itself and role == "(object)" and edge["weight"] >= STATED_CONFIDENCE:
+            yield predicate, edge["to"], str(nodes[edge["to"]]["label"])
 
 
 def _linked(documents: Iterable[_RawDocument]) -> tuple[IndexedDocument, ...]:

@@ -9,6 +9,7 @@ import pytest
 from schemas.graph_delta import decode_contribution
 from streams.indexing.carry_over import CarryOver
 from streams.kafka.records import SourceRecord
+from tests.support.fakes.in_memory_log import InMemoryLog
 from tests.support.fakes.worker import NAMES, Bench, PowerCut
 from tests.unit.streams.indexing.test_settings_reader import settings_on
 

@@ -1,5 +1,6 @@
 """A double of a service that has a few documents and what the graph would hold of them."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import unquote
@@ -20,38 +21,29 @@ class Kept:
 
 
 class PretendCollection:
-    """Answers `get` as the routes for documents, nodes and the graph do."""
+    """Lists its documents, and answers `get` as the routes for documents, nodes and the graph do."""
 
-    def __init__(self, documents: dict[str, Kept]) -> None:
-        self.documents = documents
+    def __init__(self, kept: dict[str, Kept]) -> None:
+        self.kept = kept
+
+    def documents(self, collection: str, *, hand_made: bool) -> Iterator[dict[str, Any]]:
+        assert not hand_made
+        for name, kept in self.kept.items() if collection == COLLECTION else ():
+            yield {"id": name, "title": kept.title, "metadata": kept.metadata}
 
     def get(self, path: str, params: Any = None) -> dict[str, Any]:
-        if path == "/v1/documents":
-            return self._page(params)
         _, _, kind, *rest = path.split("/", 3)
         if kind == "graph":
             return self._graph(params["node"].partition("/")[2])
         name = unquote(rest[0])
         if kind == "documents":
-            return {"text": self.documents[name].text}
-        kept = self.documents[name.partition("/")[2]]
+            return {"text": self.kept[name].text}
+        kept = self.kept[name.partition("/")[2]]
         return {"neighbours": [{"node": {"id": f"entity {each}", "label": each}} for each in kept.names]}
-
-    def _page(self, params: Any) -> dict[str, Any]:
-        """Two documents a page."""
-        if params["collection"] != COLLECTION:
-            return {"documents": [], "next_cursor": None}
-        start = int(params.get("cursor", 0))
-        ids = list(self.documents)
-        rows = [
-            {"id": each, "title": self.documents[each].title, "metadata": self.documents[each].metadata}
-            for each in ids[start : start + 2]
-        ]
-        return {"documents": rows, "next_cursor": str(start + 2) if len(ids) > start + 2 else None}
 
     def _graph(self, document: str) -> dict[str, Any]:
         """The document's one chunk, what it states and links to; and a chunk of another that links here."""
-        kept, key, chunk = self.documents[document], f"{COLLECTION}/{document}", f"chunk of {document}"
+        kept, key, chunk = self.kept[document], f"{COLLECTION}/{document}", f"chunk of {document}"
         edges = [{"from": key, "to": chunk, "kind": "has_chunk", "weight": 1.0, "label": None}]
         edges += [{"from": "a stranger", "to": key, "kind": "links_to", "weight": 1.0, "label": None}]
         edges += [_states("a stranger", "entity elsewhere", "status (object)")]

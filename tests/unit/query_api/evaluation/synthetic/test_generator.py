@@ -83,7 +83,7 @@ def test_a_hop_has_one_path_and_does_not_name_where_it_ends(documents: tuple[Ind
 
 def test_a_title_that_is_quoted_where_the_path_ends_is_no_hop(documents: tuple[IndexedDocument, ...]) -> None:
     proposals_ = proposals()
-    proposals_.documents["n1.md"].text += " It gave way to Electric light."
+    proposals_.kept["n1.md"].text += " It gave way to Electric light."
     read = read_collection(proposals_, COLLECTION, lambda _what, _parts: lambda _done: None)
     assert {each.path[0].edge for each in of(read, "multi-hop").made} == {"links_to"}
 
