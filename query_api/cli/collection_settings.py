@@ -4,6 +4,7 @@ import json
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, get_args
 from urllib.parse import quote
@@ -119,24 +120,16 @@ def collection_settings(
     Without values it shows what applies, with the names there are; what is not given when values are is the default.
     docs/ingestion.md explains them.
     """
-    choice = _choice(values or (), file)
-    if reset and choice:
-        raise WrongSetting("--reset goes back to the defaults: give no value with it.")
-    if (reset or choice) and setting is None:
-        raise WrongSetting(f"Say which setting: {', '.join(SETTINGS)}.")
-    if relink and setting != "linking":
-        raise WrongSetting("--relink is for the linking: thalweg collections settings COLLECTION linking --relink")
+    change = _change(setting, _choice(values or (), file), reset=reset, relink=relink)
     paths = {name: collection_path(collection, name) for name in (SETTINGS if setting is None else [setting])}
     with closing(service_client(url, data_dir)) as client:
-        if setting is not None and (reset or choice):
-            answer = _changed(client, collection, setting, None if reset else choice, yes=yes)
-            effect = (reset and SETTINGS[setting].reset) or SETTINGS[setting].effect
-            sentences = [f"In the log at {answer['position']}. {effect.format(collection)}"]
+        if setting is not None and change is not None:
+            answer = _changed(client, collection, setting, change, yes=yes)
+            sentences = [f"In the log at {answer['position']}. {_effect(setting, change).format(collection)}"]
         else:
             found = {name: client.get(path) for name, path in paths.items()}
             answer = found if setting is None else found[setting]
-            shown = {} if relink or as_json else found
-            sentences = [line for name, each in shown.items() for line in _lines(name, each)]
+            sentences = [] if relink or as_json else list(chain.from_iterable(map(_lines, found, found.values())))
         if relink:
             answer = _relinked(client, collection, shown=not as_json)
             sentences.append(relink_summary(answer))
@@ -148,6 +141,18 @@ def collection_settings(
         complain(
             f"No document is in the collection {collection!r} yet. 'thalweg collections list' shows those there are."
         )
+
+
+def _change(setting: str | None, choice: dict[str, Any], *, reset: bool, relink: bool) -> dict[str, Any] | None:
+    """What is chosen, empty for a reset; None where nothing is to change. Raises WrongSetting for what does not go
+    together."""
+    if reset and choice:
+        raise WrongSetting("--reset goes back to the defaults: give no value with it.")
+    if (reset or choice) and setting is None:
+        raise WrongSetting(f"Say which setting: {', '.join(SETTINGS)}.")
+    if relink and setting != "linking":
+        raise WrongSetting("--relink is for the linking: thalweg collections settings COLLECTION linking --relink")
+    return choice if choice or reset else None
 
 
 def _choice(values: Sequence[str], file: Path | None) -> dict[str, Any]:
@@ -181,15 +186,17 @@ def _choice_in(file: Path) -> dict[str, Any]:
     return {name: value for name, value in choice.items() if value is not None}
 
 
-def _changed(
-    client: "ServiceClient", collection: str, setting: str, choice: dict[str, Any] | None, *, yes: bool
-) -> Answer:
-    """The answer to what is chosen, or to a reset where that is None."""
+def _changed(client: "ServiceClient", collection: str, setting: str, choice: dict[str, Any], *, yes: bool) -> Answer:
+    """The answer to what is chosen, or to a reset where that is empty."""
     path = collection_path(collection, setting)
-    if choice is not None:
+    if choice:
         return client.put(path, json.dumps(choice).encode())
     require_consent(partial(_reset_question, client, collection, setting), yes=yes, unattended=True)
     return client.delete(path)
+
+
+def _effect(setting: str, choice: dict[str, Any]) -> str:
+    return (not choice and SETTINGS[setting].reset) or SETTINGS[setting].effect
 
 
 def _reset_question(client: "ServiceClient", collection: str, setting: str) -> str:

@@ -26,47 +26,37 @@ class Approach(msgspec.Struct, frozen=True):
     needs: tuple[str, ...] = ()
 
 
+def _single(mode: str, about: str) -> Approach:
+    return Approach(mode, about, {"mode": mode}, single=True, baseline=True, needs=(mode,))
+
+
+def _hybrid(name: str, about: str, parameters: Mapping[str, str], *needs: str, baseline: bool = False) -> Approach:
+    return Approach(name, about, {"mode": "hybrid", **parameters}, baseline=baseline, needs=needs)
+
+
 _KNOWN = (
-    Approach(
-        "hybrid", "the full engine: all channels, fused adaptively, as a search is by default", {"mode": "hybrid"}
-    ),
-    Approach(
-        "vector", "nearest chunks by the model alone", {"mode": "vector"}, single=True, baseline=True, needs=("vector",)
-    ),
-    Approach("keyword", "BM25 alone", {"mode": "keyword"}, single=True, baseline=True, needs=("keyword",)),
-    Approach(
-        "structured",
-        "fields and values of the documents alone",
-        {"mode": "structured"},
-        single=True,
-        baseline=True,
-        needs=("structured",),
-    ),
-    Approach(
-        "graph",
-        "the graph alone, started from what vector and keyword find",
-        {"mode": "graph"},
-        single=True,
-        baseline=True,
-        needs=("graph",),
-    ),
-    Approach(
+    _hybrid("hybrid", "the full engine: all channels, fused adaptively, as a search is by default", {}),
+    _single("vector", "nearest chunks by the model alone"),
+    _single("keyword", "BM25 alone"),
+    _single("structured", "fields and values of the documents alone"),
+    _single("graph", "the graph alone, started from what vector and keyword find"),
+    _hybrid(
         "reranked",
         "the full engine, its first hits put into another order by the configured re-ranker",
-        {"mode": "hybrid", "reranker": "true"},
-        needs=("rerank",),
+        {"reranker": "true"},
+        "rerank",
     ),
-    Approach(
+    _hybrid(
         "expansion",
         "the full engine, its graph channel by expanding two steps around the seed passages",
-        {"mode": "hybrid", "graph_method": "expansion"},
-        needs=("graph",),
+        {"graph_method": "expansion"},
+        "graph",
     ),
-    Approach(
+    _hybrid(
         "pagerank",
         "the full engine, its graph channel by personalised PageRank from the seed passages",
-        {"mode": "hybrid", "graph_method": "pagerank"},
-        needs=("graph",),
+        {"graph_method": "pagerank"},
+        "graph",
     ),
     Approach(
         "graph_rerank",
@@ -74,30 +64,24 @@ _KNOWN = (
         {"mode": "graph_rerank"},
         needs=("graph",),
     ),
-    Approach(
+    _hybrid(
         "rrf-2",
         "vector and keyword by reciprocal rank fusion",
-        {"mode": "hybrid", "fusion": "rrf", "channels": "vector,keyword"},
+        {"fusion": "rrf", "channels": "vector,keyword"},
+        *("vector", "keyword"),
         baseline=True,
-        needs=("vector", "keyword"),
     ),
-    Approach(
+    _hybrid(
         "rrf-3",
         "vector, keyword and graph by reciprocal rank fusion",
-        {"mode": "hybrid", "fusion": "rrf", "channels": "vector,keyword,graph"},
-        needs=("vector", "keyword", "graph"),
+        {"fusion": "rrf", "channels": "vector,keyword,graph"},
+        *("vector", "keyword", "graph"),
     ),
-    Approach(
+    _hybrid(
         "weighted",
         ".7 vector and .3 graph, each channel's scores brought to [0, 1] by its least and greatest",
-        {
-            "mode": "hybrid",
-            "fusion": "weighted",
-            "channels": "vector,graph",
-            "vector_weight": "0.7",
-            "graph_weight": "0.3",
-        },
-        needs=("vector", "graph"),
+        {"fusion": "weighted", "channels": "vector,graph", "vector_weight": "0.7", "graph_weight": "0.3"},
+        *("vector", "graph"),
     ),
 )
 WITHOUT_RERANKER: Mapping[str, str] = {"reranker": "false"}
