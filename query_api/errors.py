@@ -1,6 +1,6 @@
 """Errors as problem+json (RFC 9457): every answer that is not a success says what to do."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from http import HTTPStatus
 from typing import Any, cast
 
@@ -108,11 +108,8 @@ def unknown_parameter(name: str, request: Request) -> str:
 
 def install_problem_handlers(app: FastAPI) -> None:
     """Make every error of the app a problem: our own, validation, unknown routes and methods, and any other."""
-    app.add_exception_handler(ApiProblem, _on_problem)
-    app.add_exception_handler(AnotherLog, _on_another_log)
-    app.add_exception_handler(MalformedCursor, _on_malformed_cursor)
-    app.add_exception_handler(TransientStoreError, _on_store_error)
-    app.add_exception_handler(DamagedStore, _on_damage)
+    for known in _PROBLEM_OF:
+        app.add_exception_handler(known, _on_known_error)
     app.add_exception_handler(RequestValidationError, _on_invalid_request)
     app.add_exception_handler(HTTPException, _on_http_error)
     app.add_middleware(InternalErrorMiddleware)
@@ -146,29 +143,23 @@ class InternalErrorMiddleware:
             await ApiProblem(500, "Internal error", detail).response()(scope, receive, send)
 
 
-async def _on_problem(request: Request, error: Exception) -> Response:
-    del request
-    return cast("ApiProblem", error).response()
+_PROBLEM_OF: dict[type[Exception], Callable[[Any], ApiProblem]] = {
+    ApiProblem: lambda error: error,
+    AnotherLog: lambda error: ApiProblem(503, "Another log", str(error), members={"reason": "another_log"}),
+    MalformedCursor: lambda error: ApiProblem(400, "Malformed cursor", str(error)),
+    TransientStoreError: lambda error: ApiProblem(
+        503, "Store unavailable", f"{error}. Try again in a while.", retry_after_seconds=2
+    ),
+    DamagedStore: lambda error: ApiProblem(503, "Store damaged", str(error), retry_after_seconds=DAMAGED_RETRY_SECONDS),
+}
 
 
-async def _on_another_log(request: Request, error: Exception) -> Response:
-    del request
-    return ApiProblem(503, "Another log", str(error), members={"reason": "another_log"}).response()
-
-
-async def _on_malformed_cursor(request: Request, error: Exception) -> Response:
-    del request
-    return ApiProblem(400, "Malformed cursor", str(error)).response()
-
-
-async def _on_store_error(request: Request, error: Exception) -> Response:
-    log.warning("store unavailable", path=request.url.path, reason=str(error))
-    return ApiProblem(503, "Store unavailable", f"{error}. Try again in a while.", retry_after_seconds=2).response()
-
-
-async def _on_damage(request: Request, error: Exception) -> Response:
-    log.error("store damaged", path=request.url.path, reason=str(error))
-    return ApiProblem(503, "Store damaged", str(error), retry_after_seconds=DAMAGED_RETRY_SECONDS).response()
+async def _on_known_error(request: Request, error: Exception) -> Response:
+    if isinstance(error, TransientStoreError):
+        log.warning("store unavailable", path=request.url.path, reason=str(error))
+    elif isinstance(error, DamagedStore):
+        log.error("store damaged", path=request.url.path, reason=str(error))
+    return next(make for known, make in _PROBLEM_OF.items() if isinstance(error, known))(error).response()
 
 
 async def _on_invalid_request(request: Request, error: Exception) -> Response:

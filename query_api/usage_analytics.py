@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
+import msgspec
+
 from schemas.analytics import (
     FeedbackCounts,
     FeedbackShown,
@@ -244,14 +246,7 @@ def _query_counts(counts: BoundedCounter[_QueryUse], limit: int) -> list[QueryCo
 
 
 def feedback_shown(feedback: Feedback) -> FeedbackShown:
-    return FeedbackShown(
-        retrieval_id=feedback.retrieval_id,
-        chunk_id=feedback.chunk_id,
-        rating=feedback.rating,
-        comment=feedback.comment,
-        caller=feedback.caller,
-        at=rfc3339(feedback.at_ms),
-    )
+    return FeedbackShown(**msgspec.structs.asdict(feedback), at=rfc3339(feedback.at_ms))
 
 
 def feedback_counts(feedback: Sequence[Feedback]) -> FeedbackCounts:

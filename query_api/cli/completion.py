@@ -5,7 +5,7 @@ What only the service knows is asked of it, with little patience: without an ans
 
 import os
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from typing import Annotated, Any
 
@@ -50,9 +50,7 @@ def nearest(text: str, values: Sequence[str]) -> str:
 
 def collections(context: typer.Context, incomplete: str) -> list[str]:
     """Names of collections."""
-    return _from_service(
-        context, incomplete, "/v1/collections", {}, lambda answer: _each(answer, "collections", "name")
-    )
+    return _from_service(context, incomplete, "/v1/collections", "name")
 
 
 AllCollections = Annotated[
@@ -69,20 +67,18 @@ OneCollection = Annotated[
 
 def generations(context: typer.Context, incomplete: str) -> list[str]:
     """Names of generations."""
-    return _from_service(
-        context, incomplete, "/v1/generations", {}, lambda answer: _each(answer, "generations", "name")
-    )
+    return _from_service(context, incomplete, "/v1/generations", "name")
 
 
 def routes(context: typer.Context, incomplete: str) -> list[str]:
     """Paths of the service's routes."""
-    return _from_service(context, incomplete, "/openapi.json", {}, lambda answer: iter(answer["paths"]))
+    return _from_service(context, incomplete, "/openapi.json", "paths")
 
 
 def entities(context: typer.Context, incomplete: str) -> list[str]:
     """Names of entities that begin so, those that are mentioned most first."""
     params = {"prefix": incomplete, "limit": MAX_OFFERED, "collection": context.params.get("collection")}
-    return _from_service(context, incomplete, "/v1/entities", params, lambda answer: _each(answer, "entities", "label"))
+    return _from_service(context, incomplete, "/v1/entities", "label", params)
 
 
 def entity_types(incomplete: str) -> list[str]:
@@ -96,9 +92,7 @@ def predicates(context: typer.Context, incomplete: str) -> list[str]:
     """Predicates of statements, as a sample of them has it; with commas between, the last one."""
     done, _, last = incomplete.rpartition(",")
     params = {"limit": STATEMENTS_READ, "collection": context.params.get("collection")}
-    found = _from_service(
-        context, last, "/v1/statements", params, lambda answer: _each(answer, "statements", "predicate")
-    )
+    found = _from_service(context, last, "/v1/statements", "predicate", params)
     return [f"{done},{each}" if done else each for each in found]
 
 
@@ -111,22 +105,17 @@ def edges(kinds: Sequence[str]) -> Complete:
     return complete
 
 
-def _each(answer: dict[str, Any], members: str, field: str) -> "Iterator[str]":
-    return (str(member[field]) for member in answer[members])
-
-
 def _from_service(
-    context: typer.Context,
-    incomplete: str,
-    path: str,
-    params: dict[str, Any],
-    names: Callable[[dict[str, Any]], "Iterator[str]"],
+    context: typer.Context, incomplete: str, path: str, field: str, params: Mapping[str, Any] | None = None
 ) -> list[str]:
-    given = {name: value for name, value in params.items() if value is not None}
+    """The field of each member of the list that the last part of the path names; `paths` are a service's own."""
+    given = {name: value for name, value in (params or {}).items() if value is not None}
     url, data_dir = context.params.get("url"), context.params.get("data_dir")
     try:
         with closing(commands.service_client(url, data_dir, patience_seconds=PATIENCE_SECONDS)) as client:
-            found = dict.fromkeys(names(client.get(path, given)))
+            answer = client.get(path, given)
+        members = answer["paths"] if field == "paths" else [each[field] for each in answer[path.rpartition("/")[2]]]
+        found = dict.fromkeys(map(str, members))
     except (Failure, KeyError, TypeError):  # no service, an older one, or none of Thalweg's
         return []
     matching = [name for name in found if name.startswith(incomplete)][:MAX_OFFERED]

@@ -92,30 +92,6 @@ def watch_line(observation: Observation, history: History) -> str:
     return status_line(observation.status, history.records_per_second())
 
 
-class StatusSource:
-    """The state of the service, which is connected to again after each failure: one that restarts may have another
-    port."""
-
-    def __init__(self, connect: Connect) -> None:
-        self._connect = connect
-        self._client: ServiceClient | None = None
-
-    def __call__(self) -> JSONObject:
-        """Raises Failure."""
-        if self._client is None:
-            self._client = self._connect()
-        try:
-            return self._client.get("/v1/status")
-        except Failure:
-            self.close()
-            raise
-
-    def close(self) -> None:
-        if self._client is not None:
-            self._client.close()
-            self._client = None
-
-
 def watch(connect: Connect, *, interval_seconds: float, as_json: bool) -> None:
     """Show the state every `interval_seconds` until Ctrl-C: in place on a terminal, else a line each time.
 
@@ -123,7 +99,12 @@ def watch(connect: Connect, *, interval_seconds: float, as_json: bool) -> None:
     """
     console = PlainConsole()
     history = History()
-    with closing(StatusSource(connect)) as ask, suppress(KeyboardInterrupt):
+
+    def ask() -> JSONObject:
+        with closing(connect()) as client:  # a service that restarts may have another port
+            return client.get("/v1/status")
+
+    with suppress(KeyboardInterrupt):
         history.add(Observation(time.monotonic(), ask()))
         ticks = _ticks(ask, history, interval_seconds)
         if as_json or not console.is_terminal:

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Mapping, Sequence
-from typing import Annotated
+from typing import Annotated, Any
 
 import msgspec
 from fastapi import APIRouter, Query
@@ -129,24 +129,12 @@ def _hit(retrieval: Retrieval, feedback: FeedbackRequest) -> RetrievedHit:
 
 
 def _summary(retrieval: Retrieval) -> RetrievalSummary:
-    return RetrievalSummary(
-        retrieval_id=retrieval.retrieval_id,
-        at=rfc3339(retrieval.at_ms),
-        query=retrieval.query,
-        collection=retrieval.collection,
-        mode=retrieval.mode,
-        hits=len(retrieval.hits),
-        seconds=retrieval.seconds,
-        outcome=retrieval.outcome,
-        cached=retrieval.cached,
-        counted=retrieval.counted,
-    )
+    return RetrievalSummary(**_fields(retrieval), at=rfc3339(retrieval.at_ms), hits=len(retrieval.hits))
 
 
 def _detail(retrieval: Retrieval, titles: Mapping[DocumentKey, str], feedback: Sequence[Feedback]) -> RetrievalDetail:
-    fields = {name: getattr(retrieval, name) for name in Retrieval.__struct_fields__ if name != "hits"}
     return RetrievalDetail(
-        **fields,
+        **_fields(retrieval),
         at=rfc3339(retrieval.at_ms),
         hits=[
             RetrievedHitShown(
@@ -156,3 +144,8 @@ def _detail(retrieval: Retrieval, titles: Mapping[DocumentKey, str], feedback: S
         ],
         feedback=[feedback_shown(each) for each in feedback],
     )
+
+
+def _fields(retrieval: Retrieval) -> dict[str, Any]:
+    """All but its hits, of which a model takes those it has."""
+    return {name: value for name, value in msgspec.structs.asdict(retrieval).items() if name != "hits"}
