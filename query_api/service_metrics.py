@@ -1,6 +1,7 @@
 """Prometheus metrics of the service, in base units. Labels are modes, stages, topics and partitions, never ids."""
 
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from typing import get_args
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector, generate_latest
@@ -23,52 +24,42 @@ class ServiceMetrics:
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
         ProcessCollector(registry=self.registry)
-        self.search_seconds = Histogram(
+        counter = partial(Counter, registry=self.registry)
+        gauge = partial(Gauge, registry=self.registry)
+        histogram = partial(Histogram, registry=self.registry)
+        self.search_seconds = histogram(
             "thalweg_search_seconds",
             "Seconds of a search: each stage, and `total`.",
             ("mode", "stage"),
             buckets=SECONDS_BUCKETS,
-            registry=self.registry,
         )
-        self.searches = Counter(
-            "thalweg_searches", "Searches by how they ended.", ("mode", "outcome"), registry=self.registry
-        )
-        self.searches_refused = Counter(
+        self.searches = counter("thalweg_searches", "Searches by how they ended.", ("mode", "outcome"))
+        self.searches_refused = counter(
             "thalweg_searches_refused",
             "Searches refused before they began: `overloaded` (503), `fair_share` (429).",
             ("reason",),
-            registry=self.registry,
         )
         for reason in get_args(Reason):  # a series that begins at 1 shows no increase
             self.searches_refused.labels(reason=reason)
-        Gauge("thalweg_memory_limit_bytes", "Memory that this process may use.", registry=self.registry).set(
-            usable_memory_bytes()
+        gauge("thalweg_memory_limit_bytes", "Memory that this process may use.").set(usable_memory_bytes())
+        self.sse_clients = gauge("thalweg_sse_clients", "Streams being read now.")
+        self.provenance_dropped = counter(
+            "thalweg_provenance_dropped", "Retrievals that could not be kept for the topic."
         )
-        self.sse_clients = Gauge("thalweg_sse_clients", "Streams being read now.", registry=self.registry)
-        self.provenance_dropped = Counter(
-            "thalweg_provenance_dropped", "Retrievals that could not be kept for the topic.", registry=self.registry
-        )
-        self.index_freshness = Histogram(
+        self.index_freshness = histogram(
             "thalweg_index_freshness_seconds",
             "From when a document or a deletion was produced until searches here showed it, measured on every one; in "
             "quiet times on a canary, a delete of a document that does not exist.",
             buckets=FRESHNESS_BUCKETS,
-            registry=self.registry,
         )
-        self.broken_records = Counter(
-            "thalweg_broken_records",
-            "Records that could not be read and were passed over.",
-            ("topic",),
-            registry=self.registry,
+        self.broken_records = counter(
+            "thalweg_broken_records", "Records that could not be read and were passed over.", ("topic",)
         )
-        self.documents_accepted = Counter(
-            "thalweg_documents_accepted", "Documents published, deletes included.", registry=self.registry
-        )
-        self.redrives = Counter(
+        self.documents_accepted = counter("thalweg_documents_accepted", "Documents published, deletes included.")
+        self.redrives = counter(
             "thalweg_dead_letters_redriven",
             "Dead letters that were to be redriven, by what became of them.",
             ("outcome",),
-            registry=self.registry,
         )
 
     def add_gauges(self, gauges: Gauges) -> None:

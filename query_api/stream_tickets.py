@@ -9,6 +9,8 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from cachetools import TTLCache
+
 from query_api.errors import ApiProblem, invalid_request
 
 STREAM_TICKETS_PATH = "/v1/stream-tickets"
@@ -25,7 +27,6 @@ class TicketRefused(Exception):
 @dataclass
 class _Ticket:
     path: str
-    expires: float
     used: bool = False
 
 
@@ -34,7 +35,7 @@ class StreamTickets:
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self.clock = clock
-        self._tickets: dict[str, _Ticket] = {}  # in the order in which they expire
+        self._tickets: TTLCache[str, _Ticket] = TTLCache(MAX_TICKETS, TICKET_SECONDS, self._now)
 
     def issue(self, path: str) -> str:
         """A ticket for a stream at `path`, without escapes. Raises ApiProblem 422 where no stream is, 503 while there
@@ -43,7 +44,7 @@ class StreamTickets:
             raise invalid_request(
                 "`path` is to be that of a stream, without its query: /v1/search, or /v1/documents/{id}/status."
             )
-        self._forget_expired()
+        self._tickets.expire()
         if len(self._tickets) >= MAX_TICKETS:
             raise ApiProblem(
                 503,
@@ -53,12 +54,11 @@ class StreamTickets:
                 retry_after_seconds=TICKET_SECONDS,
             )
         ticket = secrets.token_urlsafe(32)
-        self._tickets[ticket] = _Ticket(path, self.clock() + TICKET_SECONDS)
+        self._tickets[ticket] = _Ticket(path)
         return ticket
 
     def redeem(self, ticket: str, path: str) -> None:
         """Use it up. Raises TicketRefused; one that was made for another path stays good for that one."""
-        self._forget_expired()
         found = self._tickets.get(ticket)
         if found is None:
             raise TicketRefused(f"The ticket is over {TICKET_SECONDS} s old, or not one of this service.")
@@ -68,10 +68,5 @@ class StreamTickets:
             raise TicketRefused("The ticket was made for another path.")
         found.used = True
 
-    def _forget_expired(self) -> None:
-        now = self.clock()
-        while self._tickets:
-            oldest = next(iter(self._tickets))
-            if self._tickets[oldest].expires > now:
-                return
-            del self._tickets[oldest]
+    def _now(self) -> float:
+        return self.clock()
