@@ -88,7 +88,8 @@ async def test_a_client_that_holds_the_whole_queue_makes_room_for_another(crowde
 
 async def test_a_search_that_is_refused_has_not_been_begun(crowded: Running) -> None:
     asked = searches(crowded, PLACES)
-    await eventually(lambda: crowded.engine.started == AT_ONCE)
+    admission = crowded.service.admission
+    await eventually(lambda: (crowded.engine.started, admission.waiting) == (AT_ONCE, PLACES - AT_ONCE))
     refused = await crowded.http.post("/v1/search", json={"q": "river"})
     assert refused.status_code == 503
     assert crowded.engine.started == AT_ONCE
