@@ -58,7 +58,7 @@ async def metrics(service: ServiceOf) -> Response:
 async def status(service: ServiceOf) -> ServiceStatus:
     """Positions reached against the log's end, counts, memory."""
     served, connection = service.snapshots.served, service.locate_broker()
-    letters, admission, encoder = service.recent_dead_letters, service.admission, service.model.encoder
+    admission, encoder = service.admission, service.model.encoder
     return ServiceStatus(
         version=service.version,
         uptime_seconds=round(service.uptime_seconds, 1),
