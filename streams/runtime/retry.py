@@ -57,19 +57,8 @@ class Retrier:
         wait: wait_base,
         stop: stop_base,
     ) -> Result:
-        attempts = AsyncRetrying(
-            retry=retry_if_exception_type(errors),
-            wait=_AtLeastRetryAfter(wait),
-            stop=stop,
-            before_sleep=self._report,
-            reraise=True,
-        )
-
-        async def attempt() -> Result:
-            return await work()
-
         try:
-            return await attempts(attempt)
+            return await _repeat(work, errors, _AtLeastRetryAfter(wait), stop, self._report)
         finally:
             self.progress.waiting_for.pop(self.target, None)
 
@@ -99,11 +88,18 @@ async def retry_for(
     seconds: float, work: Callable[[], Awaitable[Result]], error: type[Exception], *, every_seconds: float
 ) -> Result:
     """The result of the first call without the error; raises it when it is still there after so long."""
+    return await _repeat(work, (error,), wait_fixed(every_seconds), stop_after_delay(seconds))
+
+
+async def _repeat(
+    work: Callable[[], Awaitable[Result]],
+    errors: tuple[type[Exception], ...],
+    wait: wait_base,
+    stop: stop_base,
+    before_sleep: Callable[[RetryCallState], None] | None = None,
+) -> Result:
     attempts = AsyncRetrying(
-        retry=retry_if_exception_type(error),
-        wait=wait_fixed(every_seconds),
-        stop=stop_after_delay(seconds),
-        reraise=True,
+        retry=retry_if_exception_type(errors), wait=wait, stop=stop, before_sleep=before_sleep, reraise=True
     )
 
     async def attempt() -> Result:  # tenacity awaits what coroutine functions return, and of a lambda it is unaware
