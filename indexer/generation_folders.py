@@ -70,6 +70,12 @@ class Manifest(Sealed, frozen=True, kw_only=True):
     passage_overlap: float
     extractor: str
     log: LogIdentity | None = None
+
+    @property
+    def documents_topic_id(self) -> str:
+        """Of the topic that it was filled from; empty where that is not known."""
+        return "" if self.log is None else self.log.documents
+
     format: int = FORMAT
     sealed: str = ""
 

@@ -1,21 +1,25 @@
 """aiokafka's clients, for event loops: consumers of committed records in whole batches, and producers."""
 
 import asyncio
-import copy
-from collections.abc import AsyncGenerator, AsyncIterator, Collection, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Collection, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
 
-from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
-from aiokafka.consumer.fetcher import READ_UNCOMMITTED
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 from aiokafka.errors import KafkaConnectionError
 
+from kafka_client import client_internals
 from kafka_client.security import aiokafka_options, require_access
-from kafka_client.unreadable_batches import GuardedFetcher, Skip, UnreadableBatch, skip_none
+from kafka_client.topic_offsets import LogUnavailable, TopicPartition
+from kafka_client.unreadable_batches import Skip, UnreadableBatch, skip_none
 from schemas.settings import KafkaConnection
 
-READ_COMMITTED = "read_committed"
+POLL_MS = 500
+REQUEST_TIMEOUT_MS = 10_000
 _POLL_MS = 200
+
+LocateBroker = Callable[[], KafkaConnection | None]
+"""The cluster to use now, or None while no Kafka is known. Asked again at every connection."""
 
 
 class LogConsumer(AIOKafkaConsumer):  # type: ignore[misc]  # aiokafka is not typed
@@ -37,7 +41,7 @@ class LogConsumer(AIOKafkaConsumer):  # type: ignore[misc]  # aiokafka is not ty
         """`settings` are those of aiokafka."""
         super().__init__(
             *topics,
-            isolation_level=READ_COMMITTED if committed else "read_uncommitted",
+            isolation_level="read_committed" if committed else "read_uncommitted",
             enable_auto_commit=False,
             **aiokafka_options(connection),
             **settings,
@@ -47,25 +51,18 @@ class LogConsumer(AIOKafkaConsumer):  # type: ignore[misc]  # aiokafka is not ty
 
     async def start(self) -> None:
         await _start(super(), self._connection)
-        GuardedFetcher.guard(self, self._skip)
+        client_internals.GuardedFetcher.guard(self, self._skip)
 
     async def stop(self) -> None:
         """Aborts its connections: it has nothing more to send (partitions are assigned to it, so it has no group to
         leave), and TLS ends in order only after the answer in flight, with uvloop after 30 s
         (https://github.com/MagicStack/uvloop/issues/471)."""
-        if self._fetcher is not None:
-            await self._fetcher.close()  # or it takes the end for a fault
-        for connection in self._client._conns.values():  # noqa: SLF001 -- aiokafka only ends them in order
-            if connection._writer is not None:  # noqa: SLF001
-                connection._writer.transport.abort()  # noqa: SLF001
+        await client_internals.abort_connections(self)
         await super().stop()
 
     async def high_watermarks(self, partitions: Collection[TopicPartition]) -> Mapping[TopicPartition, int]:
         """The offset after the last record, also of an open transaction."""
-        fetcher = copy.copy(self._fetcher)
-        fetcher._isolation_level = READ_UNCOMMITTED  # noqa: SLF001 -- aiokafka asks in one way for all
-        found: Mapping[TopicPartition, int] = await fetcher.end_offsets(partitions, None)
-        return found
+        return await client_internals.end_offsets_uncommitted(self, partitions)
 
 
 async def open_consumer(
@@ -87,6 +84,50 @@ async def open_reader(
 ) -> AsyncIterator[LogConsumer]:
     """A consumer as by `open_consumer` that starts at the first record, until the end of the block."""
     consumer = await open_consumer(connection, skip=skip, auto_offset_reset="earliest", **settings)
+    try:
+        yield consumer
+    finally:
+        await consumer.stop()
+
+
+async def connect(
+    connection: KafkaConnection | None,
+    record_bytes: int,
+    longest_fetch_ms: int = POLL_MS,
+    skip: Skip = skip_none,
+    *,
+    committed: bool = True,
+) -> LogConsumer:
+    """A consumer as by `open_consumer`, without a group, for those who live on without a broker. Raises LogUnavailable
+    where none is known, too.
+
+    A fetch that waits for records holds up other questions on the same connection, for `longest_fetch_ms` at most.
+    """
+    if connection is None:
+        raise LogUnavailable(
+            "no Kafka is known: start `thalweg up` on this data directory, or set THALWEG_KAFKA__BOOTSTRAP_SERVERS"
+        )
+    return await open_consumer(
+        connection,
+        client_id="thalweg",
+        group_id=None,
+        auto_offset_reset="none",
+        max_partition_fetch_bytes=record_bytes,
+        fetch_max_bytes=max(record_bytes, 50 * 1024 * 1024),
+        fetch_max_wait_ms=longest_fetch_ms,
+        request_timeout_ms=REQUEST_TIMEOUT_MS,
+        metadata_max_age_ms=30_000,
+        skip=skip,
+        committed=committed,
+    )
+
+
+@asynccontextmanager
+async def connected(
+    connection: KafkaConnection | None, record_bytes: int, longest_fetch_ms: int = POLL_MS, skip: Skip = skip_none
+) -> AsyncIterator[LogConsumer]:
+    """A consumer as by `connect`, until the end of the block."""
+    consumer = await connect(connection, record_bytes, longest_fetch_ms, skip)
     try:
         yield consumer
     finally:

@@ -20,6 +20,7 @@ from aiokafka.errors import (
 )
 from aiokafka.protocol.metadata import MetadataRequest
 
+from kafka_client.client_internals import was_connected
 from schemas.errors import NoAccess, Unreachable, WrongSetting
 from schemas.settings import KafkaConnection
 
@@ -213,7 +214,7 @@ async def _probe(connection: KafkaConnection, seconds: float = PROBE_SECONDS) ->
                     await client.connect()
                     await client.send(MetadataRequest([]))
                 finally:
-                    if client._protocol is not None:  # noqa: SLF001 -- it was connected, though perhaps not let in
+                    if was_connected(client):
                         await asyncio.wait([client.close()], timeout=CLOSE_SECONDS)  # or its loop ends before it
         except TokenEndpointAway as error:
             reason = f"{error}."

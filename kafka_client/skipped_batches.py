@@ -2,16 +2,15 @@
 
 import asyncio
 import time
-from collections.abc import Callable
 
 import structlog
-from aiokafka import TopicPartition
 from aiokafka.errors import KafkaError
 
-from kafka_client.async_clients import open_reader, read_range
+from kafka_client.async_clients import LocateBroker, open_reader
+from kafka_client.tail_reader import TailReader
+from kafka_client.topic_offsets import TopicPartition
 from kafka_client.unreadable_batches import UnreadableBatch, skip_all
 from schemas.dead_letters import Extent, decode_skip
-from schemas.settings import KafkaConnection
 
 log = structlog.get_logger(__name__)
 
@@ -23,11 +22,10 @@ class SkippedBatches:
     """Whether a batch is to be skipped, by the orders read so far. Where that is no, it reads on in the background, and
     the next call has the new answer. May be called from several event loops."""
 
-    def __init__(self, locate_broker: Callable[[], KafkaConnection | None], topic: str) -> None:
+    def __init__(self, locate_broker: LocateBroker, topic: str) -> None:
         self._locate_broker = locate_broker
-        self._partition = TopicPartition(topic, 0)
+        self._tail = TailReader(TopicPartition(topic, 0))
         self._ordered: set[Extent] = set()
-        self._next = 0
         self._refreshed_at = -REFRESH_SECONDS
         self._refreshing: asyncio.Task[None] | None = None
 
@@ -52,10 +50,8 @@ class SkippedBatches:
         if connection is None:
             return
         async with asyncio.timeout(ANSWER_SECONDS), open_reader(connection, group_id=None, skip=skip_all) as consumer:
-            end = (await consumer.end_offsets([self._partition]))[self._partition]
-            async for record in read_range(consumer, self._partition, self._next, end):
+            for record in await self._tail.read_on(consumer):
                 self._take(record.key, record.value)
-            self._next = end
 
     async def _refresh_or_log(self) -> None:
         try:

@@ -1,6 +1,5 @@
 """kafka-python's clients, for code that blocks: commands, and rare requests in a thread."""
 
-from collections.abc import Mapping
 from socket import socket as Socket  # noqa: N812  # a method here is called `socket`
 from typing import Any
 
@@ -9,6 +8,7 @@ from kafka.admin import KafkaAdminClient
 from kafka.errors import KafkaError
 from kafka.net.inet import KafkaNetSocket
 
+from kafka_client.client_internals import make_closable
 from kafka_client.security import kafka_python_options, require_access_blocking
 from schemas.settings import KafkaConnection
 
@@ -52,7 +52,7 @@ class AdminClient(KafkaAdminClient):  # type: ignore[misc]  # kafka-python is no
                 **_options(connection, connect_ms), client_id=f"{CLIENT_ID}-admin", request_timeout_ms=request_ms
             )
         except (KafkaError, OSError):
-            self._closed = False  # what `close` looks at
+            make_closable(self)
             self.close()
             raise
 
@@ -88,11 +88,6 @@ def answers_metadata(connection: KafkaConnection, *, seconds: float) -> bool:
         return False
     finally:
         admin.close()
-
-
-def id_of(topic: Mapping[str, Any]) -> str:
-    """Of a topic as `describe_topics` has it, 32 hex digits; empty for a missing one, and before Kafka 2.8."""
-    return str(topic["topic_id"] or "").replace("-", "")
 
 
 def _options(connection: KafkaConnection, connect_ms: int) -> dict[str, Any]:

@@ -11,7 +11,6 @@ from typing import Any, Literal, Self
 
 import structlog
 from aiokafka import TopicPartition
-from aiokafka.consumer.fetcher import Fetcher, FetchResult
 from aiokafka.errors import CorruptRecordException, KafkaError, UnsupportedCodecError
 
 log = structlog.get_logger(__name__)
@@ -147,44 +146,3 @@ class ReadableBatches:
         if first < following < self._end:
             last = following - 1
         return first, last if first <= last < self._end else first
-
-
-class GuardedFetcher(Fetcher):  # type: ignore[misc]  # aiokafka is not typed
-    """A fetcher that returns whole batches only, and stops a partition where one cannot be read."""
-
-    skip: Skip
-
-    @classmethod
-    def guard(cls, consumer: Any, skip: Skip) -> None:
-        """Let a consumer that was just started, and has fetched nothing yet, read in this way."""
-        consumer._fetcher.__class__ = cls  # noqa: SLF001 -- aiokafka offers no way to choose the class
-        consumer._fetcher.skip = skip  # noqa: SLF001
-
-    async def _proc_fetch_request(self, assignment: Any, node_id: int, request: Any) -> bool:
-        woke: bool = await super()._proc_fetch_request(assignment, node_id, request)
-        for topic, partitions in request.topics:
-            for number, _offset, _bytes in partitions:
-                partition = TopicPartition(topic, number)
-                result = self._records.get(partition)
-                if type(result) is FetchResult and not isinstance(_batches(result), ReadableBatches):
-                    self._guard(partition, result, assignment.state_value(partition))
-        return woke
-
-    def _guard(self, partition: TopicPartition, result: Any, state: Any) -> None:
-        """Nobody has read from `result` yet: between its arrival and here nothing else runs."""
-        records = result._partition_records  # noqa: SLF001
-        batches = ReadableBatches(_batches(result), partition, records.next_fetch_offset, state.highwater)
-        records._records = batches  # noqa: SLF001
-        while not batches.has_next() and (found := batches.unreadable) is not None:
-            if not self.skip(found) or found.last < records.next_fetch_offset:
-                del self._records[partition]
-                self._set_error(partition, found)
-                return
-            log.warning("an unreadable batch is skipped, as ordered", batch=str(found))
-            records.next_fetch_offset = found.last + 1
-            state.consumed_to(found.last + 1)
-            batches.skip()
-
-
-def _batches(result: Any) -> Any:
-    return result._partition_records._records  # noqa: SLF001

@@ -9,22 +9,23 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any, TypeVar
 
 import structlog
-from aiokafka import TopicPartition
 from fastapi import Request
 
 from indexer.errors import DamagedStore, IncompatibleGeneration, OtherFormat
 from indexer.generation_folders import Manifest, current_manifest
 from indexer.runtime.circuit_breaker import RESET_SECONDS
 from indexer.runtime.resources import trim_memory_periodically
+from kafka_client.log_identity import LogIdentity
 from kafka_client.skipped_batches import SkippedBatches
+from kafka_client.topic_lag import LagMonitor
+from kafka_client.topic_offsets import TopicPartition
 from query_api.admission import MAX_WAIT_SECONDS, SearchAdmission
 from query_api.dead_letters.letter_follower import LetterFollower
 from query_api.dead_letters.letter_pages import LetterPages
 from query_api.entities.catalogue import EntityCatalogues
 from query_api.entities.earlier_graphs import EarlierGraphs
 from query_api.errors import ApiProblem
-from query_api.index.lag import LagMonitor, UnreadableBatchMonitor
-from query_api.index.log_identity import LogIdentity
+from query_api.index.lag import UnreadableBatchMonitor
 from query_api.index.manager import REFRESH_SECONDS, NotYetIndexed, ServiceStopping, SnapshotManager, covers
 from query_api.index.search_snapshot import Snapshot
 from query_api.index.store_opening import Stores
@@ -118,10 +119,10 @@ class Service:
 
     def _follow_the_log(self) -> None:
         topics, snapshots = self.topics, self.snapshots
-        self.log_watch = LagMonitor(self.locate_broker, snapshots.applied)
+        self.log_watch = LagMonitor(self.locate_broker, snapshots.applied, skip=self.skipped)
         self.log_identity = LogIdentity(self.locate_broker, topics.documents, lambda: self.log_watch.reachable)
         self.unreadable = UnreadableBatchMonitor(
-            self.locate_broker, self._next_offsets, TopicPartition(topics.curation, 0), self.skipped
+            self.locate_broker, self.log_watch, TopicPartition(topics.curation, 0), self.skipped
         )
         self.dead_letters = LetterFollower(self.locate_broker, topics, lambda: snapshots.current)
         snapshots.on_receipt = self.dead_letters.note_receipt
@@ -211,7 +212,7 @@ class Service:
         if manifest is None:  # while the stores are being opened, or cannot be
             with suppress(DamagedStore, IncompatibleGeneration, OtherFormat, OSError):
                 manifest = current_manifest(self.settings.storage.data_dir)
-        return None if manifest is None else self.log_identity.mismatch(manifest)
+        return None if manifest is None else self.log_identity.mismatch(manifest.documents_topic_id)
 
     async def read(self, work: Callable[[], R]) -> R:
         """Run a look-up in the stores in a thread."""
@@ -279,7 +280,7 @@ class Service:
         except MalformedToken as error:
             raise ApiProblem(400, "Malformed token", str(error)) from error
         if self.manifest is not None:
-            refusal = self.log_identity.refusal(parsed, self.manifest)
+            refusal = self.log_identity.refusal(parsed, self.manifest.documents_topic_id)
             if refusal is not None:
                 raise ApiProblem(409, "Token of another log", refusal)
         self.require_partition(max(parsed.positions))
@@ -292,15 +293,6 @@ class Service:
             raise ApiProblem(
                 400, "No such partition", f"There is no partition {number}: the documents topic has 0 to {count - 1}."
             )
-
-    def _next_offsets(self) -> dict[TopicPartition, int]:
-        """The partitions with records that searches do not show, and the offset that is wanted next."""
-        return {
-            TopicPartition(topic, partition): applied.get(partition, -1) + 1
-            for topic, applied in self.snapshots.applied().items()
-            for partition, lag in self.log_watch.lag(topic, applied).items()
-            if lag.records
-        }
 
     async def _load_reranker(self) -> None:
         """After the encoder, which searches cannot do without: beside it, each would keep the other waiting."""

@@ -17,6 +17,7 @@ from indexer.generation_folders import Generation, current_generation, restore_c
 from indexer.integrity.noted_damage import Damaged, note_damage
 from indexer.runtime.logs import configure_logging
 from indexer.runtime.resources import limit_malloc_arenas, tune_gc
+from kafka_client.client_internals import raise_group_errors
 from kafka_client.skipped_batches import SkippedBatches
 from schemas.errors import Exit, Failure, WrongSetting
 from schemas.runtime import announced
@@ -28,7 +29,6 @@ from streams.generations.healing import UnsafeToHeal, keep_healing, order_succes
 from streams.generations.host import GenerationHost
 from streams.kafka.partition_reader import SettingsTopic
 from streams.kafka.topics import delete_topics
-from streams.kafka.transport import raise_group_errors
 from streams.runtime.partition_progress import Unreadable
 from streams.settings import WorkerSettings
 from streams.supervisor.data_directory import WORKER_LOCK, locked, make_directory, set_umask

@@ -10,7 +10,6 @@ import faust
 from kafka_client.unreadable_batches import Skip
 from schemas.settings import MIB, KafkaConnection
 from streams.kafka.transport import LogTransport, credentials
-from streams.runtime.partition_progress import Unreadable
 from streams.settings import WorkerSettings
 
 _SESSION_SECONDS = 10.0
@@ -49,14 +48,13 @@ def build_app(
     connection: KafkaConnection,
     group: str,
     skip: Skip,
-    unreadable: Unreadable,
     *,
     partitions: int,
 ) -> faust.App:
     """An app without a web server, tables or exactly-once; topics exist already, made by the admin client.
 
-    It skips the unreadable batches that `skip` names, and records those at which it stopped in `unreadable`.
-    `partitions` are those of the documents topic.
+    It skips the unreadable batches that `skip` names, and stops a partition at others. `partitions` are those of the
+    documents topic.
     """
     kafka = settings.kafka
     largest = kafka.max_record_bytes + MIB
@@ -90,7 +88,7 @@ def build_app(
         producer_max_request_size=largest,
         producer_request_timeout=_REQUEST_SECONDS,
     )
-    app.transport = LogTransport(app, skip, unreadable)
+    app.transport = LogTransport(app, skip)
     return app
 
 

@@ -3,6 +3,7 @@
 import asyncio
 import time
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import faust
@@ -14,6 +15,8 @@ from indexer.generation_folders import Generation, republish_advice
 from indexer.graph.store import order_remake
 from indexer.schema import newest_mark
 from kafka_client.sync_clients import answers_metadata
+from kafka_client.topic_lag import LagMonitor
+from kafka_client.topic_offsets import TopicPartition
 from schemas.errors import InUse, Unreachable
 from streams.agents import documents_agent, graph_agent, provenance_agent
 from streams.errors import StartAgain
@@ -25,12 +28,12 @@ from streams.indexing.commit import DocumentIndexer
 from streams.indexing.embed import PROBE
 from streams.indexing.extract import outdated_note
 from streams.indexing.prepare import Parsers
-from streams.kafka.log_identity import reconcile, topics_of_generation
+from streams.kafka.group_offsets import reconcile
+from streams.kafka.stores_log import topics_of_generation
 from streams.kafka.topics import TopicReport, watch_partitions
-from streams.runtime.partition_progress import TopicPartition
 from streams.runtime.retry import retry_for
 from streams.runtime.snapshot_schedule import Snapshots
-from streams.runtime.watchdog import KafkaLog, Watchdog
+from streams.runtime.watchdog import Watchdog
 from streams.runtime.worker_health import HealthServer, Heartbeat
 from streams.settings import WorkerSettings
 from streams.supervisor.data_directory import WORKER_LOCK, locked, make_directory
@@ -55,6 +58,7 @@ class WorkerContext:
         self._health = self._runtime.health
         self._names = self._runtime.names
         self.failure = self._runtime.failure
+        self._lag = LagMonitor(lambda: settings.kafka, self._runtime.progress.reached, skip=self._runtime.skipped)
         self.heartbeat = Heartbeat(make_directory(self._role.folder), self._health, self._runtime.progress)
         self.is_loading_encoder = False
         self.is_running = False
@@ -92,13 +96,13 @@ class WorkerContext:
         app.on_partitions_assigned.connect(self._on_assigned, weak=False)  # type: ignore[arg-type]  # Faust's own stub
         runtime.cleanup.push_async_callback(app.stop)
         upkeep.start()
-        watchdog = Watchdog(
-            self._kafka_log(*runtime.progress.partitions), runtime.progress, runtime.metrics, self._health
-        )
-        runtime.run(watchdog.run(), watch_partitions(kafka, documents.name, documents.partitions), until_crashed(app))
+        runtime.cleanup.push_async_callback(self._lag.close)
+        watchdog = Watchdog(self._lag, runtime.progress, runtime.metrics, self._health)
+        count = partial(self._lag.partition_count, documents.name)
+        runtime.run(watchdog.run(), watch_partitions(count, documents.name, documents.partitions), until_crashed(app))
         await app.start()
         if self._role.build is not None:
-            runtime.run(self._build_monitor(stores, upkeep.snapshots, watchdog, documents).run())
+            runtime.run(self._build_monitor(stores, upkeep.snapshots, watchdog).run())
         seconds = round(time.monotonic() - began, 2)
         self._log.info("worker started", generation=generation.name, metrics=server.url, seconds=seconds)
 
@@ -200,29 +204,21 @@ class WorkerContext:
             done = (states[place].committed or 0) - 1 if offset is None else offset
             runtime.progress.expect(stages[place.topic], place.topic, place.partition, done)
         partitions = topics[documents_topic].partitions
-        unreadable = runtime.progress.unreadable
-        return build_app(self._settings, kafka, group, runtime.skipped, unreadable, partitions=partitions)
+        return build_app(self._settings, kafka, group, runtime.skipped, partitions=partitions)
 
-    def _build_monitor(
-        self, stores: OpenStores, snapshots: Snapshots, watchdog: Watchdog, documents: TopicReport
-    ) -> BuildMonitor:
-        places = [TopicPartition(documents.name, number) for number in range(documents.partitions)]
+    def _build_monitor(self, stores: OpenStores, snapshots: Snapshots, watchdog: Watchdog) -> BuildMonitor:
+        documents, progress = self._names.documents, self._runtime.progress
         return BuildMonitor(
             generation=stores.generation,
             base=self._role.intact_base(stores.generation),
-            documents_log=self._kafka_log(*places),
-            progress=self._runtime.progress,
+            spans=lambda: self._lag.spans(documents),
+            done=lambda: progress.reached().get(documents, {}),
             reached=self._reached,
             lag_seconds=lambda: (watchdog.lag_seconds or {}).get(documents_agent.STAGE),
             graph_is_current=stores.graph_is_current,
             make_snapshot=snapshots.make,
             count_chunks=lambda: stores.lance.run(stores.vectors.count_chunks),
         )
-
-    def _kafka_log(self, *places: TopicPartition) -> KafkaLog:
-        kafka_log = KafkaLog(self._settings.kafka, places)
-        self._runtime.cleanup.push_async_callback(kafka_log.close)
-        return kafka_log
 
     async def _on_assigned(self, _app: Any, *_: Any, **__: Any) -> None:
         self._log.info("partitions assigned")

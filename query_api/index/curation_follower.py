@@ -15,8 +15,10 @@ from operator import itemgetter
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from indexer.resolution.groups import Decision, Groups, Verdict, resolve_groups
+from kafka_client.async_clients import LocateBroker
+from kafka_client.topic_offsets import LogUnavailable, Span
 from kafka_client.unreadable_batches import Skip
-from query_api.index.follower import FollowedRecord, LocateBroker, LogUnavailable, Span, TopicFollower
+from query_api.index.follower import FollowedRecord, TopicFollower
 from schemas.curation import CurationEvent, LinkingChoice, LinkingEvent, decode_curation
 from schemas.errors import MalformedEvent
 from schemas.graph_documents import MEDIA_TYPES

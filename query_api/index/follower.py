@@ -1,29 +1,41 @@
 """Following topics: one reader for each, without a group, from offsets of our own choosing, for as long as we live."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import structlog
-from aiokafka import TopicPartition
 from aiokafka.errors import KafkaError
 
-from kafka_client.async_clients import LogConsumer, open_consumer
+from kafka_client.async_clients import POLL_MS, LocateBroker, connect, connected
 from kafka_client.security import AccessDenied
-from kafka_client.unreadable_batches import Skip, UnreadableBatch, skip_none
-from schemas.settings import KafkaConnection
+from kafka_client.topic_offsets import (
+    LogUnavailable,
+    Span,
+    TopicPartition,
+    first_offsets,
+    spans_by_topic,
+    spans_of,
+)
+from kafka_client.unreadable_batches import Skip, UnreadableBatch
+
+# what has moved to kafka_client and is taken from here by query_api/dead_letters
+__all__ = (
+    "LocateBroker",
+    "LogUnavailable",
+    "Span",
+    "connect",
+    "connected",
+    "first_offsets",
+    "spans_by_topic",
+    "spans_of",
+)
 
 log = structlog.get_logger(__name__)
 
-POLL_MS = 500
 LONGEST_FETCH_MS = 2_500  # of who follows only: a record ends it at once, and each fetch costs the broker and us
-REQUEST_TIMEOUT_MS = 10_000
 FIRST_PAUSE_SECONDS = 0.25
 LONGEST_PAUSE_SECONDS = 2.0
-
-LocateBroker = Callable[[], KafkaConnection | None]
-"""The cluster to use now, or None while no Kafka is known. Asked again at every connection."""
 
 
 class FollowedRecord(NamedTuple):
@@ -31,22 +43,6 @@ class FollowedRecord(NamedTuple):
     offset: int
     key: bytes | None
     value: bytes | None
-
-
-class Span(NamedTuple):
-    """The offsets a partition holds: `beginning` is the first, `end` the one the next record will get, or the first of
-    a transaction that is still open: what follows it nobody may read yet."""
-
-    beginning: int
-    end: int
-
-
-class LogUnavailable(Exception):
-    """The log cannot be followed just now; the message says why. Tried again after a pause."""
-
-
-class TopicMissing(LogUnavailable):
-    """Kafka answers, and has no such topic."""
 
 
 Begin = Callable[[Mapping[int, Span]], Mapping[int, int]]
@@ -127,86 +123,3 @@ class TopicFollower:
 
     def _has_more_partitions(self, consumer: Any, followed: int) -> bool:
         return len(consumer.partitions_for_topic(self.topic) or ()) > followed
-
-
-async def connect(
-    connection: KafkaConnection | None,
-    record_bytes: int,
-    longest_fetch_ms: int = POLL_MS,
-    skip: Skip = skip_none,
-    *,
-    committed: bool = True,
-) -> LogConsumer:
-    """A started consumer without group or topics. Raises KafkaError, OSError or LogUnavailable.
-
-    A fetch that waits for records holds up other questions on the same connection, for `longest_fetch_ms` at most.
-    """
-    if connection is None:
-        raise LogUnavailable(
-            "no Kafka is known: start `thalweg up` on this data directory, or set THALWEG_KAFKA__BOOTSTRAP_SERVERS"
-        )
-    return await open_consumer(
-        connection,
-        client_id="thalweg-query",
-        group_id=None,
-        auto_offset_reset="none",
-        max_partition_fetch_bytes=record_bytes,
-        fetch_max_bytes=max(record_bytes, 50 * 1024 * 1024),
-        fetch_max_wait_ms=longest_fetch_ms,
-        request_timeout_ms=REQUEST_TIMEOUT_MS,
-        metadata_max_age_ms=30_000,
-        skip=skip,
-        committed=committed,
-    )
-
-
-@asynccontextmanager
-async def connected(
-    connection: KafkaConnection | None, record_bytes: int, longest_fetch_ms: int = POLL_MS, skip: Skip = skip_none
-) -> AsyncIterator[LogConsumer]:
-    """A consumer as by `connect`, until the end of the block."""
-    consumer = await connect(connection, record_bytes, longest_fetch_ms, skip)
-    try:
-        yield consumer
-    finally:
-        await consumer.stop()
-
-
-async def spans_of(consumer: Any, topic: str) -> dict[int, Span]:
-    """What each partition of the topic holds. Raises TopicMissing when there is no such topic."""
-    spans = await spans_by_topic(consumer, (topic,))
-    if topic not in spans:
-        raise TopicMissing(missing(topic))
-    return spans[topic]
-
-
-async def spans_by_topic(consumer: Any, topics: Collection[str]) -> dict[str, dict[int, Span]]:
-    """What each partition holds of those topics that are there: three requests, however many topics."""
-    # `consumer.topics()` asks the same and keeps only the names; `partitions_for_topic` knows assigned topics only
-    cluster = await consumer._client.fetch_all_metadata()  # noqa: SLF001
-    there = sorted(cluster.topics().intersection(topics))
-    partitions = [
-        TopicPartition(topic, partition)
-        for topic in there
-        for partition in sorted(cluster.partitions_for_topic(topic) or ())
-    ]
-    beginnings = await consumer.beginning_offsets(partitions) if partitions else {}
-    ends = await consumer.end_offsets(partitions) if partitions else {}
-    spans: dict[str, dict[int, Span]] = {topic: {} for topic in there}
-    for each in partitions:
-        spans[each.topic][each.partition] = Span(beginnings[each], ends[each])
-    return spans
-
-
-async def first_offsets(consumer: Any, topic: str, spans: Mapping[int, Span], since_ms: int | None) -> dict[int, int]:
-    """The first offset of each partition whose record is from `since_ms` on, its end where there is none; the beginning
-    for None."""
-    if since_ms is None:
-        return {partition: span.beginning for partition, span in spans.items()}
-    found = await consumer.offsets_for_times({TopicPartition(topic, partition): since_ms for partition in spans})
-    return {each.partition: spans[each.partition].end if at is None else at.offset for each, at in found.items()}
-
-
-def missing(topic: str) -> str:
-    """What to do about a topic that is not there."""
-    return f"there is no topic {topic}: run `thalweg topics --create`, or start the worker"

@@ -14,9 +14,11 @@ from indexer.changes import CommitReader
 from indexer.errors import DamagedStore, TransientStoreError
 from indexer.generation_folders import Generation, Manifest, read_manifest
 from indexer.runtime.resources import trim_memory
+from kafka_client.async_clients import LocateBroker
+from kafka_client.topic_offsets import LogUnavailable, Span
 from kafka_client.unreadable_batches import Skip
 from query_api.index.community_view import CommunityView
-from query_api.index.follower import FollowedRecord, LocateBroker, LogUnavailable, Span, TopicFollower
+from query_api.index.follower import FollowedRecord, TopicFollower
 from query_api.index.graph.view import GraphView
 from query_api.index.search_snapshot import Snapshot
 from query_api.index.store_opening import GraphFile, Stores

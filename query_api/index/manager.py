@@ -19,10 +19,12 @@ import structlog
 
 from indexer.errors import DamagedStore, OtherFormat
 from indexer.generation_folders import Generation, Manifest, current_generation, read_manifest
+from kafka_client.async_clients import LocateBroker
+from kafka_client.topic_offsets import Span
 from kafka_client.unreadable_batches import Skip, skip_all, skip_none
 from query_api.index.curation_follower import CurationFollower
 from query_api.index.document_status import IndexFreshness, RecentReceipts
-from query_api.index.follower import FollowedRecord, LocateBroker, Span, TopicFollower
+from query_api.index.follower import FollowedRecord, TopicFollower
 from query_api.index.generation import OpenedGeneration, ServedGeneration
 from query_api.index.search_snapshot import Snapshot
 from query_api.index.store_opening import IntegrityMonitor, Stores

@@ -7,10 +7,9 @@ from typing import Any, NamedTuple
 import structlog
 from aiokafka.errors import KafkaError, MessageSizeTooLargeError
 
-from kafka_client.async_clients import open_producer
+from kafka_client.async_clients import LocateBroker, open_producer
 from kafka_client.security import AccessDenied
 from query_api.errors import AnotherLog
-from query_api.index.follower import LocateBroker
 from schemas.ids import Position
 from schemas.settings import KafkaConnection
 

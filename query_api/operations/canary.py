@@ -9,8 +9,8 @@ from itertools import count
 import structlog
 
 from kafka_client.partitioner import murmur2_partition
+from kafka_client.topic_lag import LagMonitor
 from query_api.errors import AnotherLog
-from query_api.index.lag import LagMonitor
 from query_api.index.manager import SnapshotManager, covers
 from query_api.index.worker_state import WorkerMonitor
 from query_api.ingest.producer import LogWriter, NotConfirmed, OutgoingRecord

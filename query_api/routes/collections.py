@@ -7,9 +7,9 @@ from uuid import uuid4
 from aiokafka.errors import KafkaError
 from fastapi import APIRouter, Path
 
+from kafka_client.topic_offsets import LogUnavailable
 from query_api.errors import ApiProblem, log_unavailable, problem_responses, refused_event
 from query_api.index.curation_follower import CurationFollower, NewestRecord
-from query_api.index.follower import LogUnavailable
 from query_api.ingest.producer import BrokerUnavailable, OutgoingRecord
 from query_api.middleware import ModelRoute
 from query_api.routes.parameters import DOCUMENT_ID, CollectionInPath, ServiceOf

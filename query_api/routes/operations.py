@@ -10,8 +10,8 @@ from fastapi import APIRouter, Response
 from fastapi.responses import JSONResponse, PlainTextResponse
 
 from indexer.errors import DamagedStore, TransientStoreError
+from kafka_client.topic_lag import Lag
 from query_api.index.document_status import IndexFreshness
-from query_api.index.lag import Lag
 from query_api.index.manager import reached_token
 from query_api.routes.parameters import ServiceOf
 from query_api.service_context import Service

@@ -7,8 +7,8 @@ from uuid import uuid4
 
 from fastapi import APIRouter, Path, Response
 
+from kafka_client.topic_offsets import Span
 from query_api.errors import ApiProblem, log_unavailable, problem_responses
-from query_api.index.follower import Span
 from query_api.middleware import ModelRoute
 from query_api.routes.collections import UNREADABLE, newest_setting, publish, read_curation, unreadable
 from query_api.routes.generations import require_no_build

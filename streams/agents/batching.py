@@ -165,7 +165,7 @@ def mark_in_flight(progress: Progress, stage: str, topic: str, events: Sequence[
     """The records of a batch."""
     records = [SourceRecord.from_message(event.message) for event in events]
     for record in records:
-        progress.taken(stage, topic, record.partition, record.offset, record.timestamp_ms)
+        progress.taken(stage, topic, record.partition, record.offset)
     return records
 
 

@@ -10,9 +10,8 @@ import structlog
 from indexer.errors import DamagedStore, TransientStoreError
 from indexer.generation_comparison import compare_generations
 from indexer.generation_folders import Generation, read_build, write_build
+from kafka_client.topic_offsets import Span
 from schemas.generations import Build, GenerationComparison
-from streams.runtime.partition_progress import Progress, TopicPartition
-from streams.runtime.watchdog import KafkaLog
 
 READY_LAG_SECONDS = 5.0
 WRITE_SECONDS = 0.5
@@ -23,15 +22,16 @@ class BuildMonitor:
     """Writes `build.json` twice a second; the build is ready while it follows the log as closely as a live generation
     does, once it was compared with its base.
 
-    `reached` gives the last offset stored, by partition; `lag_seconds` the age of the oldest record that waits, None
+    `spans` gives what the partitions of the documents topic hold, nothing while the broker does not answer; `done` and
+    `reached` the last offset done and stored, by partition; `lag_seconds` the age of the oldest record that waits, None
     while nobody knows; `graph_is_current` whether the graph has what the tables have; `make_snapshot` publishes the
     graph; `count_chunks` the chunks stored so far.
     """
 
     generation: Generation
     base: Generation | None
-    documents_log: KafkaLog
-    progress: Progress
+    spans: Callable[[], Mapping[int, Span]]
+    done: Callable[[], Mapping[int, int]]
     reached: Callable[[], Mapping[int, int]]
     lag_seconds: Callable[[], float | None]
     graph_is_current: Callable[[], Awaitable[bool]]
@@ -42,7 +42,7 @@ class BuildMonitor:
 
     def __post_init__(self) -> None:
         self._log = structlog.get_logger("thalweg.worker")
-        self._first_ends: Mapping[TopicPartition, int] | None = None
+        self._first_spans: Mapping[int, Span] = {}
         self._compared = False
         before = read_build(self.generation) or Build(state="building", started_ms=self.now_ms())
         self._build = before.model_copy(update={"state": "building", "problem": None, "at_ms": self.now_ms()})
@@ -54,7 +54,7 @@ class BuildMonitor:
             now = self.clock()
             seconds = self._build.seconds + (now - worked_since if self._build.state == "building" else 0.0)
             worked_since = now
-            records, of_records = await self._records()
+            records, of_records = self._records()
             self._update(
                 at_ms=self.now_ms(),
                 seconds=seconds,
@@ -75,24 +75,22 @@ class BuildMonitor:
     def _update(self, **changes: object) -> None:
         self._build = self._build.model_copy(update=changes)
 
-    async def _records(self) -> tuple[int, int]:
+    def _records(self) -> tuple[int, int]:
         """Offsets read so far, and of how many; the last known numbers while the broker does not answer."""
-        beginnings, ends = await self.documents_log.beginnings(), await self.documents_log.ends()
-        if beginnings is None or ends is None:
+        spans, done = self.spans(), self.done()
+        if not spans:
             return self._build.records, self._build.of_records
-        if self._first_ends is None:
-            self._first_ends = ends
-        reached = {place: self.progress.partitions[place].offset + 1 for place in ends}
-        done = sum(max(0, min(reached[place], ends[place]) - beginnings[place]) for place in ends)
-        return done, sum(ends[place] - beginnings[place] for place in ends)
+        self._first_spans = self._first_spans or spans
+        waiting = sum(span.end - span.after(done.get(number, -1)).beginning for number, span in spans.items())
+        of_records = sum(span.end - span.beginning for span in spans.values())
+        return of_records - waiting, of_records
 
     def _follows_the_log(self) -> bool:
         """Nothing waits; or what does came after the start and has not waited for long."""
-        lag = self.lag_seconds()
-        if lag is None or self._first_ends is None or lag > READY_LAG_SECONDS:
+        lag, done = self.lag_seconds(), self.done()
+        if lag is None or not self._first_spans or lag > READY_LAG_SECONDS:
             return False
-        done = self.progress.partitions
-        return lag == 0 or all(done[place].offset + 1 >= end for place, end in self._first_ends.items())
+        return lag == 0 or all(done.get(number, -1) + 1 >= span.end for number, span in self._first_spans.items())
 
     async def _finish(self) -> None:
         """Compare it with its base, once: later both follow the same log."""

@@ -15,18 +15,21 @@ from kafka.errors import KafkaError
 from indexer.errors import DamagedStore
 from indexer.generation_folders import Generation, new_generation_name, read_manifest, republish_advice
 from indexer.integrity.noted_damage import Damaged, read_damage, write_damage
+from kafka_client.async_clients import open_reader
+from kafka_client.log_identity import difference
+from kafka_client.topic_offsets import spans_of
 from schemas.curation import encode_choice
 from schemas.errors import Failure
 from schemas.generations import GenerationOrder, generation_key
 from schemas.settings import KafkaSettings
 from schemas.topics import TopicNames, topic_specs
 from streams.kafka.order_log import send_order
+from streams.kafka.partition_reader import AWAY
 from streams.kafka.topics import inspect_topics
-from streams.runtime.partition_progress import TopicPartition
-from streams.runtime.watchdog import KafkaLog
 
 REASON = "repair"
 RETRY_SECONDS = 5.0
+ANSWER_SECONDS = 10.0
 
 
 def require_undamaged(generation: Generation) -> None:
@@ -80,23 +83,20 @@ async def _require_whole_log(generation: Generation, kafka: KafkaSettings) -> No
     """Raises UnsafeToHeal, and Failure while Kafka does not answer."""
     (documents,) = await inspect_topics(kafka, topic_specs(kafka)[:1])
     try:
-        recorded = read_manifest(generation).log
+        recorded = read_manifest(generation).documents_topic_id
     except DamagedStore:
-        recorded = None
-    if documents.outcome == "missing" or (recorded is not None and recorded.documents != documents.topic_id):
+        recorded = ""
+    if documents.outcome == "missing" or difference(documents.name, recorded, documents.topic_id):
         raise UnsafeToHeal(
             f"They are not made again by themselves: {documents.name} is not the topic that they were filled from. "
             f"{republish_advice(generation.data_dir)}"
         )
-    places = [TopicPartition(documents.name, partition) for partition in range(documents.partitions)]
-    kafka_log = KafkaLog(kafka, places)
     try:
-        beginnings = await kafka_log.beginnings()
-    finally:
-        await kafka_log.close()
-    if beginnings is None:
-        raise Failure(f"Kafka at {kafka} does not answer.")
-    if any(beginnings.values()):
+        async with asyncio.timeout(ANSWER_SECONDS), open_reader(kafka, group_id=None) as consumer:
+            spans = await spans_of(consumer, documents.name)
+    except AWAY as error:
+        raise Failure(f"Kafka at {kafka} does not answer.") from error
+    if any(span.beginning for span in spans.values()):
         raise UnsafeToHeal(
             f"They are not made again by themselves: {documents.name} no longer begins with its first record, so "
             "documents may be missing in what it makes. 'thalweg rebuild' makes them all the same; 'thalweg export' "

@@ -1,16 +1,16 @@
 """A partition read to the end it has now, beside the agents: without a group, by consumers of its own."""
 
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 
-from aiokafka import TopicPartition
 from aiokafka.errors import KafkaError
 
 from kafka_client.async_clients import LogConsumer, open_reader, read_range
+from kafka_client.tail_reader import TailReader
+from kafka_client.topic_offsets import Span, TopicPartition, first_offsets, spans_at
 from kafka_client.unreadable_batches import Skip, skip_none
 from schemas.settings import KafkaConnection
 from streams.kafka.records import SourceRecord
-from streams.runtime import partition_progress as progress
 from streams.runtime.partition_progress import Unreadable
 
 AWAY = (KafkaError, OSError, TimeoutError)
@@ -39,32 +39,28 @@ class PartitionReader:
     async def records(self, start: int = 0, since_ms: int = 0) -> AsyncGenerator[SourceRecord, None]:
         """The records from an offset on, or from the first one there is, to the end the partition has now; without
         those before the first one of that time or later."""
+        topic, number = self._partition
         async with self._consumer() as consumer:
-            end = await self._end(consumer)
-            beginning = (await consumer.beginning_offsets([self._partition]))[self._partition]
+            span = await self._span(consumer)
             if since_ms:
-                found = (await consumer.offsets_for_times({self._partition: since_ms}))[self._partition]
-                start = max(start, end if found is None else found.offset)
-            async for record in self._read(consumer, min(max(start, beginning), end), end):
-                yield record
+                start = max(start, (await first_offsets(consumer, topic, {number: span}, since_ms))[number])
+            first, end = span.after(start - 1)
+            with self._unreadable.noting(self._partition):
+                async for record in read_range(consumer, self._partition, first, end):
+                    yield SourceRecord.from_kafka(record)
 
     async def beginning(self) -> int:
         """The first offset there is: above 0 where records were deleted, not where compaction took some."""
         async with self._consumer() as consumer:
-            return int((await consumer.beginning_offsets([self._partition]))[self._partition])
+            return (await self._span(consumer)).beginning
 
     async def end(self) -> int:
         """The offset the next record gets."""
         async with self._consumer() as consumer:
-            return await self._end(consumer)
+            return (await self._span(consumer)).end
 
-    async def _end(self, consumer: LogConsumer) -> int:
-        return int((await consumer.end_offsets([self._partition]))[self._partition])
-
-    async def _read(self, consumer: LogConsumer, first: int, end: int) -> AsyncIterator[SourceRecord]:
-        with self._unreadable.noting(progress.TopicPartition(*self._partition)):
-            async for record in read_range(consumer, self._partition, first, end):
-                yield SourceRecord.from_kafka(record)
+    async def _span(self, consumer: LogConsumer) -> Span:
+        return (await spans_at(consumer, [self._partition]))[self._partition]
 
     def _consumer(self, group: str | None = None) -> AbstractAsyncContextManager[LogConsumer]:
         return open_reader(self._connection, group_id=group, skip=self._skip)
@@ -74,7 +70,6 @@ class SettingsTopic(PartitionReader):
     """Partition 0 of the curation topic: its settings count before the next document. `group` only stores an offset;
     nobody joins it.
 
-    Between two calls nothing is fetched: a fetch that waits for records would delay the request for the end offset.
     While a batch cannot be read nothing is indexed, since the settings are not known.
     """
 
@@ -83,23 +78,18 @@ class SettingsTopic(PartitionReader):
         self._group = group
         self._reading: LogConsumer | None = None
         self._opened = AsyncExitStack()
-        self._next = 0
+        self._tail = TailReader(self._partition)
 
     async def new_records(self) -> list[SourceRecord]:
         """The records since the last call that returned, up to the end as it is now. One request, if there are none."""
         try:
             if self._reading is None:
                 self._reading = await self._opened.enter_async_context(self._consumer())
-            end = await self._end(self._reading)
-            if end <= self._next:
-                return []
-            records = [record async for record in self._read(self._reading, self._next, end)]
-            self._reading.unsubscribe()
+            with self._unreadable.noting(self._partition):
+                return [SourceRecord.from_kafka(record) for record in await self._tail.read_on(self._reading)]
         except AWAY:
             await self.close()
             raise
-        self._next = end
-        return records
 
     async def checked_offset(self) -> int:
         async with self._consumer(self._group) as consumer:

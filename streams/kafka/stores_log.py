@@ -1,7 +1,10 @@
-"""Whether a documents topic is the one that the stores of a data directory were filled from: looked at before anything
-is written on a cluster, which may be that of another installation."""
+"""Whether topics are those that the stores of a data directory were filled from: looked at before anything is written
+on a cluster, which may be that of another installation."""
 
+import asyncio
 from pathlib import Path
+
+import structlog
 
 from indexer.errors import DamagedStore, OtherFormat
 from indexer.generation_folders import (
@@ -9,12 +12,14 @@ from indexer.generation_folders import (
     LogIdentity,
     current_generation,
     read_manifest,
+    record_log,
     republish_advice,
 )
+from kafka_client.log_identity import difference
 from schemas.errors import Failure
 from schemas.settings import KafkaConnection, KafkaSettings
-from schemas.topics import TopicNames, TopicSpec
-from streams.kafka.topics import TopicReport, inspect_topics
+from schemas.topics import TopicNames, TopicSpec, contributions_spec, topic_specs
+from streams.kafka.topics import TopicReport, ensure_topics, grow_topics, inspect_topics
 
 
 class AnotherLog(Failure):
@@ -31,34 +36,59 @@ async def own_documents_topic(connection: KafkaConnection, kafka: KafkaSettings,
     (found,) = await inspect_topics(connection, [documents])
     try:
         generation = current_generation(data_dir)
-        recorded = None if generation is None else read_manifest(generation).log
+        recorded = "" if generation is None else read_manifest(generation).documents_topic_id
     except (DamagedStore, OtherFormat, PermissionError):
         return found
-    if recorded is not None and differ(recorded.documents, found.topic_id):
+    if differs := difference(found.name, recorded, found.topic_id):
         raise AnotherLog(
-            f"The stores in {data_dir} were filled from another log: from a documents topic with the id "
-            f"{recorded.documents}, and {found.name} at {connection} {_described(found)}. Nothing was sent there. "
+            f"The stores in {data_dir} were filled from another log: at {connection} {differs}. Nothing was sent. "
             "Start what belongs to this data directory with 'thalweg up', name another directory with --data-dir, or "
             "the cluster that is meant with THALWEG_KAFKA__BOOTSTRAP_SERVERS and THALWEG_KAFKA__TOPIC_PREFIX."
         )
     return found
 
 
-def require_same_log(recorded: LogIdentity, generation: Generation, documents: TopicReport) -> None:
+def require_same_log(generation: Generation, documents: TopicReport) -> None:
     """Raises AnotherLog where the documents topic is not the one that the generation was filled from."""
-    if differ(recorded.documents, documents.topic_id):
+    if differs := difference(documents.name, read_manifest(generation).documents_topic_id, documents.topic_id):
         raise AnotherLog(
-            f"The stores in {generation.data_dir} were filled from another log: from a documents topic with the id "
-            f"{recorded.documents}, and {documents.name} here {_described(documents)}. If this is not the cluster that "
-            "is meant, set THALWEG_KAFKA__BOOTSTRAP_SERVERS and THALWEG_KAFKA__TOPIC_PREFIX. "
+            f"The stores in {generation.data_dir} were filled from another log: {differs}. If this is not the cluster "
+            "that is meant, set THALWEG_KAFKA__BOOTSTRAP_SERVERS and THALWEG_KAFKA__TOPIC_PREFIX. "
             f"{republish_advice(generation.data_dir)}"
         )
 
 
-def differ(recorded: str, found: str) -> bool:
-    """Whether a topic is another one; brokers that know no ids cannot tell."""
-    return bool(recorded) and recorded != found
+async def topics_of_generation(
+    connection: KafkaConnection, kafka: KafkaSettings, generation: Generation
+) -> dict[str, TopicReport]:
+    """All topics of the installation and of this generation, by name, made where they are missing.
 
+    1. compare the documents topic with the one that the generation was filled from; where the contributions topic is
+    not its own, go on with an empty one; 2. make what is missing; 3. give the topics that are written to by partition
+    number as many partitions as the documents topic has; 4. record the topics' ids in the manifest of a generation that
+    is new, or has a new contributions topic.
+    Raises AnotherLog before anything is made, Unreachable, and Failure when the cluster refuses a topic.
+    """
+    names = TopicNames(kafka.topic_prefix)
+    contributions = names.contributions(generation.name)
+    recorded = read_manifest(generation).log
+    if recorded is not None:  # 1
+        found = await inspect_topics(connection, [*topic_specs(kafka)[:1], contributions_spec(kafka, generation.name)])
+        require_same_log(generation, found[0])
+        if difference(contributions, recorded.graph, found[1].topic_id):
+            structlog.get_logger("thalweg.worker").warning(
+                "the contributions topic is another one; the graph goes on with it", topic=contributions
+            )
+            from indexer.write.another_topic import begin_another_topic  # its stores take seconds to import
 
-def _described(report: TopicReport) -> str:
-    return "is missing" if report.outcome == "missing" else f"has the id {report.topic_id or 'unknown'}"
+            await asyncio.to_thread(begin_another_topic, generation)
+            recorded = None
+    specs = topic_specs(kafka, generation.name)
+    reports = {report.name: report for report in await ensure_topics(connection, specs)}  # 2
+    documents = reports[names.documents]
+    by_partition = [names.indexed, names.dead_letters, names.provenance]
+    if await grow_topics(connection, by_partition, documents.partitions):  # 3
+        reports = {report.name: report for report in await inspect_topics(connection, specs)}
+    if recorded is None or not recorded.graph:  # 4
+        record_log(generation, LogIdentity(documents.topic_id, reports[contributions].topic_id))
+    return reports

@@ -12,8 +12,9 @@ from typing import Literal, TypeVar
 from kafka.admin import ConfigResource, ConfigResourceType
 from kafka.errors import KafkaError, TopicAlreadyExistsError, for_code
 
+from kafka_client.log_identity import id_of
 from kafka_client.security import require_answer
-from kafka_client.sync_clients import AdminClient, id_of
+from kafka_client.sync_clients import AdminClient
 from schemas.errors import Failure, Unreachable
 from schemas.settings import KafkaConnection
 from schemas.topics import DELETE_RETENTION, TopicSpec
@@ -198,16 +199,12 @@ class PartitionsAdded(RestartNeeded):
     """The documents topic has more partitions than when the worker started: it follows them from its next start on."""
 
 
-async def watch_partitions(connection: KafkaConnection, topic: str, partitions: int) -> None:
-    """Poll until cancelled, also while the broker is away. Raises PartitionsAdded."""
+async def watch_partitions(count: Callable[[], int | None], topic: str, partitions: int) -> None:
+    """Poll until cancelled; `count` gives the number that was last seen. Raises PartitionsAdded."""
     while True:
         await asyncio.sleep(LOOK_SECONDS)
-        try:
-            (report,) = await inspect_topics(connection, [TopicSpec(topic, partitions, {})])
-        except Failure:
-            continue
-        if report.partitions > partitions:
+        found = count() or 0
+        if found > partitions:
             raise PartitionsAdded(
-                f"{topic} now has {report.partitions} partitions and had {partitions}: the worker starts again to "
-                "follow them."
+                f"{topic} now has {found} partitions and had {partitions}: the worker starts again to follow them."
             )

@@ -8,20 +8,16 @@ from typing import Any, ClassVar, cast
 
 import faust
 import structlog
-from aiokafka import TopicPartition as KafkaPartition
-from aiokafka.consumer.group_coordinator import GroupCoordinator
-from aiokafka.errors import NoError, NotCoordinatorForGroupError, for_code
-from aiokafka.protocol.commit import OffsetFetchRequest
 from aiokafka.structs import ConsumerRecord
 from faust.auth import Credentials, OAuthCredentials, SASLCredentials, SSLCredentials
 from faust.transport.drivers.aiokafka import AIOKafkaConsumerThread, Consumer, Transport
 
-from kafka_client.async_clients import READ_COMMITTED
+from kafka_client.client_internals import GuardedFetcher, consumer_of, positions, read_committed, take_acknowledged
 from kafka_client.security import aiokafka_options
-from kafka_client.unreadable_batches import GuardedFetcher, Skip, UnreadableBatch
+from kafka_client.topic_offsets import TopicPartition
+from kafka_client.unreadable_batches import Skip, UnreadableBatch
 from schemas.settings import KafkaConnection
 from streams.kafka.records import GAP_HEADERS
-from streams.runtime.partition_progress import TopicPartition, Unreadable
 
 log = structlog.get_logger("thalweg.worker")
 
@@ -29,48 +25,46 @@ RETRY_SECONDS = 2.0
 
 
 class LogTransport(Transport):
-    """Keeps `unreadable` up to date with the batches at which partitions stopped; `skip` says which to skip."""
+    """`skip` says which unreadable batches to skip."""
 
     Consumer: ClassVar[Any]
 
-    def __init__(self, app: faust.App, skip: Skip, unreadable: Unreadable) -> None:
+    def __init__(self, app: faust.App, skip: Skip) -> None:
         super().__init__(app.conf.broker_consumer, app)
         self.skip = skip
-        self.unreadable = unreadable
 
 
 class _ConsumerThread(AIOKafkaConsumerThread):
-    """Runs in a thread of its own, but for `unreadable`, which others only read."""
+    """Runs in a thread of its own."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        transport = cast("LogTransport", self.transport)
-        self._skip, self._unreadable = transport.skip, transport.unreadable
-        self._delivered: dict[KafkaPartition, int] = {}  # the offset after what the agents got, gaps included
-        self._standing: dict[KafkaPartition, tuple[UnreadableBatch, float]] = {}  # and when to try again
+        self._skip = cast("LogTransport", self.transport).skip
+        self._delivered: dict[TopicPartition, int] = {}  # the offset after what the agents got, gaps included
+        self._standing: dict[TopicPartition, tuple[UnreadableBatch, float]] = {}  # and when to try again
 
     def _create_worker_consumer(self, transport: Any) -> Any:
         consumer = super()._create_worker_consumer(transport)
-        consumer._isolation_level = READ_COMMITTED  # noqa: SLF001 -- Faust offers no setting for it
+        read_committed(consumer)
         return consumer
 
     async def on_start(self) -> None:
         await super().on_start()
-        GuardedFetcher.guard(self._consumer, self._skip)
+        GuardedFetcher.guard(consumer_of(self), self._skip)
 
     async def _fetch_records(
         self, consumer: Any, active_partitions: Any, timeout: float | None = None, max_records: int | None = None
     ) -> Any:
         if not self.consumer.flow_active:
             return {}
-        before = _positions(consumer)
+        before = positions(consumer)
         self._retry(consumer, before)
         try:
             records = await super()._fetch_records(consumer, active_partitions, timeout, max_records)
         except UnreadableBatch as found:
             self._stop_at(consumer, found)
             return {}
-        return self._with_gaps(before, _positions(consumer), records)
+        return self._with_gaps(before, positions(consumer), records)
 
     def _with_gaps(
         self, before: Mapping[Any, int], after: Mapping[Any, int], records: Mapping[Any, Collection[Any]]
@@ -90,23 +84,21 @@ class _ConsumerThread(AIOKafkaConsumerThread):
         return whole
 
     def _stop_at(self, consumer: Any, found: UnreadableBatch) -> None:
-        partition = KafkaPartition(found.topic, found.partition)
+        partition = TopicPartition(found.topic, found.partition)
         consumer.pause(partition)
         if partition not in self._standing:
             log.error("a batch cannot be read; its partition waits", batch=str(found))
         self._standing[partition] = found, time.monotonic() + RETRY_SECONDS
-        self._unreadable[TopicPartition(*partition)] = found
 
-    def _retry(self, consumer: Any, positions: Mapping[Any, int]) -> None:
+    def _retry(self, consumer: Any, at: Mapping[Any, int]) -> None:
         """Retry stopped partitions; forget those that got past, or were assigned to another worker."""
         now = time.monotonic()
         for partition, (found, retry_at) in list(self._standing.items()):
-            if partition in positions and positions[partition] <= found.last:
+            if partition in at and at[partition] <= found.last:
                 if now > retry_at:
                     consumer.resume(partition)
             else:
                 del self._standing[partition]
-                self._unreadable.pop(TopicPartition(*partition), None)
 
 
 class _Consumer(Consumer):
@@ -117,45 +109,14 @@ class _Consumer(Consumer):
         """The agents acknowledge the records of a partition in their order, so the last one says how far it is. (Faust
         looks for offsets that are missing, and waits without end for those that the log does not have:
         https://github.com/faust-streaming/faust/issues/378.)"""
-        acked = self._acked[tp]
-        if not acked:
-            return None
-        reached: int = max(acked) + 1
-        acked.clear()
-        self._acked_index[tp].clear()
-        return reached
+        acknowledged = take_acknowledged(self, tp)
+        return max(acknowledged) + 1 if acknowledged else None
 
     async def _add_gap(self, tp: Any, offset_from: int, offset_to: int) -> None:
         """Nothing to keep: see `_new_offset`."""
 
 
 LogTransport.Consumer = _Consumer
-
-
-def raise_group_errors() -> None:
-    """Let consumers ask again for committed offsets where the coordinator is still loading, or has moved. To be called
-    before the first consumer is made; may be called again.
-
-    From version 2 of OffsetFetch on, such an error stands once for the whole group, and no partition is named. aiokafka
-    (0.14) looks at the partitions only: to it none is committed, and it reads each from its first record again. (The
-    same fault elsewhere: https://github.com/Parsely/pykafka/issues/958.) Version 1, with an error at each partition, is
-    no way out: brokers of Kafka 3.9 and 4.0 leave it out (https://github.com/apache/kafka/pull/20050).
-    """
-    GroupCoordinator._send_req = _send_req  # noqa: SLF001 -- there is no public way to see the answer
-
-
-_send_request = GroupCoordinator._send_req  # noqa: SLF001
-
-
-async def _send_req(coordinator: Any, request: Any) -> Any:
-    response = await _send_request(coordinator, request)
-    if isinstance(request, OffsetFetchRequest):
-        error = for_code(getattr(response, "error_code", 0))
-        if error is NotCoordinatorForGroupError:
-            coordinator.coordinator_dead()
-        if error is not NoError:
-            raise error()
-    return response
 
 
 def credentials(connection: KafkaConnection) -> Credentials | None:
@@ -172,14 +133,6 @@ def credentials(connection: KafkaConnection) -> Credentials | None:
             ssl_context=context,
         )
     return None if context is None else SSLCredentials(context)
-
-
-def _positions(consumer: Any) -> dict[Any, int]:
-    subscription = consumer._subscription.subscription  # noqa: SLF001 -- `position` of a consumer waits for one
-    if subscription is None or subscription.assignment is None:
-        return {}
-    states = {partition: subscription.assignment.state_value(partition) for partition in subscription.assignment.tps}
-    return {partition: state.position for partition, state in states.items() if state.has_valid_position}
 
 
 def _gap(partition: Any, last: int) -> ConsumerRecord:

@@ -4,14 +4,9 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
+from kafka_client.topic_offsets import TopicPartition
 from kafka_client.unreadable_batches import UnreadableBatch
-
-
-class TopicPartition(NamedTuple):
-    topic: str
-    partition: int
 
 
 class Unreadable(dict[TopicPartition, UnreadableBatch]):
@@ -30,16 +25,12 @@ class Unreadable(dict[TopicPartition, UnreadableBatch]):
 
 @dataclass
 class PartitionProgress:
-    """`offset` is the last one done, -1 for none; `in_flight` has the record time of each offset taken and not done."""
+    """`offset` is the last one done, -1 for none; `in_flight` are those taken and not done."""
 
     stage: str
     offset: int = -1
-    in_flight: dict[int, int] = field(default_factory=dict)
+    in_flight: set[int] = field(default_factory=set)
     moved_at: float = 0.0
-
-    @property
-    def oldest_in_flight_ms(self) -> int | None:
-        return min(self.in_flight.values(), default=None)
 
 
 @dataclass
@@ -58,16 +49,23 @@ class Progress:
         """A partition this worker reads, and the last offset already done (-1 for none)."""
         self.partitions[TopicPartition(topic, partition)] = PartitionProgress(stage, offset, moved_at=self.clock())
 
-    def taken(self, stage: str, topic: str, partition: int, offset: int, timestamp_ms: int) -> None:
-        """A record is in flight from now on; `timestamp_ms` is its own."""
-        self._of(stage, topic, partition).in_flight[offset] = timestamp_ms
+    def taken(self, stage: str, topic: str, partition: int, offset: int) -> None:
+        """A record is in flight from now on, until it is done."""
+        self._of(stage, topic, partition).in_flight.add(offset)
 
     def done(self, stage: str, topic: str, partition: int, offset: int) -> None:
         """Everything up to `offset` is done."""
         progress = self._of(stage, topic, partition)
         progress.offset = max(progress.offset, offset)
-        progress.in_flight = {later: at for later, at in progress.in_flight.items() if later > offset}
+        progress.in_flight = {later for later in progress.in_flight if later > offset}
         progress.moved_at = self.clock()
+
+    def reached(self) -> dict[str, dict[int, int]]:
+        """The last offset done, by topic and partition."""
+        reached: dict[str, dict[int, int]] = {}
+        for place, progress in self.partitions.items():
+            reached.setdefault(place.topic, {})[place.partition] = progress.offset
+        return reached
 
     def is_busy(self, stage: str, within_seconds: float) -> bool:
         """Whether records of the stage are in flight, or were done so recently that the next are on their way."""

@@ -4,13 +4,12 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 
-from aiokafka import TopicPartition
-
 from indexer.chunking.splitter import ChunkingParameters
-from indexer.generation_folders import Generation, read_manifest, republish_advice
+from indexer.generation_folders import Generation, republish_advice
 from indexer.read.lance_reader import LanceSnapshot
 from kafka_client.async_clients import open_reader, read_range
 from kafka_client.skipped_batches import SkippedBatches
+from kafka_client.topic_offsets import Span, TopicPartition, spans_at
 from kafka_client.unreadable_batches import UnreadableBatch, skip_all
 from schemas.choices import ExtractorName
 from schemas.curation import ChunkingEvent, ExtractionEvent, LinkingEvent, decode_curation
@@ -20,13 +19,12 @@ from schemas.ids import Position
 from schemas.settings import KafkaConnection, KafkaSettings, LimitSettings
 from schemas.topics import TopicNames, contributions_spec, topic_specs
 from streams.indexing.settings_reader import CollectionChoices
-from streams.kafka.log_identity import LogState, set_back
+from streams.kafka.group_offsets import LogState, set_back
 from streams.kafka.partition_reader import PartitionReader
 from streams.kafka.records import SourceRecord
 from streams.kafka.stores_log import require_same_log
-from streams.kafka.topics import inspect_topics
+from streams.kafka.topics import TopicReport, inspect_topics
 from streams.loader.progress_bars import Bar
-from streams.runtime import partition_progress as progress
 from streams.verification.ledger import Ledger, LedgerReport, Letters
 
 Take = Callable[[SourceRecord], None]
@@ -73,23 +71,20 @@ class InstallationLog:
         found = await inspect_topics(
             self.connection, [documents, contributions_spec(self.kafka, generation.name), letters]
         )
-        recorded = read_manifest(generation).log
-        if recorded is not None:
-            require_same_log(recorded, generation, found[0])  # 1
+        require_same_log(generation, found[0])  # 1
         reached = {partition: stored.offset for partition, stored in snapshot.positions.items()}
         skipped = SkippedBatches(lambda: self.connection, names.curation)
         await skipped.refresh()
         async with open_reader(self.connection, group_id=None, skip=skipped.includes) as consumer:
-            places = [TopicPartition(names.documents, number) for number in range(found[0].partitions)]
-            beginnings, ends = await consumer.beginning_offsets(places), await consumer.end_offsets(places)
-            _require_stores_within(ends, reached, generation)
-            offsets.is_of(sum(ends[place] - beginnings[place] for place in places))
-            letters_found = await self._letters(names, found[2].partitions)  # 2
+            spans = await spans_at(consumer, _partitions(found[0]))
+            _require_stores_within(spans, reached, generation)
+            offsets.is_of(sum(span.end - span.beginning for span in spans.values()))
+            letters_found = await self._letters(names, found[2])  # 2
             ledger = Ledger(snapshot.known_documents(), reached, letters_found, self.limits)
-            for place in places:  # 3
-                read_to = beginnings[place]
+            for place, (beginning, end) in spans.items():  # 3
+                read_to = beginning
                 try:
-                    async for message in read_range(consumer, place, beginnings[place], ends[place]):
+                    async for message in read_range(consumer, place, beginning, end):
                         record = SourceRecord.from_kafka(message)
                         ledger.add(record)
                         take(record)
@@ -97,32 +92,34 @@ class InstallationLog:
                         read_to = record.offset + 1
                 except UnreadableBatch as error:
                     ledger.add_unreadable(place.partition, error.first, str(error))
-                offsets.advance(ends[place] - read_to)
+                offsets.advance(end - read_to)
         return ledger.report()
 
-    async def _letters(self, names: TopicNames, partitions: int) -> Letters:
+    async def _letters(self, names: TopicNames, topic: TopicReport) -> Letters:
         """A letter stands in the partition of its record, and is younger: so those of records that are younger than the
         first one there have not been removed."""
         positions: set[Position] = set()
         since_ms: dict[int, int] = {}
         async with open_reader(self.connection, group_id=None, skip=skip_all) as consumer:
-            places = [TopicPartition(names.dead_letters, number) for number in range(partitions)]
-            beginnings, ends = await consumer.beginning_offsets(places), await consumer.end_offsets(places)
-            for place in places:
-                if beginnings[place]:
+            for place, (beginning, end) in (await spans_at(consumer, _partitions(topic))).items():
+                if beginning:
                     since_ms[place.partition] = EVER
-                async for message in read_range(consumer, place, beginnings[place], ends[place]):
+                async for message in read_range(consumer, place, beginning, end):
                     since_ms[place.partition] = min(message.timestamp, since_ms.get(place.partition, 0))
                     if (position := _source(message.headers, names.documents)) is not None:
                         positions.add(position)
         return Letters(positions, since_ms)
 
 
+def _partitions(topic: TopicReport) -> list[TopicPartition]:
+    return [TopicPartition(topic.name, number) for number in range(topic.partitions)]
+
+
 def _require_stores_within(
-    ends: Mapping[TopicPartition, int], reached: Mapping[int, int], generation: Generation
+    spans: Mapping[TopicPartition, Span], reached: Mapping[int, int], generation: Generation
 ) -> None:
     """Raises StoresAheadOfLog."""
-    log = {progress.TopicPartition(*place): LogState(end, None) for place, end in ends.items()}
+    log = {place: LogState(span.end, None) for place, span in spans.items()}
     set_back({place: reached.get(place.partition, -1) for place in log}, log, republish_advice(generation.data_dir))
 
 

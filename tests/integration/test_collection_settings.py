@@ -10,9 +10,9 @@ from uuid import uuid4
 from aiokafka import AIOKafkaProducer
 
 from kafka_client.async_clients import open_producer
+from kafka_client.topic_lag import LagMonitor
 from kafka_client.unreadable_batches import skip_none
 from query_api.index.curation_follower import CurationFollower
-from query_api.index.lag import LagMonitor
 from schemas.curation import (
     ChunkingChoice,
     ChunkingEvent,

@@ -7,12 +7,12 @@ from contextlib import asynccontextmanager
 
 from aiokafka import AIOKafkaProducer
 
-from query_api.index.lag import Lag, LagMonitor
+from kafka_client.topic_lag import Lag, LagMonitor
 from schemas.settings import KafkaSettings
 from schemas.topics import TopicNames, topic_specs
 from streams.kafka.topics import ensure_topics
-from streams.runtime.partition_progress import Progress, TopicPartition
-from streams.runtime.watchdog import KafkaLog, Watchdog
+from streams.runtime.partition_progress import Progress
+from streams.runtime.watchdog import Watchdog
 from streams.runtime.worker_health import Health
 from streams.worker_metrics import WorkerMetrics
 from tests.support.kafka import plaintext
@@ -48,7 +48,7 @@ async def of_the_worker(kafka: str, topic: str, applied: Mapping[int, int]) -> t
     metrics, progress = WorkerMetrics(), Progress()
     for partition, offset in applied.items():
         progress.expect("text", topic, partition, offset)
-    log = KafkaLog(plaintext(kafka), [TopicPartition(topic, partition) for partition in applied])
+    log = LagMonitor(lambda: plaintext(kafka), progress.reached)
     try:
         await Watchdog(log, progress, metrics, Health([]), timeout_seconds=300).check()
     finally:

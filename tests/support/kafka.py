@@ -10,6 +10,7 @@ from aiokafka.record.util import calc_crc32c
 from kafka import KafkaProducer, TopicPartition
 
 from kafka_client import sync_clients
+from kafka_client.log_identity import id_of
 from schemas.settings import MIB, KafkaConnection
 
 SECONDS = 60.0
@@ -37,7 +38,7 @@ def plaintext(bootstrap_servers: str) -> KafkaConnection:
 
 def topic_id(servers: str, name: str) -> str:
     with closing(sync_clients.AdminClient(plaintext(servers))) as admin:
-        return sync_clients.id_of(admin.describe_topics([name])[0])
+        return id_of(admin.describe_topics([name])[0])
 
 
 @contextmanager

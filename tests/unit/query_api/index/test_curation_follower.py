@@ -3,9 +3,10 @@
 import asyncio
 import random
 
+from kafka_client.topic_offsets import Span
 from kafka_client.unreadable_batches import skip_none
 from query_api.index.curation_follower import Curation, CurationFollower, PlacedEvent, applied, fold
-from query_api.index.follower import FollowedRecord, Span
+from query_api.index.follower import FollowedRecord
 from schemas.curation import LinkingChoice, encode_choice
 from schemas.graph_edits import (
     AnyEdit,

@@ -12,7 +12,8 @@ import pytest
 from indexer.changes import Reached
 from indexer.errors import TransientStoreError
 from indexer.generation_folders import LogIdentity, record_log
-from query_api.index.follower import FollowedRecord, LogUnavailable, Span
+from kafka_client.topic_offsets import LogUnavailable, Span
+from query_api.index.follower import FollowedRecord
 from query_api.index.manager import NotYetIndexed, ServiceStopping, SnapshotManager, reached_token
 from query_api.index.store_opening import GraphFile
 from query_api.service_metrics import ServiceMetrics

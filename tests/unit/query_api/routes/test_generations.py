@@ -8,8 +8,8 @@ import msgspec
 import pytest
 
 from indexer.generation_folders import Generation, make_generation, read_manifest, write_build
+from kafka_client.topic_offsets import LogUnavailable
 from query_api.index.curation_follower import CurationFollower
-from query_api.index.follower import LogUnavailable
 from query_api.ingest.producer import OutgoingRecord
 from schemas.generations import Build, GenerationComparison, GenerationEvent, GenerationOrder, StoreCounts
 from schemas.ids import Position

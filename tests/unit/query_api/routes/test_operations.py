@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from indexer.errors import EncoderUnavailable
+from kafka_client.topic_lag import LagMonitor
+from kafka_client.topic_offsets import Span
 from query_api.dead_letters.letter_state import Letter, RecordVersion
-from query_api.index.follower import Span
-from query_api.index.lag import LagMonitor
 from query_api.service_health import readiness
 from schemas.ids import Position
 from schemas.runtime import WorkerState, write_state

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from indexer.generation_folders import Generation, write_build
-from query_api.index.follower import Span
-from query_api.index.lag import LagMonitor
+from kafka_client.topic_lag import LagMonitor
+from kafka_client.topic_offsets import Span
 from query_api.ingest.producer import OutgoingRecord
 from schemas.curation import encode_choice
 from schemas.generations import Build

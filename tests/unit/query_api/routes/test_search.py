@@ -8,8 +8,8 @@ import pytest
 from structlog.testing import capture_logs
 
 from indexer.errors import TransientStoreError
-from query_api.index.follower import Span
-from query_api.index.lag import LagMonitor
+from kafka_client.topic_lag import LagMonitor
+from kafka_client.topic_offsets import Span
 from query_api.retrieval.search_context import SearchFailed
 from tests.support.fakes.service import Running, events, problem
 from tests.support.waiting import eventually

@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 
 from indexer.generation_folders import Generation, make_generation, read_build
+from kafka_client.topic_offsets import Span, TopicPartition
 from schemas.generations import Build
 from streams.generations import build as build_module
 from streams.generations.build import READY_LAG_SECONDS, BuildMonitor
-from streams.runtime.partition_progress import Progress, TopicPartition
+from streams.runtime.partition_progress import Progress
 from tests.support.fixtures.manifest import MANIFEST
 from tests.support.waiting import eventually
 
@@ -33,11 +34,11 @@ class Worker:
         self.progress.done("text", PLACE.topic, PLACE.partition, offset)
         self.lag = lag
 
-    async def beginnings(self) -> Mapping[TopicPartition, int]:
-        return {PLACE: 0}
+    def spans(self) -> Mapping[int, Span]:
+        return {0: Span(0, self.end)}
 
-    async def ends(self) -> Mapping[TopicPartition, int]:
-        return {PLACE: self.end}
+    def done(self) -> Mapping[int, int]:
+        return self.progress.reached()[PLACE.topic]
 
     async def is_current(self) -> bool:
         return self.graph_is_current
@@ -55,9 +56,9 @@ async def monitored(data_dir: Path, worker: Worker) -> AsyncIterator[Generation]
     monitor = BuildMonitor(
         generation=generation,
         base=None,
-        documents_log=worker,
-        progress=worker.progress,
-        reached=lambda: {0: worker.progress.partitions[PLACE].offset},
+        spans=worker.spans,
+        done=worker.done,
+        reached=worker.done,
         lag_seconds=lambda: worker.lag,
         graph_is_current=worker.is_current,
         make_snapshot=worker.snapshot,

@@ -1,19 +1,19 @@
 """What the agents are told of offsets at which the log holds nothing that counts."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 from aiokafka import TopicPartition
-from aiokafka.consumer.group_coordinator import GroupCoordinator
-from aiokafka.errors import GroupLoadInProgressError, NotCoordinatorForGroupError
-from aiokafka.protocol.commit import OffsetFetchRequest
-from aiokafka.structs import OffsetAndMetadata
 from faust.transport.drivers.aiokafka import credentials_to_aiokafka_auth
 
 from kafka_client.security import aiokafka_options
+from kafka_client.unreadable_batches import skip_none
 from schemas.settings import KafkaConnection
+from streams.faust_app import build_app
 from streams.kafka.records import GAP_HEADERS
-from streams.kafka.transport import _Consumer, _ConsumerThread, credentials, raise_group_errors
+from streams.kafka.transport import _Consumer, _ConsumerThread, credentials
+from streams.settings import WorkerSettings
 
 PLACE = TopicPartition("t", 0)
 
@@ -74,13 +74,25 @@ def test_a_partition_that_was_taken_away_is_forgotten() -> None:
     assert offsets(made, 6, 6) == []
 
 
-def test_the_group_is_told_of_the_last_record_that_was_acknowledged_whatever_is_missing_before_it() -> None:
-    consumer = _Consumer.__new__(_Consumer)
-    consumer._acked = {PLACE: [0, 2, 5]}
-    consumer._acked_index = {PLACE: {0, 2, 5}}
+async def test_last_acknowledged_offset_is_committed_whatever_is_missing(tmp_path: Path) -> None:
+    settings = WorkerSettings.model_validate(
+        {"storage": {"data_dir": tmp_path}, "kafka": {"bootstrap_servers": "broker:9092"}}
+    )
+    app = build_app(settings, settings.kafka, "group", skip_none, partitions=1)
+    consumer = app.transport.create_consumer(print, on_partitions_revoked=print, on_partitions_assigned=print)
+    consumer._acked[PLACE] += [0, 2, 5]
+    consumer._acked_index[PLACE] |= {0, 2, 5}
     assert consumer._new_offset(PLACE) == 6
     assert (consumer._acked[PLACE], consumer._acked_index[PLACE]) == ([], set())
     assert consumer._new_offset(PLACE) is None
+    consumer._thread.thread_loop.close()
+
+
+@pytest.mark.parametrize("own", [_Consumer, _ConsumerThread])
+def test_faust_calls_the_methods_that_are_overridden(own: type) -> None:
+    of_faust = own.__mro__[1]
+    for name in vars(own).keys() - {"_with_gaps", "_stop_at", "_retry"}:
+        assert hasattr(of_faust, name), f"Faust has no {name} any more"
 
 
 PASSWORD = {"sasl_username": "alice", "sasl_password": "opensesame"}
@@ -89,58 +101,6 @@ CLIENT = {
     "sasl_oauthbearer_client_id": "thalweg",
     "sasl_oauthbearer_client_secret": "opensesame",
 }
-PARTITION = TopicPartition("documents", 2)
-SEND = GroupCoordinator._send_req
-BROKER_TAKES = {OffsetFetchRequest.API_KEY: (1, 9)}  # Kafka 4
-
-
-class LoadingCoordinator:
-    """Answers as Kafka does: with these errors first, then with the offset 42."""
-
-    group_id = "worker"
-    coordinator_id = 0
-    _retry_backoff_ms = 0
-    _do_fetch_commit_offsets = GroupCoordinator._do_fetch_commit_offsets
-
-    def __init__(self, *errors: type[Any]) -> None:
-        self.errors = [error.errno for error in errors]
-        self.looked_for = 0
-
-    async def ensure_coordinator_known(self) -> None:
-        pass
-
-    def coordinator_dead(self) -> None:
-        self.looked_for += 1
-
-    @property
-    def _client(self) -> "LoadingCoordinator":
-        return self
-
-    async def _send_req(self, request: OffsetFetchRequest) -> Any:
-        return await GroupCoordinator._send_req(self, request)
-
-    async def send(self, _node: int, request: OffsetFetchRequest, *, group: Any) -> Any:
-        prepared = request.prepare(BROKER_TAKES)
-        answer = prepared.RESPONSE_TYPE
-        error = self.errors.pop(0) if self.errors else 0
-        topics = [] if error else [(PARTITION.topic, [(PARTITION.partition, 42, "", 0)])]
-        return answer(throttle_time_ms=0, topics=topics, error_code=error)
-
-
-async def fetched(coordinator: LoadingCoordinator) -> Any:
-    return await GroupCoordinator.fetch_committed_offsets(coordinator, [PARTITION])
-
-
-async def test_a_coordinator_that_cannot_tell_yet_is_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(GroupCoordinator, "_send_req", SEND)
-    assert await fetched(LoadingCoordinator(GroupLoadInProgressError)) == {}, (
-        "repaired in aiokafka: then drop our own way"
-    )
-    raise_group_errors()
-    coordinator = LoadingCoordinator(GroupLoadInProgressError, NotCoordinatorForGroupError)
-    assert await fetched(coordinator) == {PARTITION: OffsetAndMetadata(42, "")}
-    assert coordinator.looked_for == 1
-    assert coordinator.errors == []
 
 
 @pytest.mark.parametrize(

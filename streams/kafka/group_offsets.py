@@ -1,71 +1,21 @@
-"""Whether the stores are a view of this log: by the cluster's own ids of its topics, and by offsets.
+"""The consumer group's offsets, held against the stores: the stores' own positions are the truth, the group's follow.
 
-A topic that was deleted and made again, or that of another cluster, starts its offsets from 0. Positions of the old one
-mean nothing there: records would be taken for known, and tokens for covered.
-
-The stores' own positions are the truth, the group's committed offsets follow. Where a store was deleted, or restored
-from an older copy, the group's offsets are set back before the consumers start, so that it is rebuilt from the log.
+Where a store was deleted, or restored from an older copy, the group's offsets are set back before the consumers start,
+so that it is rebuilt from the log.
 """
 
-import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import structlog
-from aiokafka import TopicPartition as KafkaPartition
 from aiokafka.errors import KafkaError
 
 from indexer.errors import IncompatibleGeneration
-from indexer.generation_folders import (
-    Generation,
-    LogIdentity,
-    read_manifest,
-    record_log,
-)
-from indexer.write.another_topic import begin_another_topic
 from kafka_client.async_clients import LogConsumer, open_reader
+from kafka_client.topic_offsets import TopicPartition, spans_at
 from schemas.errors import Failure
-from schemas.settings import KafkaConnection, KafkaSettings
-from schemas.topics import TopicNames, contributions_spec, topic_specs
-from streams.kafka.stores_log import differ, require_same_log
-from streams.kafka.topics import TopicReport, ensure_topics, grow_topics, inspect_topics
-from streams.runtime.partition_progress import TopicPartition
+from schemas.settings import KafkaConnection
 from streams.runtime.retry import retry_for
-
-
-async def topics_of_generation(
-    connection: KafkaConnection, kafka: KafkaSettings, generation: Generation
-) -> dict[str, TopicReport]:
-    """All topics of the installation and of this generation, by name, made where they are missing.
-
-    1. compare the documents topic with the one that the generation was filled from; where the contributions topic is
-    not its own, go on with an empty one; 2. make what is missing; 3. give the topics that are written to by partition
-    number as many partitions as the documents topic has; 4. record the topics' ids in the manifest of a generation that
-    is new, or has a new contributions topic.
-    Raises AnotherLog before anything is made, Unreachable, and Failure when the cluster refuses a topic.
-    """
-    names = TopicNames(kafka.topic_prefix)
-    contributions = names.contributions(generation.name)
-    recorded = read_manifest(generation).log
-    if recorded is not None:  # 1
-        found = await inspect_topics(connection, [*topic_specs(kafka)[:1], contributions_spec(kafka, generation.name)])
-        require_same_log(recorded, generation, found[0])
-        if differ(recorded.graph, found[1].topic_id):
-            structlog.get_logger("thalweg.worker").warning(
-                "the contributions topic is another one; the graph goes on with it", topic=contributions
-            )
-            await asyncio.to_thread(begin_another_topic, generation)
-            recorded = None
-    specs = topic_specs(kafka, generation.name)
-    reports = {report.name: report for report in await ensure_topics(connection, specs)}  # 2
-    documents = reports[names.documents]
-    by_partition = [names.indexed, names.dead_letters, names.provenance]
-    if await grow_topics(connection, by_partition, documents.partitions):  # 3
-        reports = {report.name: report for report in await inspect_topics(connection, specs)}
-    if recorded is None or not recorded.graph:  # 4
-        record_log(generation, LogIdentity(documents.topic_id, reports[contributions].topic_id))
-    return reports
-
 
 _GROUP_WAIT_SECONDS = 45.0
 _RETRY_SECONDS = 0.5
@@ -138,14 +88,11 @@ async def reconcile(
     Raises what `set_back` does, and Failure when the group is still in use after 45 s.
     """
     log = structlog.get_logger("thalweg.worker")
-    partitions = {partition: KafkaPartition(*partition) for partition in stored}
     async with open_reader(connection, group_id=group) as consumer:
-        consumer.assign(list(partitions.values()))
-        ends = await consumer.end_offsets(list(partitions.values()))
-        beginnings = await consumer.beginning_offsets(list(partitions.values()))
+        consumer.assign(list(stored))
         states = {
-            partition: LogState(ends[kafka], await consumer.committed(kafka), beginnings[kafka])
-            for partition, kafka in partitions.items()
+            partition: LogState(span.end, await consumer.committed(partition), span.beginning)
+            for partition, span in (await spans_at(consumer, stored)).items()
         }
         resets = set_back(stored, states, advice, is_restored=is_restored)
         if resets:
@@ -153,14 +100,14 @@ async def reconcile(
                 "the group goes on where the stores are",
                 offsets={f"{partition.topic}:{partition.partition}": offset for partition, offset in resets.items()},
             )
-            await _commit(consumer, {partitions[partition]: offset for partition, offset in resets.items()}, group)
+            await _commit(consumer, resets, group)
         return {
             partition: replace(state, committed=resets.get(partition, state.committed))
             for partition, state in states.items()
         }
 
 
-async def _commit(consumer: LogConsumer, offsets: Mapping[KafkaPartition, int], group: str) -> None:
+async def _commit(consumer: LogConsumer, offsets: Mapping[TopicPartition, int], group: str) -> None:
     try:
         await retry_for(
             _GROUP_WAIT_SECONDS, lambda: consumer.commit(dict(offsets)), KafkaError, every_seconds=_RETRY_SECONDS

@@ -3,8 +3,8 @@
 import pytest
 
 from indexer.errors import IncompatibleGeneration
-from streams.kafka.log_identity import LogState, StoresAheadOfLog, set_back
-from streams.runtime.partition_progress import TopicPartition
+from kafka_client.topic_offsets import TopicPartition
+from streams.kafka.group_offsets import LogState, StoresAheadOfLog, set_back
 
 ADVICE = "Do this."
 P0, P1 = TopicPartition("documents", 0), TopicPartition("documents", 1)

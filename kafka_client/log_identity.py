@@ -1,15 +1,19 @@
-"""Which log is written to, by the cluster's id of the documents topic, and whether the stores are a view of it."""
+"""Which log is written to, by the cluster's own id of the documents topic, and whether stores are a view of it.
+
+A topic that was deleted and made again, or that of another cluster, starts its offsets from 0. Positions of the old one
+mean nothing there: records would be taken for known, and tokens for covered.
+"""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
+from typing import Any
 
 import structlog
 from kafka.errors import KafkaError
 
-from indexer.generation_folders import Manifest
-from kafka_client.sync_clients import AdminClient, id_of
-from query_api.index.follower import LocateBroker
+from kafka_client.async_clients import LocateBroker
+from kafka_client.sync_clients import AdminClient
 from schemas.errors import Failure
 from schemas.receipts import Token, log_name
 from schemas.settings import KafkaConnection
@@ -19,6 +23,19 @@ log = structlog.get_logger(__name__)
 LOOK_SECONDS = 2.0
 SOON_SECONDS = 0.1  # while nothing is known yet: writes are about to get their first tokens
 ANSWER_MS = 5_000
+
+
+def id_of(topic: Mapping[str, Any]) -> str:
+    """Of a topic as `describe_topics` has it, 32 hex digits; empty for a missing one, and before Kafka 2.8."""
+    return str(topic["topic_id"] or "").replace("-", "")
+
+
+def difference(topic: str, recorded: str, found: str) -> str | None:
+    """A clause where a topic is not the one whose id was `recorded`; None where none was: brokers that know no ids
+    cannot tell."""
+    if not recorded or recorded == found:
+        return None
+    return f"the topic {topic} had the id {recorded} and now {f'has {found}' if found else 'is missing or has none'}"
 
 
 class LogIdentity:
@@ -44,21 +61,21 @@ class LogIdentity:
                     log.debug("the documents topic's id is not known just now", error=str(error))
             await asyncio.sleep(LOOK_SECONDS if self.topic_id else SOON_SECONDS)
 
-    def mismatch(self, manifest: Manifest) -> str | None:
-        """A sentence where the generation was filled from another log than the one that is written to."""
-        recorded = manifest.log.documents if manifest.log is not None else ""
-        if not recorded or not self.topic_id or recorded == self.topic_id:
+    def mismatch(self, recorded: str) -> str | None:
+        """A sentence where stores were filled from another log, of the topic id `recorded`, than what is written to."""
+        differs = difference(self._topic, recorded, self.topic_id) if self.topic_id else None
+        if differs is None:
             return None
         return (
-            f"The stores were filled from another log: the topic {self._topic} had the id {recorded} and now has "
-            f"{self.topic_id}. 'thalweg worker' on this data directory says how to go on."
+            f"The stores were filled from another log: {differs}. 'thalweg worker' on this data directory says how to "
+            "go on."
         )
 
-    def refusal(self, token: Token, manifest: Manifest) -> str | None:
-        """A sentence where the token cannot be compared with what the generation has reached."""
-        recorded = manifest.log.documents if manifest.log is not None else self.topic_id
+    def refusal(self, token: Token, recorded: str) -> str | None:
+        """A sentence where the token cannot be compared with what stores of that log have reached."""
         if token.log is None:
-            return self.mismatch(manifest)
+            return self.mismatch(recorded)
+        recorded = recorded or self.topic_id
         if not recorded or token.log == log_name(recorded):
             return None
         return (

@@ -7,8 +7,9 @@ import pytest
 from aiokafka import TopicPartition
 from aiokafka.errors import CorruptRecordException
 
-from query_api.index.follower import Span, TopicMissing, spans_by_topic, spans_of
-from query_api.index.lag import Lag, LagMonitor, OpenTransaction
+from kafka_client.topic_lag import Lag, LagMonitor, OpenTransaction
+from kafka_client.topic_offsets import Span, TopicMissing, spans_by_topic, spans_of
+from kafka_client.unreadable_batches import UnreadableBatch
 
 
 class Clock:
@@ -22,7 +23,7 @@ def watch(clock: Clock, applied: Mapping[int, int] | None = None) -> LagMonitor:
     return LagMonitor(lambda: None, lambda: {"documents": applied or {}}, clock, lambda: int(clock.now * 1000))
 
 
-def test_nothing_is_known_of_a_log_never_seen() -> None:
+def test_lag_of_topic_never_seen_is_unknown() -> None:
     log = watch(Clock())
     assert log.lag("documents", {0: 5}) == {}
     assert log.partition_count("documents") is None
@@ -36,7 +37,7 @@ def test_lag_counts_records_after_the_last_one_applied() -> None:
     assert log.partition_count("documents") == 3
 
 
-def test_the_oldest_waiting_record_is_as_old_as_it_was_first_seen() -> None:
+def test_oldest_record_is_as_old_as_its_first_observation() -> None:
     clock = Clock()
     log = watch(clock)
     for end in (10, 12, 12, 20):
@@ -47,7 +48,7 @@ def test_the_oldest_waiting_record_is_as_old_as_it_was_first_seen() -> None:
     assert log.lag("documents", {0: 19}) == {0: Lag(0, 0.0)}
 
 
-def test_a_topic_made_again_starts_from_nothing() -> None:
+def test_lag_of_recreated_topic_starts_again() -> None:
     clock = Clock()
     log = watch(clock)
     log.see("documents", {0: Span(0, 50)})
@@ -56,7 +57,7 @@ def test_a_topic_made_again_starts_from_nothing() -> None:
     assert log.lag("documents", {}) == {0: Lag(2, 0.0)}
 
 
-async def test_lag_is_unknown_while_kafka_is_away_and_goes_on_from_what_was_seen_before() -> None:
+async def test_lag_is_unknown_without_kafka_and_continues_after() -> None:
     clock = Clock()
     log = watch(clock)
     log.see("documents", {0: Span(0, 10)})
@@ -68,11 +69,11 @@ async def test_lag_is_unknown_while_kafka_is_away_and_goes_on_from_what_was_seen
     assert log.lag("documents", {0: 6}) == {0: Lag(5, 25.0)}
 
 
-async def test_the_lag_of_a_topic_that_was_taken_away_is_unknown() -> None:
+async def test_lag_of_removed_topic_is_unknown() -> None:
     log = watch(Clock(), {0: 9, 1: 10})
     log.see("documents", {0: Span(0, 10)})
     log.see("gone", {0: Span(0, 10)})
-    await log._look(FakeConsumer())
+    await log._ask(FakeConsumer())
     assert log.lag("documents", {0: 9, 1: 10}) == {0: Lag(0, 0.0), 1: Lag(0, 0.0)}
     assert log.lag("gone", {0: 9}) == {}
 
@@ -87,13 +88,14 @@ class FakeCluster:
 
 class FakeConsumer:
     """Answers for three topics, and counts what it was asked. `records` are those of partition 0 of the documents, as
-    time in milliseconds by offset; `failure` is raised instead of them."""
+    time in milliseconds by offset; `failure` is raised instead of them. Partition 1 has `held_back`."""
 
     def __init__(self, records: dict[int, int] | None = None, failure: Exception | None = None) -> None:
         self.asked: list[str] = []
         self.records = records or {}
         self.failure = failure
-        self._client = self
+        self.held_back = 5
+        self._client = self  # what metadata are asked of
         self._position: dict[TopicPartition, int] = {}
 
     def assignment(self) -> set[TopicPartition]:
@@ -141,22 +143,23 @@ class FakeConsumer:
 
     async def high_watermarks(self, partitions: Sequence[TopicPartition]) -> dict[TopicPartition, int]:
         self.asked.append("watermarks")
-        return {each: 10 + each.partition + 5 * each.partition for each in partitions}
+        return {each: 10 + each.partition + self.held_back * each.partition for each in partitions}
 
 
-async def test_an_open_transaction_is_told_for_as_long_as_it_holds_records_back() -> None:
-    clock = Clock()
+async def test_open_transaction_is_reported_until_it_ends() -> None:
+    clock, consumer = Clock(), FakeConsumer()
     log = watch(clock)
-    await log._look(FakeConsumer())
+    await log._ask(consumer)
     clock.now += 12
-    await log._look(FakeConsumer())
+    await log._ask(consumer)
     assert log.open_transactions == [OpenTransaction("documents", 1, 11, 5, 12.0)]
     assert log.lag("documents", {0: 9, 1: 10}) == {0: Lag(0, 0.0), 1: Lag(0, 0.0)}
-    log.see_watermarks({"documents": {1: Span(2, 16)}}, {TopicPartition("documents", 1): 16})
+    consumer.held_back = 0
+    await log._ask(consumer)
     assert log.open_transactions == []
 
 
-async def test_a_look_at_all_topics_is_three_requests() -> None:
+async def test_spans_of_all_topics_take_three_requests() -> None:
     consumer = FakeConsumer()
     assert await spans_by_topic(consumer, ("documents", "indexed", "not there")) == {
         "documents": {0: Span(2, 10), 1: Span(2, 11)},
@@ -165,50 +168,61 @@ async def test_a_look_at_all_topics_is_three_requests() -> None:
     assert consumer.asked == ["metadata", "beginnings", "ends"]
 
 
-async def test_a_topic_that_is_not_there_is_told_with_what_to_do() -> None:
+async def test_missing_topic_is_reported_with_advice() -> None:
     with pytest.raises(TopicMissing, match="there is no topic not there: run `thalweg topics --create`"):
         await spans_of(FakeConsumer(), "not there")
 
 
-async def test_a_service_that_has_just_started_tells_the_record_s_own_age() -> None:
+async def test_first_look_reports_the_age_of_the_record_itself() -> None:
     clock = Clock()
     applied = {0: 3, 1: 10}
     log = watch(clock, applied)
     consumer = FakeConsumer({6: 68_000, 8: 98_000})  # 4 and 5 were compacted away
-    await log._look(consumer)
+    await log._ask(consumer)
     assert log.lag("documents", applied) == {0: Lag(6, 32.0), 1: Lag(0, 0.0)}
     clock.now += 1
-    await log._look(consumer)
+    await log._ask(consumer)
     assert log.lag("documents", applied)[0] == Lag(6, 33.0)
     assert consumer.asked.count("records") == 1, "the record is not read again while it is the oldest"
     applied[0] = 6
-    await log._look(consumer)
+    await log._ask(consumer)
     assert log.lag("documents", applied)[0] == Lag(3, 3.0)
 
 
 async def test_offsets_without_a_record_are_no_lag() -> None:
     applied = {0: 3, 1: 10}
     log = watch(Clock(), applied)
-    await log._look(FakeConsumer())
+    await log._ask(FakeConsumer())
     assert log.lag("documents", applied) == {0: Lag(0, 0.0), 1: Lag(0, 0.0)}
 
 
-async def test_a_record_that_cannot_be_read_has_waited_at_least_since_it_was_seen() -> None:
+async def test_unreadable_batch_at_the_front_is_reported() -> None:
+    batch = UnreadableBatch("documents", 0, 4, 5, "checksum")
+    consumer = FakeConsumer(failure=batch)
+    log = watch(Clock(), {0: 3, 1: 10})
+    await log._ask(consumer)
+    assert (log.unreadable, log.lags()["documents"][0].records) == ([batch], 6)
+    consumer.failure = None
+    await log._ask(consumer)
+    assert (log.unreadable, log.lags()["documents"][0].records) == ([], 0)
+
+
+async def test_unreadable_record_is_as_old_as_its_observation() -> None:
     clock = Clock()
     applied = {0: 3, 1: 10}
     log = watch(clock, applied)
-    await log._look(FakeConsumer(failure=CorruptRecordException()))
+    await log._ask(FakeConsumer(failure=CorruptRecordException()))
     clock.now += 5
     assert log.reachable
     assert log.lag("documents", applied)[0] == Lag(6, 5.0)
 
 
 @pytest.mark.parametrize("timestamp_ms", [0, 9_000_000_000_000], ids=["years behind", "years ahead"])
-async def test_a_producer_s_clock_is_not_believed_against_what_was_seen(timestamp_ms: int) -> None:
+async def test_producer_clock_is_bounded_by_observations(timestamp_ms: int) -> None:
     clock = Clock()
     log = watch(clock, {0: 8, 1: 10})
     log.see("documents", {0: Span(2, 9), 1: Span(2, 11)})
     clock.now += 1
-    await log._look(FakeConsumer({9: timestamp_ms}))
+    await log._ask(FakeConsumer({9: timestamp_ms}))
     clock.now += 30
     assert 30 <= log.lag("documents", {0: 8, 1: 10})[0].seconds <= 31
