@@ -11,7 +11,6 @@ import contextlib
 from collections.abc import Sequence
 from typing import Any
 
-from aiokafka import TopicPartition
 from aiokafka.errors import (
     InvalidProducerEpoch,
     InvalidProducerIdMapping,
@@ -25,9 +24,10 @@ from aiokafka.errors import (
     TransactionalIdAuthorizationFailed,
 )
 
-from kafka_client.async_clients import open_producer, read_range
+from kafka_client.async_clients import LocateBroker, connect, open_producer, read_range
+from kafka_client.client_internals import is_in_transaction, see_end_of_transaction
 from kafka_client.security import AccessDenied
-from query_api.index.follower import LocateBroker, LogUnavailable, connect
+from kafka_client.topic_offsets import LogUnavailable, TopicPartition
 from query_api.ingest.producer import RECORD_OVERHEAD_BYTES, OutgoingRecord, RecordRefused
 from schemas.settings import KafkaConnection
 
@@ -162,16 +162,14 @@ class ConditionalAppender:
             return
         with contextlib.suppress(TimeoutError, KafkaError, OSError, AssertionError):
             async with asyncio.timeout(STOP_SECONDS):
-                if producer._txn_manager.is_in_transaction():  # noqa: SLF001 -- aiokafka has no way to ask
+                if is_in_transaction(producer):
                     await producer.abort_transaction()
         with contextlib.suppress(TimeoutError, KafkaError, OSError):
             async with asyncio.timeout(STOP_SECONDS):
                 await producer.stop()
         with contextlib.suppress(KafkaError, OSError):
             await producer.client.close()  # `stop` leaves its connections open where it fails
-        ended = producer._txn_manager.wait_for_transaction_end()  # noqa: SLF001 -- else its error is logged as unseen
-        if ended is not None and ended.done() and not ended.cancelled():
-            ended.exception()
+        see_end_of_transaction(producer)
 
 
 def _explained(error: BaseException) -> Exception | None:

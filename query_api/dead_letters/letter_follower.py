@@ -7,15 +7,15 @@ from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import aclosing, suppress
 from typing import Any
 
-from aiokafka import TopicPartition
 from aiokafka.errors import KafkaError
 
 from indexer.errors import DamagedStore, TransientStoreError
+from kafka_client.async_clients import LocateBroker, connected
+from kafka_client.topic_offsets import LogUnavailable, Span, TopicPartition, first_offsets, spans_of
 from kafka_client.unreadable_batches import skip_all
 from query_api.dead_letters.letter_state import Letter, letter_of
 from query_api.dead_letters.letter_table import ANY, MAX_LETTERS, LetterFilter, LetterTable
 from query_api.dead_letters.topic_tail import read_steadily
-from query_api.index.follower import LocateBroker, LogUnavailable, Span, connected, first_offsets, spans_of
 from query_api.index.search_snapshot import Snapshot
 from schemas.receipts import Receipt
 from schemas.refusals import explanation

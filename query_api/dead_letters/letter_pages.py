@@ -8,15 +8,13 @@ from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from aiokafka import TopicPartition
-
-from kafka_client.async_clients import read_range
+from kafka_client.async_clients import connected, read_range
+from kafka_client.topic_offsets import TopicPartition, first_offsets, spans_of
 from kafka_client.unreadable_batches import skip_all
 from query_api.dead_letters.letter_follower import FETCH_BYTES, FETCH_MS, LetterFollower
 from query_api.dead_letters.letter_state import Letter, letter_of
 from query_api.dead_letters.letter_table import LetterFilter
 from query_api.dead_letters.records import LetterRecord, detail, summary
-from query_api.index.follower import connected, first_offsets, spans_of
 from schemas.dead_letters import DeadLetterDetail, DeadLetterPage, DeadLetterSummary
 from schemas.ids import Position, format_positions
 

@@ -10,8 +10,7 @@ from hashlib import blake2b
 from sys import intern
 from typing import TYPE_CHECKING, NamedTuple, Self
 
-from aiokafka import TopicPartition
-
+from kafka_client.topic_offsets import TopicPartition
 from query_api.dead_letters.records import NO_LIMITS, LetterRecord
 from schemas.dead_letters import ATTEMPTS_HEADER, LetterStateName, decode_attempts
 from schemas.errors import MalformedEvent

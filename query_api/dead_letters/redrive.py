@@ -19,8 +19,8 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, TypeVar
 
-from aiokafka import TopicPartition
-
+from kafka_client.async_clients import connected
+from kafka_client.topic_offsets import Span, TopicPartition, first_offsets, spans_by_topic
 from kafka_client.unreadable_batches import Skip, skip_all
 from query_api.dead_letters.conditional_append import ConditionalAppender, Overtaken, TakenOver
 from query_api.dead_letters.letter_follower import LetterFollower, most_frequent
@@ -28,7 +28,6 @@ from query_api.dead_letters.letter_state import Letter, RecordId, RecordVersion,
 from query_api.dead_letters.letter_table import LetterFilter
 from query_api.dead_letters.records import KEY_BYTES, LetterRecord, escaped
 from query_api.dead_letters.topic_tail import Decision, TopicTail, decide, read_steadily, records_at
-from query_api.index.follower import Span, connected, first_offsets, spans_by_topic
 from query_api.index.search_snapshot import Snapshot
 from query_api.ingest.producer import OutgoingRecord, RecordRefused
 from query_api.operations.jobs import Job

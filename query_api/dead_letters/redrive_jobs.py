@@ -4,12 +4,13 @@ from collections.abc import Callable, Collection
 
 import structlog
 
+from kafka_client.async_clients import LocateBroker, connected
 from kafka_client.security import AccessDenied
+from kafka_client.topic_offsets import spans_of
 from kafka_client.unreadable_batches import UnreadableBatch
 from query_api.dead_letters.letter_follower import FETCH_BYTES, UNREADABLE
 from query_api.dead_letters.letter_table import LetterFilter
 from query_api.dead_letters.redrive import Redrive, RedriveFailed, Redriver
-from query_api.index.follower import LocateBroker, connected, spans_of
 from query_api.index.manager import NotYetIndexed, ServiceStopping, SnapshotManager
 from query_api.operations.jobs import Explanation, Jobs, new_job_id
 from query_api.service_metrics import ServiceMetrics

@@ -1,10 +1,8 @@
 """The order to skip a batch that no client can read."""
 
-from aiokafka import TopicPartition
-
-from kafka_client.async_clients import unreadable_at
+from kafka_client.async_clients import LocateBroker, connected, unreadable_at
 from kafka_client.skipped_batches import SkippedBatches
-from query_api.index.follower import LocateBroker, LogUnavailable, connected, spans_of
+from kafka_client.topic_offsets import LogUnavailable, TopicPartition, spans_of
 from query_api.ingest.producer import LogWriter, OutgoingRecord
 from schemas.dead_letters import Extent, SkippedBatch, encode_skip, skip_key, skipped_batch_headers
 from schemas.topics import TopicNames

@@ -6,9 +6,8 @@ from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from aiokafka import TopicPartition
-
 from kafka_client.async_clients import read_range
+from kafka_client.topic_offsets import TopicPartition
 from query_api.dead_letters.letter_state import Letter, RecordId, RecordVersion, state_of, subject_of
 from query_api.dead_letters.records import LetterRecord
 from schemas.dead_letters import ATTEMPTS_HEADER

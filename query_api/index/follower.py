@@ -7,29 +7,15 @@ from typing import Any, NamedTuple
 import structlog
 from aiokafka.errors import KafkaError
 
-from kafka_client.async_clients import POLL_MS, LocateBroker, connect, connected
+from kafka_client.async_clients import POLL_MS, LocateBroker, connect
 from kafka_client.security import AccessDenied
 from kafka_client.topic_offsets import (
     LogUnavailable,
     Span,
     TopicPartition,
-    first_offsets,
-    spans_by_topic,
     spans_of,
 )
 from kafka_client.unreadable_batches import Skip, UnreadableBatch
-
-# what has moved to kafka_client and is taken from here by query_api/dead_letters
-__all__ = (
-    "LocateBroker",
-    "LogUnavailable",
-    "Span",
-    "connect",
-    "connected",
-    "first_offsets",
-    "spans_by_topic",
-    "spans_of",
-)
 
 log = structlog.get_logger(__name__)
 

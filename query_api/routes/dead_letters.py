@@ -4,11 +4,11 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Annotated, Any
 
-from aiokafka import TopicPartition
 from fastapi import APIRouter, Path, Query, Response
 from fastapi.exceptions import RequestValidationError
 from pydantic import ValidationError
 
+from kafka_client.topic_offsets import TopicPartition
 from query_api.dead_letters.letter_follower import UNREADABLE
 from query_api.dead_letters.letter_table import LetterFilter
 from query_api.dead_letters.records import LetterRecord

@@ -10,7 +10,8 @@ import pytest
 from indexer.chunking.splitter import ChunkingParameters
 from indexer.document_pipeline import prepare
 from indexer.documents import PreparedDocument
-from query_api.index.follower import FollowedRecord, Span
+from kafka_client.topic_offsets import Span
+from query_api.index.follower import FollowedRecord
 from query_api.index.store_opening import GraphFile
 from query_api.ingest.producer import OutgoingRecord
 from schemas.events import DocumentUpsert, decode_document_event

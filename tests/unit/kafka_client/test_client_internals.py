@@ -26,7 +26,6 @@ PRODUCT = ("kafka_client", "streams", "query_api")
 OWNER = ROOT / "kafka_client" / "client_internals.py"
 LIBRARY = re.compile(r"(aiokafka|kafka|faust)\b")
 OF_NAMED_TUPLES = {"_replace", "_asdict", "_fields"}
-NOT_MOVED_YET = {"query_api/dead_letters/conditional_append.py: _txn_manager"}
 
 PARTITION = TopicPartition("documents", 2)
 SEND = GroupCoordinator._send_req
@@ -149,7 +148,7 @@ def test_admin_client_is_closed_by_its_own_mark() -> None:
 def test_private_attributes_of_clients_are_used_in_one_module() -> None:
     files = [file for package in PRODUCT for file in (ROOT / package).rglob("*.py") if file != OWNER]
     found = {f"{file.relative_to(ROOT)}: {name}" for file in files for name in foreign_private(file.read_text())}
-    assert found == NOT_MOVED_YET
+    assert found == set()
 
 
 def foreign_private(source: str) -> set[str]:

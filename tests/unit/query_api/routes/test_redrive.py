@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from kafka_client.topic_offsets import LogUnavailable
 from query_api.dead_letters import redrive
 from query_api.dead_letters.letter_table import LetterFilter
-from query_api.index.follower import LogUnavailable
 from schemas.redrive import RedriveOrder
 from tests.support.fakes.service import Running, problem
 from tests.support.waiting import eventually

@@ -27,13 +27,13 @@ async def bench() -> Iterator[Bench]:
 def earlier_edits() -> InMemoryLog:
     """Two nodes, an edge, a merge, and a node that was deleted."""
     curation = InMemoryLog()
-    curation.state("a/node/petrel", json.dumps({"label": "Petrel"}).encode())
-    curation.state("a/node/petrel", json.dumps(PETREL).encode())
-    curation.state("a/node/heron", json.dumps({"label": "heron"}).encode())
-    curation.state("a/node/gone", json.dumps({"label": "Gone"}).encode())
-    curation.state("a/node/gone", None)
-    curation.state("a/edge/owns", json.dumps(OWNS).encode())
-    curation.state("a/merge/m", json.dumps({"entities": ["0" * 32, "1" * 32]}).encode())
+    curation.append("a/node/petrel", json.dumps({"label": "Petrel"}).encode())
+    curation.append("a/node/petrel", json.dumps(PETREL).encode())
+    curation.append("a/node/heron", json.dumps({"label": "heron"}).encode())
+    curation.append("a/node/gone", json.dumps({"label": "Gone"}).encode())
+    curation.append("a/node/gone", None)
+    curation.append("a/edge/owns", json.dumps(OWNS).encode())
+    curation.append("a/merge/m", json.dumps({"entities": ["0" * 32, "1" * 32]}).encode())
     return curation
 
 
@@ -54,7 +54,7 @@ async def carry_over(bench: Bench, curation: InMemoryLog) -> None:
         await CarryOver(settings, bench.producer, lambda _key: 0).process()
     finally:
         for key, value, *_ in taken_back[begun:]:
-            curation.state((key or b"").decode(), value)
+            curation.append((key or b"").decode(), value)
 
 
 async def test_earlier_edits_become_documents(bench: Bench) -> None:
