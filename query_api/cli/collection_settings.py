@@ -118,7 +118,7 @@ def collection_settings(
     """Show or set how a collection is chunked, linked and read for entities, and what people may add to its graph.
 
     Without values it shows what applies, with the names there are; what is not given when values are is the default.
-    docs/ingestion.md explains them.
+    docs/collections.md explains them.
     """
     change = _change(setting, _choice(values or (), file), reset=reset, relink=relink)
     paths = {name: collection_path(collection, name) for name in (SETTINGS if setting is None else [setting])}
