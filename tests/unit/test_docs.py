@@ -39,6 +39,7 @@ SETTING = re.compile(r"THALWEG_[A-Z0-9_]+\*?")
 METRIC = re.compile(r"`(thalweg_[a-z_]+)`")
 ROUTE = re.compile(r"(?:`(?:(GET|POST|PUT|DELETE) )?|localhost:8420)(/(?:v1/[^`'\s]+|livez|readyz|metrics))")
 FILE = re.compile(rf"`((?:{'|'.join((*PACKAGES, 'tests', 'deploy'))})/[\w./-]*)`")
+SYMBOLS = re.compile(r"`([\w/]+\.py)`: ((?:`\w+`(?:, | and )?)+)")
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
 FROM_INDEX = re.compile(r"(?<![\w/.-])thalweg(?![\w/.-])")
@@ -166,6 +167,16 @@ def test_each_search_parameter_is_explained() -> None:
 def test_each_file_and_package_exists() -> None:
     for page, path in named(FILE):
         assert (ROOT / path).exists(), f"{page}: {path}"
+
+
+def test_architecture_names_symbols_that_their_files_have() -> None:
+    named_symbols = [
+        (path, symbol)
+        for path, symbols in SYMBOLS.findall(TEXTS["ARCHITECTURE.md"])
+        for symbol in re.findall(r"`(\w+)`", symbols)
+    ]
+    assert len(named_symbols) > 15
+    assert [each for each in named_symbols if not re.search(rf"\b{each[1]}\b", (ROOT / each[0]).read_text())] == []
 
 
 @pytest.mark.parametrize("package", ["indexer", "streams", "query_api"])
