@@ -260,7 +260,7 @@ def _small_section(kept: Figures) -> Iterator[str]:
 
 def _confidence_section() -> Iterator[str]:
     fitted = tomllib.loads(FITTED.read_text(encoding="utf-8"))
-    ways = {name: errors for name, errors in _tables(fitted["calibration"]) if errors}
+    ways = {name: errors for name, errors in _tables(fitted["errors"]) if errors}
     left_out = ", ".join(fitted["collections"])
     yield CONFIDENCE_HEAD.format(fitted=fitted["fitted"], model=fitted["model"], left_out=left_out)
     yield _row(["", *ways])

@@ -23,7 +23,7 @@ LANGUAGE_MODEL_VERSION = "language_model:"
 MAX_ANSWER_BYTES = 1024 * 1024  # about one chunk; a longer one is broken off
 AT_ONCE = 4  # chunks it is asked about
 _TYPES = (*(each for each in ENTITY_TYPES if each != "identifier"), "number")
-_INSTRUCTION = f"""You read a passage and list what it names and states, as JSON.
+SYSTEM_PROMPT = f"""You read a passage and list what it names and states, as JSON.
 entities: everything that has a name. name: exactly as written in the passage. type: one of {", ".join(_TYPES)}.
 definition: the words of the passage that say what it is, exactly as written, or null.
 statements: what the passage states of two named things. subject and object: exactly as written in the passage.
@@ -108,7 +108,7 @@ class LanguageModel:
         return {
             "model": self._model,
             "temperature": 0,
-            "messages": [{"role": "system", "content": _INSTRUCTION}, {"role": "user", "content": question}],
+            "messages": [{"role": "system", "content": SYSTEM_PROMPT}, {"role": "user", "content": question}],
             "response_format": {"type": "json_schema", "json_schema": form},
         }
 

@@ -4,14 +4,14 @@ import re
 from collections.abc import Collection
 from importlib.resources import as_file, files
 
-from query_api.retrieval.confidence import fitted_judge
+from query_api.retrieval.confidence import fitted_calibration
 
 _SAMPLE_OR_HASH = re.compile(r"(?:-[0-9a-f]{12}|-\d+)+$")
 
 
 def confidence_fitted_to(*names: str) -> str | None:
     """The collection that confidence was fitted to, if one of these names is its own or a sample's of it."""
-    return same_collection(fitted_judge().collections, names)
+    return same_collection(fitted_calibration().collections, names)
 
 
 def same_collection(known: Collection[str], names: Collection[str]) -> str | None:

@@ -44,7 +44,7 @@ class Evidence(NamedTuple):
     fields: Mapping[str, float] = MappingProxyType({})
 
 
-class Judge(Protocol):
+class Calibration(Protocol):
     """Maps features to probabilities."""
 
     def probabilities(self, way: str, features: NDArray[np.float64]) -> NDArray[np.float64] | None:
@@ -52,7 +52,7 @@ class Judge(Protocol):
         ...
 
 
-class FittedWay(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class ModeCalibration(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The regression for one way of searching: a mode, with or without vectors."""
 
     intercept: float
@@ -65,28 +65,28 @@ class FittedWay(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return probabilities
 
 
-class FittedJudge(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class FittedCalibration(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The content of `confidence.toml`; `model` is the embedding model that was used to fit it."""
 
     fitted: str
     model: str
     collections: dict[str, int]
-    calibration: dict[str, dict[str, float]]
-    ways: dict[str, FittedWay]
+    errors: dict[str, dict[str, float]]
+    ways: dict[str, ModeCalibration]
 
     def probabilities(self, way: str, features: NDArray[np.float64]) -> NDArray[np.float64] | None:
         return self.ways[way].predict(features) if way in self.ways else None
 
 
 @cache
-def fitted_judge() -> FittedJudge:
+def fitted_calibration() -> FittedCalibration:
     """The one that comes with the program."""
     text = files(__package__).joinpath(FILE).read_text(encoding="utf-8")
-    return msgspec.convert(tomllib.loads(text), FittedJudge)
+    return msgspec.convert(tomllib.loads(text), FittedCalibration)
 
 
 def with_confidence(
-    ranked: Sequence[RankedPassage], mode: Mode, evidence: Evidence, judge: Judge
+    ranked: Sequence[RankedPassage], mode: Mode, evidence: Evidence, calibration: Calibration
 ) -> list[RankedPassage]:
     """The passages, from the first of the order on, each with its confidence; None where it is unknown.
 
@@ -98,7 +98,7 @@ def with_confidence(
     if not known or known[0] != 0:
         return list(ranked)
     features = _features([ranked[at] for at in known], [at + 1 for at in known], evidence)
-    probabilities = judge.probabilities(way_of(mode, has_vector=evidence.spread is not None), features)
+    probabilities = calibration.probabilities(calibrated_mode(mode, has_vector=evidence.spread is not None), features)
     if probabilities is None:
         return list(ranked)
     bounded = np.minimum(probabilities, np.minimum.accumulate(probabilities) + MOST_ABOVE)
@@ -108,7 +108,7 @@ def with_confidence(
     return judged
 
 
-def way_of(mode: Mode, *, has_vector: bool) -> str:
+def calibrated_mode(mode: Mode, *, has_vector: bool) -> str:
     return mode if has_vector or mode == "keyword" else f"{mode}_{WITHOUT_MEANING}"
 
 

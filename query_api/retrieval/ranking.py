@@ -152,10 +152,10 @@ def _weights(weights: FusionWeights, request: SearchRequest) -> FusionWeights:
 
 
 def _with_confidence(results: QuestionResults, order: list[RankedPassage]) -> list[RankedPassage]:
-    evidence, judge = results.evidence, results.context.settings.judge
-    if evidence is None or judge is None:
+    evidence, calibration = results.evidence, results.context.settings.calibration
+    if evidence is None or calibration is None:
         return order
-    return with_confidence(order, results.context.request.mode, evidence, judge)
+    return with_confidence(order, results.context.request.mode, evidence, calibration)
 
 
 def prefer_documents(ranked: Sequence[RankedPassage], raised: Collection[DocumentKey]) -> list[RankedPassage]:

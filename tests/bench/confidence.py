@@ -51,7 +51,7 @@ from query_api.index.store_opening import Stores
 from query_api.index.text.text_snapshot import TextReader
 from query_api.question_encoder import load_encoder
 from query_api.retrieval import confidence
-from query_api.retrieval.confidence import FEATURES, WITHOUT_MEANING, FittedWay, fitted_judge
+from query_api.retrieval.confidence import FEATURES, WITHOUT_MEANING, ModeCalibration, fitted_calibration
 from query_api.retrieval.pipeline import search
 from query_api.retrieval.search_context import SearchBudgets, SearchSettings
 from schemas.choices import Mode
@@ -107,7 +107,7 @@ class Labelled(NamedTuple):
 
 
 @dataclass
-class RecordingJudge:
+class RecordingCalibration:
     """Keeps what it is asked in one way, and has no opinion."""
 
     way: str
@@ -189,20 +189,20 @@ async def assemble_hits(
     encoder = served.encoder if meaning else AbsentEncoder()
     parts = []
     for question in questions:
-        judge = RecordingJudge(way, np.zeros((0, len(FEATURES))))
-        settings = SearchSettings(budgets=PATIENT, judge=judge)
+        calibration = RecordingCalibration(way, np.zeros((0, len(FEATURES))))
+        settings = SearchSettings(budgets=PATIENT, calibration=calibration)
         request = SearchRequest(q=question.text, k=K, mode=mode, group="document", collection=collection)
         answer = search(request, "r", served.snapshot, encoder, threads, settings)
         hits = [part async for part in answer if isinstance(part, Hit)]
         relevant = np.array([float(question.grades.get(hit.document_id, 0) > 0) for hit in hits])
         rows = [hit.rank - 1 for hit in hits]
-        if len(judge.features):
+        if len(calibration.features):
             answered = np.full(len(rows), any(grade > 0 for grade in question.grades.values()))
-            parts.append(Labelled(judge.features[rows], relevant, answered))
+            parts.append(Labelled(calibration.features[rows], relevant, answered))
     return Labelled.joined(parts)
 
 
-def fit(collections: Iterable[Labelled]) -> FittedWay:
+def fit(collections: Iterable[Labelled]) -> ModeCalibration:
     """Logistic regression by Newton's method, with a ridge on standardised features, every collection weighing the
     same; numbers for the features as they are. A feature that never varies gets 0."""
     parts = [each for each in collections if len(each.relevant)]
@@ -221,7 +221,7 @@ def fit(collections: Iterable[Labelled]) -> FittedWay:
         curvature = design.T @ (design * (weights * likely * (1 - likely))[:, None]) + ridge
         slopes -= np.linalg.solve(curvature, design.T @ (weights * (likely - labelled.relevant)) + ridge @ slopes)
     own = np.where(varies, slopes[1:] / np.where(varies, spread, 1.0), 0.0)
-    return FittedWay(
+    return ModeCalibration(
         round(float(slopes[0] - own @ mean), 4),
         {name: round(float(slope), 4) for name, slope in zip(FEATURES, own, strict=True)},
     )
@@ -292,7 +292,12 @@ def lines_of(file: Path) -> list[str]:
 
 
 async def told_of_unanswered(
-    texts: Sequence[str], collection: str, served: Served, way: str, fitted: FittedWay, threads: ThreadPoolExecutor
+    texts: Sequence[str],
+    collection: str,
+    served: Served,
+    way: str,
+    fitted: ModeCalibration,
+    threads: ThreadPoolExecutor,
 ) -> dict[str, float]:
     """How likely the first hits are told to be for questions that nothing answers; the highest are printed."""
     told: dict[str, float] = {}
@@ -307,7 +312,9 @@ async def told_of_unanswered(
     return {"questions": len(told), **above}
 
 
-def as_toml(model: str, questions: Mapping[str, int], ways: Mapping[str, tuple[FittedWay, Mapping[str, float]]]) -> str:
+def as_toml(
+    model: str, questions: Mapping[str, int], ways: Mapping[str, tuple[ModeCalibration, Mapping[str, float]]]
+) -> str:
     def table(name: str, values: Mapping[str, Any]) -> Iterator[str]:
         yield f"[{name}]"
         yield from (f"{json.dumps(key)} = {json.dumps(value)}" for key, value in values.items())
@@ -316,8 +323,8 @@ def as_toml(model: str, questions: Mapping[str, int], ways: Mapping[str, tuple[F
     lines = [
         "# Written by `python -m tests.bench.confidence`; not by hand. What the features are: confidence.py.",
         f"# Fitted to the first {K} hits, by document, of the questions of these collections (and how many they are),",
-        "# and of questions that nothing in them answers; every collection counts the same. `calibration` is the",
-        "# expected calibration error (10 bins) by numbers fitted to the others alone: of all first hits, of all hits,",
+        "# and of questions that nothing in them answers; every collection counts the same. `errors` are the",
+        "# expected calibration errors (10 bins) by numbers fitted to the others: of all first hits, of all hits,",
         "# of the first hits of the small folders and of each collection; of those that are not named here, by these",
         "# numbers. Then the shares of likely hits that are right, of unlikely ones that are wrong, of right first",
         "# hits that are not unlikely, and of first hits that are unlikely where nothing answers.",
@@ -328,7 +335,7 @@ def as_toml(model: str, questions: Mapping[str, int], ways: Mapping[str, tuple[F
         *table("collections", questions),
     ]
     for name, (_, errors) in ways.items():
-        lines += table(f"calibration.{name}", errors)
+        lines += table(f"errors.{name}", errors)
     for name, (way, _) in ways.items():
         lines += [
             f"[ways.{name}]",
@@ -400,9 +407,9 @@ async def main() -> None:
             parts[way].setdefault(kind, []).append(hits)
         questions[kind] = questions.get(kind, 0) + len(chosen)
         say(f"{name}: {len(chosen)} questions, {len(unanswered)} that nothing answers")
-    known = fitted_judge()
-    ways: dict[str, tuple[FittedWay, Mapping[str, float]]] = {
-        way: (known.ways[way], known.calibration[way]) for way in WAYS if way in known.ways
+    known = fitted_calibration()
+    ways: dict[str, tuple[ModeCalibration, Mapping[str, float]]] = {
+        way: (known.ways[way], known.errors[way]) for way in WAYS if way in known.ways
     }
     fitted_kinds = {kind_of(name) for name in fitted_here}
     for way in chosen_ways if fitted_here else ():

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from query_api.evaluation.trained_parts import confidence_fitted_to, same_collection, tagger_trained_on
-from query_api.retrieval.confidence import fitted_judge
+from query_api.retrieval.confidence import fitted_calibration
 from tests.measured_results import KEPT, PAGE, RANKING, figures_of, merged, page, sets_of, with_blocks
 
 AGAIN = "run python -m tests.measured_results"
@@ -136,7 +136,7 @@ def test_page_without_a_place_for_a_block_is_refused() -> None:
 
 def test_calibration_is_shown_only_where_confidence_was_not_fitted() -> None:
     """By the names in confidence.toml, whenever a set was measured and fitted to."""
-    learnt = next(iter(fitted_judge().collections))
+    learnt = next(iter(fitted_calibration().collections))
     found = {**REPORT["collections"][0], "name": learnt}
     shown = page(kept(report=REPORT | {"collections": [found]}))
     assert "first hits / all hits" not in shown

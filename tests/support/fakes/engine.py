@@ -23,7 +23,7 @@ from query_api.index.graph.view import GraphView
 from query_api.index.search_snapshot import Snapshot
 from query_api.index.store_opening import GraphFile
 from query_api.rerankers.reranker import ServedReranker
-from query_api.retrieval.confidence import Judge, fitted_judge
+from query_api.retrieval.confidence import Calibration, fitted_calibration
 from query_api.retrieval.pipeline import search, wants_reranker
 from query_api.retrieval.search_context import SearchSettings
 from query_api.settings import ServiceSettings
@@ -251,13 +251,13 @@ class ScriptedEngine:
 class SearchingEngine(ScriptedEngine):
     """Searches the pages of its reader as the real engine does; by words, since its encoder knows none."""
 
-    judge: Judge | None = fitted_judge()
+    calibration: Calibration | None = fitted_calibration()
 
     async def search(
         self, request: SearchRequest, retrieval_id: str, snapshot: Snapshot, encoder: Any, executor: Executor
     ) -> AsyncGenerator[SearchFrame, None]:
         self.started += 1
-        settings = SearchSettings(budgets=PATIENT, reranker=self.reranker, judge=self.judge)
+        settings = SearchSettings(budgets=PATIENT, reranker=self.reranker, calibration=self.calibration)
         async for part in search(request, retrieval_id, snapshot, encoder, executor, settings):
             yield part
 

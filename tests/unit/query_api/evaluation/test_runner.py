@@ -15,7 +15,7 @@ from query_api.evaluation.html_report import write_reports
 from query_api.evaluation.report import as_json_text, calibration_facts, calibration_table, facts, p_text
 from query_api.evaluation.results import CollectionResult, Evaluation
 from query_api.evaluation.runner import Plan, evaluate
-from query_api.retrieval.confidence import fitted_judge
+from query_api.retrieval.confidence import fitted_calibration
 from schemas.choices import Mode
 from schemas.errors import Failure, WrongSetting
 from schemas.search import SearchRequest
@@ -116,7 +116,7 @@ def test_calibration_is_not_shown_on_what_confidence_learnt(
     service: PretendService, plan: Plan, tmp_path: Path, suffix: str
 ) -> None:
     service.confidence = 0.75
-    learnt = next(iter(fitted_judge().collections))
+    learnt = next(iter(fitted_calibration().collections))
     folder = read_folder(write_folder(tmp_path / f"{learnt}{suffix}"))
     found = evaluate(msgspec.structs.replace(plan, collections=(folder,)), service.client)
     assert only(found).confidence_fitted_to == learnt

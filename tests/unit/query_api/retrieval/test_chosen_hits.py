@@ -128,14 +128,14 @@ async def test_a_field_that_no_document_has_is_refused_with_those_there_are(exec
 
 
 async def test_hits_below_the_floor_are_left_out_and_the_answer_ends(executor: Executor) -> None:
-    settings = SearchSettings(judge=ByRank({1: 0.9, 2: 0.6, 3: 0.2}))
+    settings = SearchSettings(calibration=ByRank({1: 0.9, 2: 0.6, 3: 0.2}))
     answer = await ask(world(COPIES), executor, q=QUESTION, settings=settings, min_confidence=0.5)
     assert [(hit.rank, hit.confidence) for hit in answer.hits] == [(1, 0.9), (2, 0.6)]
     assert answer.done.next_offset is None
 
 
 async def test_a_hit_has_its_confidence_in_a_word(executor: Executor) -> None:
-    settings = SearchSettings(judge=ByRank({1: 0.8, 2: 0.3, 3: 0.2999}))
+    settings = SearchSettings(calibration=ByRank({1: 0.8, 2: 0.3, 3: 0.2999}))
     answer = await ask(world(COPIES), executor, q=QUESTION, settings=settings)
     assert [(hit.likelihood, hit.unlikely) for hit in answer.hits[:3]] == [
         ("likely", False),

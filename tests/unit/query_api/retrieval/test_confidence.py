@@ -10,8 +10,8 @@ from query_api.index.text.vectors import CosineSpread
 from query_api.retrieval.confidence import (
     FEATURES,
     Evidence,
-    FittedWay,
-    fitted_judge,
+    ModeCalibration,
+    fitted_calibration,
     with_confidence,
 )
 from query_api.retrieval.exact_scores import CandidateScores
@@ -29,7 +29,7 @@ SPREAD = CosineSpread(0.1, 0.1)
 IDF = np.array([2.0, 1.0, 1.0])
 
 
-class RecordingJudge:
+class RecordingCalibration:
     """Says .5 of everything and keeps what it was asked."""
 
     def __init__(self) -> None:
@@ -61,9 +61,11 @@ def evidence(spread: CosineSpread | None = SPREAD) -> Evidence:
 
 
 def features_of(*ranked: RankedPassage) -> dict[str, list[float]]:
-    judge = RecordingJudge()
-    with_confidence(ranked, "hybrid", evidence(), judge)
-    return {name: [round(value, 4) for value in judge.features[:, at].tolist()] for at, name in enumerate(FEATURES)}
+    calibration = RecordingCalibration()
+    with_confidence(ranked, "hybrid", evidence(), calibration)
+    return {
+        name: [round(value, 4) for value in calibration.features[:, at].tolist()] for at, name in enumerate(FEATURES)
+    }
 
 
 def test_features_mean_the_same_in_any_collection() -> None:
@@ -86,21 +88,21 @@ def test_lead_is_before_the_next_document_not_the_next_passage() -> None:
 
 
 def test_alike_texts_have_no_similarity_out_of_proportion() -> None:
-    judge = RecordingJudge()
-    with_confidence([place("a")], "hybrid", evidence(CosineSpread(0.49, 0.0)), judge)
-    assert judge.features[0, FEATURES.index("similarity")] == pytest.approx(0.2)
+    calibration = RecordingCalibration()
+    with_confidence([place("a")], "hybrid", evidence(CosineSpread(0.49, 0.0)), calibration)
+    assert calibration.features[0, FEATURES.index("similarity")] == pytest.approx(0.2)
 
 
 def test_question_without_a_vector_is_judged_by_numbers_of_its_own() -> None:
-    judge = RecordingJudge()
-    with_confidence([place("a")], "graph", evidence(None), judge)
-    assert judge.way == "graph_without_vector"
-    with_confidence([place("a")], "keyword", evidence(None), judge)
-    assert judge.way == "keyword"
+    calibration = RecordingCalibration()
+    with_confidence([place("a")], "graph", evidence(None), calibration)
+    assert calibration.way == "graph_without_vector"
+    with_confidence([place("a")], "keyword", evidence(None), calibration)
+    assert calibration.way == "keyword"
 
 
 def test_what_was_not_compared_has_no_confidence() -> None:
-    judged = with_confidence([place("a"), place("new"), place("b")], "hybrid", evidence(), RecordingJudge())
+    judged = with_confidence([place("a"), place("new"), place("b")], "hybrid", evidence(), RecordingCalibration())
     assert [each.confidence for each in judged] == [0.5, None, 0.5]
 
 
@@ -117,13 +119,13 @@ def test_a_place_is_as_likely_on_a_short_page_as_on_a_long_one() -> None:
         np.eye(4, dtype=np.bool_),
     )
     known = Evidence(compared, np.ones(4), 0.5, {}, SPREAD)
-    short = with_confidence([place(name) for name in "abc"], "hybrid", known, fitted_judge())
-    long = with_confidence([place(name) for name in "abcd"], "hybrid", known, fitted_judge())
+    short = with_confidence([place(name) for name in "abc"], "hybrid", known, fitted_calibration())
+    long = with_confidence([place(name) for name in "abcd"], "hybrid", known, fitted_calibration())
     assert long[:3] == short
 
 
 def test_probabilities_are_logistic() -> None:
-    way = FittedWay(-1.0, {"held": 2.0, "log_rank": -1.0})
+    way = ModeCalibration(-1.0, {"held": 2.0, "log_rank": -1.0})
     features = np.zeros((2, len(FEATURES)))
     features[:, FEATURES.index("held")] = 0.5
     features[1, FEATURES.index("log_rank")] = math.log(3)
@@ -131,18 +133,18 @@ def test_probabilities_are_logistic() -> None:
 
 
 def test_the_numbers_that_come_with_the_program_keep_what_they_promise() -> None:
-    judge = fitted_judge()
-    assert set(judge.ways) == set(judge.calibration)
-    assert {"hybrid", "vector", "keyword", "graph", "graph_rerank"} <= set(judge.ways)
-    for name, way in judge.ways.items():
+    calibration = fitted_calibration()
+    assert set(calibration.ways) == set(calibration.errors)
+    assert {"hybrid", "vector", "keyword", "graph", "graph_rerank"} <= set(calibration.ways)
+    for name, way in calibration.ways.items():
         assert set(way.coefficients) == set(FEATURES), name
-        assert judge.calibration[name]["all"] <= 0.05, name
-    assert judge.calibration["hybrid"]["first"] <= 0.08
-    assert judge.calibration["hybrid"]["first_of_folders"] <= 0.08
+        assert calibration.errors[name]["all"] <= 0.05, name
+    assert calibration.errors["hybrid"]["first"] <= 0.08
+    assert calibration.errors["hybrid"]["first_of_folders"] <= 0.08
 
     def first(**values: float) -> float:
         features = np.array([[{"first": 1.0, **values}.get(name, 0.0) for name in FEATURES]])
-        return float(judge.ways["hybrid"].predict(features)[0])
+        return float(calibration.ways["hybrid"].predict(features)[0])
 
     assert likelihood_of(first(similarity=5, words=1.7, held=1, graph=0.5, lead=0.5)) == "likely"
     assert likelihood_of(first(similarity=1, words=0.2, held=0.1)) == "unlikely"  # and yet the first of its list

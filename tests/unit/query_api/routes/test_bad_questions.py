@@ -170,7 +170,7 @@ async def test_a_floor_of_confidence_that_nothing_reaches_says_so_and_how_near_t
 
 
 async def test_a_floor_of_confidence_where_none_is_known_says_that_it_left_nothing_out(running: Running) -> None:
-    running.engine.judge = None
+    running.engine.calibration = None
     answer = (await running.get("/v1/search", q="river", mode="keyword", min_confidence=0.5)).json()
     assert len(answer["hits"]) == ALL
     assert {hit["confidence"] for hit in answer["hits"]} == {None}
