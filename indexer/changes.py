@@ -110,7 +110,7 @@ def encode_mark(reached: Reached) -> bytes:
 
 
 def decode_change(key: DocumentKey, body: bytes) -> DocumentChange:
-    """Raises MalformedEvent for what is no EncodedChange of this document."""
+    """Raises MalformedEvent for what is not an EncodedChange of this document."""
     try:
         encoded = msgspec.msgpack.decode(body, type=EncodedChange)
         contribution = None if encoded.contribution is None else decode_contribution(encoded.contribution)
@@ -157,7 +157,7 @@ def _chunks(columns: Columns, vectors: bytes, key: DocumentKey, revision: str) -
 class CommitReader(Generic[Record]):
     """Puts records of the topic together, in their order. What a mark does not follow yet is held back.
 
-    `on_broken` is called with each record that is no part, mark or void, and with the last part of a change that is not
+    `on_broken` is called with each record other than part, mark or void, and with the last part of a change that is not
     whole, or not of the document in its key; the commit is given without it.
     """
 
@@ -185,7 +185,7 @@ class CommitReader(Generic[Record]):
         except MalformedEvent as error:
             self._on_broken(record, error)
         except (ValueError, LookupError, ArithmeticError, OSError) as error:
-            self._on_broken(record, MalformedEvent("bad_contribution", f"The record is no contribution: {error}."))
+            self._on_broken(record, MalformedEvent("bad_contribution", f"The record is not a contribution: {error}."))
         return None
 
     def _add_part(self, record: Record, key: DocumentKey, part: Part) -> None:

@@ -46,7 +46,7 @@ class ParsedDocument(msgspec.Struct, frozen=True):
     `fields` are those of front matter and headers, as (name, value) in order, names in lower case with `_`.
     `emphasised` are phrases in bold, in italics or marked as terms; `verbatim` the bounds of blocks that keep their
     lines, such as code. `names` are others than the title that it states of what it is about, each whole. `page_starts`
-    are the offsets of the pages, if the format has pages. `notes` tell the producer what could not be read as intended.
+    are the offsets of the pages, if the format has pages. `notes` report what could not be read as intended.
     """
 
     title: str | None

@@ -5,7 +5,7 @@ from typing import Self
 from schemas.errors import Exit, Failure, MalformedEvent
 
 HEALING = (
-    "A worker makes the stores again from the log by itself, beside these: 'thalweg generations list' tells how far "
+    "A worker makes the stores again from the log automatically, beside these: 'thalweg generations list' shows "
     "that is. Where none runs, start one with 'thalweg up'."
 )
 
@@ -25,7 +25,7 @@ class OtherFormat(Failure):
 
 
 class DamagedStore(Failure):
-    """Data on disk does not match its checksum: the message tells which, and how to repair it. Do not retry."""
+    """Data on disk does not match its checksum: the message states which, and how to repair it. Do not retry."""
 
     exit_code = Exit.DAMAGED
 
@@ -33,28 +33,28 @@ class DamagedStore(Failure):
     def of_table(cls, table: str, error: Exception) -> Self:
         return cls(
             f"The table {table!r} cannot be decoded: {str(error)[:200]}. "
-            "'thalweg verify' tells what is damaged, and what repairs it."
+            "'thalweg verify' shows what is damaged, and what repairs it."
         )
 
     @classmethod
     def of_row(cls, table: str, row: str, column: str) -> Self:
         return cls(
             f"The row {row[:80]!r} of the table {table!r} does not match its {column}. "
-            "'thalweg verify' tells what else is damaged, and what repairs it."
+            "'thalweg verify' shows what else is damaged, and what repairs it."
         )
 
     @classmethod
     def of_lost_row(cls, table: str, row: str) -> Self:
         return cls(
             f"The index of the table {table!r} does not find the row {row[:80]!r}, which is there. "
-            "'thalweg verify' tells what is damaged, and what repairs it."
+            "'thalweg verify' shows what is damaged, and what repairs it."
         )
 
     @classmethod
     def of_document(cls, table: str, key: str, missing: int) -> Self:
         return cls(
             f"The table {table!r} has {abs(missing)} rows {'too few' if missing > 0 else 'too many'} of the document "
-            f"{key[:80]!r}. 'thalweg verify' tells what else is damaged, and what repairs it."
+            f"{key[:80]!r}. 'thalweg verify' shows what else is damaged, and what repairs it."
         )
 
 

@@ -25,7 +25,7 @@ LEAST_NAMED = 5
 
 
 class _Document(NamedTuple):
-    """Where the record stands that a document, or its tombstone, is from."""
+    """The position of the record that a document, or its tombstone, is from."""
 
     partition: int
     offset: int
@@ -44,7 +44,7 @@ class _Contents(NamedTuple):
 
 
 def compare_generations(earlier: Generation, new: Generation) -> GenerationComparison:
-    """By counts, and by which documents each shows. What stands in the log after the position that the other one has
+    """By counts, and by which documents each shows. What is in the log after the position that the other one has
     reached is not compared.
 
     Raises TransientStoreError when a store cannot be read.

@@ -1,4 +1,4 @@
-"""The analyzer of the keyword channel: texts to index terms, for passages and queries alike.
+"""The analyzer of the keyword channel: texts to index terms, for passages and queries.
 
 Words are lower-cased, without accents, without stop words, and stemmed (Porter 2001, the English Snowball stemmer). A
 compound such as `GraphView` or `utf8` counts as a whole and in its parts; a word with digits in several places, such as

@@ -1,4 +1,4 @@
-"""Batches of a log that cannot be read: a wrong checksum, an unknown codec, bytes that are no records.
+"""Batches of a log that cannot be read: a wrong checksum, an unknown codec, bytes that are not records.
 
 aiokafka raises while it returns records, and does not say which offsets to seek past
 (https://github.com/aio-libs/aiokafka/issues/321): what it had decoded of the same partition before is lost, and so is
@@ -20,7 +20,7 @@ Fault = Literal["checksum", "codec", "content"]
 _FAULTS: dict[Fault, str] = {
     "checksum": "its checksum does not match its bytes",
     "codec": "it is compressed with a codec that is not known",
-    "content": "its bytes are no records",
+    "content": "its bytes are not records",
 }
 
 

@@ -65,7 +65,7 @@ class ApiKeys:
         valid token or ticket."""
         if ACCESS_TOKEN in in_address:
             raise unauthorized(
-                f"An address is no place for a key or a token, so `{ACCESS_TOKEN}` is not taken: send it as "
+                f"An address is not a place for a key or a token, so `{ACCESS_TOKEN}` is not taken: send it as "
                 f"`Authorization: Bearer <token>`. For an EventSource, which sends no headers, {_MAKE_TICKET}"
             )
         if "authorization" in headers or TICKET not in in_address:
@@ -107,7 +107,7 @@ class ApiKeys:
             raise unauthorized(f"The session token has expired. {_RENEW}", invalid=True) from error
         except jwt.InvalidTokenError as error:
             raise unauthorized(
-                f"That is no session token of this service, or its key has been changed since. {_RENEW}", invalid=True
+                f"That is not a session token of this service, or its key has changed since. {_RENEW}", invalid=True
             ) from error
         if claims.get("scope") != "read":
             raise unauthorized(f"The session token is for something else. {_RENEW}", invalid=True)

@@ -266,7 +266,7 @@ class ServiceClient:
                 "Start one with 'thalweg up' or 'thalweg serve'; name another with --url or --data-dir."
             ) from error
         except json.JSONDecodeError as error:
-            raise Failure(f"What answers at {self._url} is no Thalweg service.") from error
+            raise Failure(f"What answers at {self._url} is not a Thalweg service.") from error
 
     def _check(self, response: httpx.Response) -> None:
         if not response.is_error:

@@ -154,7 +154,7 @@ class GraphExport:
                     yield relation, joined
 
     def _exported_as(self, ref: NodeRef) -> str | None:
-        """None for a name that is no entity."""
+        """None for a name that is not an entity."""
         if ref.kind != "entity":
             return self._explorer.node_id(ref)
         row = self._row_of.get(ref.at)

@@ -104,7 +104,7 @@ def addressed_host(header: str) -> str:
         return host_name(header)
     except ValueError as error:
         raise ApiProblem(
-            400, "Malformed host", f"The header Host is {header[:80]!r}, which is no host name with or without a port."
+            400, "Malformed host", f"The header Host is {header[:80]!r}, not a host name with or without a port."
         ) from error
 
 
@@ -127,7 +127,7 @@ def check_characters(scope: Scope) -> None:
             raise ApiProblem(
                 400,
                 "Not UTF-8",
-                f"The {part} of the address holds {quote_from_bytes(found)}, which is no UTF-8. "
+                f"The {part} of the address holds {quote_from_bytes(found)}, which is not UTF-8. "
                 "Names are sent as UTF-8, percent-encoded: ü is %C3%BC.",
                 members={"reason": "not_utf8"},
             ) from error
@@ -244,7 +244,7 @@ def json_size(text: bytes | bytearray, most: int) -> JsonSize:
         if backslashes or escapes.any():
             at = np.arange(len(block), dtype=np.int32)
             others = np.where(escapes, np.int32(-1 - backslashes), at)
-            before = np.empty_like(at)  # where the last byte that is no backslash stands, before each
+            before = np.empty_like(at)  # where the last byte that is not a backslash stands, before each
             before[0] = -1 - backslashes
             np.maximum.accumulate(others[:-1], out=before[1:])
             np.maximum(before, before[0], out=before)

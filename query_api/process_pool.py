@@ -122,7 +122,7 @@ class SearchPool:
         await asyncio.gather(*self._ending, return_exceptions=True)
 
     def _is_forkable(self, request: SearchRequest, snapshot: Snapshot, encoder: ServedEncoder) -> bool:
-        """Whether the search needs nothing but this process's memory, and is no page of an older snapshot."""
+        """Whether the search needs nothing but this process's memory, and is not a page of an older snapshot."""
         if self._max_workers <= 0 or self._engine.reranks(request):
             return False
         plain = request.context == "parent" and request.duplicates != "semantic" and not request.offset

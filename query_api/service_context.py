@@ -274,7 +274,7 @@ class Service:
         )
 
     def positions_of(self, token: str) -> dict[int, int]:
-        """The positions a token names. Raises ApiProblem 400 for what is no token, 409 for one of another log."""
+        """The positions a token names. Raises ApiProblem 400 for what is not a token, 409 for one of another log."""
         try:
             parsed = parse_token(token)
         except MalformedToken as error:

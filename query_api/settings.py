@@ -108,7 +108,7 @@ class ServiceBlock(BaseModel):
                 or not parts.netloc
             ):
                 raise ValueError(
-                    f"{origin!r} is no origin: write scheme, host and port as a browser does, such as "
+                    f"{origin!r} is not an origin: write scheme, host and port as a browser does, such as "
                     "https://wiki.example.org or http://localhost:3000"
                 )
         return origins

@@ -26,7 +26,7 @@ class FeedbackRequest(StrictNumbers):
     rating: Rating | float = Field(description="`helpful` is 1, `unhelpful` -1; or a number from -1 to 1.")
     comment: str | None = Field(None, max_length=MAX_COMMENT_CHARACTERS)
     caller: str = Field(
-        "", max_length=128, description="Who says so, in the application's own words; one says one thing of a hit."
+        "", max_length=128, description="Who gives it, as the application names them; one opinion each on a hit."
     )
 
     @property
@@ -160,7 +160,7 @@ class PopularChunks(BaseModel):
 
 
 class ChunkStatistics(ChunkUse):
-    """Use of one chunk since it was first retrieved; `live` says whether it is still in the index."""
+    """Use of one chunk since it was first retrieved; `live`: whether it is still in the index."""
 
     live: bool
     latest_feedback: list[FeedbackShown]
@@ -206,7 +206,7 @@ MAX_GRADE = 100
 
 
 def _few(relevant: object) -> object:
-    """The judgements, counted before each is looked at."""
+    """The judgements, counted before each is read."""
     if isinstance(relevant, dict) and len(relevant) > MAX_JUDGED:
         raise ValueError(f"a question has at most {MAX_JUDGED:,} judgements, not {len(relevant):,}")
     return relevant
@@ -227,7 +227,7 @@ class EvaluatedQuestion(BaseModel):
         Field(min_length=1, max_length=MAX_JUDGED),
         BeforeValidator(_few),
     ]
-    kind: str | None = Field(None, max_length=64, description="Questions of a kind are also reported by themselves.")
+    kind: str | None = Field(None, max_length=64, description="Questions of a kind are also reported separately.")
 
     @model_validator(mode="after")
     def _answerable(self) -> Self:

@@ -125,7 +125,7 @@ class DocumentStatus(BaseModel):
 
     Asked about a `position`, a record that left nothing is `superseded` or `dead_lettered`, for as long as its receipt
     is remembered: `position`, and of a superseded one `version`, are its own then, the rest is what searches show.
-    `final` says that nothing more comes of it: in the graph, deleted from both stores, superseded, or a dead letter.
+    `final`: nothing more comes of it: in the graph, deleted from both stores, superseded, or a dead letter.
     """
 
     id: str
@@ -143,7 +143,7 @@ class DocumentStatus(BaseModel):
     advice: str | None = Field(None, description="What to do about it.")
     notes: list[str] = Field(
         default_factory=list,
-        description="What of it could not be read as it was meant, such as front matter that is no YAML. Known for a "
+        description="What of it could not be read as it was meant, such as front matter that is not YAML. Known for a "
         "while after it was indexed.",
     )
 
@@ -219,7 +219,7 @@ class GraphNode(BaseModel):
 
 
 class GraphEdge(BaseModel):
-    """Directed, from node id to node id. A `states` edge stands for a statement: `label` is its predicate and the role
+    """Directed, from node id to node id. A `states` edge represents a statement: `label` is its predicate and the role
     of the far end, `weight` its confidence. Of a `hand_made` edge `label` is the predicate."""
 
     model_config = ConfigDict(populate_by_name=True)
@@ -239,7 +239,7 @@ class Neighbour(BaseModel):
 
 
 class NodeDetail(BaseModel):
-    """A node of the graph with what stands around it; `truncated` says that there is more than `limit`."""
+    """A node of the graph with what is around it; `truncated`: there is more than `limit`."""
 
     node: GraphNode
     hand_made: HandMadeNode | None = Field(None, description="All of a hand-made node.")
@@ -307,7 +307,7 @@ class PartitionLag(BaseModel):
 
 
 class UnreadableBatchStatus(BaseModel):
-    """A batch of the log that cannot be read, `first` and `last` offset inclusive; `message` says what to do."""
+    """A batch of the log that cannot be read, `first` and `last` offset inclusive; `message` states what to do."""
 
     topic: str
     partition: int
@@ -328,13 +328,13 @@ class OpenTransaction(BaseModel):
 
 
 class Readiness(BaseModel):
-    """`reasons` say what is not there yet; `notes` what is out of order, though searches run."""
+    """`reasons` state what is not ready yet; `notes` what is out of order, though searches run."""
 
     ready: bool
     reasons: list[str] = Field(default_factory=list)
     notes: list[str] = Field(default_factory=list)
     dead_letters_note: str | None = Field(
-        None, description="That of `notes` which tells of dead letters, for a page that shows them itself."
+        None, description="That of `notes` which reports dead letters, for a page that shows them itself."
     )
     dead_letters_open_last_day: int | None = Field(
         None, description="How many dead letters of the last day are open; null while that is not known."
@@ -360,7 +360,7 @@ class WorkerStatus(BaseModel):
 class Healing(BaseModel):
     """The live generation is damaged, and another one that takes its place is made from the log."""
 
-    generation: str = Field(description="The one that is made; `GET /v1/generations/{name}` says more.")
+    generation: str = Field(description="The one that is made; `GET /v1/generations/{name}` has more.")
     seconds: float | None = Field(None, description="Since the damage was noted.")
     records: int = Field(0, description="Offsets of the documents topic that it has read.")
     of_records: int = 0
@@ -385,7 +385,7 @@ class ServiceStatus(BaseModel):
         description="The id that answers name in `Thalweg-Installation`; null where none could be stored."
     )
     data_dir: str = Field(description="Its data directory, on the service's machine.")
-    kafka_cluster_id: str | None = Field(description="As the cluster says it; null until it has.")
+    kafka_cluster_id: str | None = Field(description="As the cluster reports it; null until it has.")
     readiness: Readiness
     kafka_servers: str | None
     generation: str | None
@@ -399,7 +399,7 @@ class ServiceStatus(BaseModel):
         "saw it come, not more or less than that allows."
     )
     lag_known_seconds_ago: float | None = Field(
-        None, description="Since Kafka last said what its log holds; null where it has not yet. Lag is unknown since."
+        None, description="Since Kafka last reported what its log holds; null if never. Lag is unknown since."
     )
     freshness: Freshness | None = Field(None, description="Null until a record was measured.")
     worker: WorkerStatus
@@ -422,7 +422,7 @@ class ServiceStatus(BaseModel):
     open_transactions: list[OpenTransaction]
     damage: list[str] = Field(
         default_factory=list,
-        description="What on disk is not what was written, each with its file; `readiness` says what repairs it.",
+        description="What on disk is not what was written, each with its file; `readiness` states what repairs it.",
     )
     healing: Healing | None = Field(None, description="What is done about damage that is made again from the log.")
     table_versions: dict[str, int]

@@ -1,4 +1,4 @@
-"""Backups over HTTP: which there are, and how far the one is that is being written."""
+"""Backups over HTTP: a list, and the progress of the one being written."""
 
 import re
 from typing import Literal

@@ -18,7 +18,7 @@ Edge = Literal[
 EdgeKind = Literal[
     "has_chunk", "next_chunk", "similar_to", "related_to", "links_to", "mentions", "about", "states", "hand_made"
 ]
-"""Edges of the graph as people see it."""
+"""Edges of the graph as shown to people."""
 
 ChunkingMethod = Literal["sentences", "semantic"]
 ExtractorName = Literal["rules", "spacy", "language_model", "none"]

@@ -23,7 +23,7 @@ _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
 
 
 def rfc3339(timestamp_ms: int) -> str:
-    """The time in UTC; of years beyond 1 to 9999 the nearest, since a producer's clock may say anything."""
+    """The time in UTC; of years beyond 1 to 9999 the nearest, since a producer's clock may show anything."""
     within = min(max(timestamp_ms, _FIRST_MS), _LAST_MS)
     return (_EPOCH + timedelta(milliseconds=within)).isoformat()
 
@@ -37,7 +37,7 @@ def since_ms(text: str, now_ms: int) -> int:
     try:
         moment = datetime.fromisoformat(text.strip())
     except ValueError:
-        raise ValueError(f"{text[:40]!r} is no time: write 15m, 2h, 7d, or 2026-11-22T04:00:00Z.") from None
+        raise ValueError(f"{text[:40]!r} is not a time: write 15m, 2h, 7d, or 2026-11-22T04:00:00Z.") from None
     moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
     return max(0, (moment - _EPOCH) // timedelta(milliseconds=1))
 
@@ -71,7 +71,7 @@ class Arrivals:
     """The end offsets of one partition as they were seen, each with its time on a monotonic clock in seconds.
 
     A record's own time is that of its producer's clock and may be years off. Where two observations of the log enclose
-    a record's arrival, they bound its age; a record that was there before the first one is as old as it says, and at
+    a record's arrival, they bound its age; a record from before the first one is as old as its timestamp, and at
     least as old as that observation. An age is never negative.
     """
 

@@ -15,7 +15,7 @@ JSON_TYPE = "application/json"
 
 
 class CloudEvent(msgspec.Struct, frozen=True, kw_only=True):
-    """What both modes say. `content_type` is None where the event has none, `type` empty where a header is missing."""
+    """What both modes have. `content_type` is None where the event has none, `type` empty where a header is missing."""
 
     specversion: str
     type: str
@@ -78,7 +78,7 @@ def binary_cloudevent(value: bytes, fields: Mapping[str, str]) -> CloudEvent:
 
 
 def _content(event: _Structured) -> tuple[bytes, str | None]:
-    """The content and its media type: data that is no string is JSON, also where it is not declared."""
+    """The content and its media type: data that is not a string is JSON, also where it is not declared."""
     if event.data_base64 is not None:
         try:
             return base64.b64decode(event.data_base64, validate=True), event.datacontenttype

@@ -6,7 +6,7 @@ from schemas.choices import CommunityLevel
 
 
 class CommunitySentence(BaseModel):
-    """A sentence of a summary, as it stands in a chunk."""
+    """A sentence of a summary, as written in a chunk."""
 
     text: str
     chunk_id: str = Field(description="For `/v1/chunks/{id}`.")
@@ -27,7 +27,7 @@ class CommunitySummary(CommunityName):
     parent: str | None = Field(None, description="The id of the coarser community that holds most of its members.")
     type: str = Field("", description="The entity type of most members; empty where there is none.")
     summary: list[CommunitySentence] = Field(
-        description="What documents say of its members; without sentences of chunks that are gone since."
+        description="What documents state of its members; without sentences of chunks that are gone since."
     )
 
 

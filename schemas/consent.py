@@ -14,9 +14,9 @@ Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 
 
 def require_consent(question: Callable[[], str], *, yes: bool, unattended: bool = False) -> None:
-    """Ask at the terminal before something is taken away; `question` is called only where it is asked.
+    """Ask at the terminal before something is deleted; `question` is called only where it is asked.
 
-    Where nobody can be asked, `unattended` says that the command goes on: what it takes away is named by its arguments,
+    Where nobody can be asked, `unattended`: the command continues, as what it deletes is named by its arguments,
     one by one. Raises WrongSetting where it does not go on, Failure for a no.
     """
     if yes or (unattended and not is_interactive()):

@@ -1,4 +1,4 @@
-"""What a record of `curation.v1` may say about a collection, decoded once, at the edge.
+"""What a record of `curation.v1` may hold about a collection, decoded once, at the edge.
 
 The key is `<collection>/settings/<setting>`; a null value takes the setting back. `*/generation/<name>` is an order to
 build a generation, to switch to it or to drop it; `*/replay/<id>` and the like are orders about what is stored
@@ -48,7 +48,7 @@ DOCUMENTS = "Live documents of the collection; 0 where it has none yet, null whi
 class LinkingChoice(BaseModel):
     """Weights and thresholds of the edges between the chunks of a document. What is left out, or null, is the default.
 
-    A cosine is that of two chunks' vectors: 1 where they say the same, about 0 where they have nothing in common.
+    A cosine is that of two chunks' vectors: 1 where they mean the same, about 0 where they have nothing in common.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
@@ -108,7 +108,7 @@ class CollectionLinking(BaseModel):
     max_across: int
     chosen: LinkingChoice = Field(description="What was chosen for this collection; null where it was not.")
     defaults: LinkingChoice = Field(description=DEFAULTS)
-    position: str | None = Field(None, description="Where the choice stands on the curation topic; null for none.")
+    position: str | None = Field(None, description="Position of the choice on the curation topic; null for none.")
     documents: int | None = Field(None, description=DOCUMENTS)
 
 
@@ -162,7 +162,7 @@ class CollectionExtraction(BaseModel):
     extractor: ExtractorName
     chosen: ExtractionChoice = Field(description="What was chosen for this collection; null where it was not.")
     defaults: ExtractionChoice = Field(description=DEFAULTS)
-    position: str | None = Field(None, description="Where the choice stands on the curation topic; null for none.")
+    position: str | None = Field(None, description="Position of the choice on the curation topic; null for none.")
     documents: int | None = Field(None, description=DOCUMENTS)
 
 
@@ -193,22 +193,22 @@ CurationEvent = (
 
 
 def chunking_key(collection: str) -> bytes:
-    """The record key of a collection's chunking. Raises MalformedEvent for what is no collection."""
+    """The record key of a collection's chunking. Raises MalformedEvent for what is not a collection."""
     return _key(collection, SETTINGS, CHUNKING)
 
 
 def linking_key(collection: str) -> bytes:
-    """The record key of a collection's linking. Raises MalformedEvent for what is no collection."""
+    """The record key of a collection's linking. Raises MalformedEvent for what is not a collection."""
     return _key(collection, SETTINGS, LINKING)
 
 
 def extraction_key(collection: str) -> bytes:
-    """The record key of a collection's extractor. Raises MalformedEvent for what is no collection."""
+    """The record key of a collection's extractor. Raises MalformedEvent for what is not a collection."""
     return _key(collection, SETTINGS, EXTRACTION)
 
 
 def graph_settings_key(collection: str) -> bytes:
-    """The record key of what a collection's graph may hold. Raises MalformedEvent for what is no collection."""
+    """The record key of what a collection's graph may hold. Raises MalformedEvent for what is not a collection."""
     return _key(collection, SETTINGS, GRAPH)
 
 
@@ -263,7 +263,7 @@ def _setting(
 
 def _edit(collection: str, kind: EditKind, identifier: str, value: bytes | None) -> GraphEdit:
     if not is_id_of(kind, identifier):
-        raise MalformedEvent("bad_key", f"{identifier[:80]!r} is no id of a {kind}.")
+        raise MalformedEvent("bad_key", f"{identifier[:80]!r} is not an id of a {kind}.")
     edit = None if value is None else read_model(EDITS[kind], value, kind)
     if isinstance(edit, DecisionEdit) and decision_id(edit.entities) != identifier:
         raise MalformedEvent("key_mismatch", "The decision is not about the entities that its key is computed from.")
@@ -272,7 +272,7 @@ def _edit(collection: str, kind: EditKind, identifier: str, value: bytes | None)
 
 def _generation(name: str, value: bytes | None) -> GenerationEvent:
     if GENERATION_NAME.fullmatch(name) is None:
-        raise MalformedEvent("bad_key", f"{name[:80]!r} is no name of a generation, such as g0002-5f3a9c.")
+        raise MalformedEvent("bad_key", f"{name[:80]!r} is not a name of a generation, such as g0002-5f3a9c.")
     return GenerationEvent(name, None if value is None else read_model(GenerationOrder, value, "order"))
 
 
@@ -288,7 +288,7 @@ class CollectionChunking(BaseModel):
     language: str
     chosen: ChunkingChoice = Field(description="What was chosen for this collection; null where it was not.")
     defaults: ChunkingChoice = Field(description=DEFAULTS)
-    position: str | None = Field(None, description="Where the choice stands on the curation topic; null for none.")
+    position: str | None = Field(None, description="Position of the choice on the curation topic; null for none.")
     documents: int | None = Field(None, description=DOCUMENTS)
 
 

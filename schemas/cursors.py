@@ -1,4 +1,4 @@
-"""Cursors of pages: where a list goes on, as text that callers hand back as it came."""
+"""Cursors of pages: where a list continues, as text that callers return unchanged."""
 
 import base64
 import hashlib
@@ -16,7 +16,7 @@ class MalformedCursor(ValueError):
 
 
 def write_cursor(place: object) -> str:
-    """The place in JSON after a check sum. It is no secret and no signature: a cursor opens nothing that its caller may
+    """The place in JSON after a check sum. It is neither secret nor signed: a cursor opens nothing that its caller may
     not read."""
     body = msgspec.json.encode(place)
     return base64.urlsafe_b64encode(_check(body) + body).decode().rstrip("=")

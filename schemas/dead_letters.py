@@ -125,7 +125,7 @@ LetterStateName = Literal["open", "superseded", "resolved"]
 
 
 class DeadLetterSummary(BaseModel):
-    """A dead letter in a list. Bytes that are no plain text are shown escaped, as in `a\\x00b`."""
+    """A dead letter in a list. Bytes that are not plain text are shown escaped, as in `a\\x00b`."""
 
     position: str = Field(description="`<partition>:<offset>` on the dead letters topic.", examples=["3:17"])
     key: str | None = Field(description="The record's key, escaped; null where it had none.")

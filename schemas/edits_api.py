@@ -95,7 +95,7 @@ class CollectionGraph(BaseModel):
 
     collection: str
     chosen: GraphChoice = Field(description="What was chosen for this collection; null for anything.")
-    position: str | None = Field(None, description="Where the choice stands on the curation topic; null for none.")
+    position: str | None = Field(None, description="Position of the choice on the curation topic; null for none.")
 
 
 class ReviewedEntity(BaseModel):
@@ -153,6 +153,6 @@ class EntityChange(InCollection):
     name: Name | None = None
     type: TypeName | None = None
     split: bool = Field(
-        False, description="Whether it stands apart from all it was put together with before, by its name or by people."
+        False, description="Whether it is kept apart from all it was merged with before, by its name or by people."
     )
     by: By = None

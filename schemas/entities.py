@@ -4,7 +4,7 @@ from pydantic import BaseModel, Field
 
 
 class EntityRef(BaseModel):
-    """An entity, by its id, with the name it is shown by. `id` is null for a name that is no entity of its own, such as
+    """An entity, by its id, with the name it is shown by. `id` is null for a name that is not an entity, such as
     a status."""
 
     id: str | None = Field(None, examples=["0e3f6a7d4f1c2b5a9d8e7c6b5a493827"])
@@ -33,7 +33,7 @@ class EntityPage(BaseModel):
 
 
 class Evidence(BaseModel):
-    """A sentence that says so, and where it stands. `sentence` is null where the fact is of a header or a table."""
+    """A sentence that states it, and where it is. `sentence` is null where the fact is of a header or a table."""
 
     sentence: str | None
     chunk_id: str
@@ -60,7 +60,7 @@ class Alias(BaseModel):
 
 
 class StatementPart(BaseModel):
-    """What stands in a statement in a role other than subject and object, such as a time."""
+    """What is in a statement in a role other than subject and object, such as a time."""
 
     role: str
     entity: EntityRef
@@ -76,7 +76,7 @@ class StatementDetail(BaseModel):
     further: list[StatementPart] = Field(default_factory=list)
     strength: float
     stated: int = Field(description="In how many places.")
-    by_people: list[str] = Field(default_factory=list, description="The ids of hand-made edges that say it too.")
+    by_people: list[str] = Field(default_factory=list, description="The ids of hand-made edges that state it too.")
     evidence: list[Evidence] = Field(description="A few of them.")
 
 
@@ -116,7 +116,7 @@ class ConsolidatedRelation(BaseModel):
 
 
 class EntityDetail(EntitySummary):
-    """All that the graph tells of an entity, as far as the limits allow."""
+    """All that the graph has of an entity, as far as the limits allow."""
 
     definition: EntityDefinition | None
     example: Evidence | None = Field(None, description="The first place that mentions it.")
@@ -183,7 +183,7 @@ class NodePath(BaseModel):
 
 
 class NodePaths(BaseModel):
-    """Paths where an end is no entity. `type` of an end or a node is its kind where it has no other."""
+    """Paths where an end is not an entity. `type` of an end or a node is its kind where it has no other."""
 
     collection: str = Field(description="Of the source.")
     source: EntityRef

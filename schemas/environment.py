@@ -106,5 +106,5 @@ def _is_linked(service: str, environment: Mapping[str, str]) -> bool:
         address = ip_address(environment.get(f"{service}_SERVICE_HOST", ""))
     except ValueError:
         return False
-    of_this_machine = address.is_loopback or address.is_unspecified  # what a setting would say; no Service has these
+    of_this_machine = address.is_loopback or address.is_unspecified  # what a setting would hold; no Service has these
     return not of_this_machine and environment.get(f"{service}_SERVICE_PORT", "").isdecimal()

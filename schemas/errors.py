@@ -44,7 +44,7 @@ DeadLetterReason = Literal[
     # other topics
     "unknown_setting",  # A collection has no setting of this name.
     "bad_setting",  # The sizes of a collection's chunking do not fit together.
-    "bad_contribution",  # A record of the contributions topic is no contribution.
+    "bad_contribution",  # A record of the contributions topic is not a contribution.
     "bad_retrieval",  # A record of the provenance topic is neither a retrieval nor feedback.
     "unreadable_batch",  # A batch of any topic cannot be read, and an operator has skipped it.
 ]
@@ -126,7 +126,7 @@ def plain_failures(
     `others` gives further exceptions whose message is fit for a person, with their exit codes. What is not foreseen
     passes through with its traceback. Use it around a command's whole body, or as its decorator.
 
-    With `stderr_is_log`, for processes that run for long: where standard error is no terminal, the message is one line
+    With `stderr_is_log`, for long-running processes: where standard error is not a terminal, the message is one line
     of JSON as the rest of the log is, and so is what is not foreseen.
     """
     as_json = stderr_is_log and not sys.stderr.isatty()

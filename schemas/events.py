@@ -1,4 +1,4 @@
-"""Document events: what a record of `documents.v1` may say, decoded once, at the edge.
+"""Document events: what a record of `documents.v1` may hold, decoded once, at the edge.
 
 Three forms, distinguished by headers: the JSON envelope (where no `content-type` is given, or its own), raw content
 with its media type (`application/json` too: that is a JSON document), and CloudEvents 1.0 in binary and structured
@@ -256,7 +256,7 @@ def checked(event: DocumentUpsert, limits: LimitSettings) -> DocumentUpsert:
     if is_blank(event.content) and not event.is_title_only:
         raise MalformedEvent(
             "empty_content",
-            "The content is empty, and no title stands for it; send either, or a null value to delete the document.",
+            "The content is empty, and there is no title; send either, or a null value to delete the document.",
         )
     check_bounds(title=event.title, uri=event.uri, content_type=event.content_type, links=event.links)
     check_metadata(event.metadata, limits)

@@ -9,7 +9,7 @@ _OF = {
         "broker_wait_seconds": "A start waits a minute for the first broker.",
         "watchdog_seconds": "A worker that makes no progress in spite of lag ends after five minutes.",
         "snapshot_idle_seconds snapshot_min_seconds snapshot_max_seconds snapshot_share": "The worker decides when it "
-        "makes a snapshot of the graph; kept_snapshots says how many are kept.",
+        "makes a snapshot of the graph; kept_snapshots is how many are kept.",
         "communities community_min_seconds community_share": "Communities are always found, rarely enough that it "
         "takes little time.",
         "maintenance_seconds": "The tables are maintained where it pays.",
@@ -80,4 +80,4 @@ def _sentences() -> Iterator[tuple[tuple[str, ...], str]]:
 
 
 FORMER = dict(_sentences())
-"""What a message says of one, by its path: `("worker", "gather_seconds")`. Tables that are gone are among them."""
+"""The message about one, by its path: `("worker", "gather_seconds")`. Tables that are gone are among them."""

@@ -1,4 +1,4 @@
-"""Generations, as the processes tell each other of them: orders on `curation.v1`, and the state of a build on disk.
+"""Generations, as the processes inform each other of them: orders on `curation.v1`, and the state of a build on disk.
 
 The key of an order is `*/generation/<name>`: it is about no collection. A null value drops the generation.
 """
@@ -19,7 +19,7 @@ BuildState = Literal["building", "ready", "failed"]
 class GenerationOrder(BaseModel):
     """What is to become of a generation: built beside the live one, or live as soon as it is complete.
 
-    Of several that are wanted live, the latest order counts. `base` is the generation that was live when this was
+    Of several that are to be live, the latest order counts. `base` is the generation that was live when this was
     ordered: only a data directory that has it obeys.
     """
 
@@ -87,7 +87,7 @@ class Build(BaseModel):
     """How far the build of a generation is; the file `build.json` in its folder.
 
     `state` is `ready` only while it follows the log closely: one that falls behind is `building` again, and `ready_ms`
-    says that it was complete before. `reached` has the last offset stored, by partition of the documents topic.
+    states that it was complete before. `reached` has the last offset stored, by partition of the documents topic.
     `records` and `of_records` count offsets of that topic, compacted ones included. `seconds` is the time that was
     worked on it, over restarts. `problem` is why it does not get on, or why it was not switched in.
     """
@@ -179,7 +179,7 @@ class SwitchRequest(BaseModel):
 
 
 class GenerationAccepted(BaseModel):
-    """The order is in the log; `GET /v1/generations/{name}` reports how far it is."""
+    """The order is in the log; `GET /v1/generations/{name}` reports its progress."""
 
     name: str
     records_behind: int | None = Field(

@@ -45,7 +45,7 @@ class MentionEdge(msgspec.Struct, frozen=True, array_like=True):
     """Chunk → entity. `sentences` are document-wide sentence numbers, ascending; `count` is the number of mentions.
 
     `kind` is what the rules take the name for: a term, by which searches join passages; empty where they found none.
-    `entity_type`, of ENTITY_TYPES, makes it a mention of an entity as people see it, with a confidence in (0, 1]; empty
+    `entity_type`, of ENTITY_TYPES, makes it a mention of a typed entity, with a confidence in (0, 1]; empty
     for what is only a term.
     """
 
@@ -159,5 +159,5 @@ _decoder = msgspec.json.Decoder(Contribution)
 
 
 def decode_contribution(value: bytes) -> Contribution:
-    """Raises msgspec.DecodeError (ValueError) for bytes that are no contribution."""
+    """Raises msgspec.DecodeError (ValueError) for bytes that are not a contribution."""
     return _decoder.decode(value)

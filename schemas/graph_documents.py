@@ -36,7 +36,7 @@ def made_id(kind: EditKind, document_id: str) -> str | None:
 
 
 def may_be_made(document_id: str) -> bool:
-    """Whether a document of this id may be a node or an edge: its media type tells."""
+    """Whether a document of this id may be a node or an edge: its media type decides."""
     return document_id.startswith(tuple(f"{kind}:" for kind in MEDIA_TYPES))
 
 

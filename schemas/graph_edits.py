@@ -1,12 +1,12 @@
-"""What people say about the graph: hand-made nodes and edges, which are documents (`schemas.graph_documents`), and
+"""What people decide about the graph: hand-made nodes and edges, which are documents (`schemas.graph_documents`), and
 merges and decisions, which are records of `curation.v1`.
 
-The key of a record is `<collection>/<kind>/<id>`, and a null value undoes what the key said. The newest record of a key
+The key of a record is `<collection>/<kind>/<id>`, and a null value undoes it. The newest record of a key
 counts, so applying the records in any order, or some of them twice, gives the same state.
 
 - `node`, `edge`: the whole of a hand-made node or edge, by earlier versions; the worker makes them documents.
 - `merge`: entities that are one; the id names the merge.
-- `decision`: that a pair of entities is one (`accept`) or is not (`reject`), or that an entity stands apart from all it
+- `decision`: that a pair of entities is one (`accept`) or is not (`reject`), or that an entity is separate from all it
   was put together with before (`split`); the id is computed from the entities.
 - `entity`: an entity's name and type as people want them; the id is the entity's.
 """
@@ -52,9 +52,7 @@ Property = (
     | Annotated[int, Field(ge=-(2**63), lt=2**63)]
     | Annotated[float, Field(allow_inf_nan=False)]
 )
-By = Annotated[
-    str | None, Field(max_length=128, description="Who says so, as the caller names them; not checked by the service.")
-]
+By = Annotated[str | None, Field(max_length=128, description="Who decided it, as the caller names them; not checked.")]
 
 
 class Edit(BaseModel):
@@ -138,7 +136,7 @@ EDITS: dict[EditKind, type[AnyEdit]] = {
 
 
 class GraphEdit(NamedTuple):
-    """What a record says; `edit` is None where it undoes what the key said."""
+    """The content of a record; `edit` is None where it undoes that of its key."""
 
     collection: str
     kind: EditKind
@@ -147,7 +145,7 @@ class GraphEdit(NamedTuple):
 
 
 def edit_key(collection: str, kind: EditKind, identifier: str) -> bytes:
-    """The record key of an edit. Raises MalformedEvent for what is no collection."""
+    """The record key of an edit. Raises MalformedEvent for what is not a collection."""
     DocumentKey.checked(collection, identifier)
     return DocumentKey(collection, f"{kind}/{identifier}").encoded()
 
@@ -172,7 +170,7 @@ def is_id_of(kind: EditKind, identifier: str) -> bool:
 
 
 def read_model(form: type[Model], value: bytes, name: str) -> Model:
-    """A model from JSON. Raises MalformedEvent, `not_json` or `wrong_type`, which says what of the `name` does not
+    """A model from JSON. Raises MalformedEvent, `not_json` or `wrong_type`, which states what of the `name` does not
     fit."""
     try:
         return form.model_validate_json(value)
@@ -188,7 +186,7 @@ def read_model(form: type[Model], value: bytes, name: str) -> Model:
 
 
 class PredicateEnds(BaseModel):
-    """Types of nodes between which a predicate may stand; null for any."""
+    """Types of nodes that a predicate may join; null for any."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 

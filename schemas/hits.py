@@ -87,7 +87,7 @@ class Understanding(BaseModel):
     channels: tuple[Channel, ...] = Field((), description="The channels that are asked.")
     hops: int | None = Field(None, description="How many steps through the graph; null for one bounded hop or a walk.")
     parts: tuple[str, ...] = Field((), description="What is compared, or the sentences; none for one piece.")
-    decomposed: bool = Field(False, description="Whether each part was searched by itself.")
+    decomposed: bool = Field(False, description="Whether each part was searched separately.")
 
 
 class SnapshotInfo(BaseModel):
@@ -155,7 +155,7 @@ class HitSource(BaseModel):
 
 
 class DuplicateHit(BaseModel):
-    """A hit that was left out, because one before it says the same."""
+    """A hit that was left out, because an earlier one has the same content."""
 
     document_id: str
     collection: str
@@ -190,7 +190,7 @@ class HitStatement(BaseModel):
     subject: str
     predicate: str
     object: str
-    sentence: str | None = Field(description="The sentence that says so; null for what a header or a table states.")
+    sentence: str | None = Field(description="The sentence that states it; null for what a header or a table states.")
 
 
 class HitPassage(BaseModel):

@@ -144,7 +144,7 @@ def link_key(document_id: str) -> str:
     a folder's page.
 
     `Guide/Intro.md`, `guide/intro.html`, `guide/intro/`, `guide/intro/index.html` and `guide/intro/README.md` are one.
-    What is no page, such as `logo.png`, keeps its extension.
+    What is not a page, such as `logo.png`, keeps its extension.
     """
     stem = _PAGE_EXTENSION.sub("", document_id.strip().strip("/").lower())
     folder, _, name = stem.rpartition("/")
@@ -179,7 +179,7 @@ def relation_id(collection: str, name: str) -> str:
 
 
 def reference_id(collection: str, name: str) -> str:
-    """`name` is what the end of an edge that people made says."""
+    """`name` is the end of a hand-made edge as written."""
     return digest("reference", collection, name)
 
 
@@ -202,7 +202,7 @@ def statement_id(chunk: str, predicate: str, roles: Sequence[tuple[str, str]], e
 
 
 def _character(reference: re.Match[str]) -> str:
-    """What a character reference stands for; one of an unknown name stands for itself."""
+    """The characters of a character reference; one of an unknown name stays as it is."""
     known = reference[1].startswith("#") or f"{reference[1]};" in html5
     return unescape(reference[0]) if known else reference[0]
 

@@ -29,7 +29,7 @@ MAX_ESCAPING = 6
 _INTEGERS = range(-(2**63), 2**64)
 
 # Blanks, controls and Unicode's default-ignorable code points (DerivedCoreProperties.txt), with the blank Braille cell;
-# but not NUL: content that holds it is no text, and refused for that.
+# but not NUL: content that holds it is not text, and refused for that.
 _VISIBLE = re.compile(
     "[^\\s\\x01-\\x1f\\x7f-\\x9f\\u00ad\\u034f\\u061c\\u115f\\u1160\\u17b4\\u17b5\\u180b-\\u180f\\u200b-\\u200f"
     "\\u202a-\\u202e\\u2060-\\u206f\\u2800\\u3164\\ufe00-\\ufe0f\\ufeff\\uffa0\\ufff0-\\ufffb"
@@ -114,7 +114,7 @@ def is_visible(text: str | None) -> bool:
 
 
 def is_blank(content: bytes) -> bool:
-    """Whether it is empty, or UTF-8 of which nothing can be seen. Bytes that are no UTF-8 may be anything."""
+    """Whether it is empty, or UTF-8 of which nothing can be seen. Bytes that are not UTF-8 may be anything."""
     if not content.strip():
         return True
     if _VISIBLE_ASCII.search(content):

@@ -1,7 +1,7 @@
 """Orders to the worker, as the processes exchange them on `curation.v1`: link, repair or apply again what is stored.
 
 The key of an order is `<collection>/relink/<id>`, `*/repair/<id>` or `*/replay/<id>`: the last two are about no single
-collection. The worker reports under the same key how far it is; a null value takes the order back.
+collection. The worker reports its progress under the same key; a null value withdraws the order.
 """
 
 import re
@@ -65,7 +65,7 @@ class StoreOrder(Order):
 
 
 class Repair(StoreOrder):
-    """What a generation is to get again from the log, and how far that is: `documents` are written again as their
+    """What a generation is to get again from the log, and its progress: `documents` are written again as their
     records have them; `graph` makes the graph again from its topic."""
 
     documents: list[str] = Field(default_factory=list, max_length=MOST_DOCUMENTS)
@@ -76,11 +76,11 @@ class Repair(StoreOrder):
 
 
 class Replay(StoreOrder):
-    """Records of the documents topic that are to be applied again, and how far that is. Only a worker that runs this
+    """Records of the documents topic that are to be applied again, and the progress. Only a worker that runs this
     generation obeys.
 
     `first` and `last` are positions, the ends included; a partition that neither names is left out, unless neither
-    names any. `documents` have a record among them; each is brought to what all of its records say. With `dry_run`
+    names any. `documents` have a record among them; each is brought to the result of all its records. With `dry_run`
     nothing is written, and `changed` counts what would be.
     """
 
@@ -92,7 +92,7 @@ class Replay(StoreOrder):
     records: int = Field(0, ge=0, description="Records in the range.")
     of: int = Field(0, ge=0, description="Documents these are about.")
     documents: int = Field(0, ge=0, description="Documents applied again so far.")
-    changed: int = Field(0, ge=0, description="Documents whose rows were not what the log says, and are by now.")
+    changed: int = Field(0, ge=0, description="Documents whose rows differed from the log, and agree by now.")
     kept: int = Field(0, ge=0, description="Documents left as they are: the log no longer holds what they came from.")
     failed: int = Field(0, ge=0, description="Documents that could not be made again, and stay as they are.")
 
@@ -156,7 +156,7 @@ class ReplayRequest(BaseModel):
 
 
 class ReplayAccepted(BaseModel):
-    """The order is in the log; `GET /v1/replays/{id}` tells how far it is."""
+    """The order is in the log; `GET /v1/replays/{id}` reports its progress."""
 
     id: str
     position: str = Field(description="`<partition>:<offset>` on the curation topic.", examples=["0:3"])
@@ -169,13 +169,13 @@ class ReplayShown(Replay):
 
 
 class ReplayList(BaseModel):
-    """The replay that was told of last comes first."""
+    """The replay that was reported last comes first."""
 
     replays: list[ReplayShown]
 
 
 class OrderEvent(NamedTuple):
-    """An order, or how far it is; `order` is None where it was taken back."""
+    """An order, or its progress; `order` is None where it was withdrawn."""
 
     kind: OrderKind
     id: str
@@ -184,7 +184,7 @@ class OrderEvent(NamedTuple):
 
 
 def order_key(kind: OrderKind, name: str, collection: str = EVERY_COLLECTION) -> bytes:
-    """The record key of an order. Raises MalformedEvent for what is no collection or id."""
+    """The record key of an order. Raises MalformedEvent for what is not a collection or id."""
     DocumentKey.checked(collection, name)
     return DocumentKey(collection, f"{kind}/{name}").encoded()
 
@@ -197,7 +197,7 @@ def relink_key(collection: str, name: str) -> bytes:
 def decode_order(kind: OrderKind, name: str, value: bytes | None, collection: str) -> OrderEvent:
     """Raises MalformedEvent: `bad_key`, `not_json`, `wrong_type`."""
     if kind != RELINK and ORDER_ID.fullmatch(name) is None:
-        raise MalformedEvent("bad_key", f"{name[:80]!r} is no id of a {kind}: 12 hex digits.")
+        raise MalformedEvent("bad_key", f"{name[:80]!r} is not an id of a {kind}: 12 hex digits.")
     return OrderEvent(kind, name, None if value is None else read_model(ORDERS[kind], value, "order"), collection)
 
 

@@ -1,6 +1,6 @@
 """How strongly each predicate joins the two ends of a statement, before anybody has weighed it.
 
-The scale, from 1 for what the two have in common altogether to .3 for what is only said beside each other:
+The scale, from 1 for what the two have in common altogether to .3 for what only occurs together:
 
 - 1: the same thing, or its kind;
 - .95: a part and its whole;

@@ -1,6 +1,6 @@
-"""What goes to `provenance.v1`: retrievals, and what people say of their hits; each kept in a table of its own.
+"""What goes to `provenance.v1`: retrievals, and feedback on their hits; each kept in a table of its own.
 
-Records of both kinds are keyed by the retrieval's id. One of feedback says so in `type`; one without is a retrieval.
+Records of both kinds are keyed by the retrieval's id. Feedback has a `type`; a record without is a retrieval.
 """
 
 from typing import Annotated, Any
@@ -86,7 +86,7 @@ _feedback_decoder = msgspec.json.Decoder(Feedback)
 
 
 def decode_retrieval(value: bytes) -> Retrieval:
-    """Raises msgspec.DecodeError (ValueError) for bytes that are no retrieval."""
+    """Raises msgspec.DecodeError (ValueError) for bytes that are not a retrieval."""
     return _decoder.decode(value)
 
 

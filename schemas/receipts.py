@@ -23,7 +23,7 @@ Outcome = Literal["indexed", "unchanged", "superseded", "deleted", "dead_lettere
 
 
 class Receipt(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """`message` says why a record was refused, and is NOTHING_DELETED for a tombstone of an unknown document.
+    """`message` states why a record was refused, and is NOTHING_DELETED for a tombstone of an unknown document.
     `superseded_by` is a position, `traceparent` the record's own. `notes` are sentences about what of a record could
     not be read as intended.
     """
@@ -58,7 +58,7 @@ _decoder = msgspec.json.Decoder(Receipt)
 
 
 def decode_receipt(value: bytes) -> Receipt:
-    """Raises msgspec.DecodeError (ValueError) for bytes that are no receipt."""
+    """Raises msgspec.DecodeError (ValueError) for bytes that are not a receipt."""
     return _decoder.decode(value)
 
 
@@ -102,7 +102,7 @@ def parse_token(text: str) -> Token:
         if at and not (len(log) == LOG_DIGITS and set(log) <= set("0123456789abcdef")):
             raise MalformedToken(f"{log[:40]!r} names no log; a token looks like '0:17,3:1042@5f3a9c1e'.")
         if merged.log and log and merged.log != log:
-            raise MalformedToken(f"{part[:40]!r} is of another log than what stands before it.")
+            raise MalformedToken(f"{part[:40]!r} is of another log than the part before it.")
         for partition, offset in parse_positions(position).items():
             merged.positions[partition] = max(merged.positions.get(partition, -1), offset)
         merged = merged._replace(log=merged.log or log or None)

@@ -1,4 +1,4 @@
-"""Redriving dead letters: which ones, how far it is, and what became of each."""
+"""Redriving dead letters: which ones, its progress, and what became of each."""
 
 from typing import Annotated, Literal
 
@@ -15,7 +15,7 @@ Outcome = Literal["redriven", "resolved", "already_redriven", "refused"]
 
 
 class RedriveChoice(BaseModel):
-    """Which dead letters to redrive, as far as it is said."""
+    """Which dead letters to redrive, as far as stated."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -30,7 +30,7 @@ class RedriveChoice(BaseModel):
     since: str | None = Field(
         None, max_length=64, description="Only from then on: `15m`, `2h`, `7d` ago, or an RFC 3339 time."
     )
-    dry_run: bool = Field(False, description="Only tell what would be done.")
+    dry_run: bool = Field(False, description="Only report what would be done.")
 
     @field_validator("reason", mode="before")
     @classmethod
@@ -84,7 +84,7 @@ class RedriveState(BaseModel):
     redriven: int = Field(0, description="Sent again; in a dry run, would be.")
     resolved: int = Field(0, description="Skipped: their document was indexed or deleted by a newer record since.")
     already_redriven: int = Field(0, description="Skipped: their record was sent again before.")
-    refused: int = Field(0, description="Cannot be sent again; `letters` says why.")
+    refused: int = Field(0, description="Cannot be sent again; `letters` states why.")
     failed_again: int | None = Field(
         None, description="Of those redriven, how many are dead letters again; null while that is not known."
     )

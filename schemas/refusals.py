@@ -28,7 +28,7 @@ EXPLANATIONS: Mapping[DeadLetterReason, Explanation] = {
     "key_mismatch": Explanation(
         "Two different ids", "The record key and the document name different documents: make them agree and send it."
     ),
-    "not_json": Explanation("Not JSON", f"It was cut off, or is no JSON. {_SEND_AGAIN}"),
+    "not_json": Explanation("Not JSON", f"It was cut off, or is not JSON. {_SEND_AGAIN}"),
     "wrong_type": Explanation("A field that does not fit", f"The message names the field. {_SEND_AGAIN}"),
     "empty_content": Explanation(
         "Nothing to read",
@@ -54,13 +54,13 @@ EXPLANATIONS: Mapping[DeadLetterReason, Explanation] = {
         "its right media type or file name.",
     ),
     "media_type_mismatch": Explanation(
-        "Not the format it is said to be", "Send it with the media type, or the file name, of the format that it is in."
+        "Not the declared format", "Send it with the media type, or the file name, of the format that it is in."
     ),
     "undecodable": Explanation("Text that cannot be decoded", "Save it as UTF-8, or name its right character set."),
     "malformed": Explanation(
         "Damaged",
-        "The message says what breaks the rules of its format: correct that, or save it again in the program that made "
-        "it, and send it again.",
+        "The message states which rule of its format it breaks: correct that, or save it again in the program that "
+        "made it, and send it again.",
     ),
     "protected": Explanation("Protected by a password", "Save it without its password and send it again."),
     "pictures_only": Explanation(
@@ -83,7 +83,7 @@ EXPLANATIONS: Mapping[DeadLetterReason, Explanation] = {
     # other topics
     "unknown_setting": Explanation("Unknown setting of a collection", "Use a name that `thalweg collections` knows."),
     "bad_setting": Explanation(
-        "Setting that does not fit", "The earlier setting stays in force: choose again, as the message says."
+        "Setting that does not fit", "The earlier setting stays in force: choose again, as the message states."
     ),
     "bad_contribution": Explanation(
         "Foreign record on the contributions topic",
@@ -107,7 +107,7 @@ def is_explained(reason: str) -> bool:
 
 def explanation(reason: str) -> Explanation:
     """Of a reason that is none of ours, as another program may have written it: that the record was refused."""
-    return _BY_NAME.get(reason, Explanation("Refused", "The message says why: correct it and send it again."))
+    return _BY_NAME.get(reason, Explanation("Refused", "The message states why: correct it and send it again."))
 
 
 def explanation_fields(reason: str) -> dict[str, str]:

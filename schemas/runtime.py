@@ -71,7 +71,7 @@ class _Installation(msgspec.Struct, frozen=True):
 
 def announce(data_dir: Path, running: Running, part: str = "") -> None:
     """Write atomically what runs here, with the installation's id. `part` is empty for `thalweg up`, else the name of a
-    process that runs by itself. Raises OSError."""
+    process that runs alone. Raises OSError."""
     data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
     for path in data_dir.glob("running*.json"):
         if (other := _read(path)) is not None and other.is_over():
@@ -113,7 +113,7 @@ def announced(data_dir: Path, part: str, *, kafka: str | None, service_url: str 
 
 
 def find_running(data_dir: Path) -> Running | None:
-    """What is announced here by processes that still run, `thalweg up` before those that run by themselves; None where
+    """What is announced here by processes that still run, `thalweg up` before those that run alone; None where
     there is nothing. Their addresses may not answer yet, or belong to another process by now."""
     try:
         folder = data_dir.stat().st_ino
@@ -149,12 +149,12 @@ def installation_of(data_dir: Path, *, make: bool = False) -> str:
 
 
 def is_of_processes(name: str) -> bool:
-    """Whether a file of this name in a data directory says only what runs on it."""
+    """Whether a file of this name in a data directory only announces what runs on it."""
     return name == INSTALLATION_FILE or re.fullmatch(r"running(\..*)?\.json", name) is not None
 
 
 def reachable(host: str) -> str:
-    """The address under which this machine reaches a server that listens on `host`, as it stands in a URL."""
+    """The address under which this machine reaches a server that listens on `host`, as written in a URL."""
     if host == "0.0.0.0":  # noqa: S104 - nothing is bound here
         return "127.0.0.1"
     if host == "::":
@@ -165,7 +165,7 @@ def reachable(host: str) -> str:
 def _announcement_path(data_dir: Path, part: str) -> Path:
     if not part:
         return data_dir / RUNNING_FILE
-    host = re.sub(r"[^A-Za-z0-9.-]", "-", socket.gethostname())  # containers that share the directory have pids alike
+    host = re.sub(r"[^A-Za-z0-9.-]", "-", socket.gethostname())  # containers that share the directory have equal pids
     return data_dir / f"running.{part}.{host}.json"
 
 
@@ -194,7 +194,7 @@ def _machine() -> str:
 
 
 def _started(pid: int) -> str:
-    """When the process began, in ticks since the boot; empty where it has ended, or the system does not say."""
+    """When the process began, in ticks since the boot; empty where it has ended, or the system does not report it."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except OSError:

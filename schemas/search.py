@@ -96,7 +96,7 @@ class SearchRequest(StrictNumbers):
         (),
         description="Only documents that all of these let through: `field=value`, `field=a|b`, `!=`, `<`, `<=`, `>`, "
         "`>=`. Fields are those of the metadata (`author.name` for nested ones) and `document`, `title`, "
-        "`content_type`, `uri`, `updated`, `version`. Dates are as long as they say: `updated>=2026`.",
+        "`content_type`, `uri`, `updated`, `version`. Dates are as long as written: `updated>=2026`.",
         examples=[["status=Final|Active", "created>=2001-01"]],
     )
     edges: Annotated[tuple[EdgeName, ...], BeforeValidator(split_list), Field(max_length=MAX_NAMES)] = Field(
@@ -108,7 +108,7 @@ class SearchRequest(StrictNumbers):
     )
     graph_method: GraphMethod = Field(
         "hop",
-        description="How the graph channel goes on from its seed passages: one bounded hop (`hop`), two steps both "
+        description="How the graph channel continues from its seed passages: one bounded hop (`hop`), two steps both "
         "ways (`expansion`), a personalised PageRank (`pagerank`).",
     )
     mode: Mode = Field(
@@ -150,7 +150,7 @@ class SearchRequest(StrictNumbers):
     )
     decompose: bool = Field(
         False,
-        description="Search each part of a question that compares two things or has several sentences by itself, and "
+        description="Search each part of a question that compares two things or has several sentences separately, and "
         "merge what is found by rank. A question of one piece is searched as usual.",
     )
     group: Group = Field(
@@ -170,15 +170,15 @@ class SearchRequest(StrictNumbers):
     )
     duplicates: Duplicates = Field(
         "keep",
-        description="What becomes of hits that say what one before them says: `exact` leaves out those with the same "
+        description="What becomes of hits with the content of an earlier one: `exact` leaves out those with the same "
         "text, with `group=document` those whose documents have the same text from beginning to end; `semantic` also "
-        "those whose best chunks are alike. The one that stays lists them in `duplicates`.",
+        "those whose best chunks are similar. The one that stays lists them in `duplicates`.",
     )
     duplicate_threshold: float | None = Field(
         None,
         ge=0.5,
         le=1,
-        description=f"The cosine that makes chunks alike, for `semantic`; {DUPLICATE_THRESHOLD}.",
+        description=f"The cosine from which chunks are similar, for `semantic`; {DUPLICATE_THRESHOLD}.",
     )
     min_confidence: float | None = Field(
         None,
@@ -198,7 +198,7 @@ class SearchRequest(StrictNumbers):
     after: str | None = Field(
         None,
         max_length=4096,
-        description="A token from a write: the answer shows at least that write, or a 503 says it is not there yet.",
+        description="A token from a write: the answer includes it, or a 503 reports that it is not indexed.",
         examples=["3:1042"],
         json_schema_extra={"pattern": TOKEN_PATTERN},
     )
@@ -213,7 +213,7 @@ class SearchRequest(StrictNumbers):
 
     @model_validator(mode="after")
     def _something_counts(self) -> Self:
-        """Whatever the fusion: who says that nothing counts is not answered by what does."""
+        """Whatever the fusion: weights that are all zero are not replaced by defaults."""
         weights = {"vector": self.vector_weight, "keyword": self.keyword_weight, "graph": self.graph_weight}
         asked = self.channels if self.mode == "hybrid" and self.channels else tuple(weights)
         weighed = [channel for channel in weights if channel in asked]

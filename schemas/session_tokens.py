@@ -11,7 +11,7 @@ class SessionToken(BaseModel):
 
     access_token: str
     token_type: Literal["Bearer"] = "Bearer"  # noqa: S105
-    expires_in: int = Field(description="Seconds from now. A stream that is open then goes on.")
+    expires_in: int = Field(description="Seconds from now. A stream that is open then continues.")
     scope: Literal["read"] = "read"
 
 
@@ -21,7 +21,7 @@ class TicketRequest(BaseModel):
     path: str = Field(
         min_length=1,
         max_length=25_000,
-        description="Of the stream, as it stands in the address, without the query: `/v1/search`, or "
+        description="Of the stream, as in the address, without the query: `/v1/search`, or "
         "`/v1/documents/{id}/status`.",
         examples=["/v1/search"],
     )

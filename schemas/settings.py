@@ -88,7 +88,7 @@ class KafkaConnection(BaseModel):
         None, description="With TLS: PEM file of the client's own certificate, where the brokers ask for one."
     )
     ssl_keyfile: ExistingFile = Field(
-        None, description="PEM file of that certificate's private key. Unset: it stands in `ssl_certfile`."
+        None, description="PEM file of that certificate's private key. Unset: it is in `ssl_certfile`."
     )
     ssl_password: SecretStr | None = Field(None, min_length=1, description="Password of the private key.")
     ssl_check_hostname: bool = Field(
@@ -112,7 +112,7 @@ class KafkaConnection(BaseModel):
 
     @property
     def identity(self) -> str:
-        """Who the client says it is, for messages."""
+        """The client's user, for messages."""
         if not self.uses_sasl:
             return "the certificate of ssl_certfile" if self.ssl_certfile else "a client without certificate"
         name = self.sasl_username or self.sasl_oauthbearer_client_id
@@ -220,7 +220,7 @@ def _sentence(problem: Any, settings: type[BaseSettings]) -> str:
 
 
 def _names_beside(problem: Any, settings: type[BaseModel]) -> list[str]:
-    """The settings that there are where the unknown one stands."""
+    """The settings that there are where the unknown one is."""
     model: Any = settings
     for part in problem["loc"][:-1]:
         model = model.model_fields[part].annotation
@@ -317,7 +317,7 @@ class EmbeddingSettings(BaseModel):
             "What runs the model. `auto`: what the data directory was made with, else `onnx-int8` where the processor "
             "has byte dot products and `onnx` (float32) where not. `onnx-file` runs a model of any architecture that "
             "comes as an ONNX file; `sentence-transformers` runs its weights, in torch (the extra "
-            "`torch`). `openai` asks an endpoint, at `base_url`. `hashing` stands in for a model where tests "
+            "`torch`). `openai` asks an endpoint, at `base_url`. `hashing` replaces a model where tests "
             "need none."
         ),
     )
@@ -344,7 +344,7 @@ class EmbeddingSettings(BaseModel):
     query_prefix: str | None = Field(
         None,
         max_length=2_000,
-        description="What stands before each question, as the model wants it: `query: ` for e5, `search_query: ` for "
+        description="What is put before each question, as the model expects it: `query: ` for e5, `search_query: ` for "
         "nomic-embed. Unset: what the model's `config_sentence_transformers.json` names, else nothing.",
     )
     passage_prefix: str | None = Field(

@@ -1,4 +1,4 @@
-"""The settings file `thalweg.toml`: where it is looked for, and what is no setting in it."""
+"""The settings file `thalweg.toml`: where it is looked for, and what is not a setting in it."""
 
 import difflib
 import tomllib
@@ -30,7 +30,7 @@ class SettingsFile:
     values: Mapping[str, Any]
 
     def has(self, *path: str) -> bool:
-        """Whether the setting stands in it, such as `("service", "port")`."""
+        """Whether the setting is in it, such as `("service", "port")`."""
         value: Any = self.values
         for name in path:
             if not isinstance(value, Mapping) or name not in value:
@@ -66,7 +66,7 @@ def find_file(data_dir: Path | None) -> Path | None:
 
 
 def read_file(data_dir: Path | None) -> SettingsFile:
-    """The file and what is in it. Raises WrongSetting for what is no TOML, and for what no process reads."""
+    """The file and what is in it. Raises WrongSetting for what is not TOML, and for what no process reads."""
     path = find_file(data_dir)
     if path is None:
         return SettingsFile(None, {})
@@ -100,10 +100,10 @@ def _unknown(path: tuple[str, ...], file: Path) -> str:
     beside = {each[len(above)] for each in PATHS if each[: len(above)] == tuple(above)}
     meant = suggestion(name, sorted(beside))
     if path in FORMER:
-        return f"{variable_of(*path)}: {FORMER[path]} It stands in {file}."
+        return f"{variable_of(*path)}: {FORMER[path]} It is in {file}."
     if not above:
         return f"{file}: there is no table [{name}].{meant}"
-    return f"{variable_of(*path)}: there is no such setting. It stands in {file}, [{'.'.join(above)}].{meant}"
+    return f"{variable_of(*path)}: there is no such setting. It is in {file}, [{'.'.join(above)}].{meant}"
 
 
 def suggestion(name: str, known: Iterable[str]) -> str:

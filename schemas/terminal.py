@@ -6,7 +6,7 @@ import sys
 _CONTROL_CHARACTERS = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f"  # C0 but tab and line feed, DEL, C1: one of these begins every escape sequence
     "\u202a-\u202e\u2066-\u2069"  # what turns the direction of all that follows (Unicode TR 9, 2.1 to 2.4)
-    "\ud800-\udfff]"  # bytes of a file's name that are no UTF-8: printed, they fail, or are sent as they are
+    "\ud800-\udfff]"  # bytes of a file's name that are not UTF-8: printed, they fail, or are sent as they are
 )
 
 

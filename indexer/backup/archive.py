@@ -82,7 +82,7 @@ class Backup:
 def write_backup(root: Path, manifest: BackupManifest, target: Path, advance: Advance) -> None:
     """Copy the manifest's files from below `root`, beside the target, which gets its name at the end.
 
-    Raises WrongSetting where the target is no name for a backup or there is something already, Failure where there is
+    Raises WrongSetting where the target is not a name for a backup or exists, Failure where there is
     no room for it, DamagedStore for a file that is not what was written.
     """
     require_target(target)
@@ -99,7 +99,7 @@ def write_backup(root: Path, manifest: BackupManifest, target: Path, advance: Ad
                     add(name, file.bytes, hashed)
                 if hashed.checksum() != file.checksum:
                     raise DamagedStore(
-                        f"Nothing was backed up: {name} does not match its checksum. 'thalweg verify' tells what else "
+                        f"Nothing was backed up: {name} does not match its checksum. 'thalweg verify' shows what else "
                         "is damaged, and what repairs it."
                     )
         os.sync()

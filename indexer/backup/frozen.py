@@ -1,4 +1,4 @@
-"""The live generation held still while the worker goes on: hard links to files of versions that belong together.
+"""The live generation held still while the worker continues: hard links to files of versions that belong together.
 
 A file of a table, and a published snapshot of the graph, never changes once it has its name. So links keep what the
 worker removes meanwhile, without a copy and without a lock. Where the file system has no links, files are copied.

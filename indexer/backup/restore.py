@@ -1,4 +1,4 @@
-"""A data directory made from a backup: its generation is one of its own, which goes on where the backup was made.
+"""A data directory made from a backup: its generation is a new one, which continues where the backup was made.
 
 It gets a name, and so a consumer group and a contributions topic, of its own: the generation that was backed up may go
 on beside it, on the same log. Its contributions topic is empty, so its graph snapshot is before the first offset there;

@@ -50,7 +50,7 @@ def _similarities(vectors: NDArray[np.float32]) -> list[float]:
 
 
 def _depths(similarities: Sequence[float]) -> list[float]:
-    """The depth of each gap; 0 for one that is no local minimum."""
+    """The depth of each gap; 0 for one that is not a local minimum."""
     depths = []
     for gap, here in enumerate(similarities):
         left = _peak(similarities, range(gap - 1, -1, -1), here)

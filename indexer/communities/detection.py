@@ -127,7 +127,7 @@ def _former_collections(former: CommunityTables) -> Iterator[tuple[str, _Known]]
         rows = np.flatnonzero(collections == collection)
         if not len(rows):
             continue
-        first = int(rows[0])  # the nodes of a collection stand together
+        first = int(rows[0])  # the nodes of a collection are adjacent
         own = (sources >= first) & (sources < first + len(rows))
         graph = EntityGraph(
             collection,

@@ -12,7 +12,7 @@ from indexer.communities.partition import Level
 
 TITLE_NAMES = 3
 TITLE_NAME_CHARACTERS = 32
-TYPE_SHARE = 0.5  # of the members, for their type to stand in the title
+TYPE_SHARE = 0.5  # of the members, for their type to be in the title
 SENTENCES: dict[Level, tuple[int, int]] = {"fine": (2, 3), "medium": (3, 4), "coarse": (4, 6)}
 SENTENCE_CHARACTERS = (30, 400)
 OF_ONE_DOCUMENT = 2
@@ -56,7 +56,7 @@ class SourceChunk(msgspec.Struct, frozen=True):
 
 
 class SummarySentence(msgspec.Struct, frozen=True):
-    """A sentence of a document, as it stands there."""
+    """A sentence of a document, as written there."""
 
     text: str
     chunk_id: str

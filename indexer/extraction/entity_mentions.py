@@ -90,7 +90,7 @@ def entity_occurrences(prepared: PreparedDocument, spans: Sequence[Sequence[Tagg
     chunk's text are left out. Where chunks overlap, of spans that share characters the surest one counts; those at the
     ends of their chunks, which may be cut, come last. Equal names have one type, that with the greatest sum of
     confidences (ties: by the alphabet); their confidence is that sum over the number of mentions. What cannot be a name
-    by its form, see `name_form`, is left out; things become works, products, events or concepts where form tells it.
+    by its form, see `name_form`, is left out; things become works, products, events or concepts where form shows it.
     """
     kept = _without_common_words(prepared, _without_overlaps(list(_candidates(prepared, spans))))
     elected = _elected_types(kept)
@@ -154,7 +154,7 @@ def _mention(prepared: PreparedDocument, occurrences: Sequence[EntityOccurrence]
 def _candidates(
     prepared: PreparedDocument, spans: Sequence[Sequence[TaggedSpan]]
 ) -> Iterable[tuple[bool, EntityOccurrence]]:
-    """(whether the chunk cuts the text there, mention), of names that are no names left out."""
+    """(whether the chunk cuts the text there, mention), of names that are not names left out."""
     for chunk, text, of_chunk in zip(prepared.chunked.chunks, prepared.embedding_texts, spans, strict=True):
         before = len(text) - len(chunk.text)
         for span in of_chunk:
@@ -206,7 +206,7 @@ def _without_overlaps(candidates: Sequence[tuple[bool, EntityOccurrence]]) -> li
 
 
 def _kinds_of_things(prepared: PreparedDocument, things: Iterable[EntityOccurrence]) -> dict[str, str]:
-    """{name: what it is}, where its form tells it at any place; what most places tell (ties: by the alphabet)."""
+    """{name: what it is}, where its form shows it at any place; what most places show (ties: by the alphabet)."""
     told: dict[str, list[str]] = defaultdict(list)
     for one in things:
         chunk = prepared.chunked.chunks[one.chunk]
@@ -218,7 +218,7 @@ def _kinds_of_things(prepared: PreparedDocument, things: Iterable[EntityOccurren
 def _without_common_words(
     prepared: PreparedDocument, occurrences: Sequence[EntityOccurrence]
 ) -> list[EntityOccurrence]:
-    """Those but for common words that are no name here: they have a capital for their place only, or none of their
+    """Those but for common words that are not names here: they have a capital for their place only, or none of their
     mentions is sure. The tagger is sure too soon in technical texts, where only a mention inside a sentence counts."""
     use = WordUse([chunk.text for chunk in prepared.chunked.chunks], has_code=bool(prepared.verbatim))
     if use.is_technical:
@@ -278,7 +278,7 @@ def _are_words(surface: str) -> bool:
 
 
 def _own_part(one: EntityOccurrence, use: WordUse, alone: Set[str], inside: Set[str]) -> tuple[int, int]:
-    """Which part of its surface is the name: see `_without_words_around`. `alone` are names that also stand alone,
+    """Which part of its surface is the name: see `_without_words_around`. `alone` are names that also occur alone,
     `inside` those inside a sentence."""
     surface = one.surface
     joined = _JOINED_ON.search(surface)
@@ -294,9 +294,9 @@ def _own_part(one: EntityOccurrence, use: WordUse, alone: Set[str], inside: Set[
 def _without_words_around(
     prepared: PreparedDocument, use: WordUse, occurrences: Sequence[EntityOccurrence]
 ) -> list[EntityOccurrence]:
-    """Names without the common word before them that begins a sentence (`Install Omsk`), unless they stand so inside
-    one; without the common nouns behind them where they also stand alone (`Omsk config`); and without what a dash or a
-    colon joins to them (`Omsk - Restart it`). What is no name then is left out."""
+    """Names without the common word before them that begins a sentence (`Install Omsk`), unless they occur so inside
+    one; without the common nouns behind them where they also occur alone (`Omsk config`); and without what a dash or a
+    colon joins to them (`Omsk - Restart it`). What is not a name then is left out."""
     named = [one for one in occurrences if one.entity_type not in _AMOUNTS]
     alone = {one.name for one in named}
     inside = {one.name for one in named if _is_inside(prepared, one)}

@@ -1,6 +1,6 @@
 """Extractors that a collection may choose instead of the default ones, and what of their answers is taken.
 
-What an extractor says of a chunk is taken only as far as the chunk says it: a name has to stand in the chunk's text, a
+What an extractor says of a chunk is taken only as far as the chunk states it: a name has to be in the chunk's text, a
 statement in one of its sentences together with both names. The rest is refused as invented.
 """
 
@@ -27,7 +27,7 @@ _PREDICATE = re.compile(r"[a-z][a-z0-9_]{0,63}")
 
 
 class AnsweredEntity(msgspec.Struct, frozen=True):
-    """`name` as it stands in the text; `definition` are the words that say there what it is."""
+    """`name` as written in the text; `definition` are the words there that define it."""
 
     name: str
     type: str
@@ -35,7 +35,7 @@ class AnsweredEntity(msgspec.Struct, frozen=True):
 
 
 class AnsweredStatement(msgspec.Struct, frozen=True):
-    """`sentence` states it, and has both names in it, as they stand in the text."""
+    """`sentence` states it, and has both names in it, as written in the text."""
 
     subject: str
     predicate: str
@@ -92,8 +92,8 @@ def taken(prepared: PreparedDocument, chunk: Chunk, answer: ExtractorAnswer, ver
     """The part of an answer that the chunk's text bears out, each name and each statement once.
 
     Of each list the first MAX_ANSWERED are looked at, so that a long answer takes little time. Numbers
-    are left out, and times that are no calendar time, as those of the tagger are. An entity's definition makes the
-    statement `is_a`, where it stands in a sentence that names the entity.
+    are left out, and times that are not calendar times, as those of the tagger are. An entity's definition makes the
+    statement `is_a`, where it is in a sentence that names the entity.
     """
     mentions: dict[str, EntityMention] = {}
     statements: dict[tuple[str, str, str], Statement] = {}
@@ -201,7 +201,7 @@ def _made(chunk: Chunk, subject: str, predicate: str, described: str, sentence: 
 
 
 def _name(surface: str) -> str:
-    """Normalised; empty for what is no name."""
+    """Normalised; empty for what is not a name."""
     if len(surface) > MAX_NAME_CHARACTERS or not any(map(str.isalnum, surface)):
         return ""
     name = name_of(surface)
@@ -209,7 +209,7 @@ def _name(surface: str) -> str:
 
 
 def _places(text: str, words: str) -> Iterator[tuple[int, int]]:
-    """The bounds at which the words stand in the text as whole words, whatever the blanks between them."""
+    """The bounds at which the words are in the text as whole words, whatever the blanks between them."""
     parts = words.split()
     if not parts or len(words) > len(text) + len(parts):
         return

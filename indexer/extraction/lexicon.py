@@ -1,4 +1,4 @@
-"""English word lists of the extraction rules: closed classes, personal titles, words that tell an entity type."""
+"""English word lists of the extraction rules: closed classes, personal titles, words that show an entity type."""
 
 
 def word_set(text: str) -> frozenset[str]:
@@ -6,7 +6,7 @@ def word_set(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-# Words that are never a name by themselves.
+# Words that are never a name alone.
 STOP_WORDS = word_set(
     """a about above after again against all almost along already also although always among an and another any
     anyone anything are as at away back be became because become been before behind being below between both but
@@ -80,7 +80,7 @@ MONTHS = word_set(
 )
 DAYS = word_set("monday tuesday wednesday thursday friday saturday sunday")
 
-# The last or first word of a name that tells its type.
+# The last or first word of a name that shows its type.
 ORGANISATION_WORDS = word_set(
     """academy agency airlines airways alliance army association authority band bank board brewery brigade brothers
     bros bureau center centre church club co college commission committee company confederation conference

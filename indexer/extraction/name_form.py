@@ -1,4 +1,4 @@
-"""Which tagged spans can be names, by their form and by what stands around them.
+"""Which tagged spans can be names, by their form and by what is around them.
 
 The tagger learnt from edited prose. In technical texts it also marks code, table cells, numbers and pieces of
 identifiers; these rules know them by their form, in any language's letters. None speaks of a single site or format.
@@ -98,9 +98,9 @@ def whole_name(text: str, start: int, end: int) -> tuple[int, int] | None:
     Left out at its ends are punctuation, a label (`Status: `), the next sentence, common words that begin or end it,
     the beginning of words that go on behind it, and a measure.
 
-    None where its form, or what it is a piece of, is no name's: what is glued to more (`python` of `python.org`), holds
+    None where its form, or what it is part of, is not a name's: what is glued to more (`python` of `python.org`), holds
     signs of code or of tables, is mostly digits, a hash, a literal, a placeholder of examples or common words, has
-    neither a capital nor a digit among its letters, or stands in a line of code.
+    neither a capital nor a digit among its letters, or is in a line of code.
     """
     start, end = _trimmed(text, *_one_phrase(text, *_trimmed(text, start, end)))
     if start >= end:
@@ -135,8 +135,8 @@ def is_calendar_time(surface: str) -> bool:
 
 
 def is_heading(text: str, start: int, end: int) -> bool:
-    """Whether several words are all that stands on their line, as a heading or an item of contents does; or a label is
-    there, with a colon behind it, or all that stands behind a label."""
+    """Whether several words are all that is on their line, as in a heading or an item of contents; or a label is
+    there, with a colon behind it, or all that follows a label."""
     line_start, line_end = text.rfind("\n", 0, start) + 1, text.find("\n", end)
     item = _ITEM.match(text, line_start, start)
     rest = text[end : len(text) if line_end < 0 else line_end]
@@ -161,7 +161,7 @@ def kind_of_code(surface: str, entity_type: str) -> str:
 
 
 def is_no_person(surface: str) -> bool:
-    """Whether its form is no person's name: one word with digits, signs or capitals inside (`Ctrl-C`, `QueryPlan`), but
+    """Whether its form is not a person's: one word with digits, signs or capitals inside (`Ctrl-C`, `QueryPlan`), but
     for particles (`McDonald`), or of capitals alone."""
     if " " in surface or "'" in surface or "’" in surface:
         return False
@@ -172,7 +172,7 @@ def is_no_person(surface: str) -> bool:
 
 
 def kind_of_thing(text: str, start: int, end: int) -> str:
-    """What a thing is, by its last word, a version number, or quotation marks around it; empty where none tells."""
+    """What a thing is, by its last word, a version number, or quotation marks around it; empty where none shows it."""
     words = text[start:end].split()
     if _VERSION.search(text[start:end]) or _BRAND.fullmatch(text, start, end):
         return "product"
@@ -213,7 +213,7 @@ def _trimmed(text: str, start: int, end: int) -> tuple[int, int]:
 
 
 def _without_label(text: str, start: int, end: int) -> tuple[int, int]:
-    """The span without a label before a colon, or without what follows the colon where that is no name."""
+    """The span without a label before a colon, or without what follows the colon where that is not a name."""
     label, colon, rest = text[start:end].partition(": ")
     if colon and (rest[:1].islower() or (rest[1:].islower() and rest.lower() in SENTENCE_STARTERS)):
         return start, start + len(label)
@@ -222,7 +222,7 @@ def _without_label(text: str, start: int, end: int) -> tuple[int, int]:
 
 
 def _one_phrase(text: str, start: int, end: int) -> tuple[int, int]:
-    """The first phrase of a span that reaches over several, and no piece of a phrase that goes on behind it."""
+    """The first phrase of a span that reaches over several, and no piece of a phrase that continues behind it."""
     if sentence := _SENTENCE_END.search(text, start, end):
         word = text[start : sentence.start()].rpartition(" ")[2]
         is_abbreviated = word in ABBREVIATIONS or len(word) < _LONGEST_INITIALS

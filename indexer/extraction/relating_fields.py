@@ -59,7 +59,7 @@ _DOCUMENT_ID = re.compile(r"[A-Z][A-Za-z]{1,9}[- #]?\d{1,6}")
 
 
 def is_listed(field: str) -> bool:
-    """Whether a normalised field, such as `superseded_by`, is one that relates wherever it stands."""
+    """Whether a normalised field, such as `superseded_by`, is one that relates wherever it is."""
     return field in PERSONS or field in DOCUMENTS or field in LISTS or field in CLASSES
 
 
@@ -93,7 +93,7 @@ def _has_its_form(field: str, value: str, words: list[str]) -> bool:
 
 
 def _is_text(value: str, words: list[str]) -> bool:
-    """Whether a value has letters, and is no path, code or sentence."""
+    """Whether a value has letters, and is not a path, code or sentence."""
     is_sentence = bool(_SENTENCE.search(value)) or (value[-1] in ".!?" and len(words) > MAX_CATEGORY_WORDS)
     return not is_sentence and not _NOT_VALUE.search(value) and any(letter.isalpha() for letter in value)
 

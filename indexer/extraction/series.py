@@ -12,7 +12,7 @@ from schemas.ids import DocumentKey
 
 # Series whose number may follow without a separator, and may be in a field whatever the document's id.
 KNOWN_SERIES = word_set("bep bip cve eip erc iso jep jsr nep pep rfc slep srfi xep")
-# Words before a number in a file name that are no series.
+# Words before a number in a file name that are not series.
 _NOT_SERIES = word_set(
     """app art book chap copy data day demo doc docs draft feat file fig figs fix form img item lab lec list log
     main new news note notes num old page pages para part pic poem post ref rev sec seq step tab table task temp
@@ -48,7 +48,7 @@ def series_of_path(path: str) -> SeriesNumber | None:
 def series_of_document(key: DocumentKey, fields: Sequence[tuple[str, str]]) -> SeriesNumber | None:
     """The document's own number: the one it states, else the one in its id.
 
-    An id that only numbers the documents of its collection or folder (`cacm/CACM-0205`) is no series, unless it is a
+    An id that only numbers the documents of its collection or folder (`cacm/CACM-0205`) is not a series, unless it is a
     known one: `peps/pep-0008.rst`.
     """
     stated = stated_series(key, fields)

@@ -94,7 +94,7 @@ def document_title(upsert: DocumentUpsert, parsed: ParsedDocument) -> str:
     """The given title, else the parsed one, shortened, else the last part of the id.
 
     A series number that the document states itself is put in front, unless the title has it:
-    `PEP 8 – Style Guide for Python Code`. One that only its id tells names a document without a title, if the series is
+    `PEP 8 – Style Guide for Python Code`. One known only from its id names a document without a title, if the series is
     a known one; elsewhere it would be one more word in each of its passages.
     """
     title = " ".join((upsert.title or shortened_title(parsed.title or "")).split())

@@ -95,7 +95,7 @@ def word_features(text: str, words: Words) -> NDArray[np.float32]:
 
 
 def _beginnings(text: str, words: Words) -> list[int]:
-    """The words that begin the text, a line, or a sentence, as far as a mark before them tells."""
+    """The words that begin the text, a line, or a sentence, as far as a mark before them shows."""
     last = len(words.words) - 1
     found = [0, *(at + 1 for at, word in enumerate(words.words) if word in _SENTENCE_ENDS and at < last)]
     if "\n" in text:

@@ -1,4 +1,4 @@
-"""How words are used, in edited prose and in one document: which capitals make a name, and which stand for their place.
+"""How words are used, in edited prose and in one document: which capitals make a name, which only their place.
 
 A word is known by its stem, so `Patches` is the common word that `patch` is.
 """
@@ -62,7 +62,7 @@ class WordUse:
 
     def may_be_common(self, surface: str) -> bool:
         """Whether what is named only where a line or a sentence begins is nothing but words that may be common: each
-        also stands in lower case here, in some form, or the only one has the ending of a common word."""
+        is also in lower case here, in some form, or the only one has the ending of a common word."""
         words = _plain_words(surface)
         if len(words) == 1 and _COMMON_ENDING.search(words[0]):
             return True
@@ -79,7 +79,7 @@ class WordUse:
         )
 
     def times_in_lower_case(self, surface: str) -> int:
-        """How often the least frequent of its words stands in lower case."""
+        """How often the least frequent of its words is in lower case."""
         return min((self._lower[stem] for stem in stems_of(_plain_words(surface))), default=0)
 
 

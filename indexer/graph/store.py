@@ -26,7 +26,7 @@ Change = tuple[DocumentKey, Contribution | None]
 
 
 class InGraph(NamedTuple):
-    """What tells whether the graph has a document as a contribution says: its revision, the number of its chunks, and
+    """Whether the graph has a document as in a contribution follows from its revision, the number of its chunks, and
     the edges between them, sorted."""
 
     revision: str
@@ -52,7 +52,7 @@ class GraphStore:
 
     The newest snapshot is in memory as well, so that damage to its files is in no further one. What changed since is in
     memory only: after a kill it is read again from the contributions topic, behind `position`. A snapshot that is
-    damaged then is passed over, and the one before is gone on from.
+    damaged then is passed over, and the one before is used.
 
     While it is not complete its snapshots are in a folder of their own, so that readers go on with what is published.
     """
@@ -109,7 +109,7 @@ class GraphStore:
     def follows(self, beginning: int, needed: int) -> bool:
         """Whether the graph lacks nothing of what was before this offset, where its topic begins by now; `needed` is
         the position that has what the tables have. A graph that is not complete, or that has all of that, needs nothing
-        of what is gone, and goes on from there: what came after it is in no table, and is contributed again."""
+        of what is gone, and continues from there: what came after it is in no table, and is contributed again."""
         if not self.is_complete or self._position >= needed:
             self._position = max(self._position, beginning - 1)
         return self._position >= beginning - 1

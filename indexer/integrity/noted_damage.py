@@ -24,9 +24,9 @@ class Damaged(msgspec.Struct, frozen=True):
         if self.refused:
             return f"{self.problem} {self.refused}"
         return (
-            f"{self.problem} The stores are made again from the log by themselves, as generation {self.successor}, and "
+            f"{self.problem} The stores are made again from the log automatically, as generation {self.successor}, and "
             "replaced when that is complete; searches go on with what was read before, and what is published waits in "
-            f"the log. 'thalweg generations show {self.successor}' tells how far it is."
+            f"the log. 'thalweg generations show {self.successor}' shows its progress."
         )
 
 

@@ -79,7 +79,7 @@ def _table(rows: Iterable[Row], *, name: str) -> ParsedDocument:
     if not parsed.text:
         raise UnparsableDocument(
             "empty_content",
-            f"Nothing readable is in the {name}: no row with content stands below the first one, which names the "
+            f"Nothing readable is in the {name}: there is no row with content below the first one, which names the "
             "fields.",
         )
     return parsed

@@ -112,7 +112,7 @@ def _check_sizes(members: list[ZipInfo]) -> None:
         if member.file_size > MIB and member.file_size > MAX_UNPACKED_RATIO * max(member.compress_size, 1):
             raise UnparsableDocument(
                 "too_large",
-                f"A member of the DOCX unpacks to more than {MAX_UNPACKED_RATIO} times its size: that is no text.",
+                f"A member of the DOCX unpacks to more than {MAX_UNPACKED_RATIO} times its size: that is not text.",
             )
 
 

@@ -77,7 +77,7 @@ def list_fields(text: str) -> Fields:
     """The fields in the list or bold lines at the start of a Markdown text, or right after its first heading:
     `- Status: Accepted`, `**Date:** 2024-01-02`; values without markup.
 
-    None if an item of the list is no field, or no name is one usual in headers of documents.
+    None if an item of the list is not a field, or no name is one usual in headers of documents.
     """
     fields: Fields = []
     for line in _without_first_heading(text.lstrip("\n"))[:MAX_LIST_CHARACTERS].split("\n"):
@@ -110,7 +110,7 @@ def _without_first_heading(text: str) -> str:
 def parse_front_matter(text: str) -> FrontMatter:
     """The fields of YAML front matter: values as written, several for a list, dotted names for a mapping.
 
-    YAML that is no mapping is text. Aliases are refused, as they can expand to gigabytes. Invalid YAML is read line by
+    YAML that is not a mapping is text. Aliases are refused: they can expand to gigabytes. Invalid YAML is read line by
     line, with a note, or is text if it does not begin with a `name:`.
     """
     if len(text) > MAX_YAML_CHARACTERS:
@@ -122,13 +122,11 @@ def parse_front_matter(text: str) -> FrontMatter:
             if read is None or isinstance(read, dict):
                 return FrontMatter(list(_flattened("", read))[:MAX_FIELDS])
         except (yaml.YAMLError, ValueError, RecursionError) as error:
-            why = f"is no plain YAML ({_problem(error)})"
+            why = f"is not plain YAML ({_problem(error)})"
         else:
             return FrontMatter([], is_text=True)
     if not _STARTS_WITH_NAME.match(text):
-        note = (
-            f"What stands between the first two lines of dashes {why}, and begins with no `name:`: it was read as text."
-        )
+        note = f"What is between the first two lines of dashes {why}, and begins with no `name:`: it was read as text."
         return FrontMatter([], (note,), is_text=True)
     pairs = (line.partition(":") for line in text.split("\n", MAX_FIELDS)[:MAX_FIELDS])
     fields = [(field_name(name), value.strip(" \t\"'")) for name, colon, value in pairs if colon and value.strip()]

@@ -1,4 +1,4 @@
-"""Nodes and edges that people made. A node's text is read as it stands, to be shown and changed; an edge has none."""
+"""Nodes and edges that people made. A node's text is read as it is, to be shown and changed; an edge has none."""
 
 from indexer.documents import ParsedDocument, Section
 from indexer.parsing.decoding import normalise

@@ -97,7 +97,7 @@ def _rows(value: object, path: str, titles: tuple[str, ...]) -> _Found:
 
 
 def _rows_within(value: object, path: str, titles: tuple[str, ...]) -> _Found:
-    """The objects in arrays; those that are values by themselves are part of the row around them."""
+    """The objects in arrays; those that are values alone are part of the row around them."""
     if isinstance(value, list):
         yield from _rows(value, path, titles)
     elif isinstance(value, dict):

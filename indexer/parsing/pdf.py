@@ -1,7 +1,7 @@
 """PDF, by pypdfium2 (PDFium): the text of the pages in reading order, with headings from the outline.
 
 The heading of an outline entry is the line of its page with the same text (the outline may leave out a leading number);
-without such a line it stands at the start of the page. A PDF without an outline has one section: headings are not
+without such a line it is at the start of the page. A PDF without an outline has one section: headings are not
 guessed from type sizes. Scanned pages without a text layer yield no text. `ParsedDocument.page_starts` holds the offset
 of each page, so that a hit can point to its page. A paragraph ends with its page.
 
@@ -248,7 +248,7 @@ def _begins_paragraph(paragraph: list[Line], line: Line) -> bool:
     gap = before.bottom - line.top
     if gap > heights[0] * _PARAGRAPH_GAP:
         return True
-    if line.bottom > before.top:  # a new column goes on with the sentence
+    if line.bottom > before.top:  # a new column continues the sentence
         return before.text.endswith((".", "!", "?", ":"))
     is_indented = line.left - before.left > _INDENT * line.height
     return is_indented and len(paragraph) > 1 and before.text.endswith((".", "!", "?", ":"))

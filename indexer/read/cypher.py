@@ -1,4 +1,4 @@
-"""Cypher on the published graph, read-only, with the rights of whoever runs this.
+"""Cypher on the published graph, read-only, with the rights of the user who runs this.
 
 Read-only Kùzu still reads and writes other files (`LOAD FROM`, `COPY … TO`), and loads extensions: it is asked nothing
 on behalf of anybody else. It runs in a child process, since some queries look at no clock, and some crash it.

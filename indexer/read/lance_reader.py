@@ -87,7 +87,7 @@ class LanceSnapshot:
     other revisions may be there too.
 
     Immutable. Any number of threads may use one at once, also after newer ones have been made, for as long as the
-    writer keeps old versions: `is_kept` tells (MaintenanceParameters says how long that is). Every method raises
+    writer keeps old versions: see `is_kept` (MaintenanceParameters: how long that is). Every method raises
     TransientStoreError when the store cannot be read just now, DamagedStore for a row that is not what was written.
     """
 

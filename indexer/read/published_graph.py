@@ -1,4 +1,4 @@
-"""The published graph: a Kùzu file made of a snapshot, for whoever asks it in Cypher.
+"""The published graph: a Kùzu file made of a snapshot, for queries in Cypher.
 
 `kuzu/<name>/` holds the file and `manifest.json` with its position and checksum. A folder gets its name when all is on
 disk, and nothing in it changes afterwards. No part of Thalweg needs it: what is damaged or missing is made again.

@@ -1,6 +1,6 @@
 """Pairs of names that may be the same entity, for a person to decide; found by blocking, never by comparing all.
 
-Each entity stands in a few blocks: its rarer words, pairs of words, initials with the family name, the acronym, the
+Each entity is in a few blocks: its rarer words, pairs of words, initials with the family name, the acronym, the
 letters without blanks. Candidates of an entity are the members of its blocks, the smallest blocks first, and at most
 `MOST_COMPARED` of them are compared, so that the cost of an entity does not grow with the graph. Misspelt words are
 found among the known words by their deletion neighbourhoods (Garbe, SymSpell 2012; Mor and Fraenkel 1982).
@@ -133,7 +133,7 @@ class CandidateIndex:
         return sorted(found.values(), key=_best_first)
 
     def _near(self, form: _Form) -> Iterator[str]:
-        """The others that stand in a block with it, at most MOST_COMPARED: those of small blocks first, then by id."""
+        """The others that share a block with it, at most MOST_COMPARED: those of small blocks first, then by id."""
         blocks = [*_blocks(form), *self._blocks_of_misspellings(form)]
         members = [self._blocks[block] for block in dict.fromkeys(blocks) if block in self._blocks]
         lists = [[each] if isinstance(each, str) else sorted(each) for each in members if _size(each) <= MOST_IN_BLOCK]
@@ -143,7 +143,7 @@ class CandidateIndex:
         return islice(found, MOST_COMPARED)
 
     def _blocks_of_misspellings(self, form: _Form) -> Iterator[str]:
-        """The blocks in which it would stand with one of its words spelt as another word that is known."""
+        """The blocks in which it would be with one of its words spelt as another word that is known."""
         words = form.words[:MOST_WORDS]
         for at, word in enumerate(words):
             for other in self._similar_words(word):
@@ -172,7 +172,7 @@ def _size(members: set[str] | str | tuple[str, ...]) -> int:
 
 
 def _put(blocks: dict[Block, set[str] | str], block: Block, member: str) -> None:
-    """Most blocks have one member, which stands for itself: a set takes 216 bytes."""
+    """Most blocks have one member, stored without a set, which takes 216 bytes."""
     members = blocks.get(block)
     if members is None or members == member:
         blocks[block] = member
@@ -298,7 +298,7 @@ def _is_short_form(shorter: _Form, longer: _Form) -> bool:
 
 
 def _differ_in_spelling(shorter: tuple[str, ...], longer: tuple[str, ...]) -> bool:
-    """Whether at most one word of each has no equal in the other, and those are spelt alike, or only the blanks and
+    """Whether at most one word of each has no equal in the other, and those are spelt similarly, or only the blanks and
     endings differ; two names of persons that share a family name are not a misspelling of each other."""
     left = [word for word in shorter if word not in longer]
     right = [word for word in longer if word not in shorter]

@@ -1,13 +1,13 @@
 """Which entities are one: groups of equal keys, and what people decided, joined to one outcome.
 
 A newer decision holds over an older one, and any decision over equal keys. So decisions are applied from the newest to
-the oldest, equal keys last, and what contradicts what was applied before it, by itself or through others, is overruled:
+the oldest, equal keys last, and what contradicts what was applied before it, directly or through others, is overruled:
 
 - `same` joins its entities, pair by pair, unless that would put two together that are kept apart;
 - `different` keeps two apart, unless they are together already;
 - `apart` cuts the older links of one entity, those by equal keys among them.
 
-The outcome depends on the decisions that stand, each with its position, and on nothing else: not on the order in which
+The outcome depends on the decisions in force, each with its position, and on nothing else: not on the order in which
 they are read. Links by equal keys are applied in the order of ids.
 """
 

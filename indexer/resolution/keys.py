@@ -1,7 +1,7 @@
 """The resolution key of a name: names of agreeing types with equal keys are the same entity.
 
 A pure function of one name, so merges by it cost nothing to add, and are undone exactly when a name goes. It is
-conservative: a rule stands here only where two names that it makes equal are the same thing but for their spelling.
+conservative: a rule is here only where two names that it makes equal are the same thing but for their spelling.
 What is only likely, such as initials or a typo, is a candidate (`indexer.resolution.candidates`).
 """
 

@@ -48,7 +48,7 @@ class ModelEndpoint:
         follow_redirects: bool = False,
     ) -> None:
         """`name` and `base_url` begin each sentence; `settings` is the prefix of the variables to set; `not_taken` says
-        what it refuses with another status, which stands for `{}`, and why. `seconds` are those of a whole answer."""
+        what it refuses with another status, put in for `{}`, and why. `seconds` are those of a whole answer."""
         self.where = f"{name} at {base_url}"
         self._url = f"{base_url}{path}"
         self._model = model

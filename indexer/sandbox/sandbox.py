@@ -199,7 +199,7 @@ class _Child:
         await self._process.wait()
 
     async def close(self) -> None:
-        """Let the child end by itself, as it does when its input ends; kill it after two seconds."""
+        """Let the child end, as it does when its input ends; kill it after two seconds."""
         self._requests.close()
         try:
             async with asyncio.timeout(2):

@@ -1,4 +1,4 @@
-"""A generation that goes on with an empty contributions topic: restored from a backup, or whose own topic is gone."""
+"""A generation that continues with an empty contributions topic: restored from a backup, or whose own topic is gone."""
 
 import shutil
 
@@ -11,7 +11,7 @@ from indexer.write.lance_writer import forget_marks, mark_of_tables
 
 
 def begin_another_topic(generation: Generation) -> None:
-    """Let tables and graph stand before the first offset of the topic. Where the tables have more than the newest
+    """Set tables and graph to before the first offset of the topic. Where the tables have more than the newest
     snapshot of the graph, the worker makes that again from the documents topic.
 
     May be interrupted anywhere, and is then done again.

@@ -69,7 +69,7 @@ def status(
 ) -> None:
     """Show how the service is: lag, freshness, stores. Exit code 3 when none is running.
 
-    With --watch also lag by partition and records a second; where standard output is no terminal it is a line
+    With --watch also lag by partition and records a second; where standard output is not a terminal it is a line
     each time, with --json one JSON object a line. It goes on when the service restarts.
     """
     if watch:

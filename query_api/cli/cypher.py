@@ -64,7 +64,7 @@ def cypher(
 def _read_query(query: str) -> str:
     try:
         text = sys.stdin.buffer.read().decode() if query == "-" else query
-        text.encode()  # an argument that was no UTF-8 has surrogates
+        text.encode()  # an argument that was not UTF-8 has surrogates
     except UnicodeError as error:
         raise WrongSetting("The query is not UTF-8.") from error
     if not text.strip():

@@ -104,7 +104,7 @@ def detail(record: LetterRecord, **known: Any) -> DeadLetterDetail:
 
 
 def escaped(content: bytes, most_bytes: int, keep: str = "") -> str:
-    """The beginning as text. What is no UTF-8, and every character that does not print, is escaped, but for `keep`."""
+    """The beginning as text. What is not UTF-8, and every character that does not print, is escaped, but for `keep`."""
     is_all = len(content) <= most_bytes
     text = codecs.getincrementaldecoder("utf-8")("backslashreplace").decode(content[:most_bytes], final=is_all)
     return "".join(each if each.isprintable() or each in keep else ascii(each)[1:-1] for each in text)

@@ -22,7 +22,7 @@ STRENGTH_STEP = 0.1
 
 @dataclass(frozen=True)
 class End:
-    """A part of a statement: `row` in the catalogue, None for a name that is no entity; `key` of the name."""
+    """A part of a statement: `row` in the catalogue, None for a name that is not an entity; `key` of the name."""
 
     row: int | None
     key: int

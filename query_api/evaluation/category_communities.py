@@ -56,12 +56,12 @@ def articles_of(folder: Path) -> Path | None:
 
 
 def read_lines(file: Path, limit: int | None = None) -> list[_Line]:
-    """Raises WrongSetting for a line that is no article, and where there is none."""
+    """Raises WrongSetting for a line that is not an article, and where there is none."""
     try:
         with opened(file) as lines:
             found = [msgspec.json.decode(line, type=_Line) for line in islice(lines, limit)]
     except (OSError, EOFError, msgspec.DecodeError) as error:
-        raise WrongSetting(f"{file} has a line that is no article: {error}. Repair it.") from error
+        raise WrongSetting(f"{file} has a line that is not an article: {error}. Repair it.") from error
     if not found:
         raise WrongSetting(f"{file} has no articles; name another folder.")
     return found

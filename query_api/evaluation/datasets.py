@@ -187,7 +187,7 @@ def _numbered(file: Path) -> Iterator[tuple[int, bytes]]:
                 if line.strip():
                     yield number, line
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-        raise WrongSetting(f"{file} is no whole gzip file: {error}. Fetch it again.") from error
+        raise WrongSetting(f"{file} is not a whole gzip file: {error}. Fetch it again.") from error
 
 
 def _qrels_file(folder: Path, split: str | None) -> Path:

@@ -155,7 +155,7 @@ def tagged_mentions(encoder: PromptedEncoder, tagger: MentionTagger) -> Extract:
 
 
 def labelled_offsets(text: str, prepared: PreparedDocument) -> dict[int, int]:
-    """{offset in the canonical text: offset in the labelled text} of each character of the chunks that is no blank.
+    """{offset in the canonical text: offset in the labelled text} of each character of the chunks that is not a blank.
 
     Raises ValueError where the two texts differ in more than blanks.
     """

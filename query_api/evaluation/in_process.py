@@ -1,6 +1,6 @@
 """Evaluations that the service runs on itself: one at a time, at a lower priority than searches of callers.
 
-They use the service's own search, but are no retrievals: no metric counts them and no provenance is recorded. They
+They use the service's own search, but are not retrievals: no metric counts them and no provenance is recorded. They
 queue as other searches do, and are retried when they are refused, so that no question is lost. All searches run in one
 thread, so latencies are higher than a caller's; before each, an evaluation waits, for a bounded time, until no caller's
 search runs.

@@ -102,7 +102,7 @@ def _read(file: Path) -> Iterator[LabelledGraph]:
                 if line.strip():
                     yield _graph(msgspec.json.decode(line), f"{file.name}:{number}")
     except (OSError, EOFError, msgspec.DecodeError, UnicodeDecodeError, IndexError) as error:
-        raise WrongSetting(f"{file} has a line that is no labelled document: {error}. Repair it.") from error
+        raise WrongSetting(f"{file} has a line that is not a labelled document: {error}. Repair it.") from error
 
 
 def _graph(line: Any, place: str) -> LabelledGraph:

@@ -60,7 +60,7 @@ def final_texts(events: Path) -> dict[str, str]:
                 else:
                     live[event.path] = event.text
     except (OSError, EOFError, lzma.LZMAError, msgspec.DecodeError) as error:
-        raise WrongSetting(f"{events} has a line that is no event of a document: {error}. Repair it.") from error
+        raise WrongSetting(f"{events} has a line that is not an event of a document: {error}. Repair it.") from error
     return live
 
 

@@ -78,7 +78,7 @@ Json = bytes | bytearray | msgspec.Raw
 def split_json(body: bytes | bytearray, max_documents: int) -> list[msgspec.Raw] | None:
     """The members of a batch: a list, or an object with `documents`; None for a single envelope.
 
-    Raises ApiProblem for what is no JSON of that shape or has no or too many members, which are counted before.
+    Raises ApiProblem for what is not JSON of that shape or has no or too many members, which are counted before.
     """
     size = json_size(body, MAX_JSON_MEMBERS)
     is_list = _LIST.match(body) is not None

@@ -42,7 +42,7 @@ class Span(NamedTuple):
 
 
 class Question:
-    """Immutable once made. `stems` are the stems of the words that are no stop words, in order, each once."""
+    """Immutable once made. `stems` are the stems of the words that are not stop words, in order, each once."""
 
     def __init__(self, text: str) -> None:
         self.text = text

@@ -213,7 +213,7 @@ def _restriction(text: str) -> re.Match[str] | None:
 
 
 def _restricts(text: str, match: re.Match[str]) -> bool:
-    """Whether a time restricts what is asked for, and is no length, name or part of the subject."""
+    """Whether a time restricts what is asked for, and is not a length, name or part of the subject."""
     relation, day = match["relation"] or "", match["day"] or ""
     if match["length"] is not None and "than" not in relation:
         return False  # `3 days` alone is a length

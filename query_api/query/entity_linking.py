@@ -29,7 +29,7 @@ class QueryLink(NamedTuple):
 
 
 class NamedEntity(NamedTuple):
-    """An entity in the question that is no document's title, but mentioned somewhere."""
+    """An entity in the question that is not a document's title, but mentioned somewhere."""
 
     surface: str
     entity: int
@@ -45,7 +45,7 @@ Link = TypeVar("Link", QueryLink, NamedEntity)
 
 
 class LinkedNames(NamedTuple):
-    """What a question names: titles, and entities that are no title; longest names first. `given` where the caller
+    """What a question names: titles, and entities that are not titles; longest names first. `given` where the caller
     gave them."""
 
     links: list[QueryLink]

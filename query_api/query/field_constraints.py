@@ -117,7 +117,7 @@ class Phrase(NamedTuple):
 
 
 MAX_QUESTION_WORDS = 64
-MAX_DOCUMENTS_OF_ID = 10  # an id that more documents share is no id
+MAX_DOCUMENTS_OF_ID = 10  # an id that more documents share is not an id
 MIN_WEIGHT = 0.05
 UNCERTAIN = 0.4  # the weight of a single common word that happens to be a value
 IDENTITY = ("document", "title")

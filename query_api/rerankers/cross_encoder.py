@@ -47,12 +47,12 @@ class CrossEncoderReranker:
         declared = getattr(getattr(self._model, "config", None), "architectures", None) or ()
         if declared and not any(name.endswith(_HEADS) for name in declared):  # the library gives it a head of chance
             raise RerankerRefused(
-                f"The model {self.name!r} is no cross-encoder but {declared[0]}: set THALWEG_RERANKER__MODEL to one "
+                f"The model {self.name!r} is not a cross-encoder but {declared[0]}: set THALWEG_RERANKER__MODEL to one "
                 "that was trained to score a question with a text."
             )
         if probed != (1,):
             raise RerankerRefused(
-                f"The model {self.name!r} gives several numbers for a text, so it is no re-ranker: set "
+                f"The model {self.name!r} gives several numbers for a text, so it is not a re-ranker: set "
                 "THALWEG_RERANKER__MODEL to a cross-encoder with one."
             )
 

@@ -35,7 +35,7 @@ class EventId(NamedTuple):
 
     @classmethod
     def parse(cls, text: str) -> "EventId | None":
-        """None for what is no frame's id."""
+        """None for what is not a frame's id."""
         retrieval_id, dot, seq = text.strip().rpartition(".")
         if not (dot and retrieval_id and seq.isascii() and seq.isdigit() and len(seq) <= 9):
             return None

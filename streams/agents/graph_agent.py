@@ -57,7 +57,7 @@ class GraphAgent:
         """Bring the store to the state after the last commit that these records end. May be called again with the same
         records.
 
-        Records that are no contributions go to the dead letters, as do contributions the store cannot hold.
+        Records that are not contributions go to the dead letters, as do contributions the store cannot hold.
         Raises StoreFailure.
         """
         watch = Stopwatch()

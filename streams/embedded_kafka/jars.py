@@ -132,7 +132,7 @@ _TEXT = "Fetching Apache Kafka (once, about 45 MB)"
 
 
 class JarProgress:
-    """A progress bar on standard error, or one line there when it is no terminal."""
+    """A progress bar on standard error, or one line there when it is not a terminal."""
 
     def __init__(self) -> None:
         self._bar: Progress | None = None

@@ -61,7 +61,7 @@ async def may_have_missed_deletes(log: PartitionReader, stored: StoredPosition, 
 
 
 async def live_keys(log: PartitionReader) -> set[bytes]:
-    """The keys whose newest record in the partition is no tombstone."""
+    """The keys whose newest record in the partition is not a tombstone."""
     live: set[bytes] = set()
     async for record in log.records():
         if record.value is None:

@@ -106,7 +106,7 @@ async def grow_topics(connection: KafkaConnection, names: Sequence[str], partiti
 
 
 def delete_topics(connection: KafkaConnection, names: Sequence[str]) -> None:
-    """Delete topics with all records; those that are missing are no error. Raises Unreachable or Failure."""
+    """Delete topics with all records; those that are missing are not an error. Raises Unreachable or Failure."""
     with _admin(connection) as admin:
         there = [topic["name"] for topic in admin.describe_topics(list(names)) if topic["error_code"] == _NO_ERROR]
         if there:

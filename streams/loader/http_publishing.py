@@ -171,7 +171,7 @@ def envelope_of(record: Record, limits: LimitSettings) -> bytes:
         return value
     event = decode_document_event(str(record.key).encode(), value, record.headers, limits)
     if not isinstance(event, DocumentUpsert):
-        raise TypeError(f"{record.origin} is no document")
+        raise TypeError(f"{record.origin} is not a document")
     return msgspec.json.encode(
         Envelope(
             id=event.key.document_id,

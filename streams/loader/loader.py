@@ -200,7 +200,7 @@ class Loader:
 
         With `agree`, what left the folders is deleted afterwards; `agree` is shown what that is before anything is
         sent, and raises where it is not to be. Raises Failure when a path does not exist, WrongSetting for what cannot
-        be a collection's name, is no character set or begins no address, and, unless they `may_be_empty`, where
+        be a collection's name, is not a character set or begins no address, and, unless they `may_be_empty`, where
         folders hold no file that is selected.
         """
         self.check(paths, selection)
@@ -271,7 +271,7 @@ class Loader:
         return Sizes(self.settings.limits, self.settings.kafka.max_record_bytes)
 
     def _plan(self, paths: Sequence[str], selection: Selection) -> SyncPlan:
-        scopes_of(paths, selection)  # what is no folder is said before the stores are asked
+        scopes_of(paths, selection)  # what is not a folder is said before the stores are asked
         return plan_sync(paths, selection, self.publisher.documents(selection.collection))
 
     def _records(

@@ -64,7 +64,7 @@ def require_paths(paths: Sequence[str], selection: Selection) -> None:
     folder. Below a root, a path that is not there is a file that was deleted."""
     if selection.root is not None:
         if not selection.root.is_dir():
-            raise WrongSetting(f"The root {str(selection.root)!r} is no folder.")
+            raise WrongSetting(f"The root {str(selection.root)!r} is not a folder.")
         return
     for path in paths:
         if path != "-" and not Path(path).exists():

@@ -120,7 +120,7 @@ class Watcher:
     sleep: Callable[[float], None] = time.sleep
 
     def __post_init__(self) -> None:
-        """Raises WrongSetting for what is no folder."""
+        """Raises WrongSetting for what is not a folder."""
         require_folders(self.paths)
         self._devices = {path: Path(path).stat().st_dev for path in self.paths}
         self._told_holes: list[str] = []

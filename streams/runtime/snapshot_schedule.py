@@ -42,7 +42,7 @@ class SnapshotSchedule:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """`pending`: no snapshot holds everything at the start; `idle_share`: the share where changes are rare;
-        `is_busy`: whether changes are on their way, so that this is no idle moment though none has come for a while."""
+        `is_busy`: whether changes are on their way, so that this is not an idle moment though none came for a while."""
         self._idle_seconds = idle_seconds
         self._min_seconds = min_seconds
         self._max_seconds = max_seconds

@@ -155,7 +155,7 @@ def _text(start_response: Callable[..., Any], status: str, body: str) -> Iterabl
 class Heartbeat:
     """Writes `schemas.runtime.WorkerState` while the worker lives. Only for the holder of the worker's lock.
 
-    A file that cannot be written is no reason to stop: it is logged once, and tried again.
+    A file that cannot be written is not a reason to stop: it is logged once, and tried again.
     """
 
     def __init__(

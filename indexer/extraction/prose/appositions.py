@@ -1,4 +1,4 @@
-"""Facts that stand beside a name: `Ada, daughter of Lord Byron,`, `Kafka, a broker,`, `(born 1 May 1900 in Kiel)`."""
+"""Facts beside a name: `Ada, daughter of Lord Byron,`, `Kafka, a broker,`, `(born 1 May 1900 in Kiel)`."""
 
 import re
 from collections.abc import Iterator

@@ -120,7 +120,7 @@ class _ClauseReader:
             yield from self._related(group.relation, group.onto, subjects, time)
 
     def _described(self, group: _Group) -> list[NounPhrase]:
-        """What a participle describes; `released in` after `X is a Y` is of X, whatever stands between."""
+        """What a participle describes; `released in` after `X is a Y` is of X, whatever is between."""
         found = self._subjects
         is_dated = group.relation and group.relation.predicate in _WITH_TIME and found.complement_end >= 0
         return found.latest if is_dated else found.described(group.begin)

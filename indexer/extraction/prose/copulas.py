@@ -120,7 +120,7 @@ def _kind_named(phrase: NounPhrase) -> NounPhrase:
 
 
 def is_kind(phrase: NounPhrase) -> bool:
-    """Whether a phrase tells what something is: it has a head noun that says something."""
+    """Whether a phrase states what something is: its head noun has a meaning."""
     if phrase.determiner not in ("a", "an", "the", "") or not phrase.has_head():
         return False
     if phrase.has_of:
@@ -161,7 +161,7 @@ def _chain(words: Words, at: int) -> list[NounPhrase]:
 
 
 def _goes_on(place: NounPhrase) -> bool:
-    """Whether an enumeration of places goes on after one: `Fiji, Samoa, the Cook Islands and Tonga`."""
+    """Whether an enumeration of places continues after one: `Fiji, Samoa, the Cook Islands and Tonga`."""
     words, onward = place.words, place.high + 1
     joined = words.at(onward) in ("and", "or")
     return place.after == "," and (words.at(onward) == "the" or (joined and words.is_capital(onward + 1)))

@@ -7,7 +7,7 @@ from indexer.extraction.lexicon import MONTHS
 from indexer.extraction.prose.noun_phrases import NAME, NounPhrase
 
 TYPED_CONFIDENCE = 0.8
-DEFINITE_CONFIDENCE = 0.7  # where an end is no name
+DEFINITE_CONFIDENCE = 0.7  # where an end is not a name
 LEMMA_CONFIDENCE = 0.5  # of predicates outside the list
 
 _MONTH = rf"(?:{'|'.join(sorted((month.capitalize() for month in MONTHS), key=lambda word: (-len(word), word)))})\.?"

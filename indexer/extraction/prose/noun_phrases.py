@@ -55,7 +55,7 @@ _POINTING = frozenset(("this", "that", "these", "those"))
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """A sentence's words and punctuation, what stands in brackets left out: `lower[i]` at `text[starts[i]:ends[i]]`."""
+    """A sentence's words and punctuation, without what is in brackets: `lower[i]` at `text[starts[i]:ends[i]]`."""
 
     text: str
     words: list[str]
@@ -74,7 +74,7 @@ class Words:
         return 0 <= index < len(self.words) and self.words[index][0].isupper()
 
     def adjacent(self, left: int) -> bool:
-        """Whether only blanks stand between a word and the next."""
+        """Whether only blanks are between a word and the next."""
         return not self.text[self.ends[left] : self.starts[left + 1]].strip()
 
     def after_adverbs(self, index: int) -> int:
@@ -155,14 +155,14 @@ class NounPhrase:
         return word.isalpha() and word.islower() and word not in PARTICLES and is_open(word)
 
     def has_head(self) -> bool:
-        """Whether the phrase ends in a noun, as far as its form tells: not `easiest`, `available`, `2`."""
+        """Whether the phrase ends in a noun, as far as its form shows: not `easiest`, `available`, `2`."""
         if self.words.is_capital(self.head_index):
             return any(letter.isalpha() for letter in self.head)
         first = self.words.lower[self.low]
         return is_noun(self.head) and first not in QUANTIFIERS and not first[0].isdigit()
 
     def is_vague(self) -> bool:
-        """Whether it is one noun that says nothing by itself, alone or with a judgement: `the main reason`."""
+        """Whether it is one noun without meaning of its own, alone or with an adjective: `the main reason`."""
         described = any(word not in JUDGEMENTS for word in self.words.lower[self.low : self.head_index])
         return (self.head in VAGUE or singular(self.head) in VAGUE) and not described and not self.has_of
 
@@ -240,7 +240,7 @@ def phrase_before(words: Words, end: int) -> NounPhrase | None:
 
 
 def _is_title(words: Words, low: int, before: str) -> bool:
-    """Whether the name that begins the sentence goes on at `low`: `Sonic the Hedgehog`, `Extreme Makeover: Home`."""
+    """Whether the name that begins the sentence continues at `low`: `Sonic the Hedgehog`, `Extreme Makeover: Home`."""
     opening = low - 1
     if not words.is_capital(low) or opening < 1 or not all(map(words.is_capital, range(opening))):
         return False
@@ -275,7 +275,7 @@ def _is_whole(words: Words, at: int) -> bool:
 
 
 def _is_opener(words: Words, at: int) -> bool:
-    """Whether a word at the start of a sentence is no part of the name after it: `Today`, not `US` or `Open`."""
+    """Whether a word at the start of a sentence is not part of the name after it: `Today`, not `US` or `Open`."""
     word = words.lower[at]
     return (
         word in SENTENCE_STARTERS

@@ -1,4 +1,4 @@
-"""English words of closed classes, and nouns that name nothing by themselves, for the reading of sentences."""
+"""English words of closed classes, and nouns that name nothing alone, for the reading of sentences."""
 
 import re
 from functools import lru_cache
@@ -8,7 +8,7 @@ from indexer.extraction.lexicon import word_set
 CACHED_WORDS = 16_384
 
 DETERMINERS = word_set("the a an this that these those its his her their our my your each every all both some any no")
-# What a phrase with one of these names stands elsewhere in the text.
+# What a phrase with one of these names is elsewhere in the text.
 WEAK_DETERMINERS = word_set("this that these those some any no its his her their my your both")
 PREPOSITIONS = word_set(
     """of in on at by for with from to into onto over under about above after against along among around as before
@@ -78,7 +78,7 @@ _PARTICIPLES = word_set(
     """written built held kept made born known sold spoken taken used given bought brought caught taught worn chosen
     driven drawn shown grown thrown broken stolen beaten"""
 )
-# Nouns that say nothing by themselves: what they name depends on the place in the text.
+# Nouns that say nothing alone: what they name depends on the place in the text.
 VAGUE = word_set(
     """way thing kind sort type form part lot number set case reason result problem question point fact idea goal
     purpose name value same default choice option example approach method step change issue order time day year version
@@ -127,7 +127,7 @@ def is_open(word: str) -> bool:
 
 
 def is_adverb(word: str) -> bool:
-    """Whether a word in lower case is an adverb that may stand between a subject and its verb."""
+    """Whether a word in lower case is an adverb that may be between a subject and its verb."""
     return word in ADVERBS or (word.endswith("ly") and len(word) > 4 and word not in _LY_NOUNS)
 
 
@@ -147,7 +147,7 @@ def is_participle(word: str) -> bool:
 
 
 def is_noun(word: str) -> bool:
-    """Whether a word in lower case may be the head of a phrase, as far as its form tells: not `easiest`, `2`."""
+    """Whether a word in lower case may be the head of a phrase, as far as its form shows: not `easiest`, `2`."""
     if word in JUDGEMENTS or not word[0].isalpha() or len(word) < 2 or is_gerund(word) or word.endswith("-called"):
         return False
     return not (_NOT_NOUN.search(word) and singular(word) not in _NOUNS)

@@ -49,7 +49,7 @@ test("several hits of one document are passages", () => {
   assert.deepEqual(consistent({ ...several, group: "document" }), { q: "x", group: "document" });
 });
 
-test("what is empty is no parameter, and lists are repeated", () => {
+test("what is empty is not a parameter, and lists are repeated", () => {
   assert.equal(withQuery("v1/x"), "v1/x");
   assert.equal(withQuery("v1/x", { a: "", b: null, c: false, d: 0, e: ["1", "2"], f: true }), "v1/x?d=0&e=1&e=2&f=true");
 });

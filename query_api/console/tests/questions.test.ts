@@ -10,7 +10,7 @@ test("questions come as lines with tabs or as JSON", () => {
   assert.deepEqual(first, { id: "q1", text: "who?", relevant: { "a.md": 1, "b.md": 1 } });
   assert.deepEqual(second, { id: "x", text: "what?", relevant: { "c.md": 2 } });
   assert.throws(() => parseQuestions("who?"), /Line 1 names no document/);
-  assert.throws(() => parseQuestions("{}"), /Line 1 is no JSON object/);
+  assert.throws(() => parseQuestions("{}"), /Line 1 is not a JSON object/);
 });
 
 test("a document's id is replaced as a whole, and in the right place", () => {

@@ -12,9 +12,9 @@ Only B is gold. Any search that reads the question finds A, whose words it holds
 approach the same half and hide whether the step from A to B is made. A is in the path.
 
 Properties of the texts, not of a ranking, make the path unique: A's title is that of A alone; the relation, or the
-sentence, names one document, by a proper name that is no part of a longer one and no member of a list; B alone has its
-names and does not quote A's title; the question has no word of B's names that A's title does not have. A sentence that
-does not speak of what A is about, or shares its content words with another document, is put with A's title.
+sentence, names one document by a proper name that is neither part of a longer one nor a member of a list; B alone has
+its names and does not quote A's title; the question uses none of B's names that A's title does not have. A sentence
+that does not speak of what A is about, or shares its content words with another document, is put with A's title.
 """
 
 import random

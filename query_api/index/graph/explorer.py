@@ -242,7 +242,7 @@ class Explorer:
         self._document_ref(document)
         made = self._made[document]
         if made is None:
-            raise LookupError(f"The document {document} is no hand-made node.")
+            raise LookupError(f"The document {document} is not a hand-made node.")
         return made
 
     def collection_of(self, ref: NodeRef) -> str:

@@ -23,7 +23,7 @@ BLOCK = 16
 def key_of(identifier: str) -> int:
     """The key of a node: the first 64 bits of its id of 32 hex digits. Raises ValueError for another id."""
     if len(identifier) != 32:
-        raise ValueError(f"{identifier[:40]!r} is no node id: an id has 32 hex digits.")
+        raise ValueError(f"{identifier[:40]!r} is not a node id: an id has 32 hex digits.")
     return id_key(identifier)
 
 

@@ -13,7 +13,7 @@ from query_api.index.text.field_index import FIELD_KINDS, Column, FieldKind
 from query_api.index.text.filter_evaluation import METADATA_PREFIX, OWN_FIELDS, DocumentIndex
 from query_api.index.text.text_segments import top_rows
 
-MAX_VALUE_CHARACTERS = 300  # a longer text is no value to choose
+MAX_VALUE_CHARACTERS = 300  # a longer text is not a value to choose
 LAST_CHARACTER = "\U0010ffff"
 OWN_KINDS: Mapping[str, FieldKind] = {"updated": "date", "version": "number"}  # the others are texts
 

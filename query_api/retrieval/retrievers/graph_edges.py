@@ -52,8 +52,8 @@ def check_edges(request: SearchRequest, view: GraphView) -> None:
     if unknown is not None:
         more = f" and {len(predicates) - MAX_NAMED} more" if len(predicates) > MAX_NAMED else ""
         raise MalformedFilter(
-            f"{unknown[:80]!r} is no kind of edge and no predicate: `edges` takes {', '.join(get_args(Edge))}; and of "
-            f"relations and of statements {', '.join(predicates[:MAX_NAMED]) or 'none yet'}{more}."
+            f"{unknown[:80]!r} is neither a kind of edge nor a predicate: `edges` takes {', '.join(get_args(Edge))}; "
+            f"of relations and of statements {', '.join(predicates[:MAX_NAMED]) or 'none yet'}{more}."
         )
 
 

@@ -215,7 +215,7 @@ def _weighted_entities(
 def _by_specificity(near: Mapping[int, Neighbourhood]) -> list[int]:
     """Entities in the order in which their names are matched: titles first, then names that other passages mention
     too, the longer first. So `Kiss and Tell` leaves no `Kiss` where both are titles. Entities and not names: a title in
-    one collection is no title in another."""
+    one collection is not a title in another."""
 
     def specificity(entity: int) -> tuple[int, int, str]:
         name, frequency, about, _ = near[entity]

@@ -262,7 +262,7 @@ async def test_letter_that_cannot_be_sent_again_states_why(log: Log) -> None:
         await log.refuse(refused, is_omitted=True): "too large to be kept (3 bytes)",
         await log.letter(None, b"", skipped_batch_headers(refused.topic, 0, 3, 7, "checksum")): "a batch that nobody",
         await log.letter(b"k", b"x", [("a", b"b")]): "do not say which topic it came from",
-        await log.letter(b"k", b"x", moved(topic="foreign.v1")): "came from foreign.v1, which is no topic",
+        await log.letter(b"k", b"x", moved(topic="foreign.v1")): "came from foreign.v1, which is not a topic",
         await log.letter(b"k", b"x", moved(topic=graph)): f"The topic {graph} is gone",
         await log.letter(b"k", b"x", moved(partition="7")): "has no partition 7 any more",
         await log.letter(b"k", b"x", moved(offset="900")): f"came from an earlier topic {refused.topic}",

@@ -69,9 +69,9 @@ async def test_an_address_with_a_token_says_how_to_send_it(guarded: Running) -> 
     for headers in (STREAM, STREAM | bearer(token)):
         answer = await guarded.http.get("/v1/search", params={"q": "x", "access_token": token}, headers=headers)
         assert problem(answer)["detail"] == (
-            "An address is no place for a key or a token, so `access_token` is not taken: send it as `Authorization: "
-            "Bearer <token>`. For an EventSource, which sends no headers, make a one-use ticket with the key or a "
-            "session token: POST /v1/stream-tickets."
+            "An address is not a place for a key or a token, so `access_token` is not taken: send it as "
+            "`Authorization: Bearer <token>`. For an EventSource, which sends no headers, make a one-use ticket with the "
+            "key or a session token: POST /v1/stream-tickets."
         )
         assert answer.headers["www-authenticate"] == "Bearer"
 

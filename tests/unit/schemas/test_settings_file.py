@@ -56,7 +56,7 @@ def test_a_file_that_is_named_is_the_only_one(place: Path, monkeypatch: pytest.M
 
 def test_an_unknown_setting_is_told_with_its_file_and_the_nearest_name(place: Path) -> None:
     write(place / "work", "[kafka]\npartitons = 2\n")
-    with pytest.raises(WrongSetting, match=r"It stands in thalweg\.toml, \[kafka\]\. Did you mean 'partitions'\?"):
+    with pytest.raises(WrongSetting, match=r"It is in thalweg\.toml, \[kafka\]\. Did you mean 'partitions'\?"):
         WorkerSettings.load()
 
 
@@ -78,7 +78,7 @@ def test_each_process_refuses_unknown_settings_of_others(settings: type[ProcessS
         ("[servce]\nport = 1\n", r"there is no table \[servce\]\. Did you mean 'service'\?"),
         ("[zzzz]\nport = 1\n", r"there is no table \[zzzz\]\.$"),
         ("kafka = 3\n", r"kafka is a table, with its settings below a line \[kafka\]"),
-        ("[service]\nbudgets = 3\n", r"SERVICE__BUDGETS: this setting is gone\..* It stands in thalweg\.toml\.$"),
+        ("[service]\nbudgets = 3\n", r"SERVICE__BUDGETS: this setting is gone\..* It is in thalweg\.toml\.$"),
         (
             "[service.budgets]\ngraph_seconds = 3\n",
             r"BUDGETS__GRAPH_SECONDS: this setting is gone\. The time of each step",

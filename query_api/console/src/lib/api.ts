@@ -111,7 +111,7 @@ const adviceOf = (problem: Record<string, unknown>): string | undefined =>
 /** Whether the error is of a request that the page itself gave up. */
 export const isAbort = (error: unknown): boolean => error instanceof DOMException && error.name === "AbortError";
 
-/** Any failure as an ApiError; what is no failure of a request is shown as what it says. */
+/** Any failure as an ApiError; what is not a failure of a request is shown as what it says. */
 export function asApiError(error: unknown): ApiError {
   if (error instanceof ApiError) return error;
   return new ApiError(-1, "Something broke in this page", error instanceof Error ? error.message : String(error));

@@ -190,7 +190,7 @@ def test_addresses_in_fields_are_links() -> None:
 def test_a_table_without_a_row_below_its_first_one_is_refused(content: str) -> None:
     reason, sentence = refusal(content)
     assert reason == "empty_content"
-    assert "no row with content stands below the first one, which names the fields" in sentence
+    assert "there is no row with content below the first one, which names the fields" in sentence
 
 
 @pytest.mark.parametrize(

@@ -42,7 +42,7 @@ def test_front_matter_that_is_no_yaml_is_read_line_by_line() -> None:
     [
         (
             "---\nauthor: Meyer\ntitle: Rivers: a history\n---\nText.\n",
-            "is no plain YAML (line 3: mapping values are not allowed here): of its lines only `name: value` was read.",
+            "is not plain YAML (line 3: mapping values are not allowed here): of its lines only `name: value` was",
         ),
         ("---\na: &x 1\nb: *x\n---\nText.\n", "(an alias in front matter)"),
         (f"---\nk: {'x' * 70_000}\n---\nText.\n", "has 70,003 characters, more than 65,536"),
@@ -71,8 +71,8 @@ def test_text_between_two_lines_at_the_beginning_is_no_front_matter() -> None:
 @pytest.mark.parametrize(
     ("between", "why"),
     [
-        ("@ nothing is stated here,\n\tit is only said.", "is no plain YAML (line 2: found character '@'"),
-        ('"Come in," he said: "there\nis room."', "is no plain YAML (line 2:"),
+        ("@ nothing is stated here,\n\tit is only said.", "is not plain YAML (line 2: found character '@'"),
+        ('"Come in," he said: "there\nis room."', "is not plain YAML (line 2:"),
         ("Once upon a time: " + "and on " * 10_000, "has 70,018 characters, more than 65,536"),
     ],
 )
@@ -82,7 +82,7 @@ def test_text_between_two_lines_that_is_no_yaml_either_is_not_lost(between: str,
     assert parsed.text.endswith("The end.")
     assert parsed.fields == ()
     (told,) = parsed.notes
-    assert told.startswith(f"What stands between the first two lines of dashes {why}")
+    assert told.startswith(f"What is between the first two lines of dashes {why}")
     assert told.endswith("begins with no `name:`: it was read as text.")
 
 

@@ -127,7 +127,7 @@ def test_a_folder_that_is_none_and_a_file_that_is_cut_are_refused(tmp_path: Path
     write_folder(tmp_path, compressed=True)
     whole = (tmp_path / "corpus.jsonl.gz").read_bytes()
     (tmp_path / "corpus.jsonl.gz").write_bytes(whole[:-12])
-    with pytest.raises(WrongSetting, match="is no whole gzip file"):
+    with pytest.raises(WrongSetting, match="is not a whole gzip file"):
         read_folder(tmp_path)
     write_folder(tmp_path / "empty", queries=QUERIES)
     (tmp_path / "empty" / "corpus.jsonl").write_text("\n")

@@ -79,7 +79,7 @@ def test_a_sentence_encoder_which_the_library_would_give_a_head_of_chance_is_ref
     library: type[CrossEncoder],
 ) -> None:
     library.config = SimpleNamespace(architectures=["BertModel"])
-    with pytest.raises(RerankerRefused, match="is no cross-encoder but BertModel"):
+    with pytest.raises(RerankerRefused, match="is not a cross-encoder but BertModel"):
         load_reranker(SETTINGS)
     library.config = SimpleNamespace(architectures=None)
     assert load_reranker(SETTINGS).name == "models/reader"

@@ -70,7 +70,7 @@ async def test_statements_of_the_predicates_that_are_asked_for_are_followed(
 
 
 async def test_an_edge_that_is_not_there_is_refused_with_those_that_are(executor: Executor) -> None:
-    with pytest.raises(MalformedFilter, match=r"'need' is no kind .* takes named, .*, related_to; .* is_a, requires"):
+    with pytest.raises(MalformedFilter, match=r"'need' is neither a kind .* takes named, .* is_a, requires"):
         await ask(world(PROPOSALS), executor, edges="need")
     with pytest.raises(MalformedFilter, match="of statements none yet"):
         await ask(world(PAGES), executor, edges="need")

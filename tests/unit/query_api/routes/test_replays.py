@@ -32,7 +32,7 @@ async def test_an_order_names_the_generation_that_is_served(running: Running, se
     [
         ({}, 422, "Say which records"),
         ({"from": "zero"}, 400, "a token looks like"),
-        ({"since": "yesterday"}, 422, "is no time"),
+        ({"since": "yesterday"}, 422, "is not a time"),
         ({"from": "0:123456789"}, 400, "The stores hold nothing of that range: they reach 0:"),
         ({"partition": 77}, 400, "The stores hold nothing of that range"),
     ],

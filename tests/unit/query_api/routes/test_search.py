@@ -103,7 +103,7 @@ async def test_frames_that_are_gone_are_replaced_by_a_new_retrieval(running: Run
         ({"q": "x", "diversity": "colour"}, "has a field 'colour'; there are document, title, "),
         ({"q": "x", "max_per_value": 2}, "`max_per_value` is for the field named in `diversity`"),
         ({"q": "x", "filter": "updated>soon"}, "'soon' cannot be compared"),
-        ({"q": "x", "edges": "link,wish"}, "'wish' is no kind of edge and no predicate: `edges` takes named, "),
+        ({"q": "x", "edges": "link,wish"}, "'wish' is neither a kind of edge nor a predicate: `edges` takes named, "),
     ],
 )
 async def test_a_search_that_does_not_fit_is_refused_with_a_sentence(

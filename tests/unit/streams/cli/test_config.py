@@ -108,7 +108,7 @@ def test_a_wrong_file_is_told_by_any_command(place: Path) -> None:
     (place / "thalweg.toml").write_text("[service]\nprot = 1\n")
     done = run("config", "show")
     assert done.exit_code == Exit.USAGE
-    assert "It stands in thalweg.toml, [service]. Did you mean 'port'?" in done.stderr
+    assert "It is in thalweg.toml, [service]. Did you mean 'port'?" in done.stderr
 
 
 def test_what_is_shown_could_be_a_settings_file(place: Path) -> None:

@@ -148,7 +148,7 @@ def test_a_folder_that_fails_while_it_is_listed_keeps_its_documents(
         plan_sync([str(folder)], selection, known(selection.mark_of(folder), "a.md", "shut/b.md"))
 
 
-@pytest.mark.parametrize(("path", "said"), [("-", "- is no folder"), ("a.md", "is no folder, and --sync compares")])
+@pytest.mark.parametrize(("path", "said"), [("-", "- is not a folder"), ("a.md", "is not a folder, and --sync")])
 def test_what_is_no_folder_cannot_be_synced(
     path: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -108,10 +108,10 @@ def test_what_was_refused_is_told_by_reason_with_what_to_do_about_each(capsys: p
 
 
 def test_what_was_indexed_and_not_read_as_it_was_meant_is_told(capsys: pytest.CaptureFixture[str]) -> None:
-    notes = {f"a/{number}": ["The front matter is no plain YAML."] for number in range(22)}
+    notes = {f"a/{number}": ["The front matter is not plain YAML."] for number in range(22)}
     Loaded(30, "0:8", {"indexed": 30}, [], 0.1, notes=notes).show(as_json=False)
     told = capsys.readouterr().out
-    assert "indexed with warnings: 22\n  a/0: The front matter is no plain YAML.\n" in told
+    assert "indexed with warnings: 22\n  a/0: The front matter is not plain YAML.\n" in told
     assert "  … and 2 more (--json lists all)\n" in told
     Loaded(30, "0:8", {"indexed": 30}, [], 0.1, notes=notes).show(as_json=True)
     assert json.loads(capsys.readouterr().out)["notes"] == notes

@@ -225,7 +225,7 @@ def test_a_deleted_file_named_below_the_root_is_a_delete_with_sync_and_a_refusal
 
 def test_a_root_or_a_folder_that_is_not_there_is_refused(folder: Path, collection: Collection) -> None:
     done = load("--root", folder / "nowhere", folder)
-    assert (done.exit_code, "is no folder" in done.stderr) == (Exit.USAGE, True)
+    assert (done.exit_code, "is not a folder" in done.stderr) == (Exit.USAGE, True)
     done = load(folder / "nowhere", "--sync", "--yes")
     assert (done.exit_code, "There is no file or folder" in done.stderr) == (Exit.FAILED, True)
     for path in ("-", folder / "a.md"):

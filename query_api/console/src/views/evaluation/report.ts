@@ -121,7 +121,7 @@ function ofJson(line: string, number: number): AskedQuestion {
   } catch {
     // told below
   }
-  throw new Error(`Line ${number} is no JSON object with "text" and "relevant": {"document id": 1}.`);
+  throw new Error(`Line ${number} is not a JSON object with "text" and "relevant": {"document id": 1}.`);
 }
 
 function ofTabs(line: string, number: number): AskedQuestion {

@@ -73,7 +73,7 @@ export const entitiesBy = async (
   return page.entities;
 };
 
-/** The entities that chunks mention together with this one most often, as edges. Statements are no part of it: they are
+/** The entities that chunks mention together with this one most often, as edges. Statements are not part of it: they are
  *  edges of `/v1/graph`. Throws ApiError. */
 export async function together(id: string, collection: string, limit: number): Promise<Part> {
   const { neighbours } = await request<EntityDetail>(`v1/entities/${segment(id)}`, { query: { collection, limit } });
