@@ -76,7 +76,7 @@ GONE = {
     "topics create": "thalweg topics --create",
     "topics list": "thalweg topics",
 }
-"""What there was, and what took its place. Of two that begin a command line alike, the longer one comes first."""
+"""What there was, and what took its place. Of two that begin a command line, the longer one comes first."""
 
 
 class Commands(TyperGroup):

@@ -149,7 +149,7 @@ async def _until_over(
         if isinstance(error, DamagedStore) and live is not None:
             noted = await asyncio.to_thread(note_damage, live, str(error))
             if context.is_running:
-                return True  # the next start stands by
+                return True  # the next start waits
             await _heal(context, live, noted, others, settings)
         elif isinstance(error, DamagedStore) and build is not None:
             await asyncio.to_thread(note_damage, Generation(settings.storage.data_dir, build), str(error))

@@ -31,4 +31,4 @@ class WorkerStuck(RestartNeeded):
 
 
 class StartAgain(RestartNeeded):
-    """The worker has to start again, by itself: what it holds in memory is to be made again."""
+    """The worker has to start again automatically: what it holds in memory is to be made again."""

@@ -22,7 +22,7 @@ COMMIT_INTERVAL_SECONDS = 1.0  # of offsets to Kafka; a restart repeats so much,
 # What one fetch brings of a partition, or one record where that is larger. A client returns all it has fetched of one
 # partition before it turns to the next, so with megabytes of small documents buffered the graph waited for minutes.
 _FETCH_BYTES = 64 * 1024
-# A contribution fills the 16 KiB a client sends at once by itself: a slice of documents then took dozens of requests,
+# A contribution alone fills the 16 KiB that a client sends at once: a slice of documents then took dozens of requests,
 # and each follower of the graph dozens of steps.
 _SENT_TOGETHER_BYTES = 256 * 1024
 
@@ -93,7 +93,7 @@ def build_app(
 
 
 async def until_crashed(app: faust.App) -> None:
-    """Raises what made a part of Faust end by itself."""
+    """Raises what made a part of Faust end."""
     while not app.crashed:  # noqa: ASYNC110 -- Faust offers no event for it
         await asyncio.sleep(_CRASH_POLL_SECONDS)
     raise app.crash_reason or RuntimeError("Faust ended without saying why.")

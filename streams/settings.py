@@ -1,4 +1,4 @@
-"""The worker's settings; where they come from stands in `schemas/settings.py`."""
+"""The worker's settings; `schemas/settings.py` explains where they come from."""
 
 from typing import Self
 

@@ -107,7 +107,7 @@ class WorkerContext:
         self._log.info("worker started", generation=generation.name, metrics=server.url, seconds=seconds)
 
     def stand_by(self, why: str) -> None:
-        """Nothing is indexed, and all goes on else, until another generation can be run."""
+        """Nothing is indexed, and all else continues, until another generation can be run."""
         self._health.stand_by(why)
         self._log.warning("standing by", why=why)
 

@@ -1,1 +1,1 @@
-"""The Faust agents: records taken in batches, handed on, acknowledged."""
+"""The Faust agents: records taken in batches, passed on, acknowledged."""

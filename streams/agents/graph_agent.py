@@ -105,7 +105,7 @@ class GraphAgent:
         await self._store([], commit.offset, _positions([commit]))
 
     async def _store(self, changes: Sequence[Change], position: int, positions: Mapping[int, int]) -> None:
-        """A snapshot is due at once where there are changes: whoever sees the position and asks for a snapshot gets one
+        """A snapshot is due at once where there are changes: who sees the position and asks for a snapshot gets one
         that includes it."""
         latest = dict(changes)
         await self.thread.run(self.writer.apply, list(latest.items()), position, positions)

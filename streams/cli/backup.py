@@ -74,7 +74,7 @@ def restore(
 ) -> None:
     """Make a data directory from a backup, with every checksum checked on the way.
 
-    A worker on it, with the Kafka that the backup was filled from, goes on at the positions of the backup. The stores
+    A worker on it, with the Kafka that the backup was filled from, continues at the positions of the backup. The stores
     that were backed up may go on as well: what is restored has a name, a consumer group and a contributions topic of
     its own.
     """

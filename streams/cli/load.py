@@ -60,7 +60,7 @@ def load(
     root: Annotated[
         Path | None,
         typer.Option(
-            help="Make ids relative to this folder, also those of files named by themselves.",
+            help="Make ids relative to this folder, also those of files named singly.",
             show_default="each folder",
         ),
     ] = None,
@@ -110,7 +110,7 @@ def load(
     """Publish documents and wait until they are searchable.
 
     A file's id is its path relative to the folder given, or to --root, or its name where it is named itself; its
-    extension tells its format. So an interrupted load can be repeated: what is indexed already stays as it is. Of
+    extension decides its format. So an interrupted load can be repeated: what is indexed already stays as it is. Of
     folders, files that nobody means are left out, and those that .gitignore and .thalwegignore name.
 
     A line {"id": …, "collection": …, "deleted": true} in JSON lines deletes. What cannot be indexed is refused and

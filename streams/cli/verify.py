@@ -182,8 +182,8 @@ def _repair(settings: "WorkerSettings", plan: "RepairPlan", *, shown: bool) -> t
         orders = Orders(connection, settings.kafka.topic_prefix, generation)
         if plan.stores:
             name = orders.rebuild()
-            tell = f"Generation {name} is ordered: 'thalweg generations show {name}' tells how far it is."
-            return {"generation": name}, tell
+            sentence = f"Generation {name} is ordered: 'thalweg generations show {name}' shows its progress."
+            return {"generation": name}, sentence
         with progress_bars(shown=shown) as bar:
             repaired = bar("repaired", len(plan.documents))
             done = orders.repair(

@@ -112,7 +112,7 @@ _QUICK_START = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto")
 
 
 class BrokerCrashed(Failure):
-    """The broker ended by itself; the message holds the end of its log."""
+    """The broker ended unexpectedly; the message holds the end of its log."""
 
 
 class EmbeddedKafka:

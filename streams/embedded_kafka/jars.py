@@ -56,7 +56,7 @@ def ensure_jars(cache_dir: Path, progress: FetchProgress | None = None) -> list[
     """The paths of all jars, fetched and checked when they are not yet here.
 
     Several processes may call it at once: one fetches, the others wait for it. A jar appears under its own name only
-    when its checksum is right, so an interrupted fetch goes on where it stopped.
+    when its checksum is right, so an interrupted fetch continues where it stopped.
     Raises Unreachable, WrongChecksum or NoAccess.
     """
     jars = locked_jars()

@@ -1,4 +1,4 @@
-"""The build of a generation beside the live one: how far it is, and when it may take the other's place."""
+"""The build of a generation beside the live one: its progress, and when it may take the other's place."""
 
 import asyncio
 import time
@@ -110,7 +110,7 @@ class BuildMonitor:
 
 
 def difference(name: str, comparison: GenerationComparison) -> str:
-    """Why it is not switched to by itself, for a person."""
+    """Why there is no automatic switch to it, for a person."""
     parts = []
     if comparison.missing_count:
         parts.append(f"{comparison.missing_count} documents are missing, such as {comparison.missing[0][:80]!r}")

@@ -1,6 +1,6 @@
 """Healing: tables that are damaged on disk are set aside, and built again from the log as the next generation.
 
-The damage is noted in the generation's folder: from then on its worker stands by, and the next one is built beside it,
+The damage is noted in the generation's folder: from then on its worker waits, and the next one is built beside it,
 while searches go on with what is in memory. Damage of the graph needs none of this: the worker
 takes it from a snapshot, or makes it again from the log, when it starts.
 """
@@ -88,7 +88,7 @@ async def _require_whole_log(generation: Generation, kafka: KafkaSettings) -> No
         recorded = ""
     if documents.outcome == "missing" or difference(documents.name, recorded, documents.topic_id):
         raise UnsafeToHeal(
-            f"They are not made again by themselves: {documents.name} is not the topic that they were filled from. "
+            f"They are not made again automatically: {documents.name} is not the topic that they were filled from. "
             f"{republish_advice(generation.data_dir)}"
         )
     try:
@@ -98,7 +98,7 @@ async def _require_whole_log(generation: Generation, kafka: KafkaSettings) -> No
         raise Failure(f"Kafka at {kafka} does not answer.") from error
     if any(span.beginning for span in spans.values()):
         raise UnsafeToHeal(
-            f"They are not made again by themselves: {documents.name} no longer begins with its first record, so "
+            f"They are not made again automatically: {documents.name} no longer begins with its first record, so "
             "documents may be missing in what it makes. 'thalweg rebuild' makes them all the same; 'thalweg export' "
             "first saves what can still be read."
         )

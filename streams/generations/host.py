@@ -1,9 +1,9 @@
 """Carries out what is ordered of generations: one is built in a process beside this worker, switched to, or dropped.
 
-The worker runs the live generation. Another one that is wanted is built, or brought up to date, by a second worker on
+The worker runs the live generation. Another one that is ordered is built, or brought up to date, by a second worker on
 the same data directory, with a consumer group and a contributions topic of its own. When that one follows the log,
 `CURRENT` is replaced, the second worker stops, and this one starts again on the new generation. Nothing is committed to
-the live generation from when the other one has all that it has: whoever reads never sees an older state than before.
+the live generation from when the other one has all that it has: readers never see an older state than before.
 """
 
 import asyncio
@@ -102,7 +102,7 @@ class LiveGeneration(Protocol):
 
 @dataclass
 class _Builder:
-    """The one process that builds, when it was started, how often it ended by itself, and how often a switch to it was
+    """The one process that builds, when it was started, how often it failed, and how often a switch to it was
     put off since it had not read what the live generation had."""
 
     name: str
@@ -153,7 +153,7 @@ class GenerationHost:
             await asyncio.sleep(POLL_SECONDS)
 
     async def close(self) -> None:
-        """Stop the build that runs, which goes on with the next worker."""
+        """Stop the build that runs, which continues with the next worker."""
         await self._stop_builder()
         await self.topic.close()
 
@@ -195,7 +195,7 @@ class GenerationHost:
         return existing
 
     def _to_build(self, wanted: Sequence[str], target: str | None, live: str) -> str | None:
-        """The generation to build now: the target, or else the last one wanted that is not live."""
+        """The generation to build now: the target, or else the last one ordered that is not live."""
         others = [name for name in wanted if name != live]
         building = target if target not in (None, live) else next(reversed(others), None)
         is_passed_over = building is not None and target == live and self._is_older(building, live)

@@ -95,7 +95,7 @@ class WorkerRole:
             return None
         return (
             f"The settings ask for another {' and another '.join(differing)} than generation {stored.generation} was "
-            "made with, which goes on as it is: 'thalweg rebuild' makes the next one by them and switches to it."
+            "made with, which stays as it is: 'thalweg rebuild' makes the next one by them and switches to it."
         )
 
     def vectors(self, generation: Generation, own: VectorLookup) -> VectorLookup:

@@ -104,7 +104,7 @@ async def relink(
 async def repair(
     reapplier: Reapplier, begin_graph: Callable[[], None], _collection: str, order: Repair
 ) -> AsyncGenerator[Repair, None]:
-    """Bring these documents to what all of their records say. Where the graph is to be made again, `begin_graph` has
+    """Bring these documents to the result of all their records. Where the graph is to be made again, `begin_graph` has
     the next start of the worker do so, and this raises StartAgain."""
     state = order.model_copy(update={"state": "running", "repaired": 0, "kept": 0, "failed": 0})
     if order.state == "ordered":
@@ -119,7 +119,7 @@ async def repair(
 
 
 async def replay(reapplier: Reapplier, _collection: str, order: Replay) -> AsyncGenerator[Replay, None]:
-    """Bring the documents with a record in the range to what all of their records say."""
+    """Bring the documents with a record in the range to the result of all their records."""
     records, keys = await _documents(reapplier, ReplayRange(order))
     begun = {"state": "running", "records": records, "of": len(keys)}
     state = order.model_copy(update=begun | dict.fromkeys(("documents", "changed", "kept", "failed"), 0))

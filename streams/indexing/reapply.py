@@ -68,7 +68,7 @@ class Reapplier:
     async def apply(
         self, keys: Sequence[DocumentKey], *, only_changed: bool = False, dry_run: bool = False
     ) -> AsyncGenerator[Reapplied, None]:
-        """Batch by batch. With `only_changed` what tables and graph have as the log says is left, with `dry_run`
+        """Batch by batch. With `only_changed` what tables and graph have as in the log is left, with `dry_run`
         everything.
 
         Documents without records are deleted, but not where the log was cut short. Raises one of AWAY while the broker

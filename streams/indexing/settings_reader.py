@@ -123,7 +123,7 @@ class CollectionSettings:
 
     @property
     def earlier_edits(self) -> Mapping[bytes, EarlierEdit]:
-        """Nodes and edges that stand on the topic, by the keys of their records, as of the last call of `current`."""
+        """Nodes and edges on the topic, by the keys of their records, as of the last call of `current`."""
         return dict(self._earlier_edits)
 
     def linking_of(self, collection: str) -> LinkingRules:

@@ -97,7 +97,7 @@ async def reconcile(
         resets = set_back(stored, states, advice, is_restored=is_restored)
         if resets:
             log.warning(
-                "the group goes on where the stores are",
+                "the group continues where the stores are",
                 offsets={f"{partition.topic}:{partition.partition}": offset for partition, offset in resets.items()},
             )
             await _commit(consumer, resets, group)

@@ -33,7 +33,7 @@ class SentTo(Protocol):
 
 
 class Producer(Protocol):
-    """The part of Faust's producer that is used: `send` hands over, its result is the broker's confirmation."""
+    """The part of Faust's producer that is used: `send` queues, its result is the broker's confirmation."""
 
     async def send(
         self,

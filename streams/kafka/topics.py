@@ -30,7 +30,7 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True)
 class Difference:
-    """A setting of an existing topic that is not as wanted; `partitions`, or Kafka's own name of the setting."""
+    """A setting of an existing topic that is not as required; `partitions`, or Kafka's own name of the setting."""
 
     setting: str
     found: str
@@ -58,7 +58,7 @@ class TopicReport:
         if self.outcome != "missing":
             text += f", {self.partitions} partition{'s' if self.partitions != 1 else ''}"
         for one in self.differences:
-            text += f"; {one.setting} is {one.found}, wanted {one.wanted}"
+            text += f"; {one.setting} is {one.found}, should be {one.wanted}"
         return text
 
 

@@ -1,5 +1,5 @@
 """What Faust reads the log through: committed records only; a partition that meets an unreadable batch stops alone; and
-where nothing that counts stands between two offsets, the agents get a gap, so that stored positions pass it.
+where nothing that counts is between two offsets, the agents get a gap, so that stored positions pass it.
 """
 
 import time
@@ -106,7 +106,7 @@ class _Consumer(Consumer):
         return _ConsumerThread(self, loop=self.loop, beacon=self.beacon)
 
     def _new_offset(self, tp: Any) -> int | None:
-        """The agents acknowledge the records of a partition in their order, so the last one says how far it is. (Faust
+        """The agents acknowledge the records of a partition in their order, so the last one is its progress. (Faust
         looks for offsets that are missing, and waits without end for those that the log does not have:
         https://github.com/faust-streaming/faust/issues/378.)"""
         acknowledged = take_acknowledged(self, tp)

@@ -39,7 +39,7 @@ class Refused:
 class Selection:
     """Which files of a folder are taken: any `include` glob and no `exclude` glob matches the relative path or name.
     `charset` is that of text files that declare none and are not UTF-8; None leaves it to be recognised. `base_uri` is
-    what stands before a file's id in its document's `uri`; None gives it none. Ids are relative to `root`, where it is
+    what precedes a file's id in its document's `uri`; None gives it none. Ids are relative to `root`, where it is
     given, else to each folder. With `marked`, documents of folders say where they come from, by `source` or else by the
     folder's name and a hash of its path. `rules` say what else is left out."""
 
@@ -77,7 +77,7 @@ class Selection:
 
 
 class Found(NamedTuple):
-    """A file that is taken; `document_id` is its id, `mark` that of its folder, None for a file named by itself."""
+    """A file that is taken; `document_id` is its id, `mark` that of its folder, None for a file named singly."""
 
     file: Path
     document_id: str
@@ -208,7 +208,7 @@ class SyncPlan:
         return [f"{document_id} ({LABELS[reason]})" for document_id, reason in self.ignored.items()]
 
     def why_not(self) -> str | None:
-        """What speaks against deleting without being told so; None for nothing."""
+        """Why deleting needs to be confirmed; None for nothing."""
         if not self.gone:
             return None
         if len(self.gone) > MOST * self.known:

@@ -71,7 +71,7 @@ class Written:
 class ServicePublisher:
     """Sends batches to `POST /v1/documents`, and asks for the status of each document.
 
-    An unchanged document counts as indexed: the service's status does not tell them apart.
+    An unchanged document counts as indexed: the service's status does not distinguish them.
     """
 
     service: Service

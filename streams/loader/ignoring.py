@@ -130,7 +130,7 @@ class _IgnoreFile:
 
 
 def _matches(pattern: _Pattern, path: str) -> bool:
-    """A path with a slash at its end is matched by what stands for folders alone."""
+    """A path with a slash at its end is matched by patterns for folders alone."""
     match = pattern.regex.match(path)
     if match is None:
         return False
@@ -304,7 +304,7 @@ def _as_read(line: str) -> str:
 
 @lru_cache(maxsize=256)
 def _patterns(content: bytes) -> tuple[_Pattern, ...]:
-    """The last one first. Bytes that are not UTF-8 stand for the same bytes in names; what is not a pattern to git is
+    """The last one first. Bytes that are not UTF-8 match the same bytes in names; what is not a pattern to git is
     none here."""
     text = os.fsdecode(content.removeprefix(b"\xef\xbb\xbf"))
     for name, characters in _CLASSES.items():
@@ -321,7 +321,7 @@ def _patterns(content: bytes) -> tuple[_Pattern, ...]:
 
 
 def _without_retries(regex: str) -> str:
-    """The same, without the time of another try for each `*` of several: what stands between two is best matched where
+    """The same, without the time of another try for each `*` of several: what is between two is best matched where
     it comes first."""
     first, *between = regex.split(_STAR)
     if not between:

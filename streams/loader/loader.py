@@ -258,7 +258,7 @@ class Loader:
                 )
 
     def check(self, paths: Sequence[str], selection: Selection) -> None:
-        """Raises Failure or WrongSetting for what can be said before anything is read."""
+        """Raises Failure or WrongSetting for what is known before anything is read."""
         require_paths(paths, selection)
         require_charset(selection)
         require_base_uri(selection)
@@ -271,7 +271,7 @@ class Loader:
         return Sizes(self.settings.limits, self.settings.kafka.max_record_bytes)
 
     def _plan(self, paths: Sequence[str], selection: Selection) -> SyncPlan:
-        scopes_of(paths, selection)  # what is not a folder is said before the stores are asked
+        scopes_of(paths, selection)  # what is not a folder is refused before the stores are asked
         return plan_sync(paths, selection, self.publisher.documents(selection.collection))
 
     def _records(

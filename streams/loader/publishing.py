@@ -321,7 +321,7 @@ def follow(
             batch = receipts.poll(timeout_ms=_POLL_MS)
         except CorruptRecordError as error:
             raise Failure(
-                f"A receipt cannot be read: {error}. The records are safe in Kafka; 'thalweg status' says how far they "
+                f"A receipt cannot be read: {error}. The records are safe in Kafka; 'thalweg status' shows how many "
                 "are indexed."
             ) from error
         for messages in batch.values():

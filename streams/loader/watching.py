@@ -28,7 +28,7 @@ _GONE: frozenset[Change] = frozenset({"deleted", "ignored"})
 
 
 class Signature(NamedTuple):
-    """What tells that a file is another one than before; a rename keeps all of it."""
+    """What shows that a file is another one than before; a rename keeps all of it."""
 
     device: int
     inode: int
@@ -110,7 +110,7 @@ def wakes(paths: Sequence[str]) -> Iterator[object]:
 
 @dataclass
 class Watcher:
-    """Sends what changed since `picture`, and tells each event. What could not be sent is sent again until it could."""
+    """Sends what changed since `picture`; reports each event. What could not be sent is sent again until it could."""
 
     loader: Loader
     paths: Sequence[str]
@@ -221,7 +221,7 @@ class Watcher:
 
     def _ours(self, files: Sequence[Found]) -> set[str]:
         """Of files that left, the ids whose documents carry the folder's mark: these are deleted. What was refused,
-        stands in JSON lines, or came from elsewhere since, is not. Without waiting, a document may not be listed yet:
+        was in JSON lines, or came from elsewhere since, is not. Without waiting, a document may not be listed yet:
         it counts as the folder's if it was sent."""
         if not files:
             return set()
@@ -234,7 +234,7 @@ class Watcher:
 
 
 def _is_document(found: Found) -> bool:
-    """Whether a file of this name may have been sent as a document by itself."""
+    """Whether a file of this name may have been sent as a document of its own."""
     return media_type_of(found.file.name) is not None and not is_json_lines(found.file)
 
 

@@ -1,4 +1,4 @@
-"""Trimming of the contributions topic: commits that nothing goes on from are deleted from the log."""
+"""Trimming of the contributions topic: commits that nothing starts from are deleted from the log."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
@@ -19,7 +19,7 @@ TRIM_SECONDS = 60.0
 
 
 def first_needed(snapshots: Sequence[GraphSnapshot], mark: int) -> int:
-    """The first offset that whoever starts from one of the newest snapshots, or from tables that include `mark`, may
+    """The first offset that a start from one of the newest snapshots, or from tables that include `mark`, may
     still read; 0 before so many were made. `snapshots` are the newest first."""
     if len(snapshots) < KEPT_SNAPSHOTS:
         return 0

@@ -18,7 +18,7 @@ UNKNOWN = math.nan  # a lag while the broker does not answer: nobody knows what 
 
 
 class Watchdog:
-    """Measures lag every few seconds, and raises WorkerStuck for a partition that stands still in spite of lag.
+    """Measures lag every few seconds, and raises WorkerStuck for a partition that makes no progress in spite of lag.
 
     A worker that waits for something known is not stuck: a broker that does not answer, a store or a model that is
     being retried, an operator's decision on a batch that cannot be read.

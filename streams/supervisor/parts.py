@@ -84,7 +84,7 @@ Say = Callable[[str], None]
 
 
 class Part(Protocol):
-    """Something that runs, and is started again when it ends by itself."""
+    """Something that runs, and is started again when it ends without being stopped."""
 
     name: str
     log_file: Path

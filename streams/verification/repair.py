@@ -36,7 +36,7 @@ class RepairPlan(NamedTuple):
     @classmethod
     def of(cls, report: VerifyReport, ledger: LedgerReport | None, sample: SampleReport | None) -> "RepairPlan":
         """What the reports name. More documents than one order takes are all stores. Damaged files are none of these:
-        the worker repairs them by itself."""
+        the worker repairs them automatically."""
         parts = (report.documents_that_differ, ledger.documents if ledger else (), sample.keys if sample else ())
         documents = sorted({key for part in parts for key in part})
         if len(documents) > MOST_DOCUMENTS:
@@ -76,7 +76,7 @@ class Orders:
         return name
 
     def repair(self, documents: Iterable[str], *, graph: bool, show: Callable[[Repair], None]) -> Repair:
-        """Order it and follow it to its end. Raises Failure where no worker begins, or goes on."""
+        """Order it and follow it to its end. Raises Failure where no worker begins, or continues."""
         key = order_key(REPAIR, secrets.token_hex(6))
         repair = Repair(generation=self._generation.name, documents=sorted(set(documents)), graph=graph)
         offset = send_order(self._connection, self._topic, key, encode_choice(repair))
@@ -94,8 +94,8 @@ class Orders:
             if now > (deadline if repair.state == "ordered" else seen_at + BEGIN_SECONDS):
                 raise Failure(
                     f"The repair is ordered, and no worker of generation {repair.generation} "
-                    f"{'has begun it' if repair.state == 'ordered' else 'goes on with it'}; it is carried out when one "
-                    "does. 'thalweg status' tells how the worker is."
+                    f"{'has begun it' if repair.state == 'ordered' else 'continues it'}; it is carried out when one "
+                    "does. 'thalweg status' shows the worker's state."
                 )
         return repair
 

@@ -59,7 +59,7 @@ async def test_a_receipt_notes_what_could_not_be_read_as_it_was_meant(bench: Ben
     )
     by_key = {receipt.key: receipt for receipt in bench.broker.receipts()}
     assert by_key["default/a"].outcome == "indexed"
-    assert "no plain YAML (line 2" in by_key["default/a"].notes[0]
+    assert "not plain YAML (line 2" in by_key["default/a"].notes[0]
     assert by_key["default/b"].notes == ()
 
 
