@@ -101,7 +101,7 @@ class Turn:
             await asyncio.shield(self._admitted)
 
     def end(self, *, answered: bool = False) -> None:
-        """Give the place back, once; how long an `answered` search ran tells how long others will."""
+        """Give the place back, once; the duration of an `answered` search predicts that of others."""
         if self._admitted is not None and not self._over:
             self._admission.leave(self, self._began if answered else None)
         self._over = True
@@ -131,7 +131,7 @@ class SearchAdmission:
     within `longest_wait_seconds`. Used on the event loop only.
 
     When the queue is full, a caller with less than an equal share of all places takes that of the caller with most, and
-    the latter's newest search is refused as `fair_share`. `on_refused` is told each reason.
+    the latter's newest search is refused as `fair_share`. `on_refused` gets each reason.
     """
 
     def __init__(

@@ -143,7 +143,7 @@ def take_secrets(scope: Scope) -> dict[str, str]:
 
 def check_access(access: Access, method: str, path: str) -> None:
     """Raises ApiProblem 403 for a request that does more than read, where that is all that is allowed. Searching is
-    reading, though it leaves a retrieval; judging one by feedback is not. No token renews itself."""
+    reading, though it leaves a retrieval; feedback on one is not. No token renews itself."""
     renews = access == "read" and (method, path) == ("POST", SESSION_TOKENS_PATH)
     if access == "full" or renews or only_reads(method, path):
         return

@@ -244,7 +244,7 @@ def json_size(text: bytes | bytearray, most: int) -> JsonSize:
         if backslashes or escapes.any():
             at = np.arange(len(block), dtype=np.int32)
             others = np.where(escapes, np.int32(-1 - backslashes), at)
-            before = np.empty_like(at)  # where the last byte that is not a backslash stands, before each
+            before = np.empty_like(at)  # where the last byte that is not a backslash is, before each
             before[0] = -1 - backslashes
             np.maximum.accumulate(others[:-1], out=before[1:])
             np.maximum(before, before[0], out=before)

@@ -80,7 +80,7 @@ class GuardedEncoder:
         return vectors
 
     def probe(self) -> None:
-        """Encode a few words; `problem` then tells how it went. May block as long as the encoder's time-out."""
+        """Encode a few words; `problem` is then the outcome. May block as long as the encoder's time-out."""
         try:
             self.encode_queries([PROBE])
         except EncoderFailure:
@@ -146,7 +146,7 @@ class ServedModel:
             f"not with {encoder.model!r} ({encoder.digest[-12:]}, {encoder.dimension}): set "
             "THALWEG_EMBEDDING__PROVIDER, THALWEG_EMBEDDING__MODEL, THALWEG_EMBEDDING__DIMENSION, __QUERY_PREFIX and "
             "__PASSAGE_PREFIX as the worker has them. If they are, another version made it: 'thalweg worker' on this "
-            "data directory tells how to go on."
+            "data directory shows how to continue."
         )
 
     async def run(self) -> None:
@@ -179,7 +179,7 @@ class ServedModel:
             except (EncoderUnavailable, DamagedStore) as error:  # a damaged generation is replaced by another one
                 self._problem = str(error)
                 await asyncio.sleep(self._retry_seconds)
-            except Exception as error:  # edge of a background task: readiness tells, the service stays up to be asked
+            except Exception as error:  # edge of a background task: readiness reports it, the service stays up
                 self._problem = f"The model cannot be loaded: {error}"
                 log.exception("model cannot be loaded")
                 return None

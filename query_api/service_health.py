@@ -14,7 +14,7 @@ OPEN_TRANSACTION_SECONDS = 10.0  # a shorter one is not worth a note
 
 def readiness(service: Service) -> Readiness:
     """Ready means: a search would be answered, and not from too long ago. Kafka or an endpoint of vectors out of reach,
-    a worker that is gone and dead letters stand in `notes`: searches go on without it."""
+    a worker that is gone and dead letters are in `notes`: searches go on without it."""
     snapshots = service.snapshots
     missing = (
         None if snapshots.current is not None else snapshots.problem,

@@ -1,4 +1,4 @@
-"""The query service's settings; where they come from stands in `schemas/settings.py`."""
+"""The query service's settings; `schemas/settings.py` explains where they come from."""
 
 from typing import Literal, Self
 from urllib.parse import urlsplit
@@ -147,7 +147,7 @@ class RerankerSettings(BaseModel):
         30,
         ge=2,
         le=200,
-        description="How many of the first hits the model reads: more can bring up what stands further down, and take "
+        description="How many of the first hits the model reads: more can bring up what is further down, and take "
         "as much more time.",
     )
 

@@ -85,13 +85,13 @@ def _method(given: str | None) -> str:
 
 
 def _path(given: str) -> tuple[str, list[tuple[str, str]]]:
-    """The path, and the parameters that stand in it. Raises WrongSetting for what is not a path."""
+    """The path, and the parameters in it. Raises WrongSetting for what is not a path."""
     if "://" in given or given.startswith("//"):
         raise WrongSetting(f"{given!r} is a whole address: give its path alone, and the service by --url.")
     if not given.startswith("/"):
         raise WrongSetting(f"{given!r} does not begin with a slash: routes do, such as /v1/status.")
     if "#" in given or not given.isprintable():
-        raise WrongSetting(f"{given!r} is not a path: # and control characters stand in it as %23 and the like.")
+        raise WrongSetting(f"{given!r} is not a path: write # and control characters as %23 and the like.")
     path, _, parameters = given.partition("?")
     return path, parse_qsl(parameters, keep_blank_values=True)
 

@@ -70,7 +70,7 @@ def status(
     """Show how the service is: lag, freshness, stores. Exit code 3 when none is running.
 
     With --watch also lag by partition and records a second; where standard output is not a terminal it is a line
-    each time, with --json one JSON object a line. It goes on when the service restarts.
+    each time, with --json one JSON object a line. It continues when the service restarts.
     """
     if watch:
         from query_api.cli.watch import PATIENCE_SECONDS

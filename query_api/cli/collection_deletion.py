@@ -101,7 +101,7 @@ def follow_tombstones(
         elif now_seconds() - since > timeout_seconds:
             raise Failure(
                 f"Nothing was deleted for {timeout_seconds:.0f} s, {deleted:,} of {len(tokens):,} documents are. The "
-                "tombstones are safe in Kafka; is a worker running? 'thalweg status' tells."
+                "tombstones are safe in Kafka; is a worker running? See 'thalweg status'."
             )
         sleep(PAUSE_SECONDS)
 

@@ -123,7 +123,7 @@ def _from_service(
 
 
 def _quoted(name: str) -> str:
-    """As bash is to insert it, which the script leaves to us; other shells quote by themselves."""
+    """As bash is to insert it, which the script leaves to us; other shells quote automatically."""
     return re.sub(r"([^\w.,:/@%+=-])", r"\\\1", name)
 
 

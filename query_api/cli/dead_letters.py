@@ -140,7 +140,7 @@ def redrive(
     ] = None,
     collection: Annotated[str | None, typer.Option(help="Only of this collection.", autocompletion=collections)] = None,
     since: Annotated[str | None, typer.Option(help="Only from then on: 15m, 2h, 7d ago, or an RFC 3339 time.")] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only tell what would be done.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only report what would be done.")] = False,
     wait: Annotated[
         bool, typer.Option("--wait/--no-wait", help="Wait until the worker has read what was redriven.")
     ] = True,
@@ -295,7 +295,7 @@ def redrive_lines(state: JSONObject) -> Iterator[str]:
     if (more := _dealt_with(state) - len(state["letters"])) > 0:
         yield f"          … and {more:,} more"
     if state["state"] == "running":
-        yield f"Begun. 'thalweg api GET /v1/dead-letters/redrive/{state['id']}' shows how far it is."
+        yield f"Begun. 'thalweg api GET /v1/dead-letters/redrive/{state['id']}' shows its progress."
         return
     if state["matched"] or state["message"] is None:
         counted = [f"{state[outcome]:,} {words}" for outcome, words in SKIPPED.items() if state[outcome]]

@@ -43,7 +43,7 @@ def plain_text(text: str, style: str = "") -> Text:
 def print_table(
     headings: Sequence[str], rows: Sequence[Sequence[str]], *, numbers: Sequence[str] = (), with_ids: bool = False
 ) -> None:
-    """A table that fits the terminal; elsewhere, for programs, a line each. Columns of `numbers` stand on the right.
+    """A table that fits the terminal; elsewhere, for programs, a line each. Columns of `numbers` are right-aligned.
     The first one `with_ids` is not folded where there is room, so that they can be copied."""
     console = PlainConsole()
     if not console.is_terminal:

@@ -79,7 +79,7 @@ def show_entity(
 
 
 def entity_lines(entity: dict[str, Any]) -> Iterator[str]:
-    """Name, type and definition, then what is known of it, by kind; a statement stands above its sentence."""
+    """Name, type and definition, then what is known of it, by kind; a statement is above its sentence."""
     yield f"{entity['label']} ({entity['type']})  {entity['id']}"
     yield f"{entity['mentions']:,} mentions in {entity['collection']}"
     if definition := entity["definition"]:

@@ -65,7 +65,7 @@ def evaluate(
         ),
     ] = None,
     k: Annotated[int, typer.Option("-k", "--k", min=1, max=MAX_HITS, help="Hits asked for and judged.")] = 10,
-    group: Annotated[str, choice(get_args(Group), help="What a hit stands for.")] = "document",
+    group: Annotated[str, choice(get_args(Group), help="What a hit is.")] = "document",
     lower_case: Annotated[bool, typer.Option("--lower-case", help="Ask every question in lower case.")] = False,
     pool: Annotated[
         str | None, typer.Option(help="Load all folders into one collection of this name and search it as a whole.")

@@ -51,7 +51,7 @@ def graph(
     """Measure the graph that is extracted from labelled documents: mentions, entities, relations, communities.
 
     Everything runs in this process, by the embedding model of the settings; no service is asked and nothing is stored.
-    What a folder's labels are of is told by its files: <split>.jsonl, events.jsonl with relations.tsv, or leads.jsonl.
+    A folder's files show what its labels are of: <split>.jsonl, events.jsonl with relations.tsv, or leads.jsonl.
     With --sample the running service draws entities and statements at random, each with its sentence, to be judged.
     """
     if (sample is None) == (not folders):

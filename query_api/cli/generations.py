@@ -63,14 +63,14 @@ def list_generations(
     url: Url = None,
     data_dir: DataDir = None,
 ) -> None:
-    """List the generations: which is live, which is being built and how far, which are kept."""
+    """List the generations: which is live, which is being built, with its progress, which are kept."""
     GENERATIONS.show({}, limit=limit, as_json=as_json, url=url, data_dir=data_dir)
 
 
 @generations_app.command("show", epilog="Example: thalweg generations show g0002-5f3a9c")
 @plain_failures()
 def show_generation(name: Name, as_json: Json = False, url: Url = None, data_dir: DataDir = None) -> None:
-    """Show one generation: what it was made with, how far it is, and how it compares with the one before."""
+    """Show one generation: what it was made with, its progress, and how it compares with the one before."""
     with closing(service_client(url, data_dir)) as client:
         _print(_get(client, name), as_json=as_json)
 
@@ -112,7 +112,7 @@ def drop_generation(
         deadline = time.monotonic() + ORDER_SECONDS
         while any(each["name"] == name for each in client.get("/v1/generations")["generations"]):
             if time.monotonic() > deadline:
-                raise Failure(f"Generation {name} is still there: is a worker running? 'thalweg status' tells.")
+                raise Failure(f"Generation {name} is still there: is a worker running? See 'thalweg status'.")
             time.sleep(POLL_SECONDS)
     if as_json:
         print_json(answer)
@@ -150,7 +150,7 @@ def _drop_question(client: "ServiceClient", name: str) -> str:
 
 
 def _followed(client: "ServiceClient", name: str, *, switch: bool, shown: bool, force: bool = False) -> Generation:
-    """The generation when it is live, or ready and nobody switches to it by itself. Raises Failure."""
+    """The generation when it is live, or ready and there is no automatic switch to it. Raises Failure."""
     deadline = time.monotonic() + ORDER_SECONDS
     try:
         with _progress(shown=shown) as show:
@@ -164,13 +164,13 @@ def _followed(client: "ServiceClient", name: str, *, switch: bool, shown: bool, 
                     raise Failure(f"Generation {name} was not switched to. {problem}")
                 if state == "ordered" and time.monotonic() > deadline:
                     raise Failure(
-                        f"Generation {name} is ordered, and no worker has begun it: is one running? 'thalweg status' "
-                        "tells. It is built when one starts."
+                        f"Generation {name} is ordered, and no worker has begun it: is one running? See 'thalweg "
+                        "status'. It is built when one starts."
                     )
                 time.sleep(POLL_SECONDS)
     except KeyboardInterrupt:
         say(
-            f"It goes on by itself: 'thalweg generations show {name}' tells how far it is, 'thalweg generations drop "
+            f"It continues alone: 'thalweg generations show {name}' shows its progress, 'thalweg generations drop "
             f"{name}' ends it.",
             error=True,
         )
@@ -246,7 +246,7 @@ def _lines(generation: Generation) -> Iterator[str]:
 
 
 def _details(generation: Generation) -> str:
-    """What it was made with, how far it is, why it was made and what is wrong."""
+    """What it was made with, its progress, why it was made and what is wrong."""
     parts = []
     if (made := generation["pipeline"]) is not None:
         parts.append(f"{made['embedding_model']}, chunks of {made['chunk_characters']}")

@@ -59,7 +59,7 @@ class Explorer:
     def tree(self, detail: JSONObject, depth: int, level: int = 0, parent: str | None = None) -> JSONObject:
         """`{node, groups}`; a group has the `kind` of its edges, the `edge` (kind, or predicate and role), whether it
         leads `inward`, how many `more` there are, and `neighbours`: a tree, the `weight` and the `evidence` of each. A
-        node that stands further up already has no groups, and the `parent` is not told again."""
+        node that is further up already has no groups, and the `parent` is not repeated."""
         node = detail["node"]
         self._drawn.add(node["id"])
         grouped: dict[tuple[str, str, bool], list[JSONObject]] = defaultdict(list)
@@ -96,7 +96,7 @@ class Explorer:
         }
 
     def _expanded(self, nodes: Collection[JSONObject], depth: int, level: int, parent: str) -> dict[str, JSONObject]:
-        """A tree for each of the nodes; those that are drawn already, or are as deep as is asked for, stand alone."""
+        """A tree for each of the nodes; those that are drawn already, or are as deep as is asked for, are leaves."""
         following = {node["id"]: node for node in nodes if depth > 1 and node["id"] not in self._drawn}
         self._drawn |= following.keys()
         trees = {node["id"]: {"node": node, "truncated": False, "groups": []} for node in nodes}

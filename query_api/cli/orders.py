@@ -33,7 +33,7 @@ def follow_order(
 
             return await_order(lambda: client.get(path), show, patience_seconds)
     except KeyboardInterrupt:
-        say(f"It goes on by itself: 'thalweg api GET {path}' shows how far it is.", error=True)
+        say(f"It continues: 'thalweg api GET {path}' shows its progress.", error=True)
         raise typer.Exit(130) from None
 
 

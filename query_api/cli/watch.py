@@ -95,7 +95,7 @@ def watch_line(observation: Observation, history: History) -> str:
 def watch(connect: Connect, *, interval_seconds: float, as_json: bool) -> None:
     """Show the state every `interval_seconds` until Ctrl-C: in place on a terminal, else a line each time.
 
-    Raises Failure where no service answers at first; later ones are shown, and it goes on.
+    Raises Failure where no service answers at first; later ones are shown, and it continues.
     """
     console = PlainConsole()
     history = History()

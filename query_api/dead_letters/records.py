@@ -1,4 +1,4 @@
-"""A dead letter as it stands on its topic, and how people see it: escaped for a terminal."""
+"""A dead letter as it is on its topic, and as it is shown: escaped for a terminal."""
 
 import codecs
 from collections.abc import Sequence
@@ -44,7 +44,7 @@ class LetterRecord(NamedTuple):
         return cls(record.partition, record.offset, record.timestamp, record.key, record.value, headers)
 
     def header(self, name: str) -> bytes | None:
-        """The last one of this name, as whoever set the record apart adds its own at the end."""
+        """The last one of this name, as each process that refuses a record adds its own at the end."""
         return next((text for each, text in reversed(self.headers) if each == name), None)
 
     def stated(self, name: str) -> str | None:

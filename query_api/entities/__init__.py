@@ -1,1 +1,1 @@
-"""Entities as people see them: listed, found, described, and the paths between them."""
+"""Entities: listed, found, described, and the paths between them."""

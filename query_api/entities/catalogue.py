@@ -1,4 +1,4 @@
-"""The entities of a graph as people see them: names that are one are one entity, with a type by vote and a label.
+"""The entities of a graph: names that are one are one entity, with a type by vote and a label.
 
 A catalogue is a function of one view of the graph and of what people decided: two views of equal content have equal
 ones. Names with equal resolution keys and agreeing types are one (`indexer.resolution.keys`), and what people merged.
@@ -28,7 +28,7 @@ from schemas.graph_delta import ENTITY_TYPES
 from schemas.ids import entity_id, normalise_name
 
 LITERAL_TYPES = frozenset(("time",))
-_DOUBTED_TYPES = ("person", "organisation", "place")  # the others are told by form
+_DOUBTED_TYPES = ("person", "organisation", "place")  # the others are decided by form
 REUSED = 10.0
 _ALIKE = dict.fromkeys(KINDS_OF_THING | UNTYPED, "thing")  # types that agree with each other
 
@@ -123,7 +123,7 @@ class EntityCatalogue:
         return np.random.default_rng(seed).permutation(rows)[:size]
 
     def after(self, rows: NDArray[np.int64], mentions: int, name: str, key: int) -> NDArray[np.int64]:
-        """Those of the rows that follow where an entity with these would stand."""
+        """Those of the rows that follow where an entity with these would be."""
         of_rows = self.mentions[rows]
         first = int(np.searchsorted(-of_rows, -mentions, "left"))
         for at in range(first, len(rows)):

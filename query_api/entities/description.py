@@ -1,4 +1,4 @@
-"""What the graph tells of an entity: definition, statements with their sentences, documents, neighbours."""
+"""What the graph has of an entity: definition, statements with their sentences, documents, neighbours."""
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

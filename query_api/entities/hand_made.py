@@ -90,7 +90,7 @@ class HandMade:
         return next((node.type for node in found.values()), None)
 
     def _standing(self, kind: EditKind, ids: Iterable[MadeId]) -> list[tuple[MadeId, Any, str]]:
-        """Those that both stores hold, each with where its record stands in the log."""
+        """Those that both stores hold, each with the position of its record in the log."""
         found = self._found(kind, ids)
         keys = {_key(kind, each): each for each in found}
         rows = self._snapshot.text.documents(list(keys))

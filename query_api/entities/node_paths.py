@@ -1,4 +1,4 @@
-"""Paths between any two nodes of the graph, over the edges that people see: the shortest first.
+"""Paths between any two nodes of the graph, over the edges that are shown: the shortest first.
 
 Of a node with very many edges only the heaviest are followed, and those that lead to what is around the end, which are
 known from there.

@@ -30,7 +30,7 @@ LISTED_KINDS: tuple[ListedKind, ...] = get_args(ListedKind)
 
 
 class Place(NamedTuple):
-    """Where a node stands in a list: number of its kind, label in small letters, what tells it from like ones in its
+    """Position of a node in a list: number of its kind, label in small letters, what distinguishes it in its
     collection, and that collection."""
 
     kind: str

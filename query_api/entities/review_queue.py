@@ -36,7 +36,7 @@ class NamedThing(Protocol):
 
 
 class Catalogue(Protocol):
-    """The entities of a snapshot as people see them: names that are one are one entity."""
+    """The entities of a snapshot: names that are one are one entity."""
 
     def named(self, collection: str) -> Iterator[NamedEntity]:
         """All of a collection, each once."""
@@ -159,13 +159,13 @@ class Reviews:
 
 
 def _explained(error: Exception) -> Explanation:
-    return Explanation(str(error), foreseen=True)  # whoever asked gets the error itself
+    return Explanation(str(error), foreseen=True)  # the caller gets the error itself
 
 
 def open_reviews(
     found: Candidates, catalogue: Catalogue, collection: str, edits: CollectionEdits
 ) -> Iterator[tuple[ReviewKey, Review]]:
-    """The pairs about which nobody decided: neither by themselves, nor by other names of the same entities."""
+    """The pairs about which nobody decided: neither by their own names, nor by other names of the same entities."""
     rejected = set()
     for decision, _ in edits.decisions.values():
         if decision.decision == "reject":

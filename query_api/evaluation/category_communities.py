@@ -2,7 +2,7 @@
 
 `leads.jsonl[.gz]` has {_id, title, text, metadata: {links, categories}} a line; the links are ids of other lines, and
 the part of the first category before a dot is an article's top category. Contributions are made by the rules alone, as
-the indexer makes them; communities as the worker does. Beside them stands Leiden on the links alone.
+the indexer makes them; communities as the worker does. Beside them: Leiden on the links alone.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence

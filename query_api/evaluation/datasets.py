@@ -88,7 +88,7 @@ def read_folder(folder: Path, split: str | None = None) -> LabelledCollection:
 
 def read_questions(source: Path, split: str | None = None) -> LabelledCollection:
     """Questions about documents that are elsewhere: a folder, whose corpus is not read, or a file of lines `question
-    <tab> ids` (with commas between ids, none where nothing answers; the header `question <tab> documents` may stand
+    <tab> ids` (with commas between ids, none where nothing answers; the header `question <tab> documents` may be
     above them).
 
     Raises WrongSetting as `read_folder` does, but for what only a corpus shows.
@@ -167,7 +167,7 @@ def _read_lines(folder: Path, stem: str, kind: type[Line]) -> tuple[Line, ...]:
             raise WrongSetting(f"{file}, line {number}: {error}. Repair the line.") from error
         if read.id in first_seen:
             raise WrongSetting(
-                f"{file}, line {number}: the id {read.id!r} stands on line {first_seen[read.id]} already. "
+                f"{file}, line {number}: the id {read.id!r} is on line {first_seen[read.id]} already. "
                 "Give each line an id of its own."
             )
         if isinstance(read, Question) and not read.text.strip():
@@ -414,7 +414,7 @@ def _wait(
             if time.monotonic() > deadline:
                 raise Failure(
                     f"Nothing was indexed for {timeout_seconds:.0f} s, {left:,} records are waiting in Kafka, where "
-                    f"they are safe. Is a worker running? 'thalweg status' tells; the same command goes on from here. "
+                    f"they are safe. Is a worker running? See 'thalweg status'; the same command continues from here. "
                     f"({problem})"
                 ) from problem
         else:

@@ -68,7 +68,7 @@ class GraphFigures:
     pairs: int = 0
 
     def report(self) -> dict[str, Any]:
-        """As JSON. What the labels cannot tell is left out: types and entities of sentences by domain."""
+        """As JSON. What the labels do not show is left out: types and entities of sentences by domain."""
         shown: dict[str, Any] = {"split": self.split, "documents": self.documents}
         if self.by_domain:
             domains = {domain: self.by_domain[domain].figures() for domain in sorted(self.by_domain)}
@@ -110,7 +110,7 @@ def prepared_from(graph: LabelledGraph) -> PreparedDocument:
 
 
 def rule_mentions(graph: LabelledGraph, prepared: PreparedDocument) -> list[FoundMention]:
-    """Where the rules' names stand: each occurrence of a chunk's names in it, the longest first, none in another."""
+    """Where the rules' names are: each occurrence of a chunk's names in it, the longest first, none in another."""
     offsets = labelled_offsets(graph.text, prepared)
     found: dict[tuple[int, int], FoundMention] = {}
     taken: set[int] = set()

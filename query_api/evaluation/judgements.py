@@ -1,4 +1,4 @@
-"""Judgements of documents that a collection lacks: most are misspelt ids. All are told at once, each with the ids that
+"""Judgements of documents that a collection lacks: most are misspelt ids. All are reported at once, with the ids that
 are nearest to it, or are left out if that is asked for."""
 
 from collections import defaultdict

@@ -22,7 +22,7 @@ from query_api.evaluation.results import (
 
 HARDEST = 10
 SIGNIFICANT = 0.05
-NON_INFERIORITY_MARGIN = 0.01  # how far the engine may be below the best of its channels (docs/ranking.md)
+NON_INFERIORITY_MARGIN = 0.01  # how much the engine may be below the best of its channels (docs/ranking.md)
 
 
 class Table(NamedTuple):
@@ -181,7 +181,7 @@ def thresholds_table(result: CollectionResult) -> Table:
         "Score thresholds",
         ["approach", "score of at least", "hits kept", "of them right", "right ones kept", "without a hit"],
         rows,
-        "In percent, the last of the questions. Thresholds stand at quantiles of the approach's own scores.",
+        "In percent, the last of the questions. Thresholds are at quantiles of the approach's own scores.",
     )
 
 

@@ -15,7 +15,7 @@ def confidence_fitted_to(*names: str) -> str | None:
 
 
 def same_collection(known: Collection[str], names: Collection[str]) -> str | None:
-    """The first of the known ones that one of the names stands for: numbers of a sample and the hash of a corpus
+    """The first of the known ones that one of the names means: numbers of a sample and the hash of a corpus
     (`scifact-200-1`, `scifact-0123456789ab`) make no other collection."""
     wanted = {_without_suffixes(name) for name in names}
     return next((name for name in known if _without_suffixes(name) in wanted), None)

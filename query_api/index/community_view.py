@@ -22,7 +22,7 @@ OTHER_MEMBER = 0.5
 
 
 class Place(NamedTuple):
-    """Where a community stands in the order of lists: by collection, level from coarse to fine, the largest first."""
+    """Position of a community in lists: by collection, level from coarse to fine, the largest first."""
 
     collection: str
     level: int
@@ -63,7 +63,7 @@ class CommunityView:
         ]
         self._order = sorted(range(len(self._places)), key=self._places.__getitem__)
         of = tables.members["community"].to_numpy()
-        self._first_members = np.searchsorted(of, np.arange(len(self._ids) + 1))  # they stand together
+        self._first_members = np.searchsorted(of, np.arange(len(self._ids) + 1))  # they are adjacent
 
     def __len__(self) -> int:
         return len(self._ids)

@@ -51,7 +51,7 @@ class Placed(NamedTuple, Generic[Said_co]):
 
 @dataclass(frozen=True)
 class CollectionEdits:
-    """What stands in one collection, by id."""
+    """What is in one collection, by id."""
 
     merges: Mapping[str, Placed[MergeEdit]] = field(default_factory=dict)
     decisions: Mapping[str, Placed[DecisionEdit]] = field(default_factory=dict)
@@ -87,7 +87,7 @@ NOTHING_SAID = CollectionEdits()
 
 @dataclass(frozen=True)
 class Curation:
-    """What people say about the graph of each collection, and what they let stand in it."""
+    """What people decided about the graph of each collection, and what they allow in it."""
 
     by_collection: Mapping[str, CollectionEdits] = field(default_factory=dict)
     allowed: Mapping[str, GraphChoice] = field(default_factory=dict)

@@ -25,7 +25,7 @@ SEARCHABLE_OUTCOMES: frozenset[Outcome] = frozenset({"indexed", "deleted"})
 
 class RecentReceipts:
     """The newest receipt of each of the last documents, the receipts of the last records that left nothing in the
-    stores, and how far receipts have come in each partition."""
+    stores, and the position of receipts in each partition."""
 
     def __init__(self, capacity: int = MAX_DOCUMENTS) -> None:
         self._by_key: FIFOCache[str, Receipt] = FIFOCache(capacity)

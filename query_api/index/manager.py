@@ -193,7 +193,7 @@ class SnapshotManager:
             self._waiters -= 1
 
     def stop_waiting(self) -> None:
-        """The service is being stopped: whoever waits gets ServiceStopping now, while the answer can still be sent."""
+        """The service is being stopped: waiting callers get ServiceStopping now, while the answer can still be sent."""
         self._stopping = True
         self._wake()
 
@@ -318,7 +318,7 @@ class SnapshotManager:
 
     @property
     def _follows(self) -> bool:
-        """Whether commits come in by themselves, and to what is served."""
+        """Whether commits come in automatically, and to what is served."""
         return self.served is not None and self.served.tail.problem is None and self._next is None
 
     async def _until_next_refresh(self) -> None:

@@ -47,7 +47,7 @@ class WorkerMonitor:
             await asyncio.sleep(LOOK_SECONDS)
 
     def look(self) -> None:
-        """Read the file, how far healing is, and ask for the room that is left."""
+        """Read the file, the progress of healing, and ask for the room that is left."""
         state = read_state(self._data_dir)
         if state is not None and state != self._state:
             age = 0.0 if self._state is not None else max(0, self._now_ms() - state.at_ms) / 1000
@@ -101,7 +101,7 @@ class WorkerMonitor:
             notes.append(f"The worker is starting; it waits for: {', '.join(status.missing)}.")
         if status.state in ("starting", "running"):
             notes += [
-                f"The worker waits for {name} and goes on by itself; nothing is lost. {failure}"
+                f"The worker waits for {name} and continues automatically; nothing is lost. {failure}"
                 for name, failure in status.waiting_for.items()
             ]
         if self.disk_free_bytes is not None and self.disk_free_bytes < LOW_DISK_BYTES:
@@ -114,7 +114,7 @@ class WorkerMonitor:
 
 def _healing_message(healing: Healing, build: Build | None) -> str:
     since = "" if healing.seconds is None else f" for {healing.seconds:,.0f} s now"
-    what = f"Healing{since}: generation {healing.generation} is made from the log, and takes over by itself"
+    what = f"Healing{since}: generation {healing.generation} is made from the log, and takes over automatically"
     if build is None:
         return f"{what}; it has not begun yet."
     if build.state == "failed":

@@ -1,4 +1,4 @@
-"""Work that callers begin and the service does in the background: how far each is, and what came of the last ones."""
+"""Work that callers begin and the service does in the background: progress, and the outcome of the last ones."""
 
 import asyncio
 import time

@@ -46,7 +46,7 @@ class TimeExpression(NamedTuple):
 
 
 def times_in(text: str) -> list[TimeExpression]:
-    """From left to right, none within another. A year by itself counts after `in` and its like only."""
+    """From left to right, none within another. A year alone counts after `in` and its like only."""
     found: list[TimeExpression] = []
     for pattern in (_RANGE, _BEFORE, _AFTER, _SINCE, _DECADE, _PLAIN):
         for match in pattern.finditer(text):

@@ -103,7 +103,7 @@ def _asks(words: Sequence[str], earlier: Sequence[str], *, has_subject: bool) ->
 
 
 def _may_be_of_the_same(words: Sequence[str], earlier: Sequence[str], *, after_comma: bool) -> bool:
-    """Whether words that begin as the question before them may tell more of what that one asks for.
+    """Whether words that begin as the question before them may add to what that one asks for.
 
     Not a question by its word order (`and when was the bridge opened`), nor, after a comma, what follows a deed:
     `Who designed Alpha, and who installed the lamps?`, but `Who was the writer of Alpha, and who died in 2007?`
@@ -121,7 +121,7 @@ def _is_cased(text: str) -> bool:
 
 
 def _is_direct(words: Sequence[str], earlier: Sequence[str], *, after_preposition: bool) -> bool:
-    """Whether words that begin with a question word ask, rather than tell of something that was named earlier."""
+    """Whether words that begin with a question word ask, rather than speak of something that was named earlier."""
     head, following = words[0], words[1]
     if after_preposition or head == "how":
         return following in ("many", "much") or not _AUXILIARIES.isdisjoint(words[1:-1][:AUXILIARY_WITHIN])

@@ -111,7 +111,7 @@ def documents_about(view: GraphView, entities: Iterable[int]) -> dict[int, list[
 
 
 def shown_names(names: LinkedNames, view: GraphView) -> tuple[NamedInQuestion, ...]:
-    """The names for a person to read, at most MAX_SHOWN of each: a name may stand for an entity in each of thousands of
+    """The names for a person to read, at most MAX_SHOWN of each: a name may mean an entity in each of thousands of
     collections. What the graph no longer holds is left out."""
     links, other_links = _shown(names.links)
     entities, other_entities = _shown(names.entities)

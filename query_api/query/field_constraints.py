@@ -212,7 +212,7 @@ def _by_spelling(literal: str, named: NamedDocuments, documents: DocumentIndex) 
 
 def _by_time(cues: FieldCues, documents: DocumentIndex, live: NDArray[np.bool_]) -> Iterable[Constraint]:
     """Times, in the fields that the question refers to, else in those with one date a document. Sure where a field or
-    documents are spoken of; `our revenue of 2025` may stand in a report of another year."""
+    documents are spoken of; `our revenue of 2025` may be in a report of another year."""
     times = times_in(cues.text)
     if not times:
         return

@@ -89,7 +89,7 @@ class ServedReranker:
 
     async def scores(self, question: str, texts: Sequence[str]) -> NDArray[np.float64]:
         """(n_texts,) finite numbers, higher is better. Raises RerankerFailure, at once while it is not loaded or the
-        breaker is open. When cancelled, a call that has begun goes on in its thread."""
+        breaker is open. When cancelled, a call that has begun continues in its thread."""
         if self._loaded is None:
             raise RerankerUnavailable(self.problem or LOADING)
         if refusal := self._breaker.refusal():

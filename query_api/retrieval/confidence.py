@@ -33,7 +33,7 @@ _DECIMALS = 4
 
 class Evidence(NamedTuple):
     """The inputs of the features. `idf` weighs each term of the question, most of all one that the collection does not
-    hold. `spread` is that of the question's cosines, None where it has no vector. `fields` says how far documents'
+    hold. `spread` is that of the question's cosines, None where it has no vector. `fields` is how far documents'
     fields are what the question asks for, {passage: conclusiveness x score}."""
 
     scores: CandidateScores

@@ -100,7 +100,7 @@ class FusionWeights:
 class RankedPassage(NamedTuple):
     """A passage in the order of hits, with its score and rank in each channel.
 
-    `chunk_id` is the best chunk of the passage where a channel searched chunks, or the chunk that is ranked by itself.
+    `chunk_id` is the best chunk of the passage where a channel searched chunks, or the chunk that is ranked alone.
     Confidence, duplicates and copies are added once the order is made. `further` are the next passages of its document,
     where hits are documents; they have no confidence of their own.
     """
@@ -325,7 +325,7 @@ def _ordered_by_coverage(
 
 
 def _units(candidates: Sequence[Candidate], group: Group) -> list[_Unit]:
-    """Each passage by its best candidate; where hits are chunks, also its further chunks, each by itself."""
+    """Each passage by its best candidate; where hits are chunks, also its further chunks, each separately."""
     seen: set[str] = set()
     units = []
     for position, candidate in enumerate(candidates):

@@ -1,4 +1,4 @@
-"""One question's order: channels fused, newest preferred, judged by confidence, without what the request leaves out.
+"""One question's order: channels fused, newest preferred, given a confidence, without what the request leaves out.
 
 Every step depends on a passage and on those before it only, so pages agree.
 """

@@ -96,7 +96,7 @@ Scores = TypeVar("Scores", float, NDArray[np.float64])
 def text_score(cosine: Scores, words: Scores) -> Scores:
     """cosine + .16 x word score, neither of them normalised by what was found.
 
-    How high the word score is says how far it is to be trusted: a question whose words are rare in the collection has a
+    The higher the word score, the more it is to be trusted: a question whose words are rare in the collection has a
     high one. Normalising by the best of a list throws that away. After Bruch, Gai, Ingber: "An Analysis of Fusion
     Functions for Hybrid Retrieval", TOIS 2023, which finds convex combinations of scores better than fusion by rank;
     that leaving out the normalisation is better still was measured here (docs/ranking.md).
@@ -113,7 +113,7 @@ def word_score(
 
     The specificity of a term (Spärck Jones 1972) counts twice, as in the cosine of tf-idf vectors, which has it in the
     question and in the document (Salton, Buckley 1988): common words mislead, and rare ones hardly do. Relative to the
-    highest that there is, that of a term in one passage, so that words weigh alike beside a cosine in a collection of
+    highest possible, that of a term in one passage, so that words weigh the same beside a cosine in a collection of
     fifty passages and in one of a million, while BM25 grows with the logarithm of its size. All words of the question
     together rarely mislead, common ones too: the last term is a soft conjunction, of which the extended Boolean model
     is the first (Salton, Fox, Wu 1983).

@@ -240,4 +240,4 @@ def _unknown_name_notes(request: SearchRequest, meta: Meta | None) -> list[str]:
     unknown = [name for name in request.names if name.strip() and name not in known]
     if not unknown:
         return []
-    return [f"No title or entity is called {', '.join(repr(name[:80]) for name in unknown)}: give each name by itself."]
+    return [f"No title or entity is called {', '.join(repr(name[:80]) for name in unknown)}: give each separately."]

@@ -1,4 +1,4 @@
-"""Query decomposition: sub-questions are searched by themselves, on one snapshot, and their orders merged into one.
+"""Query decomposition: sub-questions are searched separately, on one snapshot, and their orders merged into one.
 
 A passage about one of two things that are compared answers half of the question, and rarely well; it fully answers the
 sub-question that names this thing. So each has an order of its own. They are merged by rank, for scores of different

@@ -49,7 +49,7 @@ async def list_backups(backups: BackupsOf) -> BackupList:
     return BackupList(backups=await asyncio.to_thread(backups.listed))
 
 
-@router.get("/v1/backups/{name}", summary="One backup, and how far it is", responses=problem_responses(404))
+@router.get("/v1/backups/{name}", summary="One backup, and its progress", responses=problem_responses(404))
 async def get_backup(name: Name, backups: BackupsOf) -> BackupShown:
     try:
         return await asyncio.to_thread(backups.shown, name)
@@ -61,7 +61,7 @@ async def get_backup(name: Name, backups: BackupsOf) -> BackupShown:
     "/v1/backups/{name}/verify", status_code=202, summary="Check a backup", responses=problem_responses(404, 409)
 )
 async def verify_backup(name: Name, backups: BackupsOf) -> BackupShown:
-    """Reads all of it; its `intact` tells the outcome. 409 while another is being written or checked."""
+    """Reads all of it; its `intact` is the outcome. 409 while another is being written or checked."""
     try:
         return backups.verify(name)
     except JobRunning as error:

@@ -77,7 +77,7 @@ async def get_chunking(collection: CollectionInPath, service: ServiceOf) -> Coll
     defaults = _default_chunking(service)
     try:
         effective = defaults if choice is None else defaults.with_choice(choice)
-    except ValueError:  # the worker refuses it as well, and goes on with the defaults
+    except ValueError:  # the worker refuses it as well, and continues with the defaults
         effective, choice = defaults, None
     return CollectionChunking(
         collection=collection,

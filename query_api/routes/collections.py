@@ -104,7 +104,7 @@ def unreadable(error: Exception) -> str:
 
 
 async def publish(service: Service, key: bytes, value: bytes | None) -> str:
-    """Where a record now stands on the curation topic. Raises ApiProblem while the log is unavailable."""
+    """Where a record now is on the curation topic. Raises ApiProblem while the log is unavailable."""
     try:
         (position,) = await service.writer.publish(service.topics.curation, [OutgoingRecord(key, value)])
     except BrokerUnavailable as error:
@@ -114,7 +114,7 @@ async def publish(service: Service, key: bytes, value: bytes | None) -> str:
 
 
 def checked_key(make: Callable[..., bytes], *names: str) -> bytes:
-    """A record key of the curation topic. Raises ApiProblem for names that cannot stand in one."""
+    """A record key of the curation topic. Raises ApiProblem for names that cannot be in one."""
     try:
         return make(*names)
     except MalformedEvent as error:

@@ -1,6 +1,6 @@
 """`/` and `/console/…`: the web console, one page with its scripts and styles, built by `make console`.
 
-The page is a client of the public routes and holds no data, so it needs no API key. Views are told apart by hashes
+The page is a client of the public routes and holds no data, so it needs no API key. Views are distinguished by hashes
 (`/#/search?q=…`), so there is one page to serve.
 """
 

@@ -223,7 +223,7 @@ async def publish_document(service: Service, record: OutgoingRecord) -> str:
 
 
 async def publish_everywhere(service: Service, record: OutgoingRecord) -> list[Position]:
-    """Where a document's record stands, and a tombstone in each partition that it has to reach besides. Raises
+    """Where a document's record is, and a tombstone in each partition that it has to reach besides. Raises
     ApiProblem."""
     positions = [await _publish(service, record)]
     if record.value is None and record.key is not None:

@@ -1,6 +1,6 @@
 """Reads of `/v1/documents`: the indexed documents, and the status of the last write.
 
-An id may hold slashes. In a path they may stand as they are (`/v1/documents/guides/setup.md`) or percent-encoded
+An id may hold slashes. In a path they may be as they are (`/v1/documents/guides/setup.md`) or percent-encoded
 (`guides%2Fsetup.md`). A path that ends in a literal `/status` asks for the status; the document whose own id ends so is
 reached with its slash percent-encoded (`/v1/documents/reports%2Fstatus`).
 """
@@ -227,7 +227,7 @@ def _no_document(service: Service, keys: Sequence[DocumentKey], where_looked: st
     letters = (service.dead_letters.table.open_named(key) for key in keys)
     letter = next((each for each in letters if each is not None), None)
     if letter is None:
-        return ApiProblem(404, "No such document", f"{missing}; if it was just written, its /status tells.")
+        return ApiProblem(404, "No such document", f"{missing}; if it was just written, see its /status.")
     return ApiProblem(
         404,
         "No such document",

@@ -1,4 +1,4 @@
-"""`/v1/entities`, `/v1/entities/{id}` and `/v1/paths`: the graph as people see it."""
+"""`/v1/entities`, `/v1/entities/{id}` and `/v1/paths`: entities, and paths between them."""
 
 import re
 import time
@@ -88,7 +88,7 @@ async def list_entities(
     entity_type: Annotated[str | None, Query(alias="type", max_length=64, examples=["person"])] = None,
     collection: AllCollections = None,
     sample: Annotated[
-        int | None, Query(ge=0, lt=2**32, description="Any of them at random, by this seed, to be judged by people.")
+        int | None, Query(ge=0, lt=2**32, description="Any of them at random, by this seed, for people to assess.")
     ] = None,
     cursor: Cursor = None,
     limit: Annotated[int, Query(ge=1, le=1_000)] = 50,
@@ -130,7 +130,7 @@ async def get_entity(
     entity_id: str,
     service: ServiceOf,
     collection: OneCollection = None,
-    limit: Annotated[int, Query(ge=1, le=500, description="Of each kind of thing that is told of it.")] = 25,
+    limit: Annotated[int, Query(ge=1, le=500, description="Of each kind of thing that is known of it.")] = 25,
     since: Since = None,
     as_of: AsOf = None,
     after: AfterToken = None,
@@ -172,7 +172,7 @@ async def get_statements(
     after_edit: AfterEdit = None,
     wait_seconds: WaitSeconds = 10.0,
 ) -> StatementSample:
-    """What documents state, drawn at random to be judged by people, each with the sentence that says so."""
+    """What documents state, drawn at random for people to assess, each with the sentence that states it."""
     moment = _moment(service, as_of, after)
     snapshot, catalogue = await _catalogue(service, after, after_edit, wait_seconds)
 

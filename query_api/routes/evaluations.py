@@ -69,7 +69,7 @@ def create_evaluations(service: Service) -> Evaluations:
 async def begin_evaluation(
     asked: EvaluationRequest, service: ServiceOf, evaluations: EvaluationsOf, response: Response
 ) -> EvaluationState:
-    """Every question is put in every approach, behind the searches of others; `GET` with the id tells how far it is,
+    """Every question is put in every approach, behind the searches of others; `GET` with the id reports its progress,
     and has the report when it is done. One at a time; the last twenty are kept until the service stops."""
     try:
         require_ir_measures()
@@ -82,7 +82,7 @@ async def begin_evaluation(
         state = evaluations.begin(asked, approaches, documents, left_out)
     except JobRunning as error:
         raise ApiProblem(
-            409, "Another evaluation runs", "One evaluation runs at a time; GET /v1/evaluations tells how far it is."
+            409, "Another evaluation runs", "One evaluation runs at a time; GET /v1/evaluations reports its progress."
         ) from error
     response.headers["Location"] = f"/v1/evaluations/{state.id}"
     return state

@@ -18,7 +18,7 @@ FIELDS_PATH = "/v1/collections/{collection}/fields"
 MAX_LISTED = 1_000
 
 FieldInPath = Annotated[
-    str, Path(min_length=1, max_length=MAX_FILTER_CHARACTERS, description="As `filter` names it; slashes may stand.")
+    str, Path(min_length=1, max_length=MAX_FILTER_CHARACTERS, description="As in `filter`; slashes need no escape.")
 ]
 
 

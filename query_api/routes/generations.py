@@ -96,7 +96,7 @@ async def list_generations(service: ServiceOf) -> GenerationList:
     return GenerationList(generations=shown, notes=overview.notes)
 
 
-@router.get("/v1/generations/{name}", summary="One generation, and how far it is", responses=problem_responses(404))
+@router.get("/v1/generations/{name}", summary="One generation, and its progress", responses=problem_responses(404))
 async def get_generation(name: NameInPath, service: ServiceOf) -> GenerationShown:
     overview = await _overview(service)
     return await asyncio.to_thread(overview.show_with_size, name)
@@ -130,7 +130,7 @@ async def post_switch(
     name: NameInPath, service: ServiceOf, response: Response, switch: SwitchRequest | None = None
 ) -> GenerationAccepted:
     """One that is ready is switched to within seconds; one that was kept or is behind is brought up to date first:
-    `records_behind` and `seconds_left` say how far it is. Nobody sees an older state than before the switch. 409 for
+    `records_behind` and `seconds_left` are its progress. Nobody sees an older state than before the switch. 409 for
     one that is being built, has failed or is live."""
     overview = await _overview(service)
     generation = await asyncio.to_thread(overview.show, name)
@@ -138,7 +138,7 @@ async def post_switch(
     if generation.state == "live":
         raise _conflict(f"Generation {name} is live already.")
     if generation.state in ("ordered", "building"):
-        raise _conflict(f"Generation {name} is not complete: see how far it is with 'thalweg generations show {name}'.")
+        raise _conflict(f"Generation {name} is not complete: see its progress with 'thalweg generations show {name}'.")
     if generation.state == "failed":
         raise _conflict(f"Generation {name} cannot be switched to. {generation.problem}")
     if generation.state in ("ready", "behind") and generation.problem and not force:

@@ -38,7 +38,7 @@ NODE_IS = (
 Kinds = Annotated[
     list[EdgeKind] | None,
     BeforeValidator(split_list),
-    Query(description="Only edges of these kinds, with commas between; all when left out. May stand several times."),
+    Query(description="Only edges of these kinds, with commas between; all when left out. May be repeated."),
 ]
 
 

@@ -75,7 +75,7 @@ async def list_nodes(
     kind: Annotated[
         list[ListedKind] | None,
         BeforeValidator(split_list),
-        Query(description="Only nodes of these kinds, with commas between. May stand several times."),
+        Query(description="Only nodes of these kinds, with commas between. May be repeated."),
     ] = None,
     node_type: Annotated[
         str | None, Query(alias="type", max_length=64, description="Only this type, of a hand-made node or an entity.")
@@ -306,7 +306,7 @@ async def _write(
     if (collection, kind, identifier) in service.snapshots.curation.not_carried_over:
         raise ApiProblem(
             503,
-            "Not yet carried over",
+            "Not yet sent as documents",
             f"The {kind} {identifier!r} is of an earlier version, and the worker has still to make it a document. "
             "Send it again in a moment, while a worker runs.",
             retry_after_seconds=1,

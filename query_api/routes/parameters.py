@@ -47,7 +47,7 @@ DocumentCollection = Annotated[
     str, Query(max_length=128, description="The collection the document is in.", json_schema_extra=COLLECTION)
 ]
 CollectionInPath = Annotated[str, Path(json_schema_extra=COLLECTION)]
-DocumentId = Annotated[str, Path(description="Slashes may stand as they are.", json_schema_extra=DOCUMENT_ID)]
+DocumentId = Annotated[str, Path(description="Slashes need no escape.", json_schema_extra=DOCUMENT_ID)]
 
 
 async def refuse_unknown_parameters(request: Request) -> None:

@@ -1,4 +1,4 @@
-"""`/v1/replays`: apply a part of the documents topic again, as an order on the log, and see how far that is."""
+"""`/v1/replays`: apply a part of the documents topic again, as an order on the log, and see the progress."""
 
 import time
 from collections.abc import Mapping

@@ -171,7 +171,7 @@ async def put_entity(
     request: Request,
     service: ServiceOf,
 ) -> EditAccepted:
-    """Replaces what people wanted of it before; an empty change takes that back. A split name stands by itself until
+    """Replaces what people wanted of it before; an empty change takes that back. A split name is separate until
     that is taken back, or it is merged again."""
     curation = await current_curation(service)
     catalogue = await _catalogue(request, service)

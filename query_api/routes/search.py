@@ -59,7 +59,7 @@ RESPONSES: dict[int | str, dict[str, Any]] = {
 }
 
 LastEventId = Annotated[
-    str | None, Header(description="The id of the last frame that came: the stream goes on after it.")
+    str | None, Header(description="The id of the last frame that came: the stream continues after it.")
 ]
 
 UsageHeader = Annotated[

@@ -275,6 +275,6 @@ def _name_words(document: IndexedDocument) -> set[str]:
 
 
 def _shares_stem(name: str, word: str) -> bool:
-    """Whether they begin alike, but for the last two letters of the name; at least four letters."""
+    """Whether they begin with the same letters, but for the last two letters of the name; at least four letters."""
     stem = name[: max(MIN_STEM, len(name) - 2)]
     return word.startswith(stem)

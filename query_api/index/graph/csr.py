@@ -20,7 +20,7 @@ Positions = NDArray[np.int64]
 
 
 def row_pointers(counts: NDArray[np.integer[Any]]) -> Indices:
-    """(n_rows + 1,): of rows with so many entries, those of row r stand at `pointers[r]` to `pointers[r + 1]`."""
+    """(n_rows + 1,): of rows with so many entries, those of row r are at `pointers[r]` to `pointers[r + 1]`."""
     pointers = np.zeros(len(counts) + 1, dtype=np.int32)
     np.cumsum(counts, out=pointers[1:])
     return pointers

@@ -70,7 +70,7 @@ class Role(NamedTuple):
 
 
 class Statement(NamedTuple):
-    """A fact with its roles, anchored at the chunk that states it. `sentence` is -1 where it stands in none."""
+    """A fact with its roles, anchored at the chunk that states it. `sentence` is -1 where it is in none."""
 
     query_index: int
     key: int

@@ -1,7 +1,7 @@
 """Exploring the graph: the neighbours of a node, and a subgraph small enough to draw.
 
 A document goes by its record key, a chunk and an entity by their computed ids of 32 hex digits, a hand-made node by the
-id that people gave it: it stands for the document that says it. Statements are shown as edges between the entities that
+id that people gave it: it represents the document that states it. Statements are edges between the entities that
 have a part in them, hand-made edges as what they are.
 """
 
@@ -46,7 +46,7 @@ class NodeRef:
 Labels = Callable[[Sequence[str]], dict[str, str]]
 """Chunk ids → what to show for each; asked once for all chunks of an answer."""
 EntityNames = Callable[[int], tuple[str, str] | None]
-"""Key of an entity → name and type as people see them; None where there are none."""
+"""Key of an entity → name and type in the catalogue; None where there are none."""
 
 
 class Explorer:

@@ -52,7 +52,7 @@ class Segment:
     mention_counts: SmallIntegers
     mention_sentences: SmallIntegers  # one more than the number of the first of each; 0 where it is unknown
 
-    typed: Edges  # entity → chunk: mentions of entities as people see them; the others are terms
+    typed: Edges  # entity → chunk: typed mentions of entities; the others are terms
     typed_types: NDArray[np.uint8]
     typed_confidences: NDArray[np.float16]
     typed_counts: SmallIntegers

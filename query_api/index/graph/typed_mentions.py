@@ -1,4 +1,4 @@
-"""Mentions of entities as people see them, in the segments of a view: each with a type, a confidence and a surface."""
+"""Typed mentions of entities, in the segments of a view: each with a type, a confidence and a surface."""
 
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple

@@ -245,7 +245,7 @@ def matching(column: Column, condition: Condition, n_rows: int) -> tuple[NDArray
 
 
 def flattened(metadata: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Scalar]]:
-    """The values of metadata with their dotted paths; each member of a list by itself, nothing for null."""
+    """The values of metadata with their dotted paths; each member of a list separately, nothing for null."""
     for name, value in metadata.items():
         yield from _of_value(f"{prefix}{name}", value)
 
@@ -399,7 +399,7 @@ def _best_fits(phrases: Iterable[tuple[str, Fit]]) -> Iterable[tuple[str, Fit]]:
 
 
 def _phrases(field: str, value: str) -> Iterator[tuple[str, Fit]]:
-    """A bare number names nothing by itself: it is found after its field's name, as in `volume 12`."""
+    """A bare number alone names nothing: it is found after its field's name, as in `volume 12`."""
     if field == "document":
         yield LITERAL + value.casefold(), Fit.WHOLE
         stem = _EXTENSION.sub("", value)

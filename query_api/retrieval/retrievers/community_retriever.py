@@ -48,7 +48,7 @@ _NO_TOPIC = frozenset(
 
 
 class CommunityResults(NamedTuple):
-    """The passages found, best first, and the community that each stands for."""
+    """The passages found, best first, and the community of each."""
 
     candidates: Sequence[Candidate]
     communities: Mapping[str, HitCommunity]

@@ -371,7 +371,7 @@ def _document_pagerank(view: GraphView) -> NDArray[np.float64]:
 def pagerank(
     sources: NDArray[np.int64], targets: NDArray[np.int64], weights: NDArray[np.float64], n_nodes: int
 ) -> NDArray[np.float64]:
-    """(n_nodes,) the stationary distribution, to 1e-6 in sum, of a walk that goes on along an edge with probability .85
+    """(n_nodes,) the stationary distribution, to 1e-6 in sum, of a walk that follows an edge with probability .85
     and else anywhere; from a node that no edge leaves, always anywhere.
 
     Brin, Page: "The Anatomy of a Large-Scale Hypertextual Web Search Engine", WWW 1998; by power iteration.

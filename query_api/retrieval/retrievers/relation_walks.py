@@ -198,7 +198,7 @@ def chunks_of(view: GraphView, passage: int) -> dict[End, float]:
 
 
 def entities_at(view: GraphView, document: int, mentioned: Mapping[int, float]) -> dict[End, float]:
-    """The entities that a passage stands for: those that its document is about by its title, and those that it mentions
+    """The entities that a passage represents: those that its document is about by its title, and those that it mentions
     with their values / sqrt(passages that mention each), if 40 at most do."""
     keys = list(mentioned)
     crowds = view.passage_frequencies(np.array(keys, dtype=np.uint64)).tolist()

@@ -30,7 +30,7 @@ SHARE_OF_FIT = np.array([1.0, 1.0, 0.5, 0.5])  # by Fit: half for what leaves th
 
 
 class Structured(NamedTuple):
-    """What the channel found, best first; how far it may decide beside other channels, in [0, 1]; the constraints that
+    """What the channel found, best first; its weight beside other channels, in [0, 1]; the constraints that
     each passage's document meets, as `field=words of the question`."""
 
     candidates: Sequence[Candidate]

@@ -70,8 +70,8 @@ async def test_an_address_with_a_token_says_how_to_send_it(guarded: Running) -> 
         answer = await guarded.http.get("/v1/search", params={"q": "x", "access_token": token}, headers=headers)
         assert problem(answer)["detail"] == (
             "An address is not a place for a key or a token, so `access_token` is not taken: send it as "
-            "`Authorization: Bearer <token>`. For an EventSource, which sends no headers, make a one-use ticket with the "
-            "key or a session token: POST /v1/stream-tickets."
+            "`Authorization: Bearer <token>`. For an EventSource, which sends no headers, make a one-use ticket "
+            "with the key or a session token: POST /v1/stream-tickets."
         )
         assert answer.headers["www-authenticate"] == "Bearer"
 
@@ -156,7 +156,7 @@ async def test_no_other_token_is_accepted(guarded: Running, tmp_path: Path) -> N
     for other in others:
         headers = {"Authorization": f"Bearer {other}".encode("latin-1")}
         answer = await guarded.http.get("/v1/search", params={"q": "x"}, headers=headers)
-        assert "no session token of this service" in problem(answer)["detail"], other
+        assert "not a session token of this service" in problem(answer)["detail"], other
         assert answer.headers["www-authenticate"] == 'Bearer error="invalid_token"'
 
 

@@ -39,7 +39,7 @@ def test_an_order_crosses_the_log() -> None:
         REPLAY, "5f3a9c5f3a9c", replay
     )
     assert decode_curation(order_key(REPLAY, "5f3a9c5f3a9c"), None) == OrderEvent(REPLAY, "5f3a9c5f3a9c", None)
-    with pytest.raises(MalformedEvent, match="no id of a replay"):
+    with pytest.raises(MalformedEvent, match="not an id of a replay"):
         decode_curation(order_key(REPLAY, "x"), None)
     with pytest.raises(MalformedEvent, match="first"):
         decode_curation(order_key(REPLAY, "5f3a9c5f3a9c"), b'{"generation": "g0001", "first": "zero"}')

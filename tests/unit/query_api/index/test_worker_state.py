@@ -98,7 +98,7 @@ def test_a_loop_of_crashes_is_told_until_ten_minutes_after(scene: Scene) -> None
 def test_what_the_worker_waits_for_is_told(scene: Scene) -> None:
     scene.write(waiting_for={"lance": "OSError: No space left on device"})
     assert scene.after(0) == [
-        "The worker waits for lance and goes on by itself; nothing is lost. OSError: No space left on device"
+        "The worker waits for lance and continues automatically; nothing is lost. OSError: No space left on device"
     ]
     scene.write(phase="starting", missing=("encoder",))
     assert scene.after(0) == ["The worker is starting; it waits for: encoder."]

@@ -121,8 +121,8 @@ async def test_lists_come_in_pages(running: Running, log: CurationLog) -> None:
     [
         ("/v1/nodes", {"label": "…"}, "a letter or a digit"),
         ("/v1/nodes", {"label": "x" * 10_000}, "300"),
-        ("/v1/nodes", {"label": "x", "id": "f" * 32}, "no id of a hand-made node"),
-        ("/v1/nodes", {"label": "x", "id": "a/b"}, "no id of a hand-made node"),
+        ("/v1/nodes", {"label": "x", "id": "f" * 32}, "not an id of a hand-made node"),
+        ("/v1/nodes", {"label": "x", "id": "a/b"}, "not an id of a hand-made node"),
         ("/v1/nodes", {"label": "x", "text": "x" * 200_001}, "200000"),
         ("/v1/edges", {"source": "a/ada", "target": "nobody", "predicate": "owns"}, "There is nothing 'nobody'"),
         ("/v1/edges", {"source": "other/ada", "target": "ada", "predicate": "owns"}, "There is nothing 'other/ada'"),
@@ -245,7 +245,7 @@ async def test_node_is_not_changed_before_it_is_carried_over(running: Running, l
     earlier = OutgoingRecord(edit_key("a", "node", "petrel"), encode_choice(NodeEdit(label="Petrel")))
     await log.publish(running.service.topics.curation, [earlier])
     refused = problem(await running.http.post("/v1/nodes", json=PETREL))
-    assert (refused["status"], refused["title"]) == (503, "Not yet carried over")
+    assert (refused["status"], refused["title"]) == (503, "Not yet sent as documents")
     await log.publish(running.service.topics.curation, [OutgoingRecord(earlier.key, None)])
     await post(running, "/v1/nodes", PETREL)
 
