@@ -4,7 +4,7 @@
 import type { Component } from "svelte";
 
 export interface View {
-  /** What stands after `#/`. */
+  /** What follows `#/`. */
   name: string;
   title: string;
   load: () => Promise<{ default: Component }>;

@@ -30,8 +30,8 @@ def edges_of(running: Installation, **parameters: Any) -> set[Edge]:
 
 def counts(page: Page) -> tuple[int, int]:
     """Nodes and edges, as the page tells."""
-    expect(page.locator(".told")).not_to_contain_text("Loading")
-    words = page.locator(".told").inner_text().replace(",", "").split()
+    expect(page.locator(".counts")).not_to_contain_text("Loading")
+    words = page.locator(".counts").inner_text().replace(",", "").split()
     return int(words[0]), int(words[2])
 
 
@@ -111,7 +111,7 @@ def test_graph_of_too_many_edges_states_how_many_are_left_out(open_page: OpenPag
     page.route("**/v1/graph?*", lambda route: route.fulfill(json=drawing))
     page.get_by_label("Start from").fill("n0")
     page.get_by_role("button", name="Show").click()
-    expect(page.locator(".told")).to_contain_text("20,000 edges; 80,000 edges of the least weight left out")
+    expect(page.locator(".counts")).to_contain_text("20,000 edges; 80,000 edges of the least weight left out")
     page.get_by_role("button", name="Table", exact=True).click()
     expect(page.get_by_text("500 of 20,000 edges")).to_be_visible()
     page.get_by_role("button", name="500 more").click()
@@ -128,14 +128,14 @@ def test_a_document_is_expanded_found_in_and_hidden_from(open_page: OpenPage, co
     expect(page.get_by_role("paragraph").filter(has_text="A heron pump lifts its water")).to_be_visible()
     page.get_by_role("button", name="Expand").click()
     page.wait_for_function(
-        "before => Number(document.querySelector('.told').innerText.split(' ')[0]) > before", arg=before[0]
+        "before => Number(document.querySelector('.counts').innerText.split(' ')[0]) > before", arg=before[0]
     )
     after = counts(page)
     page.get_by_role("checkbox", name="mentions").uncheck()
     assert "mentions" not in {kind for _, _, kind, _ in edges_shown(page)}
     page.get_by_role("button", name="Hide").click()
     page.wait_for_function(
-        "after => Number(document.querySelector('.told').innerText.split(' ')[0]) === after - 1", arg=after[0]
+        "after => Number(document.querySelector('.counts').innerText.split(' ')[0]) === after - 1", arg=after[0]
     )
 
 
@@ -148,7 +148,7 @@ def test_an_entity_is_described_and_joined_by_a_path(open_page: OpenPage, consol
     page.get_by_label("Find in the picture").fill("Lyde")
     page.get_by_label("Find in the picture").press("Enter")
     page.get_by_role("button", name="Path to here").click()
-    expect(page.locator(".told")).to_contain_text("A path of 1 step")
+    expect(page.locator(".counts")).to_contain_text("A path of 1 step")
 
 
 def test_added_edge_is_drawn(open_page: OpenPage, console: Installation) -> None:
@@ -202,7 +202,7 @@ def test_a_name_of_any_collection_is_a_start(open_page: OpenPage, console: Insta
     page = open_page("graph")
     page.get_by_label("Start from").fill(entity["label"].upper())
     page.get_by_role("button", name="Show").click()
-    expect(page.locator(".told")).to_contain_text("nodes")
+    expect(page.locator(".counts")).to_contain_text("nodes")
     assert f"node={entity['id']}" in page.url
     assert "collection=rivers" in page.url
 

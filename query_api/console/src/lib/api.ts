@@ -23,7 +23,7 @@ export class ApiError extends Error {
   retryAfterSeconds: number | undefined;
   /** What to do about a document that was refused. */
   advice: string | undefined;
-  /** What the problem says of itself besides. */
+  /** What else the problem states of itself. */
   members: Record<string, unknown> = {};
 
   constructor(status: number, title: string, detail: string, reason?: string, retryAfterSeconds?: number, advice?: string) {
@@ -80,7 +80,7 @@ export async function request<T>(path: string, options: Options = {}): Promise<T
   return (response.status === 204 ? undefined : await response.json()) as T;
 }
 
-/** The problem (RFC 9457) that a response holds, or what its status says. */
+/** The problem (RFC 9457) that a response holds, or what its status means. */
 async function problemOf(response: Response): Promise<ApiError> {
   const seconds = Number(response.headers.get("Retry-After"));
   let title = response.statusText || "Failed";
@@ -111,7 +111,7 @@ const adviceOf = (problem: Record<string, unknown>): string | undefined =>
 /** Whether the error is of a request that the page itself gave up. */
 export const isAbort = (error: unknown): boolean => error instanceof DOMException && error.name === "AbortError";
 
-/** Any failure as an ApiError; what is not a failure of a request is shown as what it says. */
+/** Any failure as an ApiError; what is not a failure of a request is shown by its message. */
 export function asApiError(error: unknown): ApiError {
   if (error instanceof ApiError) return error;
   return new ApiError(-1, "Something broke in this page", error instanceof Error ? error.message : String(error));

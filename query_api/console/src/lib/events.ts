@@ -1,5 +1,5 @@
 /** Server-Sent Events by fetch, so that the API key can be sent, with resuming: after a dropped connection the stream is
- *  asked for again with `Last-Event-ID`, and goes on without a frame missing or coming twice (docs/sse.md). */
+ *  asked for again with `Last-Event-ID`, and continues without a frame missing or coming twice (docs/sse.md). */
 
 import { EventSourceParserStream } from "eventsource-parser/stream";
 

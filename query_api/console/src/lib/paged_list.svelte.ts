@@ -1,5 +1,5 @@
 /** A list of a route that comes in pages: its items so far, the cursor of what follows, and what it failed with. While
- *  the service is away or has not computed it yet (503), it asks again by itself. */
+ *  the service is away or has not computed it yet (503), it asks again automatically. */
 
 import { untrack } from "svelte";
 

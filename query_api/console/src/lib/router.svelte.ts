@@ -1,4 +1,4 @@
-/** Addresses are hashes, `#/search?q=river`, so that the service serves one page. A view's whole state stands in its
+/** Addresses are hashes, `#/search?q=river`, so that the service serves one page. A view's whole state is in its
  *  parameters: what is shown can be sent to somebody else. */
 
 import { VIEWS } from "../views.ts";

@@ -1,4 +1,4 @@
-/** Light or dark: as the system says, until somebody chooses; the choice is kept in this browser. */
+/** Light or dark: as the system has it, until somebody chooses; the choice is kept in this browser. */
 
 const KEY = "thalweg.theme";
 const THEMES = ["system", "light", "dark"] as const;
@@ -28,7 +28,7 @@ class ThemeChoice {
     this.apply();
   }
 
-  /** From what the system says to its opposite, and back to the system's. */
+  /** From the system's choice to its opposite, and back to the system's. */
   toggle(): void {
     const opposite = this.shown === "dark" ? "light" : "dark";
     this.choose(opposite === (this.#systemIsDark ? "dark" : "light") ? "system" : opposite);

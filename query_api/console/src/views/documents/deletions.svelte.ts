@@ -1,5 +1,5 @@
 /** Deletes of this tab, and how each can be undone. A delete is a record on the log; undoing publishes the document
- *  again: the file itself where this page published it, else what the service had read of it, which is said. */
+ *  again: the file itself where this page published it, else what the service had read of it, and the page says so. */
 
 import { asApiError, request, segment } from "../../lib/api.ts";
 import { confirmation } from "../../lib/confirmation.svelte.ts";

@@ -1,4 +1,4 @@
-/** What becomes of a write, as the service tells it step by step. */
+/** What becomes of a write, as the service reports it step by step. */
 
 import { ApiError, segment } from "../../lib/api.ts";
 import { follow, type Connection } from "../../lib/events.ts";

@@ -89,8 +89,8 @@ export class Upload {
 
   async #follow(token: string): Promise<void> {
     const { id, collection } = this.content;
-    const told = statuses(id, collection, token, ({ state }) => (this.dropped = state === "dropped"));
-    for await (const status of told) {
+    const reported = statuses(id, collection, token, ({ state }) => (this.dropped = state === "dropped"));
+    for await (const status of reported) {
       this.notes = status.notes;
       if (status.status === "dead_lettered") return this.#refuse(status.message ?? "It could not be indexed.", status.advice);
       if (status.status === "superseded") {
@@ -160,7 +160,7 @@ class Uploads {
     try {
       sessionStorage.setItem(KEPT_AS, JSON.stringify(refusals));
     } catch {
-      // no room, or not allowed: they are told until the page is left
+      // no room, or not allowed: they are shown until the page is left
     }
   }
 

@@ -57,7 +57,7 @@ export interface UnknownDocument {
   suggestions: string[];
 }
 
-/** The text of questions with one document's id put in place of another, wherever it stands as a whole id. */
+/** The text of questions with one document's id put in place of another, wherever it is a whole id. */
 export function withDocument(text: string, wrong: string, right: string): string {
   const lines = text.split("\n").map((line) => {
     if (line.trim().startsWith("{")) return line.replaceAll(JSON.stringify(wrong), JSON.stringify(right));
@@ -81,12 +81,12 @@ export function seriesOf({ first_hit_calibration, calibration }: Approach): Seri
   );
 }
 
-/** What a measure says of an approach; 100 % is the best. */
+/** What a measure means for an approach; 100 % is the best. */
 export function meaningOf(measure: string): string {
   const [name = "", depth = ""] = measure.split("@");
   const first = `the first ${depth} hits`;
   const meanings: Record<string, string> = {
-    nDCG: `How near the order of ${first} is to the best possible one; what stands first counts most.`,
+    nDCG: `How near the order of ${first} is to the best possible one; the first hits count most.`,
     R: `The share of a question's relevant documents that is among ${first}.`,
     P: `The share of ${first} that is relevant.`,
     AllGold: `The share of questions all of whose relevant documents are among ${first}.`,
@@ -119,7 +119,7 @@ function ofJson(line: string, number: number): AskedQuestion {
     const { id = `q${number}`, text, relevant } = JSON.parse(line) as Partial<AskedQuestion>;
     if (typeof text === "string" && relevant !== null && typeof relevant === "object") return { id, text, relevant };
   } catch {
-    // told below
+    // reported below
   }
   throw new Error(`Line ${number} is not a JSON object with "text" and "relevant": {"document id": 1}.`);
 }

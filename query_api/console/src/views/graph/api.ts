@@ -21,7 +21,7 @@ export const EDGE_KINDS = {
   hand_made: "made by people",
   /** Not of `/v1/graph`: entities that chunks mention together, as `/v1/entities/{id}` counts them. */
   together: "mentioned together",
-  /** Not of `/v1/graph`: a step of a hit's path that no edge stands for. */
+  /** Not of `/v1/graph`: a step of a hit's path that no edge represents. */
   step: "step without an edge",
 } as const satisfies Record<StoredEdge["kind"], string> & Record<string, string>;
 export type EdgeKind = keyof typeof EDGE_KINDS;

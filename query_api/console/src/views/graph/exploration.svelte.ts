@@ -6,7 +6,7 @@ import { foundHit, paths, subgraph, together, type FoundHit, type Part } from ".
 import { channelsOf, chunksOf, inWords, nodesOf, traced } from "./hitPath.ts";
 import { GraphModel } from "./model.svelte.ts";
 
-/** Where a picture begins, as its address says. */
+/** Where a picture begins, as in its address. */
 export interface Start {
   /** A name or an id; "" for none. */
   node: string;
@@ -46,11 +46,11 @@ export class Exploration {
   #start: Start | null = null;
 
   /** How the hit was found, in sentences; "" where the picture did not begin at one. */
-  get told(): string {
+  get explanation(): string {
     if (this.found === null) return "";
     const { hit } = this.found;
     if (hit.path.length > 0) return inWords(hit.path);
-    return `Found by ${channelsOf(hit) || "the search"}, not through the graph. Around it stands what the graph holds.`;
+    return `Found by ${channelsOf(hit) || "the search"}, not through the graph. Around it is what the graph holds.`;
   }
 
   async begin(start: Start): Promise<void> {
@@ -81,11 +81,11 @@ export class Exploration {
     if (this.#start !== start) return;
     const first = this.model.nodes[0];
     this.selected = first?.id ?? null;
-    // around an entity stand dozens of chunks that mention it: they would hide whom it is mentioned with
+    // around an entity are dozens of chunks that mention it: they would hide whom it is mentioned with
     if (first?.kind === "entity") this.model.mutedNodes = new Set(["chunk"]);
   }
 
-  /** The path with what stands around its chunks; around a hit without one, what stands around that. */
+  /** The path with what is around its chunks; around a hit without one, what is around that. */
   async #beginAtHit(start: Start, { retrieval, rank, at }: HitOf): Promise<void> {
     this.loading = true;
     try {

@@ -19,7 +19,7 @@ const BETWEEN_CHUNKS: readonly EdgeKind[] = ["next_chunk", "similar_to", "relate
 const WITHIN_DOCUMENT = ["next_to", "similar_text"];
 const LONGEST = 3; // edges of the graph for half a step: document, its entity, the chunk that names it
 
-/** The nodes and edges of a hit's path, and the steps that no edge of the graph stands for, as edges of their own. A step
+/** The nodes and edges of a hit's path, and the steps that no edge of the graph represents, as edges of their own. A step
  *  goes by its evidence: a document mentions an entity in one of its chunks. */
 export function traced(
   graph: AbstractGraph<object, { kind: EdgeKind }>,
@@ -78,7 +78,7 @@ function shortest(
   return way;
 }
 
-/** Each step as people say it; `{from}` and `{to}` stand for names. What is not here is a predicate of a statement. */
+/** Each step in words; `{from}` and `{to}` are replaced by names. What is not here is a predicate of a statement. */
 const WORDS: Record<string, string> = {
   mentions: "{from} mentions {to}",
   mentioned_in: "{from} is mentioned in {to}",
@@ -87,7 +87,7 @@ const WORDS: Record<string, string> = {
   linked_from: "{from} is linked from {to}",
   title_of: "{from} is the title of {to}",
   continues: "words that the question still asks for lead on to {to}, without a link",
-  next_to: "beside it stands a passage of the same document",
+  next_to: "beside it is a passage of the same document",
   similar_text: "another passage of {to} is much like it",
 };
 

@@ -45,7 +45,7 @@ const BASELINE_SHARE = 0.8; // of a line's height, above the baseline
 
 /** Where each label goes that has room: right of its node, else left of it, below, or above, inside `bounds`, the pixels
  *  of the canvas. `width` measures a text in pixels. Those that must be drawn come first; where there is no room at all
- *  they cover nodes, or stand on the right. */
+ *  they cover nodes, or are on the right. */
 export function place(labels: readonly Label[], bounds: Size, width: (label: Label) => number): Placed[] {
   const nodes = labels.filter(({ radius }) => radius > 0).map(boxOf);
   const taken: Box[] = [];

@@ -44,7 +44,7 @@ export const shorten = (text: string, characters = LABEL_CHARACTERS): string =>
 export const edgeKey = (edge: GraphEdge): string =>
   JSON.stringify([edge.from, edge.to, edge.kind, edge.label ?? ""]);
 
-/** A graphology graph that views draw. It is not reactive: whoever shows it reads `version`, which changes with it. */
+/** A graphology graph that views draw. It is not reactive: views read `version`, which changes with it. */
 export class GraphModel {
   readonly graph: Drawn = new MultiDirectedGraph();
   version = $state(0);

@@ -22,14 +22,14 @@ const TITLES: Record<string, string> = {
   method: "Where chunks end",
   language: "Language of sentences",
   next_chunk: "Weight of the next chunk",
-  next_chunk_raise: "More of it where they are alike",
-  similar_above: "Neighbours are alike above",
-  similar: "Weight of a neighbour that is alike",
+  next_chunk_raise: "More of it where they are similar",
+  similar_above: "Neighbours are similar above",
+  similar: "Weight of a similar neighbour",
   related_above: "Distant chunks are related above",
   related: "Weight of a related chunk",
   max_related: "Most related chunks",
-  similar_across: "Weight of an alike passage elsewhere",
-  max_across: "Most alike passages elsewhere",
+  similar_across: "Weight of a similar passage elsewhere",
+  max_across: "Most similar passages elsewhere",
   extractor: "Extractor",
 };
 
@@ -75,7 +75,7 @@ export function rangeOf({ low, high, above }: Setting): string {
   return above ? `above ${shown(low)}, up to ${shown(high)}` : `${shown(low)} to ${shown(high)}`;
 }
 
-/** What a person typed as the value to send, null for the default. Throws an Error that says what it may be. */
+/** What a person typed as the value to send, null for the default. Throws an Error that states what it may be. */
 export function parsed(setting: Setting, text: string): number | string | null {
   if (text.trim() === "") return null;
   if (setting.kind === "choice") return text;

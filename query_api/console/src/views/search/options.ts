@@ -1,4 +1,4 @@
-/** What a search may be told, in plain words: each choice with a sentence on what it does. */
+/** Options of a search, in plain words: each choice with a sentence on what it does. */
 
 import type { CONTEXTS, DUPLICATES, FUSIONS, GRAPH_METHODS, GROUPS, MODES } from "./parameters.ts";
 
@@ -15,15 +15,15 @@ export const WAYS = choices<(typeof MODES)[number]>({
   hybrid: ["all ways together", "By meaning, words, fields and graph, in one order. Best for most questions."],
   vector: ["meaning", "Texts that mean something near to the question, whatever their words."],
   keyword: ["words", "Texts with words of the question; rare words count more."],
-  structured: ["fields", "Documents whose fields fit what the question says of them, such as an author or a year."],
+  structured: ["fields", "Documents whose fields fit what the question states of them, such as an author or a year."],
   graph: ["graph", "Texts that links, names and statements lead to from what the question names."],
   graph_rerank: ["meaning, ordered by the graph", "What is found by meaning, in the order that the graph gives it."],
   global: ["the collection as a whole", "Questions about a whole collection, answered from its communities."],
 });
 
 export const ONE_HIT_FOR = choices<(typeof GROUPS)[number]>({
-  document: ["each document", "Its best passage stands for it, and the next ones are shown below."],
-  passage: ["each passage", "A passage is some paragraphs of a document; its best chunk stands for it."],
+  document: ["each document", "Its best passage is shown, and the next ones below."],
+  passage: ["each passage", "A passage is some paragraphs of a document; its best chunk represents it."],
   chunk: ["each chunk", "A chunk is some sentences, the smallest piece that is searched."],
 });
 
@@ -51,10 +51,10 @@ export const MERGED_BY = choices<(typeof FUSIONS)[number]>({
   weighted: ["weights", "By scores between 0 and 1, times the weights below."],
 });
 
-/** What stands under a score of a hit, and what it says. */
+/** The name under a score of a hit, and what it means. */
 export const CHANNELS: Record<string, readonly [found: string, meaning: string]> = {
   vector: ["by meaning", "How near the meaning of the text is to that of the question: the cosine of their vectors, at most 1."],
   keyword: ["by words", "Words of the question in the text; rare words count more, and there is no highest score (BM25)."],
-  structured: ["by fields", "How much of what the question says of fields the document has."],
+  structured: ["by fields", "How much of what the question states of fields the document has."],
   graph: ["through the graph", "How strongly links, names and statements lead here from what the question names."],
 };

@@ -1,5 +1,5 @@
-/** A search as it stands in the address, and as it is sent: the same names in both, those of `/v1/search`. What an
- *  address leaves out is the service's default, but for what a hit stands for: here that is a document. */
+/** A search as it is in the address, and as it is sent: the same names in both, those of `/v1/search`. What an
+ *  address leaves out is the service's default, but for what a hit is: here a document. */
 
 import type { Parameters } from "../../lib/query.ts";
 
@@ -27,7 +27,7 @@ export type Search = Partial<Record<Text, string>> &
   Partial<Record<Numeric, number>> &
   Partial<Record<Flag, boolean>> & { filter?: string[] };
 
-/** What an address says. Unknown parameters are left out. */
+/** The search of an address. Unknown parameters are left out. */
 export function readSearch(parameters: URLSearchParams): Search {
   const search: Search = {};
   for (const name of TEXTS) {
@@ -51,7 +51,7 @@ export function writeSearch(search: Search): Parameters {
   return { q: q?.trim(), ...Object.fromEntries(given) };
 }
 
-/** What one hit stands for: a document, unless several hits of one are asked for. */
+/** What one hit is: a document, unless several hits of one are asked for. */
 export const groupOf = ({ group, max_per_document }: Search): string =>
   group ?? ((max_per_document ?? 1) > 1 ? "passage" : "document");
 
