@@ -68,7 +68,7 @@ def fold(stored: DocumentState | None, events: Iterable[Event], watermarks: Mapp
     superseded: list[Event] = []
     repeated: list[Event] = []
     for event in events:
-        verdict = judge(state, event, watermarks)
+        verdict = decide(state, event, watermarks)
         if verdict == "wins":
             if winner is not None:
                 superseded.append(winner)
@@ -81,7 +81,7 @@ def fold(stored: DocumentState | None, events: Iterable[Event], watermarks: Mapp
     return Resolution(state, winner, tuple(superseded), tuple(repeated))
 
 
-def judge(stored: DocumentState | None, event: Ordered, watermarks: Mapping[int, int]) -> Verdict:
+def decide(stored: DocumentState | None, event: Ordered, watermarks: Mapping[int, int]) -> Verdict:
     partition, offset = event.position
     if offset <= watermarks.get(partition, -1):
         return "repeats" if stored is not None and stored.position == event.position else "superseded"

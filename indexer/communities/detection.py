@@ -216,15 +216,15 @@ class _Collection:
         new, old = self.partition.labels[level][before >= 0], known[before[before >= 0]]
         sizes = np.bincount(known)
         pairs, counts = np.unique(np.stack([new, old]), axis=1, return_counts=True)
-        alike: list[tuple[float, int, str]] = []
+        equally_near: list[tuple[float, int, str]] = []
         for label, old_label, count in zip(*pairs.tolist(), counts.tolist(), strict=True):
             identifier = self._known.ids.get((level, old_label))
             if label not in shown or identifier is None:
                 continue
             members, members_before = len(shown[label].nodes), int(sizes[old_label])
             if count >= SAME_SHARE * min(members, members_before):
-                alike.append((-count / (members + members_before - count), label, identifier))
-        yield from ((label, identifier) for _, label, identifier in sorted(alike))
+                equally_near.append((-count / (members + members_before - count), label, identifier))
+        yield from ((label, identifier) for _, label, identifier in sorted(equally_near))
 
     def _find_parents(self) -> None:
         """The shown coarser community that holds most of the members; the larger of equal ones."""

@@ -207,12 +207,12 @@ def _without_overlaps(candidates: Sequence[tuple[bool, EntityOccurrence]]) -> li
 
 def _kinds_of_things(prepared: PreparedDocument, things: Iterable[EntityOccurrence]) -> dict[str, str]:
     """{name: what it is}, where its form shows it at any place; what most places show (ties: by the alphabet)."""
-    told: dict[str, list[str]] = defaultdict(list)
+    kinds_by_name: dict[str, list[str]] = defaultdict(list)
     for one in things:
         chunk = prepared.chunked.chunks[one.chunk]
         if kind := kind_of_thing(chunk.text, one.start - chunk.start, one.end - chunk.start):
-            told[one.name].append(kind)
-    return {name: min(kinds, key=lambda kind: (-kinds.count(kind), kind)) for name, kinds in told.items()}
+            kinds_by_name[one.name].append(kind)
+    return {name: min(kinds, key=lambda kind: (-kinds.count(kind), kind)) for name, kinds in kinds_by_name.items()}
 
 
 def _without_common_words(

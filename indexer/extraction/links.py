@@ -89,5 +89,5 @@ def _sibling(parts: SplitResult, own: SplitResult, document_id: str) -> str | No
         return path.removeprefix(root).strip("/")
     beside = same_host and posixpath.dirname(own_path.rstrip("/")) == parent
     series, own_series = series_of_path(name), series_of_path(document_id)
-    alike = series and own_series and series.series == own_series.series
-    return posixpath.join(posixpath.dirname(document_id), name) if beside or alike else None
+    is_same_series = series and own_series and series.series == own_series.series
+    return posixpath.join(posixpath.dirname(document_id), name) if beside or is_same_series else None

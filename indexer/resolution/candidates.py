@@ -159,8 +159,8 @@ class CandidateIndex:
             if _size(near) <= MOST_IN_BLOCK:
                 found.update([near] if isinstance(near, str) else near)
         found.discard(word)
-        alike = [other for other in found if OSA.distance(word, other, score_cutoff=1) <= 1]
-        return sorted(alike, key=lambda other: (self._words[other], other))[:MOST_SIMILAR_WORDS]
+        similar = [other for other in found if OSA.distance(word, other, score_cutoff=1) <= 1]
+        return sorted(similar, key=lambda other: (self._words[other], other))[:MOST_SIMILAR_WORDS]
 
 
 def _best_first(pair: CandidatePair) -> tuple[float, str, str]:

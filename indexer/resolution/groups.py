@@ -41,7 +41,7 @@ def _decide(found: "_Components", decision: Decision, first: str, second: str, c
     """Carry a decision out for two of its entities; whether it holds beside the newer ones."""
     if decision.verdict == "different":
         return found.part(first, second)
-    return _stands(decision.position, first, second, cut) and found.join(first, second)
+    return _is_in_force(decision.position, first, second, cut) and found.join(first, second)
 
 
 def resolve_groups(equal: Iterable[Sequence[str]], decisions: Iterable[Decision]) -> Groups:
@@ -68,7 +68,7 @@ def resolve_groups(equal: Iterable[Sequence[str]], decisions: Iterable[Decision]
     return Groups(found.groups(), frozenset(overruled))
 
 
-def _stands(position: int, first: str, second: str, cut: dict[str, int]) -> bool:
+def _is_in_force(position: int, first: str, second: str, cut: dict[str, int]) -> bool:
     """Whether a link is newer than what sets either of its ends apart."""
     return position > max(cut.get(first, BY_KEY), cut.get(second, BY_KEY))
 

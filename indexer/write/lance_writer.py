@@ -203,7 +203,7 @@ class LanceWriter:
                     merge.when_not_matched_by_source_delete(of_these).execute(with_checksums(name, rows))
         self._upsert(DOCUMENTS, with_checksums(DOCUMENTS, documents_table(document.row for document in documents)))
 
-    def alike(self, documents: Sequence[IndexedRows]) -> set[DocumentKey]:
+    def equal_to_stored(self, documents: Sequence[IndexedRows]) -> set[DocumentKey]:
         """Those whose rows are stored already: by ids and checksums, whatever their vectors, and the document's own row
         but for what older records left in it, which compaction may have taken from the log."""
         stored = self.stored_documents([document.row.key for document in documents])
@@ -212,8 +212,8 @@ class LanceWriter:
             keys = [str(document.row.key) for document in documents]
             found = rows_with(self._newest(name), "key", keys, _COMPARED)
             differing = _differing_keys(with_checksums(name, rows), found)
-            alike = {key for key in alike if str(key) not in differing}
-        return alike
+            equal = {key for key in equal if str(key) not in differing}
+        return equal
 
     def store_positions(self, reached: Mapping[int, StoredPosition]) -> None:
         """Store the positions of these partitions; others keep theirs."""
@@ -298,7 +298,7 @@ class LanceWriter:
             merge.when_matched_update_all().when_not_matched_insert_all().execute(rows)
 
 
-def _is_alike(made: DocumentRow, stored: DocumentRow | None) -> bool:
+def _is_equal(made: DocumentRow, stored: DocumentRow | None) -> bool:
     """Whether a stored row says what this one does. It may know a higher version, and more partitions."""
     if not made.live or stored is None:
         return not made.live and (stored is None or not stored.live)

@@ -179,6 +179,6 @@ def _require_route(described: dict[str, dict[str, Any]], verb: str, path: str) -
     if taken:
         raise WrongSetting(f"{path} takes {', '.join(sorted(taken))}, not {verb}.")
     say("\n".join(_routes(described, "")), error=True)
-    alike = get_close_matches(path, described, n=3)
-    hint = f" Did you mean {' or '.join(alike)}?" if alike else ""
+    similar = get_close_matches(path, described, n=3)
+    hint = f" Did you mean {' or '.join(similar)}?" if similar else ""
     raise WrongSetting(f"The service has no route {path}; above are those it has.{hint}")

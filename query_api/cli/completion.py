@@ -43,8 +43,8 @@ def nearest(text: str, values: Sequence[str]) -> str:
     """What is wrong with a value, the values there are, and the one that is most like it."""
     from difflib import get_close_matches
 
-    alike = get_close_matches(text.lower(), values, n=1)
-    hint = f" Did you mean {alike[0]!r}?" if alike else ""
+    similar = get_close_matches(text.lower(), values, n=1)
+    hint = f" Did you mean {similar[0]!r}?" if similar else ""
     return f"{text[:80]!r} is not one of {', '.join(values)}.{hint}"
 
 

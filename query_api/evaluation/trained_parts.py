@@ -28,9 +28,9 @@ def tagger_trained_on(folder: str, split: str) -> str | None:
     from indexer.extraction.mention_tagger import WEIGHTS_FILE  # half a second, which a service need not wait for
 
     with as_file(files("indexer.extraction") / WEIGHTS_FILE) as path, safe_open(path, "numpy") as file:
-        told: str = file.metadata()["trained_on"]
+        trained_on: str = file.metadata()["trained_on"]
     asked = {_letters(folder), _letters(folder + split)}
-    return told if any(_letters(part) in asked for part in told.split(",")) else None
+    return trained_on if any(_letters(part) in asked for part in trained_on.split(",")) else None
 
 
 def _letters(text: str) -> str:

@@ -143,7 +143,7 @@ def _shown(found: Sequence[Link]) -> tuple[list[Link], dict[Link, int]]:
     of_surface: dict[str, list[Link]] = {}
     for each in found:
         of_surface.setdefault(each.surface, []).append(each)
-    kept = [each for alike in of_surface.values() for each in alike[:MAX_SHOWN]]
+    kept = [each for of_name in of_surface.values() for each in of_name[:MAX_SHOWN]]
     return kept, {
-        alike[MAX_SHOWN - 1]: len(alike) - MAX_SHOWN for alike in of_surface.values() if len(alike) > MAX_SHOWN
+        of_name[MAX_SHOWN - 1]: len(of_name) - MAX_SHOWN for of_name in of_surface.values() if len(of_name) > MAX_SHOWN
     }

@@ -169,7 +169,7 @@ async def _judged(
     if asked.unknown_documents == "leave_out" and left_out.kept:
         return asked.model_copy(update={"questions": left_out.kept}), left_out
     unknown = await service.read(lambda: unknown_documents(asked.questions, present))
-    told = ", ".join(each.id[:80] + _did_you_mean(each) for each in unknown[:SHOWN])
+    shown = ", ".join(each.id[:80] + _did_you_mean(each) for each in unknown[:SHOWN])
     more = f" and {len(absent) - SHOWN:,} more" if len(absent) > SHOWN else ""
     if left_out.kept:
         advice = "Correct or load them, or ask for `unknown_documents=leave_out` to measure without them."
@@ -179,7 +179,7 @@ async def _judged(
         422,
         "Unknown documents",
         f"{len(absent):,} judged {'document is' if len(absent) == 1 else 'documents are'} not in the collection "
-        f"{asked.collection!r}: {told}{more}. {advice}",
+        f"{asked.collection!r}: {shown}{more}. {advice}",
         members={"reason": "unknown_documents", "unknown_documents": [each.model_dump() for each in unknown]},
     )
 

@@ -254,11 +254,11 @@ def _watch(
     """Load, then follow until Ctrl-C. What a load refuses does not end it."""
     from streams.loader.watching import Event, Watcher, wakes
 
-    def tell(event: Event) -> None:
+    def report(event: Event) -> None:
         say(json.dumps(asdict(event)) if as_json else event.sentence())
 
     loader.check(paths, selection)
-    watcher = Watcher(loader, paths, selection, tell, complain)
+    watcher = Watcher(loader, paths, selection, report, complain)
     loader.publisher.documents(selection.collection)  # which deletes need: where it is unknown, that is said first
     picture = watcher.look()
     loader.load(paths, selection, agree, may_be_empty=True).show(as_json=as_json, verbose=verbose)

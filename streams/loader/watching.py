@@ -115,7 +115,7 @@ class Watcher:
     loader: Loader
     paths: Sequence[str]
     selection: Selection
-    tell: Callable[[Event], None]
+    report: Callable[[Event], None]
     complain: Callable[[str], None]
     sleep: Callable[[float], None] = time.sleep
 
@@ -123,7 +123,7 @@ class Watcher:
         """Raises WrongSetting for what is not a folder."""
         require_folders(self.paths)
         self._devices = {path: Path(path).stat().st_dev for path in self.paths}
-        self._told_holes: list[str] = []
+        self._reported_holes: list[str] = []
 
     def look(self) -> Picture:
         """The files that are there now."""
@@ -158,14 +158,14 @@ class Watcher:
         while True:
             now = self.look()
             for hole in now.holes:
-                if hole not in self._told_holes:
+                if hole not in self._reported_holes:
                     self.complain(hole)
-            self._told_holes = now.holes
+            self._reported_holes = now.holes
             events = list(now.changes_since(before))
             if not events:
                 return self._kept(now, before)
             try:
-                told = self._send(events, before, now)
+                outcomes = self._send(events, before, now)
             except WrongSetting:
                 raise
             except Failure as failure:
@@ -173,8 +173,8 @@ class Watcher:
                 self.sleep(delay)
                 delay = min(LONGEST_RETRY_SECONDS, delay * 2)
                 continue
-            for event in told:
-                self.tell(event)
+            for event in outcomes:
+                self.report(event)
             return self._kept(now, before)
 
     @staticmethod

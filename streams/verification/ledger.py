@@ -174,7 +174,7 @@ class Ledger:
             self._elsewhere[decoded.key].append(event)
         if event.deletes and (state is None or state.deleted):
             self._counts["deleted"] += 1
-        elif state is not None and judge(state, event, {}) == "superseded":
+        elif state is not None and decide(state, event, {}) == "superseded":
             self._counts["superseded"] += 1
         elif self._is_older_than_letters(record):
             self._undecided += 1

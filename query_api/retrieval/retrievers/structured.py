@@ -21,7 +21,7 @@ from query_api.query.field_constraints import Constraint, Recognised, recognise
 from schemas.ids import DocumentKey
 
 MIN_SHARE = 0.5  # of the constraints' weight, that a candidate meets
-MOST_ALIKE = 2_000  # documents with one score; what more of them share decides nothing
+MOST_TIED = 2_000  # documents with one score; what more of them share decides nothing
 PASSAGES_A_DOCUMENT = 4
 COMMON_PASSAGES = 256  # searched to see whether words are used elsewhere
 SILENT_BELOW, SURE_FROM = 0.5, 0.8  # shares of the question's words that are covered
@@ -134,10 +134,10 @@ def _best(
     """The rows with the highest scores, and these: whole groups of equal ones until there are `limit`."""
     chosen = np.zeros(0, dtype=np.int64)
     for score in sorted(set(scores[scores >= MIN_SHARE].tolist()), reverse=True):
-        alike = np.flatnonzero(scores == score)
-        if len(alike) > MOST_ALIKE or len(chosen) >= limit:
+        tied = np.flatnonzero(scores == score)
+        if len(tied) > MOST_TIED or len(chosen) >= limit:
             break
-        chosen = np.concatenate([chosen, alike])
+        chosen = np.concatenate([chosen, tied])
     return rows[chosen], scores[chosen]
 
 

@@ -53,7 +53,7 @@ def no_version_guard() -> None:
     """Whatever comes later in the log wins."""
     from schemas import versioning
 
-    versioning.judge = lambda *_: "wins"
+    versioning.decide = lambda *_: "wins"
 
 
 def no_declared_key() -> None:

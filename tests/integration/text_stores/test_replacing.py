@@ -61,7 +61,7 @@ def test_a_delete_leaves_nothing_but_the_tombstone(generation: Generation, write
 def test_only_documents_equal_to_the_stored_ones_are_alike(generation: Generation, writer: LanceWriter) -> None:
     made = [document(name, "One. Two", "Three", offset=3) for name in "abcdefg"] + [tombstone("gone", offset=4)]
     writer.replace(made)
-    keys = {key.document_id for key in writer.alike([*made, tombstone("never-there", offset=5)])}
+    keys = {key.document_id for key in writer.equal_to_stored([*made, tombstone("never-there", offset=5)])}
     assert keys == {*"abcdefg", "gone", "never-there"}
     tables = connect(generation.lance_dir)
     tables.open_table("chunks").delete("document_id = 'a' AND text = 'Two'")
@@ -71,7 +71,7 @@ def test_only_documents_equal_to_the_stored_ones_are_alike(generation: Generatio
     twice = tables.open_table("chunks").search().where("document_id = 'f' AND text = 'One'").to_arrow()
     tables.open_table("chunks").add(twice)
     asked = [*made[:6], document("g", "One. Two", "Three", offset=2), document("gone", "One")]
-    assert {key.document_id for key in writer.alike(asked)} == {"e"}
+    assert {key.document_id for key in writer.equal_to_stored(asked)} == {"e"}
 
 
 def test_fields_of_compacted_records_do_not_make_rows_differ(store: Any) -> None:

@@ -101,7 +101,7 @@ class InMemoryDocuments:
         self.failing("rewrite")
         self.replace(documents)
 
-    def alike(self, documents: Sequence[IndexedRows]) -> set[DocumentKey]:
+    def equal_to_stored(self, documents: Sequence[IndexedRows]) -> set[DocumentKey]:
         return {document.row.key for document in documents if self._holds(document)}
 
     def _holds(self, document: IndexedRows) -> bool:
