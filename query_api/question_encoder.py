@@ -169,7 +169,7 @@ class ServedModel:
                 if reported is None:
                     log.info("the encoder answers again")
                 else:
-                    log.warning("the encoder does not answer; searches go on by words and graph", error=reported)
+                    log.warning("the encoder does not answer; searches continue by words and graph", error=reported)
             await asyncio.sleep(self._retry_seconds)
 
     async def _loaded(self) -> GuardedEncoder | None:

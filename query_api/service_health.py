@@ -51,7 +51,7 @@ def _notes(service: Service) -> Iterator[str]:
         yield snapshots.problem
     yield from filter(None, (snapshots.catching_up, snapshots.damage.sentence()))
     if encoder is not None and encoder.problem:
-        yield f"{encoder.problem} Searches go on by words and by the graph, without vectors."
+        yield f"{encoder.problem} Searches continue by words and by the graph, without vectors."
     if reranker is not None and reranker.problem:
         yield f"{reranker.problem} Searches keep the order they have without it."
     if (other_log := service.other_log()) is not None:

@@ -194,7 +194,7 @@ class SearchRequest(StrictNumbers):
     context_chunks: int | None = Field(
         None, ge=1, le=MAX_CONTEXT_CHUNKS, description=f"Chunks on either side, for `window`; {CONTEXT_CHUNKS}."
     )
-    explain: bool = Field(False, description="Tell each hit's `factors`, `entities` and `statements`.")
+    explain: bool = Field(False, description="Return each hit's `factors`, `entities` and `statements`.")
     after: str | None = Field(
         None,
         max_length=4096,

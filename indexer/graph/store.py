@@ -54,7 +54,7 @@ class GraphStore:
     memory only: after a kill it is read again from the contributions topic, behind `position`. A snapshot that is
     damaged then is passed over, and the one before is used.
 
-    While it is not complete its snapshots are in a folder of their own, so that readers go on with what is published.
+    While it is not complete its snapshots are in a folder of their own, so that readers keep what is published.
     """
 
     def __init__(
@@ -160,7 +160,7 @@ class GraphStore:
         """Make the graph with these changes the newest snapshot. May be repeated with the same changes, also after a
         failure such as a full disk, until others are published.
 
-        1. merge; 2. publish, at first in place of all others where the graph was not complete; 3. go on from there with
+        1. merge; 2. publish, at first in place of all others where the graph was not complete; 3. continue with
         what was applied meanwhile.
         """
         folder = self._snapshots_dir

@@ -25,8 +25,8 @@ class Damaged(msgspec.Struct, frozen=True):
             return f"{self.problem} {self.refused}"
         return (
             f"{self.problem} The stores are made again from the log automatically, as generation {self.successor}, and "
-            "replaced when that is complete; searches go on with what was read before, and what is published waits in "
-            f"the log. 'thalweg generations show {self.successor}' shows its progress."
+            "replaced when that is complete; searches continue with what was read before, and what is published waits "
+            f"in the log. 'thalweg generations show {self.successor}' shows its progress."
         )
 
 

@@ -26,7 +26,7 @@ CODE = "identifier"  # the type of names in code, where each letter counts
 MIN_FUZZY_CHARACTERS = 4
 DELETION_CHARACTERS = 9  # of a word's beginning that deletions are made of
 MOST_SIMILAR_WORDS = 6
-MIN_LETTERS_ALIKE = 0.84
+MIN_LETTER_SIMILARITY = 0.84
 MIN_LETTERS = 6  # of a name in which one letter may differ, whatever share of it that is
 
 _SMALL_WORDS = word_set("the a an of and for in on at to by with from de la le du des der die das von van & or")
@@ -260,7 +260,7 @@ def _may_be_misspelt(shorter: _Form, longer: _Form, similarity: float) -> bool:
     one_letter = (
         len(longer.letters) >= MIN_LETTERS and OSA.distance(shorter.letters, longer.letters, score_cutoff=1) <= 1
     )
-    return (similarity >= MIN_LETTERS_ALIKE or one_letter) and _differ_in_spelling(shorter.words, longer.words)
+    return (similarity >= MIN_LETTER_SIMILARITY or one_letter) and _differ_in_spelling(shorter.words, longer.words)
 
 
 def _reasons(one: _Form, other: _Form) -> Iterator[tuple[float, str]]:

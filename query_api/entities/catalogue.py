@@ -30,7 +30,7 @@ from schemas.ids import entity_id, normalise_name
 LITERAL_TYPES = frozenset(("time",))
 _DOUBTED_TYPES = ("person", "organisation", "place")  # the others are decided by form
 REUSED = 10.0
-_ALIKE = dict.fromkeys(KINDS_OF_THING | UNTYPED, "thing")  # types that agree with each other
+_AGREEING = dict.fromkeys(KINDS_OF_THING | UNTYPED, "thing")  # types that agree with each other
 
 
 class Entity(NamedTuple):
@@ -263,7 +263,7 @@ def _groups(
     collection_of, name_of = collections.to_pylist(), names.to_pylist()
     for row, each in enumerate(labelled):
         if key := resolution[each]:
-            equal[collection_of[row], _ALIKE.get(each[1], each[1]), key].append(row)
+            equal[collection_of[row], _AGREEING.get(each[1], each[1]), key].append(row)
     ids_of: dict[str, list[list[str]]] = defaultdict(list)
     for (collection, _, _), rows in equal.items():
         if len(rows) > 1:

@@ -10,10 +10,10 @@ from rapidfuzz import fuzz, process
 
 from schemas.analytics import EvaluatedQuestion, UnknownDocument
 
-MOST_TOLD = 200
+MOST_REPORTED = 200
 MOST_WITH_SUGGESTIONS = 20  # each is compared with all ids of the collection
 SUGGESTIONS = 3
-MIN_ALIKE = 70.0  # of 100
+MIN_SIMILARITY = 70.0  # of 100
 
 
 class LeftOut(NamedTuple):
@@ -26,7 +26,7 @@ class LeftOut(NamedTuple):
 
 
 def unknown_documents(questions: Sequence[EvaluatedQuestion], present: AbstractSet[str]) -> list[UnknownDocument]:
-    """By id, the first MOST_TOLD, with the questions that name them."""
+    """By id, the first MOST_REPORTED, with the questions that name them."""
     named: dict[str, list[str]] = defaultdict(list)
     for question in questions:
         for document in question.relevant.keys() - present:
@@ -38,13 +38,13 @@ def unknown_documents(questions: Sequence[EvaluatedQuestion], present: AbstractS
             questions=named[document],
             suggestions=_nearest(document, ids) if place < MOST_WITH_SUGGESTIONS else [],
         )
-        for place, document in enumerate(sorted(named)[:MOST_TOLD])
+        for place, document in enumerate(sorted(named)[:MOST_REPORTED])
     ]
 
 
 def _nearest(document: str, ids: Sequence[str]) -> list[str]:
     """The best first; of equals the first by id."""
-    found = process.extract(document, ids, scorer=fuzz.ratio, limit=SUGGESTIONS, score_cutoff=MIN_ALIKE)
+    found = process.extract(document, ids, scorer=fuzz.ratio, limit=SUGGESTIONS, score_cutoff=MIN_SIMILARITY)
     return [name for name, _, _ in sorted(found, key=lambda each: (-each[1], each[0]))]
 
 

@@ -247,7 +247,7 @@ class SnapshotManager:
         if self.current is not None and not self.current.in_memory:
             self.current = None
             raise DamagedStore(self.damage.sentence() or "")
-        raise DamagedStore("The tables are damaged on disk; searches go on with what was read from them before.")
+        raise DamagedStore("The tables are damaged on disk; searches continue with what was read from them before.")
 
     async def _switch_to(self, generation: Generation) -> ServedGeneration:
         """Open another generation, and serve it once it shows all that is served; the one that is served now."""

@@ -136,7 +136,7 @@ async def post_relink(collection: CollectionInPath, service: ServiceOf) -> Relin
     return RelinkAccepted(id=order, position=position)
 
 
-@router.get(RELINK_PATH + "/{order}", summary="How far it is", responses=problem_responses(404))
+@router.get(RELINK_PATH + "/{order}", summary="The progress of a relink order", responses=problem_responses(404))
 async def get_relink(
     collection: CollectionInPath, order: Annotated[str, Path(json_schema_extra=DOCUMENT_ID)], service: ServiceOf
 ) -> Relinking:

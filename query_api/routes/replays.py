@@ -78,7 +78,7 @@ async def list_replays(service: ServiceOf) -> ReplayList:
     return ReplayList(replays=shown[::-1])
 
 
-@router.get("/v1/replays/{id}", summary="How far it is", responses=problem_responses(404))
+@router.get("/v1/replays/{id}", summary="The progress of a replay", responses=problem_responses(404))
 async def get_replay(
     name: Annotated[str, Path(alias="id", json_schema_extra={"pattern": f"^{ORDER_ID.pattern}$"})], service: ServiceOf
 ) -> Replay:

@@ -96,7 +96,7 @@ def restore(
         manifest = opened.manifest
     _print("Restored", folder, manifest, began, as_json=as_json, restored_as=generation.name)
     if not as_json:
-        say(f"It is {generation.name} there. Go on with a worker on it, and the Kafka that it was filled from.")
+        say(f"It is {generation.name} there. Continue with a worker on it, and the Kafka that it was filled from.")
 
 
 def _verify(source: Path, *, as_json: bool) -> None:

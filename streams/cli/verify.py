@@ -1,4 +1,4 @@
-"""`thalweg verify`: the stores held against their checksums, against each other, and against the log."""
+"""`thalweg verify`: the stores compared with their checksums, each other and the log."""
 
 from dataclasses import dataclass
 from enum import StrEnum

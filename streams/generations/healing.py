@@ -1,7 +1,7 @@
 """Healing: tables that are damaged on disk are set aside, and built again from the log as the next generation.
 
 The damage is noted in the generation's folder: from then on its worker waits, and the next one is built beside it,
-while searches go on with what is in memory. Damage of the graph needs none of this: the worker
+while searches continue with what is in memory. Damage of the graph needs none of this: the worker
 takes it from a snapshot, or makes it again from the log, when it starts.
 """
 

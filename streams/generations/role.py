@@ -70,7 +70,7 @@ class WorkerRole:
         return load_encoder(self._settings.embedding, live)  # `auto` is what the live one has
 
     def open_generation(self, encoder: PromptedEncoder) -> Generation:
-        """The first one of a data directory is made. Raises IncompatibleGeneration where this program cannot go on with
+        """The first one of a data directory is made. Raises IncompatibleGeneration where this program cannot continue
         it."""
         chunking = self.chunking
         manifest = Manifest(

@@ -1,1 +1,1 @@
-"""The stores held against the log."""
+"""The stores compared with the log."""

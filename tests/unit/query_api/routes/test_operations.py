@@ -60,7 +60,7 @@ async def test_an_encoder_that_is_away_is_a_note_until_it_is_back(tmp_path: Path
         ready = (await running.get("/readyz")).json()
         assert ready["ready"]
         assert ready["notes"][0] == (
-            "The endpoint cannot be reached. Searches go on by words and by the graph, without vectors."
+            "The endpoint cannot be reached. Searches continue by words and by the graph, without vectors."
         )
         assert (await running.get("/v1/search", q="river")).status_code == 200
         engine.encoder.failure = None
