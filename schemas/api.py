@@ -143,7 +143,7 @@ class DocumentStatus(BaseModel):
     advice: str | None = Field(None, description="What to do about it.")
     notes: list[str] = Field(
         default_factory=list,
-        description="What of it could not be read as it was meant, such as front matter that is not YAML. Known for a "
+        description="What of it could not be read as intended, such as front matter that is not YAML. Known for a "
         "while after it was indexed.",
     )
 

@@ -114,7 +114,7 @@ class Review(BaseModel):
     entities: list[ReviewedEntity]
     score: float | None = None
     reason: str | None = None
-    name: str | None = Field(None, description="Of a merge: how the one is called.")
+    name: str | None = Field(None, description="Of a merge: the name of the merged entity.")
     by: By = None
     position: str | None = Field(None, description="Of the decision, on the curation topic.")
     overruled: bool = Field(False, description="Whether newer decisions leave it without effect, in part at least.")

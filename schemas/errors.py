@@ -36,7 +36,7 @@ DeadLetterReason = Literal[
     "protected",  # The content can only be read with a password.
     "pictures_only",  # The content has pages, and no text on any of them.
     "too_deep",  # The content nests too deep for its format.
-    "unsafe",  # The content has what only attacks have: entity expansion, paths that lead out of an archive.
+    "unsafe",  # The content has constructs of attacks: entity expansion, paths that lead out of an archive.
     "parser_limit",  # Parsing exceeds a limit of time, memory or output.
     "parser_failed",  # The parser fails with an error of its own.
     "embedding_failed",  # The encoder returns no vector for one of the texts.

@@ -127,7 +127,7 @@ class SearchRequest(StrictNumbers):
     )
     vector_weight: Weight | None = Field(None, description="What the vector channel counts in `weighted`; .7.")
     keyword_weight: Weight | None = Field(None, description="What the keyword channel counts in `weighted`; .3.")
-    graph_weight: Weight | None = Field(None, description="What the graph channel counts beside the others; 1.")
+    graph_weight: Weight | None = Field(None, description="Weight of the graph channel; 1.")
     reranker: bool | None = Field(
         None,
         description="Whether a model that reads the question with each of the first hits puts these into another "

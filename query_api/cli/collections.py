@@ -68,7 +68,7 @@ def delete_collection(
     collection: Collection,
     yes: Yes = False,
     wait: Annotated[bool, typer.Option(help="Wait until both stores show it.")] = True,
-    patience: Annotated[float, typer.Option(min=0, help="Give up after so many seconds without progress.")] = 120.0,
+    patience: Annotated[float, typer.Option(min=0, help="Give up after this many seconds without progress.")] = 120.0,
     as_json: Json = False,
     url: Url = None,
     data_dir: DataDir = None,

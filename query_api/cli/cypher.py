@@ -30,7 +30,7 @@ BUFFER_DIVISOR = 4  # of the memory that this process may use
 def cypher(
     query: Annotated[str, typer.Argument(help="What to ask; - reads it from standard input.")],
     limit: Annotated[int, typer.Option(min=1, help="Rows, at most.")] = 1_000,
-    timeout: Annotated[float, typer.Option(min=0.001, help="Give up after so many seconds.")] = 30.0,
+    timeout: Annotated[float, typer.Option(min=0.001, help="Give up after this many seconds.")] = 30.0,
     as_json: Annotated[bool, typer.Option("--json", help="Print a JSON list with an object a row.")] = False,
     data_dir: DataDir = None,
 ) -> None:

@@ -89,7 +89,7 @@ def list_dead_letters(
     only_open: Annotated[
         bool, typer.Option("--open", help="Only those that nothing has replaced: what they name is missing, or old.")
     ] = False,
-    since: Annotated[str | None, typer.Option(help="Only from then on: 15m, 2h, 7d ago, or an RFC 3339 time.")] = None,
+    since: Annotated[str | None, typer.Option(help="Only since then: 15m, 2h, 7d ago, or an RFC 3339 time.")] = None,
     limit: Limit = 20,
     cursor: Cursor = None,
     as_json: Json = False,
@@ -139,7 +139,7 @@ def redrive(
         ),
     ] = None,
     collection: Annotated[str | None, typer.Option(help="Only of this collection.", autocompletion=collections)] = None,
-    since: Annotated[str | None, typer.Option(help="Only from then on: 15m, 2h, 7d ago, or an RFC 3339 time.")] = None,
+    since: Annotated[str | None, typer.Option(help="Only since then: 15m, 2h, 7d ago, or an RFC 3339 time.")] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only report what would be done.")] = False,
     wait: Annotated[
         bool, typer.Option("--wait/--no-wait", help="Wait until the worker has read what was redriven.")

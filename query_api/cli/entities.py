@@ -41,7 +41,7 @@ def entities() -> None:
 @entities_app.command("list", epilog="Example: thalweg entities list --prefix harb --type place")
 @plain_failures()
 def list_entities(
-    prefix: Annotated[str, typer.Option(help="A word of the name begins so.")] = "",
+    prefix: Annotated[str, typer.Option(help="A word of the name begins with this.")] = "",
     query: Annotated[str, typer.Option("--query", "-q", help="What passages say that mention them.")] = "",
     entity_type: Annotated[
         str | None, typer.Option("--type", help="What they are, such as person.", autocompletion=entity_types)
@@ -65,7 +65,7 @@ def list_entities(
 def show_entity(
     entity: Annotated[str, typer.Argument(help="Its name or id.", autocompletion=entities_named)],
     collection: OneCollection = None,
-    limit: Annotated[int, typer.Option(min=1, max=500, help="Of each kind of thing that is known of it.")] = 10,
+    limit: Annotated[int, typer.Option(min=1, max=500, help="At most this many of each kind.")] = 10,
     since: Annotated[str | None, typer.Option(help="Only what is stated since, or withdrawn: 2h, 7d, a time.")] = None,
     as_of: AsOf = None,
     as_json: Json = False,

@@ -61,7 +61,7 @@ def evaluate(
     most_questions: Annotated[
         int | None,
         typer.Option(
-            "--questions", min=1, help="Ask at most so many of each folder, evenly spaced.", show_default="all"
+            "--questions", min=1, help="Ask at most this many of each folder, evenly spaced.", show_default="all"
         ),
     ] = None,
     k: Annotated[int, typer.Option("-k", "--k", min=1, max=MAX_HITS, help="Hits asked for and judged.")] = 10,
@@ -131,7 +131,7 @@ def questions(
         str, typer.Option(help="Kinds, comma-separated: exact, structured, semantic, temporal, multi-hop.")
     ] = "exact,structured,semantic,temporal,multi-hop",
     count: Annotated[int, typer.Option(min=1, max=100_000, help="Questions of each kind, at most.")] = 50,
-    seed: Annotated[int, typer.Option(help="Another seed, another set; the same one, the same set.")] = 1,
+    seed: Annotated[int, typer.Option(help="The same seed makes the same set.")] = 1,
     as_json: Json = False,
     url: Url = None,
     data_dir: DataDir = None,
@@ -157,7 +157,7 @@ def questions(
     for kind, number in counts.items():
         fewer = "" if number == count else f" ({count:,} were asked for; the collection gives no more)"
         print(f"{number:6,}  {kind}{fewer}")
-    say(f"In {out}; ask them with: thalweg evaluate {out} --within {collection}")
+    say(f"Written to {out}. Next: thalweg evaluate {out} --within {collection}")
 
 
 def _kept(collections: Iterable[str]) -> str:

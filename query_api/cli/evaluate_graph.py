@@ -40,7 +40,7 @@ def graph(
     ] = False,
     sample: Annotated[
         int | None,
-        typer.Option(min=1, max=MOST_DRAWN, help="Instead: so many entities and statements of the running service."),
+        typer.Option(min=1, max=MOST_DRAWN, help="Instead: this many entities and statements of the running service."),
     ] = None,
     collection: Annotated[str | None, typer.Option(help="Of the sample.", show_default="all")] = None,
     seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Of the sample; the same draws the same.")] = 1,

@@ -14,9 +14,9 @@ from schemas.terminal import say
 
 OF_ALL_COLLECTIONS = "Looked in all collections; --collection names one."
 
-Limit = Annotated[int, typer.Option(min=1, help="How many, at most.")]
-WholeLimit = Annotated[int | None, typer.Option(min=1, help="How many, at most.", show_default="all")]
-Cursor = Annotated[str | None, typer.Option(help="Go on after an earlier page, which named it.")]
+Limit = Annotated[int, typer.Option(min=1, help="At most this many.")]
+WholeLimit = Annotated[int | None, typer.Option(min=1, help="At most this many.", show_default="all")]
+Cursor = Annotated[str | None, typer.Option(help="Continue after the page that named this cursor.")]
 
 Member = dict[str, Any]
 

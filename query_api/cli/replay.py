@@ -19,13 +19,11 @@ app = typer.Typer()
 def replay(
     first: Annotated[str | None, typer.Option("--from", help="From these positions on, such as 0:17,3:1042.")] = None,
     last: Annotated[str | None, typer.Option("--to", help="Up to these positions, included.")] = None,
-    since: Annotated[
-        str | None, typer.Option(help="Records from then on: 15m, 2h, 7d, or 2026-11-22T04:00:00Z.")
-    ] = None,
+    since: Annotated[str | None, typer.Option(help="Records since then: 15m, 2h, 7d, or 2026-11-22T04:00:00Z.")] = None,
     partition: Annotated[int | None, typer.Option(min=0, help="Only of this partition.")] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Count what would change, and write nothing.")] = False,
     wait: Annotated[bool, typer.Option(help="Wait until it is done.")] = True,
-    patience: Annotated[float, typer.Option(min=0, help="Give up after so many seconds without progress.")] = 120.0,
+    patience: Annotated[float, typer.Option(min=0, help="Give up after this many seconds without progress.")] = 120.0,
     as_json: Json = False,
     url: Url = None,
     data_dir: DataDir = None,

@@ -93,7 +93,7 @@ def decide_review(
         ),
     ],
     collection: OneCollection = None,
-    by: Annotated[str | None, typer.Option(help="Who says so, as lists are to show it.")] = None,
+    by: Annotated[str | None, typer.Option(help="Your name, shown in lists.")] = None,
     as_json: Json = False,
     url: Url = None,
     data_dir: DataDir = None,

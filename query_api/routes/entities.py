@@ -81,7 +81,7 @@ class _Place(msgspec.Struct, array_like=True):
 @router.get("/v1/entities", summary="Entities", responses=problem_responses(400, 409, 503))
 async def list_entities(
     service: ServiceOf,
-    prefix: Annotated[str, Query(max_length=300, description="A word of the name begins so.")] = "",
+    prefix: Annotated[str, Query(max_length=300, description="A word of the name begins with this.")] = "",
     q: Annotated[
         str, Query(max_length=2_000, description="Entities that passages near to this in meaning speak of.")
     ] = "",
@@ -130,7 +130,7 @@ async def get_entity(
     entity_id: str,
     service: ServiceOf,
     collection: OneCollection = None,
-    limit: Annotated[int, Query(ge=1, le=500, description="Of each kind of thing that is known of it.")] = 25,
+    limit: Annotated[int, Query(ge=1, le=500, description="At most this many of each kind.")] = 25,
     since: Since = None,
     as_of: AsOf = None,
     after: AfterToken = None,

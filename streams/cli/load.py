@@ -33,7 +33,7 @@ app = typer.Typer()
 DataDir = Annotated[Path | None, typer.Option("--data-dir", help="The data directory of the `thalweg up` to talk to.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
 Wait = Annotated[bool, typer.Option("--wait/--no-wait", help="Wait until everything is searchable.")]
-Patience = Annotated[float, typer.Option(help="Give up waiting when nothing was indexed for so many seconds.", min=0)]
+Patience = Annotated[float, typer.Option(help="Give up waiting when nothing was indexed for this many seconds.", min=0)]
 Url = Annotated[
     str | None,
     typer.Option(help="Send through the query service at this address instead of Kafka, such as http://host:8420."),

@@ -49,7 +49,7 @@ def verify(
     sample: Annotated[int, typer.Option(help="With --deep: how many documents.", min=1)] = 100,
     seed: Annotated[int, typer.Option(help="With --deep: which ones; the same seed chooses the same.")] = 1,
     repair: Annotated[
-        bool, typer.Option("--repair", help="Have the worker make again from the log what does not agree.")
+        bool, typer.Option("--repair", help="Have the worker make what differs again from the log.")
     ] = False,
     document: Annotated[
         list[str] | None, typer.Option(help="With --repair: only this collection/id; may be repeated.")
