@@ -170,8 +170,8 @@ def current_generation(data_dir: Path) -> Generation | None:
     if not existing and not path.exists():
         return None
     raise DamagedStore(
-        f"The file {path} names no generation that is there: it holds {_named_in(path)[:80]!r}. A worker names one by "
-        "itself, and makes the stores again from the log where they are gone. Where none runs, start one with "
+        f"The file {path} names no generation that is there: it holds {_named_in(path)[:80]!r}. A worker names one "
+        "automatically, and makes the stores again from the log where they are gone. Where none runs, start one with "
         "'thalweg up'."
     )
 

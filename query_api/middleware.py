@@ -113,7 +113,7 @@ def check_parameters(scope: Scope) -> None:
     count = (scope.get("query_string") or b"").count(b"&") + 1
     if count > MAX_PARAMETERS:
         raise ApiProblem(
-            400, "Too many parameters", f"The address has {count:,} parameters; {MAX_PARAMETERS} are the most."
+            400, "Too many parameters", f"The address has {count:,} parameters; the limit is {MAX_PARAMETERS}."
         )
 
 

@@ -116,7 +116,7 @@ def require_target(target: Path) -> None:
             f"{', '.join(ARCHIVES[:-1])} or {ARCHIVES[-1]}."
         )
     if os.path.lexists(target):
-        raise WrongSetting(f"{target} is there already: choose another name, or remove it first.")
+        raise WrongSetting(f"{target} exists already: choose another name, or remove it first.")
     if not target.parent.is_dir():
         raise WrongSetting(f"There is no folder {target.parent}: make it first, or choose another.")
 

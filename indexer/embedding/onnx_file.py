@@ -97,7 +97,7 @@ def _named_type(given: onnxruntime.NodeArg) -> tuple[str, DTypeLike]:
     """The name and the type of an input. Raises _Unusable for one that is not of tokens, or has a fixed length."""
     kind = _TYPES.get(given.type)
     if given.name not in _INPUTS or kind is None:
-        raise _Unusable(f"it wants an input {given.name!r} of {given.type}, which is not one of {', '.join(_INPUTS)}")
+        raise _Unusable(f"it needs an input {given.name!r} of {given.type}, which is not one of {', '.join(_INPUTS)}")
     fixed = [length for length in given.shape if isinstance(length, int)]
     if len(given.shape) != 2 or isinstance(given.shape[1], int) or fixed not in ([], [1]):
         raise _Unusable(f"its input {given.name!r} has the fixed shape {given.shape}; export it with dynamic axes")

@@ -40,7 +40,7 @@ class SentenceTransformerEncoder:
             from sentence_transformers import SentenceTransformer
         except ImportError as error:
             raise IncompatibleGeneration(
-                f"The model {model!r} runs in torch, which is not there: {install_extra('torch')}. A "
+                f"The model {model!r} runs in torch, which is not installed: {install_extra('torch')}. A "
                 "model that comes as an .onnx file needs no torch: set THALWEG_EMBEDDING__PROVIDER to onnx-file."
             ) from error
 

@@ -116,7 +116,7 @@ class LanguageModel:
         try:
             choices = msgspec.json.decode(content, type=_Completion).choices
         except (msgspec.DecodeError, UnicodeDecodeError):
-            raise UnusableAnswer(f"{self._where} gave something else than a completion, or a part of one.") from None
+            raise UnusableAnswer(f"{self._where} gave something other than a completion, or a part of one.") from None
         said = choices[0].message.content if choices else None
         if not choices or said is None:
             raise UnusableAnswer(f"{self._where} gave an empty answer.")

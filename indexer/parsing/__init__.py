@@ -32,7 +32,7 @@ def parse(content: bytes, content_type: str) -> ParsedDocument:
     try:
         parsed = _parse(content, content_type, known)
     except RecursionError as error:
-        raise UnparsableDocument("too_deep", f"The {known.name} nests too deep to be read.") from error
+        raise UnparsableDocument("too_deep", f"The {known.name} is nested too deeply to be read.") from error
     if not is_visible(parsed.text) and not known.may_lack_text:
         raise _empty(known)
     return parsed

@@ -168,7 +168,7 @@ class _Reader:
     def _deepen(self, levels: int) -> None:
         self._depth += levels
         if self._depth >= MAX_MARKDOWN_DEPTH - 2:  # a paragraph and its text are two more
-            raise UnparsableDocument("too_deep", f"The Markdown nests deeper than {MAX_MARKDOWN_DEPTH} levels.")
+            raise UnparsableDocument("too_deep", f"The Markdown is nested deeper than {MAX_MARKDOWN_DEPTH} levels.")
 
     def _nothing(self, _: Any) -> None:
         """Nothing to do at this end."""

@@ -88,7 +88,7 @@ class ModelEndpoint:
         ends = {b"{": b"}", b"[": b"]"}.get(content.lstrip()[:1])
         if ends is not None and not content.rstrip().endswith(ends):
             raise self._errors.unavailable(f"{self.where} gave an answer cut short.", None)
-        raise self._errors.unusable(f"{self.where} gave something else than {described}.")
+        raise self._errors.unusable(f"{self.where} gave something other than {described}.")
 
     def close(self) -> None:
         """Close the connections."""

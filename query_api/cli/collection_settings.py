@@ -182,7 +182,7 @@ def _choice_in(file: Path) -> dict[str, Any]:
     except (OSError, ValueError, RecursionError) as error:
         raise WrongSetting(f"{file} cannot be read as JSON: {error}") from error
     if not isinstance(choice, dict) or all(value is None for value in choice.values()):
-        raise WrongSetting(f"{file} is to hold a JSON object with names and values.")
+        raise WrongSetting(f"{file} must hold a JSON object with names and values.")
     return {name: value for name, value in choice.items() if value is not None}
 
 

@@ -27,7 +27,7 @@ def find_node(client: ServiceClient, text: str, collection: str | None, kinds: s
         if len(chosen := exact or candidates) == 1:
             return _node(client, chosen[0]["id"], chosen[0]["collection"], kinds)
         if not candidates:
-            raise Failure(f"{error} Nor does a word of any name begin so.") from error
+            raise Failure(f"{error} Nor does a word of any name begin with it.") from error
         raise WrongSetting(_several(text, chosen)) from error
 
 

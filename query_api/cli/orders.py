@@ -55,7 +55,7 @@ def await_order(
             last, since = state, now_seconds()
         elif now_seconds() - since > timeout_seconds:
             raise Failure(
-                f"Nothing was done for {timeout_seconds:g} s. The order stays in the log: a worker that runs "
+                f"Nothing happened for {timeout_seconds:g} s. The order stays in the log: a worker that runs "
                 "carries it out. See 'thalweg status'."
             )
         sleep(POLL_SECONDS)

@@ -209,7 +209,7 @@ def _read_judgements(
         rows = csv.reader(lines, delimiter="\t", quoting=csv.QUOTE_NONE)
         header = next(rows, [])
         if header != QRELS_HEADER:
-            raise WrongSetting(f"{file} begins with {header}; its first line is to be {' <tab> '.join(QRELS_HEADER)}.")
+            raise WrongSetting(f"{file} begins with {header}; its first line must be {' <tab> '.join(QRELS_HEADER)}.")
         for number, row in enumerate(rows, 2):
             if not row:
                 continue

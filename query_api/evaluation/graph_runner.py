@@ -167,7 +167,7 @@ def labelled_offsets(text: str, prepared: PreparedDocument) -> dict[int, int]:
     }
     places = [at for at, sign in enumerate(text) if not sign.isspace()]
     if [text[at] for at in places] != [canonical[at] for at in sorted(canonical)]:
-        raise ValueError(f"The chunks of {prepared.key} do not hold its text, blanks aside.")
+        raise ValueError(f"The chunks of {prepared.key} do not hold its text, apart from blanks.")
     return dict(zip(sorted(canonical), places, strict=True))
 
 

@@ -54,5 +54,5 @@ def checked(scores: ArrayLike, texts: int) -> NDArray[np.float64]:
     except (TypeError, ValueError):
         values = np.full(texts, np.nan)
     if values.shape != (texts,) or not np.isfinite(values).all():
-        raise TextsNotScored(f"The re-ranker gave something else than a number for each of {texts} texts.")
+        raise TextsNotScored(f"The re-ranker gave something other than a number for each of {texts} texts.")
     return values

@@ -34,7 +34,7 @@ class CrossEncoderReranker:
             from sentence_transformers import CrossEncoder
         except ImportError as error:
             raise RerankerRefused(
-                f"The re-ranker {self.name!r} runs in torch, which is not there: {install_extra('torch')}."
+                f"The re-ranker {self.name!r} runs in torch, which is not installed: {install_extra('torch')}."
             ) from error
         try:
             self._model: Any = CrossEncoder(self.name, device="cpu", local_files_only=True)

@@ -42,7 +42,7 @@ class EndpointReranker:
     def __init__(self, settings: RerankerSettings, budget_seconds: float = BUDGET_SECONDS) -> None:
         """Asks nothing yet. Raises RerankerRefused where no address is set."""
         if settings.base_url is None:
-            raise RerankerRefused("Where the re-ranker is is not known: set THALWEG_RERANKER__BASE_URL.")
+            raise RerankerRefused("The re-ranker's address is not known: set THALWEG_RERANKER__BASE_URL.")
         self.name = settings.model or settings.base_url
         self._model = settings.model
         self._form = settings.form

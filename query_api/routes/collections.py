@@ -108,7 +108,7 @@ async def publish(service: Service, key: bytes, value: bytes | None) -> str:
     try:
         (position,) = await service.writer.publish(service.topics.curation, [OutgoingRecord(key, value)])
     except BrokerUnavailable as error:
-        raise log_unavailable(f"{error}. Send it again in a while: twice does no harm.") from error
+        raise log_unavailable(f"{error}. Send it again later: sending it twice does no harm.") from error
     service.snapshots.curation.written = max(service.snapshots.curation.written, position.offset)
     return str(position)
 

@@ -184,7 +184,7 @@ async def skip(order: SkipOrder, service: ServiceOf) -> SkippedBatch:
     except NothingToSkip as error:
         raise ApiProblem(404, "Nothing to skip", f"{error} 'thalweg status' names the batches that are.") from error
     except BrokerUnavailable as error:
-        raise log_unavailable(f"{error}. Send it again in a while: twice does no harm.") from error
+        raise log_unavailable(f"{error}. Send it again later: sending it twice does no harm.") from error
 
 
 @router.get(

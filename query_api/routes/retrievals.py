@@ -91,7 +91,7 @@ async def give_feedback(retrieval_id: str, feedback: FeedbackRequest, service: S
     try:
         (position,) = await service.writer.publish(service.topics.provenance, [record])
     except (BrokerUnavailable, RecordRefused) as error:
-        raise log_unavailable(f"{error}. Send it again in a while: twice does no harm.") from error
+        raise log_unavailable(f"{error}. Send it again later: sending it twice does no harm.") from error
     accepted = FeedbackAccepted(
         position=str(position), retrieval_id=retrieval_id, chunk_id=hit.chunk_id, rating=feedback.value
     )

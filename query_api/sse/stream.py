@@ -69,9 +69,7 @@ class StreamLimit:
     def acquire(self) -> None:
         """Raises ApiProblem 503 at the limit."""
         if self.open >= self._most:
-            raise ApiProblem(
-                503, "Too many streams", "As many streams as may be at once are open.", retry_after_seconds=1
-            )
+            raise ApiProblem(503, "Too many streams", "The maximum number of streams is open.", retry_after_seconds=1)
         self.open += 1
 
     def release(self) -> None:

@@ -99,6 +99,6 @@ async def _require_whole_log(generation: Generation, kafka: KafkaSettings) -> No
     if any(span.beginning for span in spans.values()):
         raise UnsafeToHeal(
             f"They are not made again automatically: {documents.name} no longer begins with its first record, so "
-            "documents may be missing in what it makes. 'thalweg rebuild' makes them all the same; 'thalweg export' "
+            "documents may be missing in what it makes. 'thalweg rebuild' makes them nevertheless; 'thalweg export' "
             "first saves what can still be read."
         )

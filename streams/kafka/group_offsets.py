@@ -65,7 +65,7 @@ def set_back(
             raise IncompatibleGeneration(
                 "The log no longer holds what follows these stores: they end at offset "
                 f"{position} of {partition.topic} partition {partition.partition}, which begins at {state.beginning}; "
-                "what is between was removed. "
+                "what was between was removed. "
                 "Searches are answered from them. 'thalweg export' takes their documents out, and 'thalweg rebuild' "
                 "makes the stores of what the log still holds."
             )

@@ -231,7 +231,9 @@ def _look(paths: Sequence[str], selection: Selection) -> tuple[set[str], "LeftOu
         if isinstance(item, LeftOut):
             left_out.add(item)
         if isinstance(item, Refused) and item.reason == "unreadable":
-            raise Failure(f"{item.origin}: {item.message} So what left the folder is not known; nothing was sent.")
+            raise Failure(
+                f"{item.origin}: {item.message} What left the folder is therefore not known; nothing was sent."
+            )
         if isinstance(item, Found):
             present.add(item.document_id)
     return present, left_out

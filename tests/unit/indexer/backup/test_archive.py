@@ -167,7 +167,7 @@ def test_damage_at_the_source_leaves_no_backup(name: str, root: Path, tmp_path: 
 def test_a_target_that_cannot_be_is_refused(root: Path, tmp_path: Path) -> None:
     (tmp_path / "there.tar").touch()
     for name, says in (
-        ("there.tar", "is there already"),
+        ("there.tar", "exists already"),
         ("backup.zip", "a backup is a folder, or an archive whose name ends with"),
         ("backup.tar.xz", "a backup is a folder, or an archive whose name ends with"),
         ("nowhere/backup.tar", "There is no folder"),

@@ -117,7 +117,7 @@ def test_no_question_with_a_judgement_is_refused(tmp_path: Path) -> None:
 def test_a_header_that_is_none_is_refused(tmp_path: Path) -> None:
     write_folder(tmp_path)
     (tmp_path / "qrels" / "dev.tsv").write_text("q1\t0\td1\t1\n")
-    with pytest.raises(WrongSetting, match="its first line is to be query-id <tab> corpus-id <tab> score"):
+    with pytest.raises(WrongSetting, match="its first line must be query-id <tab> corpus-id <tab> score"):
         read_folder(tmp_path)
 
 

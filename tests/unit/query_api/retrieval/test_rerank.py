@@ -153,7 +153,7 @@ async def test_what_is_no_score_leaves_the_order_and_is_told(executor: Executor,
     plain = await asked(executor, None, mode="vector")
     answer = await asked(executor, served(StubReranker(lambda question, text: score)), mode="vector")
     assert [hit.model_dump() for hit in answer.hits] == [hit.model_dump() for hit in plain.hits]
-    reason = "The re-ranker gave something else than a number for each of 30 texts."
+    reason = "The re-ranker gave something other than a number for each of 30 texts."
     assert answer.done.failed_channels == {"rerank": reason}
     assert answer.stages["rerank"].error == reason
 

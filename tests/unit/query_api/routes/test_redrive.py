@@ -58,7 +58,7 @@ async def test_without_kafka_nothing_is_begun(running: Running, order: dict[str,
 async def test_unknown_redrive_is_404_with_what_that_means(running: Running) -> None:
     response = await running.get(f"{PATH}/d_1")
     assert response.status_code == 404
-    assert "to redrive the same again does nothing twice" in problem(response)["detail"]
+    assert "redriving the same again sends nothing twice" in problem(response)["detail"]
 
 
 async def test_one_redrive_runs_at_a_time_and_failure_states_why(

@@ -144,7 +144,7 @@ def test_a_folder_that_fails_while_it_is_listed_keeps_its_documents(
     monkeypatch.setattr(os, "scandir", failing)
     selection = marked(folder)
     assert ids(folder) == ["a.md"]
-    with pytest.raises(Failure, match=r"shut: The folder cannot be read: Permission denied\. So what left the folder"):
+    with pytest.raises(Failure, match=r"shut: The folder cannot be read: Permission denied\. What left the folder"):
         plan_sync([str(folder)], selection, known(selection.mark_of(folder), "a.md", "shut/b.md"))
 
 
