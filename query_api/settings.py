@@ -136,7 +136,7 @@ class RerankerSettings(BaseModel):
         "`http://localhost:8000/v1`. Questions and the texts of their first hits are sent there.",
     )
     api_key: EndpointKey = Field(
-        None, description="For `endpoint`: sent as the bearer token. Leave it out where the endpoint wants none."
+        None, description="For `endpoint`: sent as the bearer token. Leave it out where the endpoint requires none."
     )
     form: Literal["documents", "texts"] = Field(
         "documents",

@@ -133,7 +133,7 @@ class FeedbackCounts(BaseModel):
 
 
 class ChunkUse(BaseModel):
-    """How often a chunk was a hit, and where it stood."""
+    """How often a chunk was a hit, and at which ranks."""
 
     chunk_id: str
     count: int = Field(description="Retrievals that it was a hit of.")

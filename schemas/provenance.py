@@ -13,7 +13,7 @@ Text = Annotated[str, msgspec.Meta(min_length=1, max_length=2_048)]
 
 
 class RetrievedHit(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One hit: where it stood, why, how likely it was relevant, and which position of the log it came from."""
+    """One hit: its rank, why, how likely it was relevant, and which position of the log it came from."""
 
     rank: int
     chunk_id: str

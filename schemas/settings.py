@@ -78,7 +78,7 @@ class KafkaConnection(BaseModel):
     sasl_oauthbearer_client_id: str | None = Field(None, min_length=1, description="For `OAUTHBEARER`.")
     sasl_oauthbearer_client_secret: SecretStr | None = Field(None, min_length=1, description="For `OAUTHBEARER`.")
     sasl_oauthbearer_scope: str | None = Field(
-        None, min_length=1, description="For `OAUTHBEARER`: the scope to ask for, where the endpoint wants one."
+        None, min_length=1, description="For `OAUTHBEARER`: the scope to ask for, where the endpoint requires one."
     )
     ssl_cafile: ExistingFile = Field(
         None,
@@ -332,7 +332,7 @@ class EmbeddingSettings(BaseModel):
         "`http://localhost:11434/v1`. The texts of all documents and questions are sent there.",
     )
     api_key: EndpointKey = Field(
-        None, description="For `openai`: sent as the bearer token. Leave it out where the endpoint wants none."
+        None, description="For `openai`: sent as the bearer token. Leave it out where the endpoint requires none."
     )
     dimension: int | None = Field(
         None,
@@ -383,6 +383,6 @@ class LanguageModelSettings(BaseModel):
     )
     model: str | None = Field(None, min_length=1, max_length=200, description="The name the endpoint knows it by.")
     api_key: EndpointKey = Field(
-        None, description="Sent as the bearer token. Leave it out where the endpoint wants none."
+        None, description="Sent as the bearer token. Leave it out where the endpoint requires none."
     )
     timeout_seconds: float = Field(60.0, gt=0, le=600, description="How long one answer may take.")

@@ -23,7 +23,7 @@ class SentenceTransformerEncoder:
     """A sentence-transformers model on the CPU, from packaged weights or a folder; never from a hub.
 
     Each thread computes its own texts alone: threads that share one text's arithmetic wait for each other at every
-    layer, which costs dearly as soon as anything else wants a core. Texts go together only when they have the same
+    layer, which costs dearly as soon as anything else needs a core. Texts go together only when they have the same
     number of tokens: nothing is padded, so a text's arithmetic does not depend on its neighbours, and no work is spent
     on padding either.
     """

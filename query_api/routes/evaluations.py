@@ -158,7 +158,7 @@ async def _documents(service: Service, asked: EvaluationRequest) -> list[Labelle
 async def _judged(
     service: Service, asked: EvaluationRequest, present: AbstractSet[str]
 ) -> tuple[EvaluationRequest, LeftOut | None]:
-    """The request without judgements of documents that are not there, if it wants that, and what that leaves out.
+    """The request without judgements of documents that are not there, if it asks for that, and what that leaves out.
 
     Raises ApiProblem 422 with all of them where it does not, and where no question would be left.
     """

@@ -3,7 +3,7 @@
 Patterns mean what they mean to git, and files below a folder that is left out are not looked at. A `.thalwegignore`
 wins over every `.gitignore`, and the nearest file of a kind over those above it. A repository inside another one has
 rules of its own. A pattern without wildcards in a `.thalwegignore`, such as `!build/`, brings back what is left out
-unasked.
+by default.
 """
 
 import os

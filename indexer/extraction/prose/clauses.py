@@ -291,7 +291,7 @@ def _is_fact(relation: Relation, subject: NounPhrase, target: NounPhrase) -> boo
 
 
 def _suits(relation: Relation, of_subject: int, of_target: int) -> bool:
-    """Whether the ends are named as well as the predicate wants it."""
+    """Whether the ends are named as well as the predicate requires."""
     if relation.predicate == "also_known_as":
         return of_target == NAME
     if relation.predicate == "founded_by":

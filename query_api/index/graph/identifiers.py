@@ -76,7 +76,7 @@ class KeyIndex:
 
     def __init__(self, keys: Keys) -> None:
         self.keys = keys
-        self._order = np.argsort(keys, kind="stable")  # int64, as NumPy's search wants it
+        self._order = np.argsort(keys, kind="stable")  # int64, as NumPy's search requires
 
     @property
     def nbytes(self) -> int:

@@ -55,7 +55,7 @@ def push(
 
     A push keeps the share `restart` of what a node holds and spreads the rest over its edges by their weights. Then
     0 <= PageRank(u) - p(u) <= epsilon · d(u), and at most 1 / (restart · epsilon) of degree is pushed. What holds less
-    than epsilon · least_weight is not pushed: the first bound wants no degree below `least_weight`. Once
+    than epsilon · least_weight is not pushed: the first bound needs no degree below `least_weight`. Once
     `most_opened` nodes have been, those with most first, no further one is; what the others hold stays in the residual,
     outside the bound.
     """

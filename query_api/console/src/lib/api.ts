@@ -44,7 +44,7 @@ export class ApiError extends Error {
 /** An id as one segment of a path. */
 export const segment = (id: string): string => encodeURIComponent(id);
 
-/** The answer to a request, with a status of 2xx. `path` is relative to the page: `v1/search`. Asks for the API key where the service wants one. Throws ApiError. */
+/** The answer to a request, with a status of 2xx. `path` is relative to the page: `v1/search`. Asks for the API key where the service requires one. Throws ApiError. */
 export async function send(path: string, options: Options = {}): Promise<Response> {
   const { method = "GET", query, json, headers, signal } = options;
   const body = json === undefined ? options.body : JSON.stringify(json);
