@@ -117,13 +117,13 @@ class LanguageModel:
             choices = msgspec.json.decode(content, type=_Completion).choices
         except (msgspec.DecodeError, UnicodeDecodeError):
             raise UnusableAnswer(f"{self._where} gave something other than a completion, or a part of one.") from None
-        said = choices[0].message.content if choices else None
-        if not choices or said is None:
+        reply = choices[0].message.content if choices else None
+        if not choices or reply is None:
             raise UnusableAnswer(f"{self._where} gave an empty answer.")
         if choices[0].finish_reason == "length":
             raise UnusableAnswer(f"{self._where} gave an answer cut at its own limit of tokens.")
         try:
-            lists = msgspec.json.decode(said, type=_Lists)
+            lists = msgspec.json.decode(reply, type=_Lists)
         except msgspec.ValidationError:
             raise UnusableAnswer(f"{self._where} gave JSON that does not fit the schema.") from None
         except (msgspec.DecodeError, UnicodeError):

@@ -61,8 +61,8 @@ def ask(file: Path, cypher: str, *, limit: int, timeout_seconds: float, buffer_b
                 child.kill()
                 child.wait()
         if child.returncode != 0:
-            said = errors.decode(errors="replace").strip().splitlines()
-            raise Failure("Kùzu crashed on this query; ask otherwise." + "".join(f" {line}" for line in said[-1:]))
+            lines = errors.decode(errors="replace").strip().splitlines()
+            raise Failure("Kùzu crashed on this query; rephrase it." + "".join(f" {line}" for line in lines[-1:]))
         answer = Answer(**json.loads(Path(folder, ANSWER).read_bytes()))  # which reads whole numbers of any size
     if answer.problem:
         raise _explained(answer.problem, timeout_seconds)

@@ -39,13 +39,13 @@ FETCH_BYTES = 1024 * 1024
 CATCH_UP_SECONDS = 2.0
 ANSWER_SECONDS = 20.0
 
-Said_co = TypeVar("Said_co", bound=AnyEdit, covariant=True)
+Edit_co = TypeVar("Edit_co", bound=AnyEdit, covariant=True)
 
 
-class Placed(NamedTuple, Generic[Said_co]):
-    """What was said, and the offset of its record on the curation topic."""
+class Placed(NamedTuple, Generic[Edit_co]):
+    """An edit, and the offset of its record on the curation topic."""
 
-    edit: Said_co
+    edit: Edit_co
     offset: int
 
 
@@ -65,24 +65,24 @@ class CollectionEdits:
 
     def name_of(self, members: Iterable[str]) -> str | None:
         """How people call the one that these entities are: by the newest renaming of one of them, or merge of some;
-        None where nobody said."""
+        None where nobody decided."""
         together = set(members)
-        said = [(at, edit.name) for edit, at in self._of_entities(together) if edit.name]
+        decided = [(at, edit.name) for edit, at in self._of_entities(together) if edit.name]
         merges = (merge for merge in self.merges.values() if together.issuperset(merge.edit.entities))
-        said += [(at, edit.name) for edit, at in merges if edit.name]
-        return max(said)[1] if said else None
+        decided += [(at, edit.name) for edit, at in merges if edit.name]
+        return max(decided)[1] if decided else None
 
     def type_of(self, members: Iterable[str]) -> str | None:
         """The type people gave one of these entities last; None where nobody did."""
-        said = [(at, edit.type) for edit, at in self._of_entities(members) if edit.type]
-        return max(said)[1] if said else None
+        decided = [(at, edit.type) for edit, at in self._of_entities(members) if edit.type]
+        return max(decided)[1] if decided else None
 
     def _of_entities(self, members: Iterable[str]) -> list[Placed[EntityEdit]]:
         return [self.entities[each] for each in members if each in self.entities]
 
 
 _VERDICTS: dict[str, Verdict] = {"accept": "same", "reject": "different", "split": "apart"}
-NOTHING_SAID = CollectionEdits()
+NO_EDITS = CollectionEdits()
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ class Curation:
     allowed: Mapping[str, GraphChoice] = field(default_factory=dict)
 
     def of(self, collection: str) -> CollectionEdits:
-        return self.by_collection.get(collection, NOTHING_SAID)
+        return self.by_collection.get(collection, NO_EDITS)
 
     @cached_property
     def aliases(self) -> "Aliases":
@@ -128,7 +128,7 @@ class Aliases(NamedTuple):
         self, known: Mapping[str, Sequence[int]], names: Iterable[str], collection: str | None
     ) -> dict[str, list[int]]:
         """{name: keys} with the entities that people call by these names, and those that are one with them; keys
-        ascending. `known` as it is where nothing is said of them."""
+        ascending. `known` as it is where there is nothing of them."""
         found = {name: set(keys) for name, keys in known.items()}
         for (where, name), keys in self.renamed.items():
             if collection in (None, where) and name in names:
@@ -184,17 +184,17 @@ def applied(state: Curation, newest: Iterable[PlacedEvent]) -> Curation:
             allowed.pop(event.collection, None)
     by_collection = dict(state.by_collection)
     for (collection, kind), changes in edits.items():
-        before = by_collection.get(collection, NOTHING_SAID)
+        before = by_collection.get(collection, NO_EDITS)
         after: dict[str, Any] = {FIELDS[kind]: _changed(getattr(before, FIELDS[kind]), changes)}
         by_collection[collection] = replace(before, **after)
-    standing = {name: said for name, said in by_collection.items() if said != NOTHING_SAID}
-    return Curation(standing, allowed)
+    changed = {name: each for name, each in by_collection.items() if each != NO_EDITS}
+    return Curation(changed, allowed)
 
 
 def _changed(
-    said: Mapping[str, Placed[AnyEdit]], changes: Iterable[tuple[str, Placed[AnyEdit] | None]]
+    before: Mapping[str, Placed[AnyEdit]], changes: Iterable[tuple[str, Placed[AnyEdit] | None]]
 ) -> Mapping[str, Placed[AnyEdit]]:
-    after = dict(said)
+    after = dict(before)
     for identifier, edit in changes:
         after.pop(identifier, None)
         if edit is not None:
@@ -214,7 +214,7 @@ class CurationFollower:
     """Follows the topic, so that searches, edits and settings need not read it.
 
     `linking` is how the newest record of each collection has it linked, as far as it was read: empty until the log is
-    reached, kept while it is away. `changed` is called when that or what is said about a graph is another, and
+    reached, kept while it is away. `changed` is called when that or the edits of a graph change, and
     `repaired` with the name of a generation that was repaired since the topic was first reached.
     """
 
@@ -250,7 +250,7 @@ class CurationFollower:
 
     @property
     def state(self) -> Curation:
-        """What was read so far: the same object until something else is said."""
+        """What was read so far: the same object until something is decided."""
         if self._unapplied:
             self._state = applied(self._state, self._unapplied.values())
             self._unapplied = {}

@@ -221,7 +221,7 @@ def test_crash_of_kuzu_is_a_sentence(shared: Generation, tmp_path: Path) -> None
         child.send_signal(signal.SIGSEGV)
         output, errors = process.communicate(timeout=SECONDS)
     assert (process.returncode, output) == (Exit.FAILED, "")
-    assert errors == "thalweg: Kùzu crashed on this query; ask otherwise.\n"
+    assert errors == "thalweg: Kùzu crashed on this query; rephrase it.\n"
 
 
 def test_query_that_takes_too_much_memory_is_refused(shared: Generation) -> None:
