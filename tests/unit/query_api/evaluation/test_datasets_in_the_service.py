@@ -128,7 +128,7 @@ def test_a_refused_document_ends_the_load_and_a_log_out_of_reach_is_tried_again(
 
 def test_a_worker_that_is_not_there_is_told(corpus: Corpus) -> None:
     service = PretendService(behind=None)
-    with pytest.raises(Failure, match=r"3 records are waiting in Kafka.*Is a worker running\?.*goes on from here"):
+    with pytest.raises(Failure, match=r"3 records are waiting in Kafka.*Is a worker running\?.*continues from here"):
         load(service.client, corpus, timeout_seconds=0)
 
 

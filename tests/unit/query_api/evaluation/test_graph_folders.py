@@ -119,8 +119,8 @@ def test_what_does_not_fit_a_folder_is_refused(tmp_path: Path) -> None:
         plan_folder(relations_folder(tmp_path / "other", [], "a\tb"), None, None, lambda: rule_mentions)
     with pytest.raises(WrongSetting, match="no articles"):
         plan_folder(write_lines(tmp_path / "none" / "leads.jsonl"), None, None, lambda: rule_mentions)
-    with pytest.raises(WrongSetting, match="no article:"):
+    with pytest.raises(WrongSetting, match="not an article:"):
         plan_folder(write_lines(tmp_path / "odd" / "leads.jsonl", {"a": 1}), None, None, lambda: rule_mentions)
     (peps / "events.jsonl.xz").write_bytes(b"cut")
-    with pytest.raises(WrongSetting, match="no event"):
+    with pytest.raises(WrongSetting, match="not an event"):
         plan_folder(peps, None, None, lambda: rule_mentions)

@@ -39,8 +39,8 @@ def test_dev_comes_before_test_unless_test_is_named(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("lines", "split", "message"),
     [
-        ([{"_id": "d1"}], None, "no labelled document"),
-        ([DOCUMENT | {"sents": [["One"]]}], None, "no labelled document"),
+        ([{"_id": "d1"}], None, "not a labelled document"),
+        ([DOCUMENT | {"sents": [["One"]]}], None, "not a labelled document"),
         ([], None, "no documents"),
         ([DOCUMENT], "train", "choose another split"),
     ],
