@@ -123,7 +123,7 @@ def test_what_is_no_address_is_a_wrong_setting(url: str) -> None:
 
 
 def test_something_else_that_answers_there_is_told() -> None:
-    with pytest.raises(Failure, match="no Thalweg service"):
+    with pytest.raises(Failure, match="not a Thalweg service"):
         client(lambda request: httpx.Response(200, text="<html>")).get("/v1/status")
     with pytest.raises(Failure, match="502"):
         client(lambda request: httpx.Response(502, text="<html>")).get("/v1/status")
