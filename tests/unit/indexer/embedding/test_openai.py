@@ -121,8 +121,8 @@ def _huge(rows: Rows) -> Rows:
     ("answer", "kind", "says"),
     [
         (CUT, EncoderUnavailable, "cut short"),
-        (Answer(change=_with_nan), TextNotEncoded, "else than vectors"),
-        (Answer(change=_without_vectors), TextNotEncoded, "else than vectors"),
+        (Answer(change=_with_nan), TextNotEncoded, "other than vectors"),
+        (Answer(change=_without_vectors), TextNotEncoded, "other than vectors"),
         (Answer(change=_of_zeros), TextNotEncoded, "without a direction"),
         (Answer(change=_huge), TextNotEncoded, "without a direction"),
         (Answer(change=_without_the_last), TextNotEncoded, "1 vectors for 2 texts"),
