@@ -207,7 +207,7 @@ class LanceWriter:
         """Those whose rows are stored already: by ids and checksums, whatever their vectors, and the document's own row
         but for what older records left in it, which compaction may have taken from the log."""
         stored = self.stored_documents([document.row.key for document in documents])
-        alike = {each.row.key for each in documents if _is_alike(each.row, stored.get(each.row.key))}
+        equal = {each.row.key for each in documents if _is_equal(each.row, stored.get(each.row.key))}
         for name, rows in self._contents(documents).items():
             keys = [str(document.row.key) for document in documents]
             found = rows_with(self._newest(name), "key", keys, _COMPARED)

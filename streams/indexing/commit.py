@@ -268,8 +268,8 @@ class DocumentIndexer:
         has = set(changes.contributions)
         rows = changes.rows
         if in_graph is not None:
-            alike = await self.thread.run(self.writer.alike, rows)
-            rows = [each for each in rows if each.row.key not in alike]
+            equal = await self.thread.run(self.writer.equal_to_stored, rows)
+            rows = [each for each in rows if each.row.key not in equal]
             has = await asyncio.to_thread(held, in_graph, changes.contributions)
         has -= {each.row.key for each in rows}
         return Changes(rows, {key: each for key, each in changes.contributions.items() if key not in has})

@@ -16,7 +16,7 @@ from schemas.events import decode_document_event
 from schemas.ids import DocumentKey, Position, is_canary
 from schemas.orders import MOST_DOCUMENTS
 from schemas.settings import LimitSettings
-from schemas.versioning import DocumentState, advance, judge
+from schemas.versioning import DocumentState, advance, decide
 from streams.indexing.document_steps import DecodedEvent
 from streams.kafka.records import SourceRecord
 

@@ -77,8 +77,8 @@ def test_only_documents_equal_to_the_stored_ones_are_alike(generation: Generatio
 def test_fields_of_compacted_records_do_not_make_rows_differ(store: Any) -> None:
     made = document("a", "One", offset=3)
     store.replace([replace(made, row=replace(made.row, version=5, other_partitions=(2,)))])
-    assert store.alike([made]) == {made.row.key}
-    assert store.alike([replace(made, row=replace(made.row, version=6))]) == set()
+    assert store.equal_to_stored([made]) == {made.row.key}
+    assert store.equal_to_stored([replace(made, row=replace(made.row, version=6))]) == set()
 
 
 def test_partitions_that_a_tombstone_has_to_reach_are_remembered(generation: Generation, writer: LanceWriter) -> None:
