@@ -134,7 +134,7 @@ class Ledger:
 
     def report(self) -> LedgerReport:
         for key, event in self._suspects:
-            if any(judge(advance(None, other), event, {}) == "superseded" for other in self._elsewhere.get(key, ())):
+            if any(decide(advance(None, other), event, {}) == "superseded" for other in self._elsewhere.get(key, ())):
                 self._counts["superseded"] += 1
             else:
                 self._name(UNDELETED if event.deletes else OUTDATED, f"{key} at {event.position}", key)
