@@ -32,7 +32,7 @@ def id_of(topic: Mapping[str, Any]) -> str:
 
 def difference(topic: str, recorded: str, found: str) -> str | None:
     """A clause where a topic is not the one whose id was `recorded`; None where none was: brokers that know no ids
-    cannot tell."""
+    cannot say."""
     if not recorded or recorded == found:
         return None
     return f"the topic {topic} had the id {recorded} and now {f'has {found}' if found else 'is missing or has none'}"

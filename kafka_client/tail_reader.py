@@ -1,4 +1,4 @@
-"""A partition that is read on to its end, again and again, by whoever wants to have read all that is there."""
+"""A partition that is read on to its end, again and again, by readers who want all that is there."""
 
 from typing import Any
 

@@ -110,7 +110,7 @@ class LagMonitor:
         skip: Skip = skip_none,
     ) -> None:
         self.unreadable: list[UnreadableBatch] = []
-        """The batches that the readers of `applied` stand before, in the order of the log."""
+        """The batches that the readers of `applied` have reached, in the order of the log."""
         self.problem: str | None = "not asked yet"
         self.missing: str | None = None
         self.answered_at: float | None = None

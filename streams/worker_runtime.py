@@ -28,7 +28,7 @@ POLL_SECONDS = 0.25
 
 
 class WorkerRuntime:
-    """`cleanup` closes what was opened, in the reverse order; `failure` is set to what ends a running worker. Whoever
+    """`cleanup` closes what was opened, in the reverse order; `failure` is set to what ends a running worker. What
     contributes to the graph takes `commit_lock`."""
 
     def __init__(self, settings: WorkerSettings, role: WorkerRole) -> None:

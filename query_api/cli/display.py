@@ -93,7 +93,7 @@ def show_hit(console: Console, hit: JSONObject) -> None:
 
 
 def print_line(console: Console, markup: str, lead: str = " " * INDENT) -> None:
-    """On a terminal, the lines that it wraps to stand under its beginning; elsewhere it stays one line, for other
+    """On a terminal, the lines that it wraps to begin under its beginning; elsewhere it stays one line, for other
     programs to read."""
     if not console.is_terminal:
         console.print(lead + markup, highlight=False)
@@ -130,9 +130,9 @@ def _found_by(hit: JSONObject) -> Iterator[str]:
 
 def _others(hit: JSONObject) -> str:
     """How many copies its document has, and which documents say the same; empty for none."""
-    copies, told = hit.get("copies", 0), hit.get("duplicates", ())
-    named = ", ".join(f"{each['collection']}/{each['document_id']}" for each in told[:MOST_OTHERS])
-    more = max(copies, len(told)) - len(told[:MOST_OTHERS])
+    copies, others = hit.get("copies", 0), hit.get("duplicates", ())
+    named = ", ".join(f"{each['collection']}/{each['document_id']}" for each in others[:MOST_OTHERS])
+    more = max(copies, len(others)) - len(others[:MOST_OTHERS])
     parts = ["1 copy" if copies == 1 else f"{copies:,} copies"] if copies else []
     if named:
         parts.append(f"also in {named}" + (f" and {more:,} more" if more else ""))
@@ -233,7 +233,7 @@ def show_status(console: Console, status: JSONObject) -> None:
 
 
 def status_rows(status: JSONObject) -> Iterator[tuple[str, str]]:
-    """Name and markup of each thing to tell of the service."""
+    """Name and markup of each line of the service's state."""
     readiness = status["readiness"]
     yield "service", "ready" if readiness["ready"] else "not ready: " + escape(" ".join(readiness["reasons"]))
     if data_dir := status.get("data_dir"):
@@ -390,5 +390,5 @@ def _node_line(node: JSONObject, *, with_id: bool = False) -> Text:
     kind = (node["type"] or "node") if node["kind"] == "hand_made" else node["kind"]
     label = f"“{node['label']}…”" if node["kind"] == "chunk" else node["label"]
     where = f" {node['document_id']}" if node["kind"] in ("chunk", "document") and node["document_id"] else ""
-    told = f"  {kind}{where}" + (f"  {node['id']}  {node['collection'] or ''}" if with_id else "")
-    return Text.assemble((plain(label), "bold" if with_id else ""), (plain(told.rstrip()), "dim"))
+    details = f"  {kind}{where}" + (f"  {node['id']}  {node['collection'] or ''}" if with_id else "")
+    return Text.assemble((plain(label), "bold" if with_id else ""), (plain(details.rstrip()), "dim"))

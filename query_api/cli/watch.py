@@ -28,7 +28,7 @@ Connect = Callable[[], "ServiceClient"]
 
 @dataclass(frozen=True)
 class Observation:
-    """The service's state at a moment, in monotonic seconds; or why it did not tell."""
+    """The service's state at a moment, in monotonic seconds; or why it is unknown."""
 
     at_seconds: float
     status: JSONObject | None
@@ -38,7 +38,7 @@ class Observation:
 @dataclass
 class History:
     """What was observed in the last RATE_SECONDS, and what follows from it. `known` is the last state that the service
-    told."""
+    reported."""
 
     observations: deque[Observation] = field(default_factory=deque)
     known: JSONObject | None = None
@@ -78,9 +78,11 @@ def _reached(status: JSONObject | None) -> dict[tuple[str, int], int]:
 
 
 def watch_view(history: History) -> RenderableType:
-    """The newest state; while the service does not answer, the last that it told."""
+    """The newest state; while the service does not answer, the last that it reported."""
     problem = history.newest.problem
-    asking = [] if problem is None else [Text(f"{problem} Trying again; this is what it told last.", style="yellow")]
+    asking = (
+        [] if problem is None else [Text(f"{problem} Trying again; this is what it reported last.", style="yellow")]
+    )
     known = [] if history.known is None else [status_view(history.known, history.records_per_second())]
     return Group(*asking, *known)
 

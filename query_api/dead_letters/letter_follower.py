@@ -24,7 +24,7 @@ from schemas.topics import TopicNames
 DAY_MS = 24 * 60 * 60 * 1000
 MINUTE_MS = 60_000
 COUNT_SECONDS = 15.0
-WOKEN_SECONDS = 0.5  # between two rounds, where receipts tell of one refusal after the other
+WOKEN_SECONDS = 0.5  # between two rounds, where receipts report one refusal after the other
 READ_SECONDS = 10.0  # of one round
 ROUND_SECONDS = 30.0
 CATCH_UP_SECONDS = 3.0
@@ -37,7 +37,7 @@ UNREADABLE = (KafkaError, OSError, TimeoutError, LogUnavailable)
 
 
 class LetterFollower:
-    """Reads what came since the last round, every quarter of a minute, whenever a receipt tells of a refusal, and for
+    """Reads what came since the last round, every quarter of a minute, whenever a receipt reports a refusal, and for
     everybody who lists or redrives; after a restart, all of the last day and as many older letters as the table holds.
 
     `reasons` and `open_reasons` are None while nobody knows: Kafka is away, or what there is has not been read to its
@@ -207,7 +207,7 @@ class LetterFollower:
         if snapshot.generation != self._generation:
             self.table.forget_stored()
             self._generation, self._is_asked = snapshot.generation, False
-        with suppress(TransientStoreError, DamagedStore):  # which others tell of; asked again in the next round
+        with suppress(TransientStoreError, DamagedStore):  # which others report; asked again in the next round
             while not self.table.is_asked:
                 await self._ask(snapshot)
             self._is_asked = True

@@ -120,7 +120,7 @@ def state_of(
     """By what the stores hold of what it names, the newest letter of the same, and the newest record in the log that
     the stores do not show yet."""
     if in_log is not None and in_log.origin > letter.source.origin:
-        return LetterState("resolved", f"A newer record of it stands at {in_log.partition}:{in_log.offset}.")
+        return LetterState("resolved", f"A newer record of it is at {in_log.partition}:{in_log.offset}.")
     if stored is not None and stored.is_newer_than(letter.source):
         done = "deleted" if stored.deleted else "indexed" if letter.document else "accepted"
         return LetterState("resolved", f"It was {done} since, by the record at {stored.partition}:{stored.offset}.")

@@ -82,7 +82,7 @@ class LetterRecord(NamedTuple):
 
     @property
     def where(self) -> str:
-        """Where the record stands that became the letter, in words."""
+        """Where the record is that became the letter, in words."""
         source = self.source
         return f"{source.topic} at {source.partition}:{source.offset}" if source else "its topic"
 

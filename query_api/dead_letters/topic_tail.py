@@ -31,7 +31,7 @@ class TopicTail:
     newest: dict[bytes, RecordVersion] = field(default_factory=dict)
     """Of each subject that has one, the record that replaces the others: that with the highest origin."""
     redriven_as: dict[RecordId, int] = field(default_factory=dict)
-    """Where a record stands again."""
+    """Where a record is again."""
 
     def __post_init__(self) -> None:
         self.read_to = self.first

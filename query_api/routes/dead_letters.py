@@ -71,10 +71,10 @@ async def begin_redrive(
     reason: Annotated[list[str] | None, Query(description="Only with this reason; may be repeated.")] = None,
     collection: Annotated[str | None, Query(description="Only of this collection.")] = None,
     since: Since = None,
-    dry_run: Annotated[bool | None, Query(description="Only tell what would be done.")] = None,
+    dry_run: Annotated[bool | None, Query(description="Only show what would be done.")] = None,
 ) -> RedriveState:
     """Which ones, the body says or the address. Their original records go to the topics they came from, unless they
-    went there before or a newer record replaced them. `GET` with the id tells how far it is and what became of each;
+    went there before or a newer record replaced them. `GET` with the id shows its progress and what became of each;
     one redrive at a time, the last twenty are kept until the service stops."""
     split = None if ids is None else [each.strip() for text in ids for each in text.split(",")]
     order = _order(
@@ -96,7 +96,7 @@ async def begin_redrive(
             state = redrives.begin(order, wanted)
     except JobRunning as error:
         raise ApiProblem(
-            409, "Another redrive runs", f"One redrive runs at a time; GET {REDRIVE_PATH} tells how far it is."
+            409, "Another redrive runs", f"One redrive runs at a time; GET {REDRIVE_PATH} shows its progress."
         ) from error
     except UnknownLetters as error:
         raise ApiProblem(404, "No such dead letter", str(error)) from error
@@ -122,7 +122,7 @@ async def get_redrive(redrive_id: str, redrives: RedrivesOf) -> RedriveState:
             404,
             "No such redrive",
             f"There is no redrive {redrive_id[:80]!r}: the last twenty are kept until the service stops. What they "
-            "did is in the log; to redrive the same again does nothing twice.",
+            "did is in the log; redriving the same again sends nothing twice.",
         )
     return state
 

@@ -93,7 +93,7 @@ def check_id(identifier: str, kind: EditKind, *, fits: bool) -> None:
     """Raises ApiProblem 422."""
     if not fits:
         raise invalid_request(
-            f"{identifier[:80]!r} is no id of a hand-made {kind}: it has 1 to 128 letters, digits and `._:@-`, begins "
-            "with a letter or digit, and is not 32 hex digits.",
+            f"{identifier[:80]!r} is not an id of a hand-made {kind}: it has 1 to 128 letters, digits and `._:@-`, "
+            "begins with a letter or digit, and is not 32 hex digits.",
             "bad_key",
         )

@@ -104,7 +104,7 @@ async def _of_snapshot(service: Service) -> dict[str, Any]:
         return dict.fromkeys(unknown) | {"lag": [], "table_versions": {}, "counts": {}}
     documents, tables, memory = service.topics.documents, snapshot.text, snapshot.graph.memory()
     counts: dict[str, int] = {}
-    with suppress(DamagedStore, TransientStoreError):  # the rest is told all the same
+    with suppress(DamagedStore, TransientStoreError):  # the rest is reported all the same
         counts = await service.read(tables.counts)
         made = tables.fields.n_made
         counts |= {"documents": counts["documents"] - made, "hand_made": made}

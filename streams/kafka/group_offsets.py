@@ -1,4 +1,4 @@
-"""The consumer group's offsets, held against the stores: the stores' own positions are the truth, the group's follow.
+"""The consumer group's offsets, compared with the stores: the stores' own positions are the truth, the group's follow.
 
 Where a store was deleted, or restored from an older copy, the group's offsets are set back before the consumers start,
 so that it is rebuilt from the log.

@@ -64,8 +64,8 @@ async def topics_of_generation(
     """All topics of the installation and of this generation, by name, made where they are missing.
 
     1. compare the documents topic with the one that the generation was filled from; where the contributions topic is
-    not its own, go on with an empty one; 2. make what is missing; 3. give the topics that are written to by partition
-    number as many partitions as the documents topic has; 4. record the topics' ids in the manifest of a generation that
+    not its own, continue with an empty one; 2. make what is missing; 3. give the topics that are written to by number
+    of partition as many partitions as the documents topic has; 4. record the topics' ids in the manifest of a generation that
     is new, or has a new contributions topic.
     Raises AnotherLog before anything is made, Unreachable, and Failure when the cluster refuses a topic.
     """
@@ -77,7 +77,7 @@ async def topics_of_generation(
         require_same_log(generation, found[0])
         if difference(contributions, recorded.graph, found[1].topic_id):
             structlog.get_logger("thalweg.worker").warning(
-                "the contributions topic is another one; the graph goes on with it", topic=contributions
+                "the contributions topic is another one; the graph continues with it", topic=contributions
             )
             from indexer.write.another_topic import begin_another_topic  # its stores take seconds to import
 

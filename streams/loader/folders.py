@@ -157,10 +157,10 @@ def scopes_of(paths: Sequence[str], selection: Selection) -> list[Scope]:
     scopes = []
     for path in paths:
         if path == "-":
-            raise WrongSetting("--sync compares folders with what was loaded from them; - is no folder.")
+            raise WrongSetting("--sync compares folders with what was loaded from them; - is not a folder.")
         if selection.root is None and not Path(path).is_dir():
             raise WrongSetting(
-                f"{path!r} is no folder, and --sync compares folders. Name its folder, or the folder that ids are "
+                f"{path!r} is not a folder, and --sync compares folders. Name its folder, or the folder that ids are "
                 "relative to with --root."
             )
         prefix = relative_to_root(path, selection.root)

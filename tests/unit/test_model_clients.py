@@ -113,9 +113,9 @@ def asked(port: Port, endpoint: Endpoint, seconds: float = 5.0) -> object:
         (Answer(405), "refused", "{settings}__BASE_URL"),
         (Answer(204), "refused", "no such endpoint .204"),
         (Answer(400), "unusable", "too long|does not take the text"),
-        (Answer(instead=b"<html>It works!</html>"), "unusable", "else"),
-        (Answer(instead=b"\xff\xfe"), "unusable", "else"),
-        (Answer(instead=b""), "unusable", "else"),
+        (Answer(instead=b"<html>It works!</html>"), "unusable", "something other than"),
+        (Answer(instead=b"\xff\xfe"), "unusable", "something other than"),
+        (Answer(instead=b""), "unusable", "something other than"),
     ],
 )
 def test_bad_answer_says_what_to_do_without_key_or_text(

@@ -17,11 +17,11 @@ MOST_COMMANDS = 38
 MOST_ROUTES = 84
 MOST_BYTES = {"README.md": 10_240, "ARCHITECTURE.md": 14_336, "CHANGELOG.md": 4_096}
 MOST_OF_PACKAGES = {  # lines, modules
-    "indexer": (19_900, 124),
-    "query_api": (36_900, 206),
-    "streams": (12_850, 83),
+    "indexer": (19_700, 124),
+    "query_api": (35_700, 202),
+    "streams": (12_300, 83),
     "schemas": (6_350, 47),
-    "kafka_client": (800, 7),
+    "kafka_client": (1_500, 12),
 }
 BESIDE_THE_TREE = ("evaluate graph",)  # `evaluate` hands it on
 

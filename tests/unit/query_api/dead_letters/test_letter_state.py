@@ -133,7 +133,7 @@ def record(offset: int, key: bytes, *earlier: EarlierAttempt) -> LetterRecord:
 def test_newer_record_in_the_log_resolves_letters_of_its_key() -> None:
     assert decide(known(10), {}, tail(record(30, b"c/b")), None).outcome == "redriven"
     newer = decide(known(10), {}, tail(record(30, b"c/a")), None)
-    assert newer == ("resolved", "A newer record of it stands at 2:30.")
+    assert newer == ("resolved", "A newer record of it is at 2:30.")
     assert decide(known(10), {}, tail(record(30, b"c/a"), keyed=False), None).outcome == "redriven"
 
 

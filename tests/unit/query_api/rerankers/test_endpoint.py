@@ -98,9 +98,9 @@ def _scored(rows: Rows, value: Any) -> Rows:
         (Answer(change=_without_the_last), TextsNotScored, "2 scores for 3 texts"),
         (Answer(change=_numbered_wrongly), TextsNotScored, "numbered"),
         (Answer(change=_one_twice), TextsNotScored, "numbered"),
-        (Answer(change=lambda rows: _scored(rows, float("nan"))), TextsNotScored, "else than scores"),
-        (Answer(change=lambda rows: _scored(rows, None)), TextsNotScored, "else than scores"),
-        (Answer(change=lambda rows: _scored(rows, DIARY)), TextsNotScored, "else than scores"),
+        (Answer(change=lambda rows: _scored(rows, float("nan"))), TextsNotScored, "other than scores"),
+        (Answer(change=lambda rows: _scored(rows, None)), TextsNotScored, "other than scores"),
+        (Answer(change=lambda rows: _scored(rows, DIARY)), TextsNotScored, "other than scores"),
     ],
 )
 def test_every_answer_has_one_sentence_that_holds_no_text_and_no_key(
