@@ -65,8 +65,8 @@ async def topics_of_generation(
 
     1. compare the documents topic with the one that the generation was filled from; where the contributions topic is
     not its own, continue with an empty one; 2. make what is missing; 3. give the topics that are written to by number
-    of partition as many partitions as the documents topic has; 4. record the topics' ids in the manifest of a generation that
-    is new, or has a new contributions topic.
+    of partition as many partitions as the documents topic has; 4. record the topics' ids in the manifest of a
+    generation that is new, or has a new contributions topic.
     Raises AnotherLog before anything is made, Unreachable, and Failure when the cluster refuses a topic.
     """
     names = TopicNames(kafka.topic_prefix)

@@ -22,7 +22,7 @@ from indexer.graph.store import InGraph, contributed
 from indexer.linking import DEFAULT_RULES, LinkingRules
 from indexer.schema import DocumentRow, StoredPosition
 from indexer.write.lance_rows import IndexedRows
-from indexer.write.lance_writer import _is_alike
+from indexer.write.lance_writer import _is_equal
 from schemas.graph_delta import Contribution
 from schemas.ids import DocumentKey, Position
 from schemas.receipts import Receipt, decode_receipt
@@ -105,7 +105,7 @@ class InMemoryDocuments:
         return {document.row.key for document in documents if self._holds(document)}
 
     def _holds(self, document: IndexedRows) -> bool:
-        if not _is_alike(document.row, self.rows.get(document.row.key)):
+        if not _is_equal(document.row, self.rows.get(document.row.key)):
             return False
         made = document.prepared.chunked.chunks if document.prepared is not None else ()
         return not document.row.live or self.chunks.get(document.row.key) == tuple(chunk.id for chunk in made)

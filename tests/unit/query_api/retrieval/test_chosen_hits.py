@@ -50,7 +50,7 @@ async def test_all_are_kept_unless_asked_whatever_the_mode(executor: Executor) -
     assert len((await ask(made, executor, q=QUESTION, group="chunk", duplicates="exact")).hits) == 4
 
 
-async def test_what_is_alike_goes_when_asked_and_no_vector_is_shown(executor: Executor) -> None:
+async def test_what_is_equal_goes_when_asked_and_no_vector_is_shown(executor: Executor) -> None:
     made = world(COPIES)
     answer = await ask(made, executor, q=QUESTION, duplicates="semantic", duplicate_threshold=0.9)
     assert sorted(answer.titles) == ["Boats", "Boats", "Weirs"]
