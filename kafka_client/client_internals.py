@@ -97,9 +97,9 @@ def raise_group_errors() -> None:
     before the first consumer is made; may be called again.
 
     From version 2 of OffsetFetch on, such an error is given once for the whole group, and no partition is named.
-    aiokafka (0.14) looks at the partitions only: to it none is committed, and it reads each from its first record again. (The
-    same fault elsewhere: https://github.com/Parsely/pykafka/issues/958.) Version 1, with an error at each partition, is
-    no way out: brokers of Kafka 3.9 and 4.0 leave it out (https://github.com/apache/kafka/pull/20050).
+    aiokafka (0.14) looks at the partitions only: to it none is committed, and it reads each from its first record
+    again. (The same fault elsewhere: https://github.com/Parsely/pykafka/issues/958.) Version 1, with an error at each
+    partition, is no way out: brokers of Kafka 3.9 and 4.0 leave it out (https://github.com/apache/kafka/pull/20050).
     """
     GroupCoordinator._send_req = _send_req
 
