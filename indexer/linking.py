@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from indexer.documents import PreparedDocument, Section, Statement
+from indexer.extraction.concepts import concept_mentions
 from indexer.extraction.entities import entities_by_rules
 from indexer.extraction.entity_mentions import EntityMention
 from schemas.curation import LinkingChoice
@@ -107,7 +108,7 @@ def contribution(
         about=sorted(
             (AboutEdge(about.name, about.surface, about.weight) for about in prepared.about), key=lambda edge: edge.name
         ),
-        mentions=_mentions(prepared, entities_by_rules(prepared.mentions) if entities is None else entities),
+        mentions=_mentions(prepared, _with_concepts(prepared, entities)),
         statements=sorted(statements.values(), key=lambda node: (node.chunk, node.predicate, node.id)),
         edges=chunk_edges(chunked.chunks, vectors, rules),
         links=sorted(
@@ -117,6 +118,11 @@ def contribution(
         nodes=list(prepared.nodes),
         relations=list(prepared.relations),
     )
+
+
+def _with_concepts(prepared: PreparedDocument, entities: Sequence[EntityMention] | None) -> list[EntityMention]:
+    found = list(entities_by_rules(prepared.mentions) if entities is None else entities)
+    return [*found, *concept_mentions(prepared, {one.name for one in found})]
 
 
 def _mentions(prepared: PreparedDocument, entities: Sequence[EntityMention]) -> list[MentionEdge]:

@@ -20,12 +20,15 @@ class EntitySummary(BaseModel):
     label: str = Field(description="As it is written most often, or as people named it.")
     type: str
     confidence: float = Field(description="Of the type: the mean over its mentions, from 0 to 1.")
+    salience: float = Field(
+        description="How sure it is that the documents are about it: 1 - exp(-the sum of its mentions' confidences)."
+    )
     mentions: int
     names: int = Field(description="How many different names are this entity.")
 
 
 class EntityPage(BaseModel):
-    """Entities, those that are mentioned most first; by relevance for `q`."""
+    """Entities, the most salient first; by relevance for `q`."""
 
     entities: list[EntitySummary]
     next_cursor: str | None = None

@@ -11,6 +11,7 @@ from indexer.extraction.names import kind_of, name_of
 
 MAX_CATEGORY_WORDS = 6
 MAX_UNLISTED_WORDS = 3
+MAX_PERSON_WORDS = 5
 MAX_UNLISTED_CHARACTERS = 40
 LISTED_CONFIDENCE = 1.0
 UNLISTED_CONFIDENCE = 0.6  # of fields outside the lists, by the form of their value alone
@@ -35,6 +36,25 @@ CLASSES = word_set(
     customer supplier vendor lead leads manager runs_on written_in hosted_on hosted_by used_by uses maintained_by
     owned_by created_by managed_by produced_by founded_by located_in belongs_to successor predecessor environment tier
     service repository channel contact responsible accountable director cast composer founder headquarters industry"""
+)
+# What the value of such a field is.
+_PERSONAL = PERSONS | word_set(
+    """assignee reporter approver approvers approved_by reviewed_by reviewers decider deciders consulted informed
+    director cast composer founder lead leads manager owner owners chair contact"""
+)
+_VALUE_TYPES = {
+    "organisation": word_set(
+        """team teams department organisation organization company publisher client customer supplier
+        vendor"""
+    ),
+    "place": word_set("country city location region venue headquarters"),
+    "work": DOCUMENTS | word_set("journal series"),
+    "product": word_set("platform product project program service repository"),
+}
+_CATEGORIES = word_set("kind category topic tag keyword area component group domain subject genre industry")
+_LITERAL_FIELDS = word_set(
+    """status state type language license licence stage phase severity priority audience environment tier version
+    python_version release since"""
 )
 _NUMBERED = word_set("version versions python_version release since")
 _TIMES = word_set(
@@ -61,6 +81,19 @@ _DOCUMENT_ID = re.compile(r"[A-Z][A-Za-z]{1,9}[- #]?\d{1,6}")
 def is_listed(field: str) -> bool:
     """Whether a normalised field, such as `superseded_by`, is one that relates wherever it is."""
     return field in PERSONS or field in DOCUMENTS or field in LISTS or field in CLASSES
+
+
+def type_of_value(field: str, value: str) -> str | None:
+    """The type of what a field relates a document to: "" for a literal, such as a state, None where the field does not
+    say. What has a name of its own has a capital, a person two: `platform team` owns something, too."""
+    if field in _LITERAL_FIELDS or _is_time(field) or _is_numbered(field):
+        return ""
+    if field in _PERSONAL:
+        words = value.split()
+        return "person" if 1 < len(words) <= MAX_PERSON_WORDS and all(word[0].isupper() for word in words) else None
+    if field in _CATEGORIES:
+        return "concept"
+    return next((kind for kind, fields in _VALUE_TYPES.items() if field in fields and not value.islower()), None)
 
 
 def field_confidence(field: str, value: str, title: str) -> float:

@@ -76,7 +76,7 @@ def routes(context: typer.Context, incomplete: str) -> list[str]:
 
 
 def entities(context: typer.Context, incomplete: str) -> list[str]:
-    """Names of entities that begin so, those that are mentioned most first."""
+    """Names of entities that begin so, the most salient first."""
     params = {"prefix": incomplete, "limit": MAX_OFFERED, "collection": context.params.get("collection")}
     return _from_service(context, incomplete, "/v1/entities", "label", params)
 

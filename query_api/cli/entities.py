@@ -54,7 +54,7 @@ def list_entities(
     url: Url = None,
     data_dir: DataDir = None,
 ) -> None:
-    """List entities, those that are mentioned most first."""
+    """List entities, the most salient first."""
     params: dict[str, Any] = {"prefix": prefix, "q": query, "type": entity_type, "collection": collection}
     params |= {"sample": sample, "cursor": cursor}
     ENTITIES.show(params, limit=limit, as_json=as_json, url=url, data_dir=data_dir)

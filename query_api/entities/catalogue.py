@@ -42,16 +42,18 @@ class Entity(NamedTuple):
     label: str
     type: str
     confidence: float
+    salience: float
     mentions: int
     members: tuple[int, ...]
 
 
 @dataclass(frozen=True)
 class EntityCatalogue:
-    """Entities in columns, those that are mentioned most first, then by name and id.
+    """Entities in columns, the most salient first, then by name and id.
 
-    `members` are the keys of the names that each is made of; `groups` has the row of every such key, which `keys` holds
-    in ascending order.
+    `weights` are their mentions, each with its confidence; an entity's salience is 1 - exp(-weight). `members` are the
+    keys of the names that each is made of; `groups` has the row of every such key, which `keys` holds in ascending
+    order.
     """
 
     collections: pa.Array
@@ -60,6 +62,7 @@ class EntityCatalogue:
     types: NDArray[np.uint8]
     confidences: NDArray[np.float64]
     mentions: NDArray[np.int64]
+    weights: NDArray[np.float64]
     members: Sequence[tuple[int, ...]]
     keys: Keys
     groups: NDArray[np.int64]
@@ -77,6 +80,7 @@ class EntityCatalogue:
             self.labels[row].as_py(),
             self.chosen_types.get(row) or ENTITY_TYPES[self.types[row]],
             round(float(self.confidences[row]), 3),
+            round(float(-np.expm1(-self.weights[row])), 3),
             int(self.mentions[row]),
             self.members[row],
         )
@@ -97,10 +101,13 @@ class EntityCatalogue:
                 return self[row]
         return None
 
-    def rows(self, *, collection: str | None, prefix: str, entity_type: str | None) -> NDArray[np.int64]:
+    def rows(
+        self, *, collection: str | None, prefix: str, entity_type: str | None, min_salience: float = 0.0
+    ) -> NDArray[np.int64]:
         """The rows of entities with a word of the name or of the label that begins with `prefix`. Literals, such as
         dates, only where their type is given."""
         keep = ~self._is_literal() if entity_type is None else self._has_type(entity_type)
+        keep &= -np.expm1(-self.weights) >= min_salience
         if collection is not None:
             keep &= self._is_in(collection)
         wanted = normalise_name(prefix)
@@ -122,13 +129,12 @@ class EntityCatalogue:
         """So many of the rows at random, each as likely; the same for the same seed and content."""
         return np.random.default_rng(seed).permutation(rows)[:size]
 
-    def after(self, rows: NDArray[np.int64], mentions: int, name: str, key: int) -> NDArray[np.int64]:
+    def after(self, rows: NDArray[np.int64], weight: float, name: str, key: int) -> NDArray[np.int64]:
         """Those of the rows that follow where an entity with these would be."""
-        of_rows = self.mentions[rows]
-        first = int(np.searchsorted(-of_rows, -mentions, "left"))
+        first = int(np.searchsorted(-self.weights[rows], -weight, "left"))
         for at in range(first, len(rows)):
             row = int(rows[at])
-            if (-int(self.mentions[row]), self.names[row].as_py(), self.members[row][0]) > (-mentions, name, key):
+            if (-float(self.weights[row]), self.names[row].as_py(), self.members[row][0]) > (-weight, name, key):
                 return rows[at:]
         return rows[len(rows) :]
 
@@ -300,9 +306,10 @@ def _catalogue(
     total_mentions = np.bincount(of_entity, mentions, len(heads)).astype(np.int64)
     members = [tuple(keys[part].tolist()) for part in np.split(order, heads[1:])] if len(heads) else []
     by_name = names.take(pa.array(head_rows))
+    weights = np.round(total_votes.sum(axis=1), 6)
     ranked = pa.table(
-        {"mentions": total_mentions, "name": by_name, "key": keys[head_rows], "row": np.arange(len(heads))}
-    ).sort_by([("mentions", "descending"), ("name", "ascending"), ("key", "ascending")])
+        {"weight": weights, "name": by_name, "key": keys[head_rows], "row": np.arange(len(heads))}
+    ).sort_by([("weight", "descending"), ("name", "ascending"), ("key", "ascending")])
     shown = ranked["row"].to_numpy()
     place = np.empty(len(heads), dtype=np.int64)
     place[shown] = np.arange(len(heads))
@@ -314,6 +321,7 @@ def _catalogue(
         types=_elected(total_votes, total_mentions)[shown],
         confidences=best / np.maximum(total_mentions[shown], 1),
         mentions=total_mentions[shown],
+        weights=weights[shown],
         members=[members[row] for row in shown.tolist()],
         keys=keys,
         groups=place[of_entity],

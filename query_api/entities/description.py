@@ -310,6 +310,7 @@ def summary(entity: Entity) -> EntitySummary:
         label=entity.label,
         type=entity.type,
         confidence=entity.confidence,
+        salience=entity.salience,
         mentions=entity.mentions,
         names=len(entity.members),
     )

@@ -39,6 +39,7 @@ NODE_IS = (
     "id, a document's key, id or title."
 )
 
+LISTED_SALIENCE = 0.3  # below it is what one heading or the end of one statement speaks for
 BOTH_ENDS = "A pair of such nodes"
 
 AfterToken = Annotated[
@@ -73,7 +74,7 @@ AsOf = Annotated[
 class _Place(msgspec.Struct, array_like=True):
     """After which entity a page begins."""
 
-    mentions: int
+    weight: float
     name: str
     key: int
 
@@ -87,6 +88,10 @@ async def list_entities(
     ] = "",
     entity_type: Annotated[str | None, Query(alias="type", max_length=64, examples=["person"])] = None,
     collection: AllCollections = None,
+    min_salience: Annotated[
+        float | None,
+        Query(ge=0, le=1, description=f"Only those as salient; {LISTED_SALIENCE} by default, 0 with `prefix` and `q`."),
+    ] = None,
     sample: Annotated[
         int | None, Query(ge=0, lt=2**32, description="Any of them at random, by this seed, for people to assess.")
     ] = None,
@@ -96,14 +101,15 @@ async def list_entities(
     after_edit: AfterEdit = None,
     wait_seconds: WaitSeconds = 10.0,
 ) -> EntityPage:
-    """Those that are mentioned most first; on one page for `q`, the nearest first, and for `sample`.
+    """The most salient first; on one page for `q`, the nearest first, and for `sample`.
 
     Dates are listed only by `type=time`.
     """
     snapshot, catalogue = await _catalogue(service, after, after_edit, wait_seconds)
 
     def read() -> EntityPage:
-        rows = catalogue.rows(collection=collection, prefix=prefix, entity_type=entity_type)
+        least = min_salience if min_salience is not None else 0.0 if prefix or q else LISTED_SALIENCE
+        rows = catalogue.rows(collection=collection, prefix=prefix, entity_type=entity_type, min_salience=least)
         total = len(rows)
         if q.strip():
             ranked = _by_meaning(service, snapshot, catalogue, q, collection)
@@ -116,7 +122,7 @@ async def list_entities(
             rows = catalogue.after(rows, *msgspec.structs.astuple(read_cursor(cursor, _Place, "a list of entities")))
         found = [catalogue[row] for row in rows[:limit].tolist()]
         following = (
-            write_cursor(_Place(found[-1].mentions, found[-1].name, key_of(found[-1].id)))
+            write_cursor(_Place(float(catalogue.weights[rows[limit - 1]]), found[-1].name, key_of(found[-1].id)))
             if len(rows) > limit
             else None
         )

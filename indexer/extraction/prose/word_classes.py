@@ -158,3 +158,10 @@ def singular(noun: str) -> str:
     if noun.endswith("ies") and len(noun) > 4:
         return f"{noun[:-3]}y"
     return noun[:-1] if noun.endswith("s") and not noun.endswith(("ss", "us", "is")) else noun
+
+
+def plural(noun: str) -> str:
+    """A noun in the plural, by its ending alone: the opposite of `singular`."""
+    if noun.endswith("y") and noun[-2:-1] not in "aeiou":
+        return f"{noun[:-1]}ies"
+    return f"{noun}es" if noun.endswith(("s", "x", "z", "ch", "sh")) else f"{noun}s"

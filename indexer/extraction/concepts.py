@@ -1,0 +1,198 @@
+"""Concepts: what a document defines or states something of, and what its title and headings name, as entities.
+
+The tagger and the rules of names find what is written with a capital. A concept mostly is not (`tidal turbines`), so it
+is admitted by evidence: it is an end of a statement, or the title or a heading whose words the text uses. Its
+confidence says how much of that there is. What ends a statement and is no concept has the type that the statement's
+predicate implies (the value of `author` is a person), and literals such as dates, states and versions have none.
+"""
+
+from collections import defaultdict
+from collections.abc import Container, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from math import prod
+
+from indexer.documents import PreparedDocument, Statement
+from indexer.extraction.entity_mentions import MAX_MENTIONS_PER_CHUNK, EntityMention
+from indexer.extraction.keyphrases import occurrences, tokens_of, topic_headings
+from indexer.extraction.lexicon import STOP_WORDS
+from indexer.extraction.metadata import EXTRACTOR as HEADER
+from indexer.extraction.names import Name, kind_of, name_of
+from indexer.extraction.prose.facts import TIME
+from indexer.extraction.prose.noun_phrases import NAME, NONE, phrase_after, words_of
+from indexer.extraction.prose.predicates import VERB_FORMS
+from indexer.extraction.prose.word_classes import plural, singular
+from indexer.extraction.relating_fields import type_of_value
+from indexer.extraction.relations import LIST
+from indexer.extraction.word_use import is_common_word
+
+MAX_WORDS = 5
+# How sure one piece of evidence makes it that a name is a concept; two pieces are independent.
+DEFINED, TITLE, SUBJECT, OBJECT, HEADING, KIND = 0.8, 0.7, 0.6, 0.5, 0.4, 0.3
+DOCUMENT = 0.2  # that a document is an entity, since its fields say something of it
+CONCEPT, WORK = "concept", "work"
+IS_A = "is_a"
+
+
+@dataclass
+class _Admitted:
+    """A name that is an entity: its type, the evidence for that, and {chunk: the sentences that state it}."""
+
+    surface: str
+    entity_type: str
+    evidence: set[float] = field(default_factory=set)
+    stated: dict[int, set[int]] = field(default_factory=lambda: defaultdict(set))
+
+    @property
+    def confidence(self) -> float:
+        """1 - the product of what each piece of evidence leaves open."""
+        return round(1 - prod(1 - each for each in self.evidence), 3)
+
+
+def concept_mentions(prepared: PreparedDocument, typed: Container[str]) -> list[EntityMention]:
+    """The entities of a document beside those `typed`, which are names that have a type in it; by chunk and name.
+
+    At most MAX_MENTIONS_PER_CHUNK a chunk. Time is linear in the length of the text.
+    """
+    admitted = _stated(prepared, typed)
+    named = {name: each for name, each in _named(prepared) if name not in typed}
+    terms = {name: each.surface for name, each in (*named.items(), *admitted.items())}
+    places = _places(prepared, terms)
+    for name, each in named.items():
+        if name in places:  # what the text never uses names the document, or a part of it
+            admitted.setdefault(name, each).evidence |= each.evidence
+    return list(_mentions(prepared, admitted, places))
+
+
+def _stated(prepared: PreparedDocument, typed: Container[str]) -> dict[str, _Admitted]:
+    """The ends of the document's statements, by name."""
+    found: dict[str, _Admitted] = {}
+    for statement in prepared.statements:
+        for role, name, surface in statement.roles:
+            entity_type = "" if name in typed else _type_of_end(prepared, statement, role, surface)
+            if not entity_type:
+                continue
+            entity = found.setdefault(name, _Admitted(_written(surface, entity_type), entity_type))
+            is_document = entity_type == WORK and role == "subject"
+            entity.evidence.add(DOCUMENT if is_document else _evidence_of(statement, role))
+            sentences = entity.stated[statement.chunk]
+            if statement.sentence >= 0:
+                sentences.add(statement.sentence)
+    return found
+
+
+def _evidence_of(statement: Statement, role: str) -> float:
+    if statement.predicate == IS_A:
+        return DEFINED if role == "subject" else KIND
+    return SUBJECT if role == "subject" else OBJECT
+
+
+def _type_of_end(prepared: PreparedDocument, statement: Statement, role: str, surface: str) -> str:
+    """The type of an end of a statement; "" for a literal, and for what names nothing."""
+    if role not in ("subject", "object") or _is_literal(surface):
+        return ""
+    if statement.extractor not in (HEADER, LIST):
+        return _type_of_name(surface)
+    if role == "object":
+        known = type_of_value(statement.predicate, surface)
+        return _type_of_name(surface) if known is None else known
+    is_document = name_of(surface) in {each.name for each in prepared.about}
+    return WORK if is_document else _type_of_name(surface)
+
+
+def _is_literal(surface: str) -> bool:
+    return not any(map(str.isalpha, surface)) or TIME.fullmatch(surface) is not None
+
+
+def _type_of_name(surface: str) -> str:
+    """`concept` for a noun phrase of common words, the type by its words for a name; "" for anything else."""
+    words = words_of(surface, 0, len(surface))
+    phrase = phrase_after(words, 0) if 0 < len(words) <= MAX_WORDS else None
+    is_whole = phrase is not None and phrase.high == len(words) and not phrase.determiner
+    if phrase is None or not is_whole or phrase.grade() == NONE or name_of(surface) in STOP_WORDS:
+        return ""
+    if phrase.grade() == NAME and not all(map(is_common_word, words.words)):
+        return kind_of(name_of(surface), surface)
+    return "" if phrase.is_vague() else CONCEPT
+
+
+def _written(surface: str, entity_type: str) -> str:
+    """A concept without the capitals of a heading, or of the beginning of a sentence."""
+    words = " ".join(surface.split()).split(" ")
+    if entity_type != CONCEPT or not all(word.isalpha() for word in words):
+        return " ".join(words)
+    return " ".join(word.lower() if word[1:].islower() and is_common_word(word) else word for word in words)
+
+
+def _named(prepared: PreparedDocument) -> Iterator[tuple[str, _Admitted]]:
+    """What the title and the headings name, by name; the title last. A heading names a concept only."""
+    for _, heading in topic_headings(prepared.chunked.sections):
+        if _type_of_name(heading) == CONCEPT and not _is_command(heading):
+            yield name_of(heading), _Admitted(_written(heading, CONCEPT), CONCEPT, {HEADING})
+    for each in prepared.about:
+        kind = _type_of_name(each.surface) if each.weight >= 1 else ""
+        if kind:
+            yield name_of(each.surface), _Admitted(_written(each.surface, kind), kind, {TITLE})
+
+
+def _is_command(surface: str) -> bool:
+    """Whether a heading says what to do: `Rotate tokens`."""
+    words = surface.lower().split()
+    is_verb = any(form.is_base for form in VERB_FORMS.get(words[0], ()))
+    return len(words) > 1 and is_verb and singular(words[-1]) != words[-1]
+
+
+def _places(prepared: PreparedDocument, terms: Mapping[str, str]) -> dict[str, dict[int, list[Name]]]:
+    """{name: {chunk: occurrences}} of the terms, {name: surface}, in singular and plural; offsets in the document."""
+    written = {_key(form): surface for surface in terms.values() for form in _forms(surface)}
+    found: dict[str, dict[int, list[Name]]] = defaultdict(lambda: defaultdict(list))
+    reached = 0
+    for chunk in prepared.chunked.chunks:
+        for each in occurrences(chunk.text, tokens_of(chunk.text), written):
+            if chunk.start + each.start >= reached:
+                found[each.name][chunk.ordinal].append(each._replace(start=chunk.start + each.start))
+        reached = max(reached, chunk.end)
+    return found
+
+
+def _key(surface: str) -> str:
+    return " ".join(tokens_of(surface).words)
+
+
+def _forms(surface: str) -> Iterator[str]:
+    yield surface
+    if surface.rpartition(" ")[2].islower() and surface[-1].isalpha():
+        yield singular(surface) if singular(surface) != surface else plural(surface)
+
+
+def _mentions(
+    prepared: PreparedDocument, admitted: Mapping[str, _Admitted], places: Mapping[str, Mapping[int, list[Name]]]
+) -> Iterator[EntityMention]:
+    chunks: dict[int, list[EntityMention]] = defaultdict(list)
+    for name, each in sorted(admitted.items()):
+        found = places.get(name, {})
+        surface = _commonest(each, [one.surface for ones in found.values() for one in ones])
+        for chunk in sorted({*each.stated, *found}):
+            ones = found.get(chunk, [])
+            sentences = {prepared.sentence_at(one.start) for one in ones} | each.stated.get(chunk, set())
+            chunks[chunk].append(
+                EntityMention(
+                    chunk,
+                    name,
+                    surface,
+                    max(1, len(ones)),
+                    tuple(sorted(sentences)),
+                    each.entity_type,
+                    each.confidence,
+                )
+            )
+    for chunk in sorted(chunks):
+        yield from sorted(chunks[chunk], key=lambda one: (-one.confidence, one.name))[:MAX_MENTIONS_PER_CHUNK]
+
+
+def _commonest(admitted: _Admitted, surfaces: Sequence[str]) -> str:
+    """How the text writes a concept: in lower case where it does so anywhere, for a heading and the beginning of a
+    sentence do not."""
+    written = [surface for surface in surfaces if surface.islower()]
+    if admitted.entity_type != CONCEPT or not written:
+        return admitted.surface
+    return min(written, key=lambda surface: (-written.count(surface), surface))

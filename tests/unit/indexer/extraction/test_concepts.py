@@ -1,0 +1,78 @@
+"""Which names are entities because of what a document states, defines, or has as its title and headings."""
+
+from typing import Any
+
+import pytest
+
+from indexer.chunking.splitter import ChunkingParameters
+from indexer.document_pipeline import prepare
+from indexer.extraction.concepts import concept_mentions
+from indexer.extraction.entity_mentions import EntityMention
+from schemas.events import DocumentUpsert
+from schemas.ids import DocumentKey
+
+
+def mentions(text: str, title: str = "Note", typed: tuple[str, ...] = (), **fields: Any) -> list[EntityMention]:
+    upsert = DocumentUpsert(
+        key=DocumentKey("notes", "note.md"),
+        content=text.encode(),
+        content_type="text/markdown",
+        title=title,
+        metadata=fields,
+    )
+    return concept_mentions(prepare(upsert, ChunkingParameters()), typed)
+
+
+def types(text: str, **options: Any) -> dict[str, str]:
+    return {one.surface: one.entity_type for one in mentions(text, **options)}
+
+
+def test_both_ends_of_a_statement_are_entities() -> None:
+    assert types("The billing service requires the ledger database.") == {
+        "billing service": "concept",
+        "ledger database": "concept",
+    }
+
+
+def test_name_that_has_a_type_keeps_it() -> None:
+    assert types("The billing service is located in Dublin.", typed=("dublin",)) == {"billing service": "concept"}
+
+
+def test_values_of_fields_have_the_type_of_their_field() -> None:
+    found = types("Nothing else.", title="Harbour report", author="Ann Moss", status="accepted", topic="ferries")
+    assert found == {"Harbour report": "work", "Ann Moss": "person", "ferries": "concept"}
+
+
+@pytest.mark.parametrize("text", ["The pump was built in 1987.", "The pump requires 24."])
+def test_literals_are_no_entities(text: str) -> None:
+    assert not {"1987", "24"} & types(text).keys()
+
+
+def test_title_and_heading_are_entities_where_the_text_uses_them() -> None:
+    text = "# Tidal turbines\n\nHere the tidal turbine turns.\n\n## Salt marshes\n\nNothing.\n"
+    assert types(text, title="Tidal turbines") == {"tidal turbine": "concept"}
+
+
+def test_singular_and_plural_are_counted_as_one() -> None:
+    found = mentions("The tidal turbine is a machine.\n\nMany tidal turbines turn, and one tidal turbine stands.")
+    assert [(one.surface, one.count) for one in found if one.name == "tidal turbine"] == [("tidal turbine", 3)]
+
+
+def test_heading_that_is_a_command_is_no_concept() -> None:
+    assert types("# Delete tokens\n\nWe delete tokens each week.") == {}
+
+
+def test_more_evidence_makes_a_concept_surer() -> None:
+    once = mentions("The ledger database is a store.")
+    often = mentions("The ledger database is a store. The ledger database requires the archive disk.")
+    (first,), (second,) = (
+        [one.confidence for one in found if one.surface == "ledger database"] for found in (once, often)
+    )
+    assert first < second < 1
+
+
+def test_document_of_fields_is_less_sure_than_what_it_defines() -> None:
+    found = {
+        one.surface: one.confidence for one in mentions("A sluice is a gate.", title="Old minutes", author="Ann Moss")
+    }
+    assert found["Old minutes"] < found["gate"] < found["sluice"]
