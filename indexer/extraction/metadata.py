@@ -39,6 +39,7 @@ _MAIL = re.compile(r"<[^<>]*>|\([^()]*@[^()]*\)|\S+@\S+")
 _LINKED = re.compile(r"`([^`<]*?)\s*<[^`>]*>`_{0,2}")
 _PERSON_ENDS = re.compile(r"[,;\n]|\s+and\s+(?![a-z])|\s+&\s+")
 _LIST_ENDS = re.compile(r"[,;\n]")
+_CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _NUMBER = re.compile(r"#?0*(\d{1,6})")
 _SUFFIXES = frozenset(("jr", "jr.", "sr", "sr.", "ii", "iii", "iv", "phd", "ph.d", "md"))
 _URL = re.compile(r"[a-z][a-z0-9+.-]*://", re.IGNORECASE)
@@ -151,7 +152,7 @@ def _size(value: object) -> int:
 
 def predicate_of(field: str) -> str:
     """The predicate that a field is, in the singular."""
-    name = "_".join(re.findall(r"\w+", field.lower().replace("-", "_")))
+    name = "_".join(re.findall(r"\w+", _CAMEL.sub("_", field).lower().replace("-", "_")))
     if name.endswith("_delegate"):
         return "delegate"
     return _SINGULAR.get(name, name)

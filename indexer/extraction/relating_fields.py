@@ -8,6 +8,8 @@ import re
 
 from indexer.extraction.lexicon import word_set
 from indexer.extraction.names import kind_of, name_of
+from indexer.extraction.prose.predicates import NOUNS
+from schemas.predicates import PREDICATE_STRENGTHS
 
 MAX_CATEGORY_WORDS = 6
 MAX_UNLISTED_WORDS = 3
@@ -72,6 +74,7 @@ _LITERALS = word_set("true false yes no on off none null nil n/a na - tbd unknow
 _NOT_VALUE = re.compile(
     r"[a-z][a-z0-9+.-]*:/|www\.|\S+@\S+\.|[][{}<>;=$%*\\]|^[~./#]|\w/\w*/|\.[a-z]{2,4}$", re.IGNORECASE
 )
+_RELATION = re.compile(r"[a-z_]+_(?:by|of|in|on|to|from|at|with|for)")
 _DATE = re.compile(r"\b[12]\d{3}\b")
 _SENTENCE = re.compile(r"[a-z)]{2}[.!?]\s+\w")
 _CATEGORY = re.compile(r"[^\W\d_][\w+#.'’ /-]*")
@@ -81,6 +84,11 @@ _DOCUMENT_ID = re.compile(r"[A-Z][A-Za-z]{1,9}[- #]?\d{1,6}")
 def is_listed(field: str) -> bool:
     """Whether a normalised field, such as `superseded_by`, is one that relates wherever it is."""
     return field in PERSONS or field in DOCUMENTS or field in LISTS or field in CLASSES
+
+
+def is_relation(field: str) -> bool:
+    """Whether a normalised field says how two things are related: `depends_on`, `pollinated_by`, `owner`."""
+    return is_listed(field) or field in PREDICATE_STRENGTHS or field in NOUNS or _RELATION.fullmatch(field) is not None
 
 
 def type_of_value(field: str, value: str) -> str | None:
@@ -104,7 +112,7 @@ def field_confidence(field: str, value: str, title: str) -> float:
     words = value.split()
     if not words or value.lower() in _LITERALS:
         return 0.0
-    if is_listed(field) or _is_time(field) or _is_numbered(field):
+    if is_relation(field) or _is_time(field) or _is_numbered(field):
         return LISTED_CONFIDENCE if _has_its_form(field, value, words) else 0.0
     is_title = not set(name_of(value).split()) - set(name_of(title).split())
     if is_title or _PRESENTATION.search(field) or not _is_text(value, words):

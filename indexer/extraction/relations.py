@@ -18,9 +18,11 @@ from indexer.extraction.prose.facts import Fact
 from indexer.extraction.prose.noun_phrases import words_of
 from indexer.extraction.relating_fields import is_listed
 from indexer.extraction.series import series_of_document
+from indexer.extraction.tabular import cells_of
 from schemas.ids import DocumentKey
 
 LIST = "list"
+TABLE = "table"
 SENTENCE = "sentence"
 DEFINITION = "definition"  # an `is_a` whose sentence says what its subject is
 ACRONYM = "acronym"
@@ -29,6 +31,7 @@ LEAD_CONFIDENCE = 0.9  # of a definition of what the document is about, among it
 LEAD_SENTENCES = 3
 LISTED_CONFIDENCE = 0.9
 MAX_LISTED = 256
+MAX_TABULAR = 4_096  # of one document
 MAX_HEADING_WORDS = 5
 # In a text these are not about its subject, but directions to readers, or settings in an example.
 _NOT_IN_LISTS = word_set("see_also related related_to updates uses channel repository contact")
@@ -66,9 +69,13 @@ def extract_statements(
     series = series_of_document(key, parsed.fields)
     subject = series.identifier if series else title
     about = frozenset((name_of(title), name_of(subject)))
+    tabular = _tabular_statements(title, parsed, chunked, offsets)
+    run_together = {(one.predicate.replace("_", ""), one.roles[1][1]) for one in tabular if "_" in one.predicate}
+    own = metadata_statements(subject, title, parsed.fields, metadata, series)
     return (
-        metadata_statements(subject, title, parsed.fields, metadata, series)
+        tuple(one for one in own if "_" in one.predicate or (one.predicate, one.roles[1][1]) not in run_together)
         + _listed_statements(title, parsed, chunked, offsets)
+        + tabular
         + _sentence_statements(parsed, chunked.chunks, offsets, about)
     )
 
@@ -109,6 +116,22 @@ def _listed_statements(
 
 def _is_general(heading: str) -> bool:
     return heading.lower().rstrip(" .:?") in PARTS_OF_DOCUMENTS
+
+
+def _tabular_statements(
+    title: str, parsed: ParsedDocument, chunked: ChunkedDocument, offsets: OffsetIndex
+) -> tuple[Statement, ...]:
+    """Statements of tables and records, by chunk, predicate and names; at most MAX_TABULAR."""
+    found: dict[tuple[int, str, str, str], Statement] = {}
+    for section in chunked.sections:
+        for cell in cells_of(parsed, section, title):
+            chunk, sentence = offsets.chunk_at(cell.start), offsets.sentence_at(cell.start)
+            names = name_of(cell.subject), name_of(cell.object)
+            if chunk >= 0 and len(found) < MAX_TABULAR:
+                roles = (("subject", names[0], cell.subject), ("object", names[1], cell.object))
+                made = Statement(chunk, cell.predicate, roles, cell.confidence, TABLE, sentence)
+                found.setdefault((chunk, cell.predicate, *names), made)
+    return tuple(found[key] for key in sorted(found))
 
 
 def _is_head_of_table(text: str, line: re.Match[str]) -> bool:

@@ -1,0 +1,122 @@
+"""What tables and records state: each row relates its subject to its other cells, by the names of their columns.
+
+Parsers write a table as lines of cells with ` | ` between them, the names of its columns first, and a record of CSV or
+JSON as `field: value.` one after the other, under a heading that is its name. The subject of a row is its first cell
+that is text; of a record its name, or that of the object that a nested field belongs to.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from indexer.documents import ParsedDocument, Section
+from indexer.extraction.metadata import objects_of, predicate_of
+from indexer.extraction.names import MAX_NAME_CHARACTERS, name_of
+from indexer.extraction.relating_fields import is_relation
+
+MAX_COLUMNS = 24
+MAX_HEADER_WORDS = 4
+MAX_SUBJECT_WORDS = 8
+MAX_PREDICATE_CHARACTERS = 40
+_CELLS = " | "
+_FIELD = re.compile(r"(?:(?<=\. )|^)([^\W\d][\w .\[\]-]{0,60}): ", re.MULTILINE)
+_NAMES = ("name", "title", "label")
+_INDEX = re.compile(r"\[\d+\]|^\d+$")
+_ENDS = " .;,"
+
+
+class Cell(NamedTuple):
+    """What one cell or field states: `start` is its offset, `object` as written."""
+
+    subject: str
+    predicate: str
+    object: str
+    confidence: float
+    start: int
+
+
+def cells_of(parsed: ParsedDocument, section: Section, title: str) -> Iterator[Cell]:
+    """What the tables and the record of a section state, in the order of the text."""
+    for rows in _tables(parsed.text, section):
+        yield from _of_table(rows, title)
+    yield from _of_record(parsed.text, section, title)
+
+
+_Row = tuple[int, list[str]]  # offset, cells
+
+
+def _tables(text: str, section: Section) -> Iterator[list[_Row]]:
+    """Runs of lines with equally many cells, two lines or more."""
+    rows: list[_Row] = []
+    at = section.start
+    for line in text[section.start : section.end].split("\n"):
+        cells = [cell.strip() for cell in line.split(_CELLS)] if _CELLS in line else []
+        if rows and len(cells) != len(rows[0][1]):
+            if len(rows) > 1:
+                yield rows
+            rows = []
+        if 1 < len(cells) <= MAX_COLUMNS:
+            rows.append((at, cells))
+        at += len(line) + 1
+    if len(rows) > 1:
+        yield rows
+
+
+def _of_table(rows: Sequence[_Row], title: str) -> Iterator[Cell]:
+    header = rows[0][1]
+    if not all(map(_is_column_name, header)) or not any(is_relation(predicate_of(name)) for name in header[1:]):
+        return
+    subject_at = next((at for at, name in enumerate(header) if _names_things([row[at] for _, row in rows[1:]])), None)
+    if subject_at is None:
+        return
+    for start, cells in rows[1:]:
+        subject = cells[subject_at].strip(_ENDS)
+        if not _is_subject(subject):
+            continue
+        for name, value in zip(header[subject_at + 1 :], cells[subject_at + 1 :], strict=True):
+            yield from _stated(subject, predicate_of(name), value, start, title)
+
+
+def _is_column_name(name: str) -> bool:
+    return 0 < len(name) <= MAX_PREDICATE_CHARACTERS and name.count(" ") < MAX_HEADER_WORDS and name[0].isalpha()
+
+
+def _names_things(column: Sequence[str]) -> bool:
+    """Whether most cells of a column are text: not numbers, nor empty."""
+    return 2 * sum(map(_is_subject, column)) > len(column)
+
+
+def _is_subject(cell: str) -> bool:
+    short = 0 < len(cell) <= MAX_NAME_CHARACTERS and len(cell.split()) <= MAX_SUBJECT_WORDS
+    return short and any(map(str.isalpha, cell)) and bool(name_of(cell))
+
+
+def _stated(subject: str, predicate: str, value: str, start: int, title: str) -> Iterator[Cell]:
+    for surface, confidence in objects_of(predicate, value.strip(_ENDS), title, None):
+        if any(map(str.isalpha, surface)) and name_of(surface) not in ("", name_of(subject), predicate):
+            yield Cell(subject, predicate, surface, confidence, start)
+
+
+def _of_record(text: str, section: Section, title: str) -> Iterator[Cell]:
+    """What the fields of a record state; those of the document itself are its metadata."""
+    fields = list(_FIELD.finditer(text, section.start, section.end))
+    if not section.headings or not fields or fields[0].start() != section.start:
+        return
+    ends = [*(field.start() for field in fields[1:]), section.end]
+    values = [
+        (field[1].split("."), text[field.end() : end].strip(_ENDS), field.start())
+        for field, end in zip(fields, ends, strict=True)
+    ]
+    names = {tuple(path[:-1]): value for path, value, _ in reversed(values) if path[-1].lower() in _NAMES}
+    names.setdefault((), section.headings[-1])
+    for path, value, start in values:
+        own = tuple(path[:-1])
+        is_name = path[-1].lower() in _NAMES
+        owner = own[:-1] if is_name and own else own
+        while owner not in names and owner:
+            owner = owner[:-1]
+        field = next((part for part in reversed(own if is_name else path) if not _INDEX.fullmatch(part)), "")
+        subject = names.get(owner, "").strip(_ENDS)
+        is_metadata = name_of(subject) == name_of(title) and len(path) == 1 and field.islower()
+        if field and _is_subject(subject) and not subject.startswith("$") and not is_metadata:
+            yield from _stated(subject, predicate_of(_INDEX.sub("", field)), value, start, title)
