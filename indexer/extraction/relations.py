@@ -1,6 +1,7 @@
 """Relation extraction: the statements of metadata and of sentences (`X is a Y`, `X requires Y`, `Name (N)`)."""
 
 import re
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
@@ -14,6 +15,7 @@ from indexer.extraction.offsets import OffsetIndex
 from indexer.extraction.prose.appositions import apposition_facts, life_facts
 from indexer.extraction.prose.clauses import clause_facts, is_factual
 from indexer.extraction.prose.copulas import chained_places
+from indexer.extraction.prose.coreference import References
 from indexer.extraction.prose.facts import Fact
 from indexer.extraction.prose.noun_phrases import words_of
 from indexer.extraction.relating_fields import is_listed
@@ -76,7 +78,7 @@ def extract_statements(
         tuple(one for one in own if "_" in one.predicate or (one.predicate, one.roles[1][1]) not in run_together)
         + _listed_statements(title, parsed, chunked, offsets)
         + tabular
-        + _sentence_statements(parsed, chunked.chunks, offsets, about)
+        + _sentence_statements(parsed, chunked, offsets, about)
     )
 
 
@@ -158,18 +160,22 @@ def _are_two_names(one: str, other: str) -> bool:
 
 
 def _sentence_statements(
-    parsed: ParsedDocument, chunks: Sequence[Chunk], offsets: OffsetIndex, about: frozenset[str]
+    parsed: ParsedDocument, chunked: ChunkedDocument, offsets: OffsetIndex, about: frozenset[str]
 ) -> tuple[Statement, ...]:
     """By chunk, predicate and names; at most MAX_STATEMENTS_PER_CHUNK. Time is linear in the length."""
     found: dict[tuple[int, str, str, str], Statement] = {}
     counts: Counter[int] = Counter()
+    references = References()
+    starts = [section.start for section in chunked.sections]
     for number, (start, end) in enumerate(offsets.sentences):
         first = offsets.chunk_at(start)
         if first < 0 or end - start > MAX_SENTENCE_CHARACTERS or counts[first] >= MAX_STATEMENTS_PER_CHUNK:
             continue
-        for fact, extractor in _facts_of(parsed.text, start, end):
-            chunk = _chunk_holding(fact, chunks, first, end)
-            names = _own_name(fact.subject, about), _own_name(fact.object, about)
+        at = max(0, bisect_right(starts, start) - 1)
+        references.enter(at, _heading(chunked.sections[at]))
+        for fact, extractor in _facts_of(parsed.text[start:end], references):
+            chunk = _chunk_holding(fact, chunked.chunks, first, end)
+            names = _own_name(references.whole(fact.subject), about), _own_name(references.whole(fact.object), about)
             key = (chunk, fact.predicate, *names)
             if chunk < 0 or not _are_two_names(*names) or key in found or counts[chunk] >= MAX_STATEMENTS_PER_CHUNK:
                 continue
@@ -179,6 +185,7 @@ def _sentence_statements(
             roles = (("subject", names[0], fact.subject), ("object", names[1], fact.object), *more)
             confidence = LEAD_CONFIDENCE if is_lead else fact.confidence
             found[key] = Statement(chunk, fact.predicate, roles, confidence, extractor, number)
+            references.remember(fact.subject, fact.object)
     return tuple(found[key] for key in sorted(found))
 
 
@@ -200,20 +207,22 @@ def _own_name(surface: str, about: frozenset[str]) -> str:
     return f"the {name}" if f"the {name}" in about else name
 
 
-def _facts_of(text: str, start: int, end: int) -> Iterator[tuple[Fact, str]]:
+def _facts_of(text: str, references: References) -> Iterator[tuple[Fact, str]]:
     """The facts of a sentence, each with its extractor."""
-    if not _PROSE.search(text, start, end):
+    if not _PROSE.search(text):
         return
-    if not _NOT_PROSE.search(text, start, end) and not _CODE_LINE.match(text, start, end):
-        words = words_of(text, start, end)
+    if not _NOT_PROSE.search(text) and not _CODE_LINE.match(text):
+        resolved = references.resolved(text)
+        words = words_of(resolved, 0, len(resolved))
+        references.read(words)
         if len(words) >= MIN_SENTENCE_WORDS and is_factual(words):
             for fact in chain(clause_facts(words), apposition_facts(words), chained_places(words)):
                 yield fact, DEFINITION if fact.is_definition else SENTENCE
-    if "(" in text[start:end]:
-        for fact in life_facts(text, start, end):
+    if "(" in text:
+        for fact in life_facts(text, 0, len(text)):
             yield fact, SENTENCE
-        for acronym in _ACRONYM.finditer(text, start, end):
-            long_form = _long_form(text[max(start, acronym.start() - 100) : acronym.start()], acronym[1])
+        for acronym in _ACRONYM.finditer(text):
+            long_form = _long_form(text[max(0, acronym.start() - 100) : acronym.start()], acronym[1])
             if long_form:
                 yield Fact("also_known_as", long_form, acronym[1], ALIAS_CONFIDENCE), ACRONYM
 

@@ -18,6 +18,7 @@ MAX_COLUMNS = 24
 MAX_HEADER_WORDS = 4
 MAX_SUBJECT_WORDS = 8
 MAX_PREDICATE_CHARACTERS = 40
+MIN_FIELDS = 2  # of a record
 _CELLS = " | "
 _FIELD = re.compile(r"(?:(?<=\. )|^)([^\W\d][\w .\[\]-]{0,60}): ", re.MULTILINE)
 _NAMES = ("name", "title", "label")
@@ -42,7 +43,7 @@ def cells_of(parsed: ParsedDocument, section: Section, title: str) -> Iterator[C
     yield from _of_record(parsed.text, section, title)
 
 
-_Row = tuple[int, list[str]]  # offset, cells
+_Row = list[tuple[int, str]]  # the offset of each cell, and the cell
 
 
 def _tables(text: str, section: Section) -> Iterator[list[_Row]]:
@@ -50,31 +51,37 @@ def _tables(text: str, section: Section) -> Iterator[list[_Row]]:
     rows: list[_Row] = []
     at = section.start
     for line in text[section.start : section.end].split("\n"):
-        cells = [cell.strip() for cell in line.split(_CELLS)] if _CELLS in line else []
-        if rows and len(cells) != len(rows[0][1]):
+        cells = list(_cells(line, at)) if _CELLS in line else []
+        if rows and len(cells) != len(rows[0]):
             if len(rows) > 1:
                 yield rows
             rows = []
         if 1 < len(cells) <= MAX_COLUMNS:
-            rows.append((at, cells))
+            rows.append(cells)
         at += len(line) + 1
     if len(rows) > 1:
         yield rows
 
 
+def _cells(line: str, at: int) -> Iterator[tuple[int, str]]:
+    for cell in line.split(_CELLS):
+        yield at, cell.strip()
+        at += len(cell) + len(_CELLS)
+
+
 def _of_table(rows: Sequence[_Row], title: str) -> Iterator[Cell]:
-    header = rows[0][1]
+    header = [name for _, name in rows[0]]
     if not all(map(_is_column_name, header)) or not any(is_relation(predicate_of(name)) for name in header[1:]):
         return
-    subject_at = next((at for at, name in enumerate(header) if _names_things([row[at] for _, row in rows[1:]])), None)
-    if subject_at is None:
+    columns = zip(*([cell for _, cell in row] for row in rows[1:]), strict=True)
+    first = next((at for at, column in enumerate(columns) if _names_things(column)), None)
+    if first is None:
         return
-    for start, cells in rows[1:]:
-        subject = cells[subject_at].strip(_ENDS)
-        if not _is_subject(subject):
-            continue
-        for name, value in zip(header[subject_at + 1 :], cells[subject_at + 1 :], strict=True):
-            yield from _stated(subject, predicate_of(name), value, start, title)
+    for row in rows[1:]:
+        subject = row[first][1].strip(_ENDS)
+        if _is_subject(subject):
+            for name, (start, value) in zip(header[first + 1 :], row[first + 1 :], strict=True):
+                yield from _stated(subject, predicate_of(name), value, start, title)
 
 
 def _is_column_name(name: str) -> bool:
@@ -100,11 +107,11 @@ def _stated(subject: str, predicate: str, value: str, start: int, title: str) ->
 def _of_record(text: str, section: Section, title: str) -> Iterator[Cell]:
     """What the fields of a record state; those of the document itself are its metadata."""
     fields = list(_FIELD.finditer(text, section.start, section.end))
-    if not section.headings or not fields or fields[0].start() != section.start:
+    if not section.headings or len(fields) < MIN_FIELDS or fields[0].start() != section.start:
         return
     ends = [*(field.start() for field in fields[1:]), section.end]
     values = [
-        (field[1].split("."), text[field.end() : end].strip(_ENDS), field.start())
+        (field[1].split("."), text[field.end() : end].partition("\n")[0].strip(_ENDS), field.start())
         for field, end in zip(fields, ends, strict=True)
     ]
     names = {tuple(path[:-1]): value for path, value, _ in reversed(values) if path[-1].lower() in _NAMES}

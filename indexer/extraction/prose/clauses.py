@@ -13,6 +13,7 @@ from indexer.extraction.prose.copulas import copula_facts, work_facts
 from indexer.extraction.prose.facts import LEMMA_CONFIDENCE, TIME, TYPED_CONFIDENCE, Fact, confidence_of
 from indexer.extraction.prose.noun_phrases import (
     BARE,
+    DEFINITE,
     NAME,
     NONE,
     NounPhrase,
@@ -23,16 +24,31 @@ from indexer.extraction.prose.noun_phrases import (
 )
 from indexer.extraction.prose.predicates import (
     ADJECTIVES,
+    BEYOND_OBJECT,
     THIRD_PERSONS,
     VERB_FORMS,
     Relation,
     VerbForm,
     active_relation,
     passive_relation,
+    third_person,
 )
 from indexer.extraction.prose.subjects import RELATIVES, Subjects
-from indexer.extraction.prose.word_classes import BE, DETERMINERS, MODALS, NEGATIONS, PREPOSITIONS
+from indexer.extraction.prose.word_classes import (
+    BE,
+    CONJUNCTIONS,
+    DETERMINERS,
+    MODALS,
+    NEGATIONS,
+    PREPOSITIONS,
+    SUBORDINATORS,
+    is_adverb,
+    is_open,
+    is_participle,
+    singular,
+)
 
+_ARTICLES = ("the", "a", "an", "its", "their")
 _FINITE_BE = word_set("is are was were")
 _HAVE = word_set("has have had")
 _DO = word_set("do does did")
@@ -40,8 +56,11 @@ _PLURAL = word_set("are were have had")
 _POSSIBLE = word_set("if unless whether suppose imagine assume assuming e.g. eg pretend perhaps maybe supposedly")
 _NOT_BEFORE_VERB = word_set("to the a an of 's ’s")
 _WITH_DEFINITE_OBJECT = word_set(
-    "leads manages part_of member_of married_to born_in died_in located_in follows succeeds"
+    "works_for leads manages part_of member_of married_to born_in died_in located_in follows succeeds"
 )
+_MUTUAL = word_set("married_to meets")
+_PARTICIPLES = word_set("set run fed led sent paid found put cut hit spread spun cast read won lost hung laid bound")
+_AFTER_PARTICIPLE = word_set("by to with from into")  # `is wired to`; `used to` and `related to` are of other classes
 _WITH_PLACE = word_set("founded_by created_by built_by acquires married_to signs designed_by invented_by launches")
 _WITH_TIME = {
     "released_in": "released_in", "founded_in": "founded_in", "created_in": "created_in", "built_in": "built_in",
@@ -64,8 +83,9 @@ def clause_facts(words: Words) -> Iterator[Fact]:
     reader = _ClauseReader(words)
     end = 0
     for at, word in enumerate(words.lower):
-        if at >= end and (word in _OPENING_GROUP or word.endswith(_ENDING_GROUP)):
-            group = reader.group_at(at)
+        if at >= end and word[0].isalpha():
+            is_known = word in _OPENING_GROUP or word.endswith(_ENDING_GROUP)
+            group = (reader.group_at(at) if is_known else None) or reader.open_group_at(at)
             if group is not None:
                 end = group.end
                 yield from reader.facts_of(group)
@@ -107,6 +127,33 @@ class _ClauseReader:
             return _Group(at, at + 1, Relation(f"{word}_by", is_typed=False), at + 2, is_reduced=True)
         return None
 
+    def open_group_at(self, at: int) -> _Group | None:
+        """The group of a verb that is in no list: a word between a noun phrase and an article that has the form of a
+        verb which agrees with it, where the sentence goes on as after an object (`The heron stalks the frog.`)."""
+        words, word = self._words, self._words.lower[at]
+        is_article = words.at(at + 1) in _ARTICLES
+        if (
+            not is_article
+            or at == 0
+            or word in VERB_FORMS
+            or words.is_capital(at)
+            or not is_open(word)
+            or len(word) < 4
+        ):
+            return None
+        target, subject = phrase_after(words, at + 1), phrase_before(words, at)
+        if subject is None or target is None or not _ends_object(target):
+            return None
+        is_third = singular(word) != word and not subject.is_plural and (subject.size > 1 or bool(subject.determiner))
+        is_third = is_third or (singular(word) != word and subject.grade() == NAME)
+        is_base = singular(word) == word and subject.is_plural and not is_participle(word)
+        if is_participle(word) and word.endswith("ed"):
+            return _Group(at, at + 1, Relation(word, is_typed=False), at + 1, is_plural=True)
+        if is_third or is_base:
+            predicate = word if is_third else third_person(word)
+            return _Group(at, at + 1, Relation(predicate, is_typed=False), at + 1, is_plural=is_base)
+        return None
+
     def facts_of(self, group: _Group) -> Iterator[Fact]:
         """The facts of a verb group with each of its subjects and objects."""
         words, found = self._words, self._subjects
@@ -115,9 +162,19 @@ class _ClauseReader:
             found.latest = subjects
         if group.is_copula:
             yield from self._copula(group, subjects)
+        elif (
+            group.relation and group.relation.predicate in _MUTUAL and len(subjects) > 1 and self._has_no_object(group)
+        ):
+            first, second = (each.surface for each in subjects[:2])
+            yield Fact(group.relation.predicate, first, second, confidence_of(*subjects[:2]))
         elif group.relation and group.onto < len(words):
             time = "" if group.is_reduced else self._opening_time
             yield from self._related(group.relation, group.onto, subjects, time)
+
+    def _has_no_object(self, group: _Group) -> bool:
+        """`Ann and Ben married in 1954`."""
+        following = self._words.at(group.end)
+        return not following[:1].isalnum() or following in PREPOSITIONS
 
     def _described(self, group: _Group) -> list[NounPhrase]:
         """What a participle describes; `released in` after `X is a Y` is of X, whatever is between."""
@@ -155,9 +212,17 @@ class _ClauseReader:
         if word.endswith("ing"):
             return self._related_group(begin, at, is_plural, _lemmas_of_ing(word)[:1])
         lemmas = _lemmas(VERB_FORMS.get(word, ()), "is_participle")
-        if not lemmas and word.endswith("ed") and words.at(at + 1) == "by":
-            return _Group(begin, at, Relation(f"{word}_by", is_typed=False), at + 2, is_plural)
-        return self._related_group(begin, at, is_plural, lemmas, is_passive=True)
+        group = self._related_group(begin, at, is_plural, lemmas, is_passive=True)
+        preposition = words.at(at + 1)
+        if (
+            group.relation is None
+            and (lemmas or is_participle(word) or word in _PARTICIPLES)
+            and preposition in _AFTER_PARTICIPLE
+        ):
+            return _Group(begin, at, Relation(f"{word}_{preposition}", is_typed=False), at + 2, is_plural)
+        if group.relation is None and is_plural and words.lower[begin] == "are" and is_open(word):
+            return _Group(begin, at, onto=at, is_plural=True, is_copula=True)  # `Slow worms are lizards`
+        return group
 
     def _related_group(
         self, begin: int, at: int, is_plural: bool, lemmas: Iterable[str], is_passive: bool = False
@@ -182,10 +247,12 @@ class _ClauseReader:
         participles = _lemmas(forms, "is_participle")
         if participles and following in PREPOSITIONS:
             group = self._related_group(at, at, True, participles, is_passive=True)
-            if group.relation is None or (following != "by" and not group.relation.is_typed):
-                return None
-            if following == "by" or not any(active_relation(past, following) for past in _lemmas(forms, "is_past")):
-                return group._replace(is_reduced=True)
+            is_active = following != "by" and any(
+                active_relation(past, following) for past in _lemmas(forms, "is_past")
+            )
+            if not is_active:
+                is_stated = group.relation is not None and (following == "by" or group.relation.is_typed)
+                return group._replace(is_reduced=True) if is_stated else None
         finite = _lemmas(forms, "is_third", "is_past")
         if finite:
             return self._related_group(at, at, not _lemmas(forms, "is_third"), finite)
@@ -228,13 +295,46 @@ class _ClauseReader:
                     yield Fact(_WITH_TIME[relation.predicate], subject.surface, time.group(), TYPED_CONFIDENCE)
         if time or relation.predicate == "released_in" or not subjects:
             return
-        objects = phrases_after(words, onto, _FINITE)
+        yield from self._between_objects(relation, onto)
+        objects = self._objects(onto)
         if objects and not _is_doubtful(objects[0], relation):
             more = self._further(relation.predicate, objects[-1].high, opening_time)
+            yield from self._beyond(relation, objects[-1], subjects)
             for subject in subjects:
                 for target in objects:
                     if _is_fact(relation, subject, target):
                         yield _fact(relation, subject, target, more)
+
+    def _beyond(self, relation: Relation, target: NounPhrase, subjects: list[NounPhrase]) -> Iterator[Fact]:
+        """`buys_from` of `Ann buys oats from Ben`."""
+        predicate = BEYOND_OBJECT.get((relation.predicate, target.after))
+        other = phrase_after(self._words, target.high + 1) if predicate else None
+        for subject in subjects if predicate and other else ():
+            is_named = subject.grade() >= DEFINITE or subject.is_generic
+            if predicate and other and is_named and other.grade() >= DEFINITE:
+                yield Fact(predicate, subject.surface, other.surface, LEMMA_CONFIDENCE)
+
+    def _between_objects(self, relation: Relation, onto: int) -> Iterator[Fact]:
+        """`introduced_to` of `Ann introduced Ben to Cara`."""
+        words = self._words
+        first = phrase_after(words, onto) if relation.predicate == "introduces" else None
+        second = phrase_after(words, first.high + 1) if first and first.after == "to" else None
+        if first and second and first.grade() == NAME == second.grade():
+            yield Fact("introduced_to", first.surface, second.surface, TYPED_CONFIDENCE)
+
+    def _objects(self, onto: int) -> list[NounPhrase]:
+        """The objects from a word on, also where the preposition is repeated: `builds on B and on C`."""
+        words = self._words
+        objects = phrases_after(words, onto, _FINITE)
+        preposition = words.at(onto - 1)
+        while objects and preposition in PREPOSITIONS and words.at(objects[-1].high) == "and":
+            if words.at(objects[-1].high + 1) != preposition:
+                break
+            further = phrases_after(words, objects[-1].high + 2, _FINITE)
+            if not further:
+                break
+            objects += further
+        return objects
 
     def _further(self, predicate: str, after: int, opening_time: str) -> tuple[tuple[str, str], ...]:
         """The time and the place that follow the last object, or the time that opens the sentence."""
@@ -250,6 +350,14 @@ class _ClauseReader:
                 time = _TIME_AFTER.match(words.text, words.ends[place.high - 1])
                 found |= {"time": time[1]} if time else {}
         return tuple(sorted(found.items()))
+
+
+def _ends_object(target: NounPhrase) -> bool:
+    """Whether what follows a phrase shows that it is the object of the verb before, and no subject of its own."""
+    following = target.after
+    return (
+        not following[:1].isalnum() or following in PREPOSITIONS | CONJUNCTIONS | SUBORDINATORS or is_adverb(following)
+    )
 
 
 def _lemmas(forms: Iterable[VerbForm], *kinds: str) -> list[str]:
@@ -274,20 +382,33 @@ def _is_doubtful(target: NounPhrase, relation: Relation) -> bool:
     if target.determiner or words.is_capital(target.low):
         return False
     is_verb = first in VERB_FORMS and (words.at(target.low - 1) == "to" or target.size == 1)
-    return is_verb or (target.size == 1 and target.after == "to") or (not relation.is_typed and target.grade() == BARE)
+    is_weak = not relation.is_typed and target.grade() == BARE and not ("_" in relation.predicate and target.size > 1)
+    return is_verb or is_weak or (target.size == 1 and target.after == "to")
 
 
 def _is_fact(relation: Relation, subject: NounPhrase, target: NounPhrase) -> bool:
-    """Whether both ends name something: a name each, or one and a definite phrase; of typed relations less will do."""
+    """Whether both ends name something: a name each, or one and a definite phrase; of firm relations less will do."""
     of_subject, of_target = subject.grade(), target.grade()
     if NONE in (of_subject, of_target) or not _suits(relation, of_subject, of_target):
         return False
+    has_parts = relation.predicate == "part_of" and relation.is_inverse  # `consists of a reader and a splitter`
+    is_firm = relation.is_typed or relation.is_inverse or relation.predicate.endswith("_by")
+    if of_subject == BARE and subject.is_generic:
+        return (of_target > BARE or target.is_described) and (is_firm or of_target == NAME or target.size > 1)
     if of_subject == BARE and (of_target < NAME or not (subject.begin == 0 or subject.determiner)):
         return False
-    has_parts = relation.predicate == "part_of" and relation.is_inverse  # `consists of a reader and a splitter`
-    if max(of_subject, of_target) < NAME and subject.size == target.size == 1 and not has_parts:
-        return False
+    if max(of_subject, of_target) < NAME and not has_parts:
+        has_preposition = "_" in relation.predicate
+        return _is_fact_of_common_nouns(subject, target, is_firm=is_firm, has_preposition=has_preposition)
     return of_subject + of_target >= (1 if has_parts else 2 if relation.is_typed else 3)
+
+
+def _is_fact_of_common_nouns(subject: NounPhrase, target: NounPhrase, *, is_firm: bool, has_preposition: bool) -> bool:
+    """Whether `the works council approves the shift model` is one: not `the council approves the model`."""
+    if is_firm:
+        return subject.grade() == DEFINITE and (target.size > 1 or (target.grade() == DEFINITE and subject.size > 1))
+    is_named = target.grade() == DEFINITE or has_preposition
+    return subject.grade() == DEFINITE and is_named and target.size > 1
 
 
 def _suits(relation: Relation, of_subject: int, of_target: int) -> bool:

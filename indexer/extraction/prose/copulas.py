@@ -59,7 +59,8 @@ def noun_relation(phrase: NounPhrase) -> NounRelation | None:
 
 def related(end: NounPhrase, found: NounRelation) -> Iterator[Fact]:
     """The fact that `end` is the noun of the other phrase."""
-    if found.other.grade() >= DEFINITE:
+    is_named = found.other.grade() >= DEFINITE or (found.other.grade() == BARE and found.other.is_described)
+    if is_named:
         ends = (end.surface, found.other.surface)
         subject, target = reversed(ends) if found.relation.is_inverse else ends
         yield Fact(found.relation.predicate, subject, target, confidence_of(end, found.other))
@@ -72,9 +73,10 @@ def copula_facts(verb: str, subject: NounPhrase, complement: NounPhrase) -> Iter
         yield from related(complement, turned)
         return
     relation = noun_relation(complement)
-    if relation and subject.grade() >= DEFINITE:
+    is_article = subject.determiner in ("a", "an") and subject.begin == 0
+    if relation and (subject.grade() >= DEFINITE or (subject.grade() == BARE and (is_article or subject.is_generic))):
         yield from related(subject, relation)
-    if _is_defined(verb, subject, complement):
+    elif _is_defined(verb, subject, complement):
         yield from kind_facts(subject, complement, is_definition=True)
 
 
@@ -89,15 +91,16 @@ def kind_facts(subject: NounPhrase, complement: NounPhrase, is_definition: bool)
 def _is_defined(verb: str, subject: NounPhrase, complement: NounPhrase) -> bool:
     """Whether `X is Y` says what X is: of a name always, else only of kinds (`a shard is a`, `the lock file is a`)."""
     value = subject.grade()
+    is_kind_of_kind = verb == "are" and value == BARE and subject.is_generic and complement.is_plural
     if not complement.determiner and complement.words.at(complement.low - 1) != "of":
-        return False  # `the owner is Ada`
+        return is_kind_of_kind  # `the owner is Ada`
     if value == NAME:
         return True
     if verb in _PAST or complement.determiner == "the":
         return False
     if subject.determiner in ("a", "an"):
         return value == BARE and subject.begin == 0 and verb == "is"
-    return value == DEFINITE and subject.size > 1
+    return (value == DEFINITE and subject.size > 1) or (value == BARE and subject.is_generic)
 
 
 def _after_adjective(phrase: NounPhrase) -> NounPhrase:

@@ -154,11 +154,40 @@ class NounPhrase:
         word = self.words.words[at]
         return word.isalpha() and word.islower() and word not in PARTICLES and is_open(word)
 
+    @property
+    def is_generic(self) -> bool:
+        """Whether it opens a sentence, or the clause after an introduction, and names a kind of things: `Violins`,
+        `Soil compaction`, not `Violin`."""
+        if self.determiner in ("a", "an"):
+            return self.begin == 0 and self.size > 1
+        opens = self.begin == 0 or self.before in (",", ":") or self._is_second()
+        return opens and not self.determiner and (self.size > 1 or self.is_plural)
+
+    def _is_second(self) -> bool:
+        """`tugs` of `Ferries and tugs`."""
+        first = phrase_before(self.words, self.begin - 1) if self.before == "and" else None
+        return first is not None and first.begin == 0
+
+    @property
+    def is_plural(self) -> bool:
+        """Whether the head noun has the form of a plural."""
+        return singular(self.head) != self.head
+
+    @property
+    def is_described(self) -> bool:
+        """Whether an article or another word says which of its kind, or how many: `a parser`, `raised type`."""
+        return self.size > 1 or self.determiner in ("a", "an") or self.is_plural
+
     def has_head(self) -> bool:
         """Whether the phrase ends in a noun, as far as its form shows: not `easiest`, `available`, `2`."""
         if self.words.is_capital(self.head_index):
             return any(letter.isalpha() for letter in self.head)
         first = self.words.lower[self.low]
+        if is_gerund(self.head) and self.size == 1 and self.determiner in ("a", "an", "the", "our"):
+            return True  # `the packaging`
+        if self.size > 1 and self.is_generic and is_gerund(self.head) and not self.has_of:
+            before = self.words.lower[self.high - 2]
+            return not is_gerund(first) and first not in QUANTIFIERS and singular(before) == before  # `Book printing`
         return is_noun(self.head) and first not in QUANTIFIERS and not first[0].isdigit()
 
     def is_vague(self) -> bool:
@@ -252,7 +281,7 @@ def _start_of(words: Words, end: int) -> int:
     while low > 0 and end - low < MAX_WORDS and (low == end or words.adjacent(low - 1)):
         at = low - 1
         inner = low < end and (
-            (words.lower[at] in PARTICLES and words.is_capital(low) and words.is_capital(at - 1))
+            (words.lower[at] in PARTICLES | {"&"} and words.is_capital(low) and words.is_capital(at - 1))
             or (words.lower[at] in _OWNING and _is_inside(words, at - 1))
         )
         if not (inner or _is_inside(words, at)):
@@ -309,7 +338,11 @@ def phrase_after(words: Words, start: int) -> NounPhrase | None:
     while words.at(high) == "of" and words.adjacent(high - 1):
         onward = high + 1 + (words.at(high + 1) in DETERMINERS - WEAK_DETERMINERS)
         further = _end_of(words, onward)
-        if further == onward or further - low > MAX_WORDS + 2 or is_gerund(words.lower[onward]):
+        if (
+            further == onward
+            or further - low > MAX_WORDS + 2
+            or (onward == high + 1 and is_gerund(words.lower[onward]))
+        ):
             return None  # `the result of this`: what it names is elsewhere
         high = further
     return None if words.at(high) in _CUTS else NounPhrase(words, start, low, high, determiner)

@@ -59,6 +59,19 @@ _TYPED = {
     "derived_from": "derive from",
     "follows": "follow",
     "succeeds": "succeed",
+    "contains": "contain",
+    "causes": "cause|lead to|result in",
+    "reduces": "reduce|decrease",
+    "increases": "increase",
+    "prevents": "prevent",
+    "measures": "measure",
+    "supplies": "supply",
+    "pays_for": "pay for",
+    "mentions": "mention",
+    "meets": "meet|meet with",
+    "mentors": "mentor|coach",
+    "works_on": "work on",
+    "moves_to": "move to|relocate to",
     "also_known_as": "stand for",
 }
 # Passive verb and preposition → predicate; `by` turns the active one round.
@@ -100,7 +113,16 @@ _COMMON = word_set(
     restore retry rewrite route sample scan schedule scrape secure sell send separate serve share ship sign
     specify split sponsor stop store stream submit subscribe supply surrender surround sync synchronise
     synchronize tag target teach terminate test track train transfer transform translate trigger update upgrade
-    upload validate verify win wrap"""
+    upload validate verify win wrap
+    absorb adjust advise affect analyse analyze arrange assemble assess assist attract boost bottle calculate calibrate
+    charge charter choose coach collect compare compile connect consult cool correct cultivate damage dissolve
+    donate drain dry eat elect emit employ endanger exceed exchange extract feed ferment fit form freeze gather grind
+    guard guide harm harvest heat heal host illustrate import improve infect inhibit inherit interview invite irrigate
+    judge kill lease light limit lubricate manufacture melt modify neutralise nourish observe obtain organise outsource
+    paint pave perform photograph pick plant pollinate power practise predict preserve purchase pursue quote recruit
+    recycle refine rent restrict review roast sample scare seal shape simplify smoke solve stabilise steer stimulate
+    strengthen study subsidise substitute succeed supervise surround sustain sweeten switch train translate treat tune
+    visit wash weaken weld withstand write yield"""
 )
 _ACTIVE_ONLY = word_set("join follow lie reside stand marry attend")
 _PREPOSITIONS = word_set("on in to for from with at by of upon after into through as over atop inside under via")
@@ -109,18 +131,27 @@ _COMMON_WITH_PREPOSITION = {
     "flow through", "flows to", "integrate with", "interact with", "listen to", "live in", "map to", "migrate to",
     "move to", "move from", "participate in", "play in", "publish to", "reply to", "respond to", "serve in", "serve as",
     "serve on", "specialise in", "specialize in", "subscribe to", "switch to", "talk to", "teach at", "trade with",
-    "send to", "deliver to", "star in", "appear in", "retire from", "evolve into", "evolve from",
+    "send to", "deliver to", "live on", "feed on", "grow on", "grow in", "end at", "end in", "begin at", "start at",
+    "lead into", "speak to", "speak with", "argue with", "study under", "train under", "train with", "sit on",
+    "wait for",
+    "care for", "look after", "deal with", "comply with", "connect with", "link to", "attach to", "contribute to",
+    "refer to", "point to", "react with", "compete with", "collaborate with", "partner with", "invest in", "sail to",
+    "travel to", "walk to", "settle in", "arrive in", "arrive at", "hang in", "stand in", "stand on",
+    "star in", "appear in", "retire from", "evolve into", "evolve from",
     "originate in", "originate from", "merge with", "merge into", "translate to", "compile to", "ship with",
     "work at", "work with", "apply to", "export to", "import from", "fetch from", "report on", "preside over",
-    "act as", "operate in", "operate from", "fight in",
+    "act as", "work in", "work under", "work from", "meet in", "meet at", "operate in", "operate from", "fight in",
 }  # fmt: skip
 _IRREGULAR = {
     "be": "is was been", "bear": "bears bore born", "become": "becomes became become", "bind": "binds bound bound",
+    "choose": "chooses chose chosen", "draw": "draws drew drawn", "eat": "eats ate eaten", "feed": "feeds fed fed",
+    "freeze": "freezes froze frozen", "grind": "grinds ground ground", "grow": "grows grew grown",
+    "hang": "hangs hung hung", "light": "lights lit lit", "sit": "sits sat sat", "speak": "speaks spoke spoken",
     "bring": "brings brought brought", "build": "builds built built", "buy": "buys bought bought",
     "do": "does did done", "drive": "drives drove driven", "fight": "fights fought fought",
     "find": "finds found found", "have": "has had had", "hold": "holds held held", "keep": "keeps kept kept",
     "know": "knows knew known", "lead": "leads led led", "leave": "leaves left left", "lie": "lies lay lain",
-    "make": "makes made made", "oversee": "oversees oversaw overseen", "pay": "pays paid paid",
+    "make": "makes made made", "meet": "meets met met", "oversee": "oversees oversaw overseen", "pay": "pays paid paid",
     "read": "reads read read", "rebuild": "rebuilds rebuilt rebuilt", "reset": "resets reset reset",
     "rewrite": "rewrites rewrote rewritten", "run": "runs ran run", "sell": "sells sold sold",
     "send": "sends sent sent", "shut": "shuts shut shut", "split": "splits split split",
@@ -155,6 +186,7 @@ _NOUNS = {
     "implements": "implementation",
     "extends": "extension|subclass|generalisation|generalization|superclass",
     "specialization_of": "specialisation|specialization|special case",
+    "variant_of": "variant|variation",
     "derived_from": "fork|derivative|port|clone|adaptation",
     "child_of": "son|daughter|child",
     "^child_of": "father|mother",
@@ -231,6 +263,19 @@ def past_forms(lemma: str) -> tuple[str, str]:
     return form, form
 
 
+# Verbs that relate what follows the preposition after their object: `buys its oats from Tarn Farm`.
+_BEYOND_OBJECT = {
+    "from": "buy purchase get receive import obtain borrow lease rent order source take draw read fetch collect",
+    "to": "send deliver supply sell export give lend ship pass forward write report move transfer publish donate",
+    "in": "store keep save put hold record write",
+    "on": "store keep save put run host",
+    "with": "share replace exchange combine connect",
+}
+BEYOND_OBJECT = {
+    (third_person(verb), preposition): f"{third_person(verb)}_{preposition}"
+    for preposition, verbs in _BEYOND_OBJECT.items()
+    for verb in verbs.split()
+}
 ACTIVE = _by_phrase(_TYPED)
 PASSIVE = _by_phrase(_TYPED_PASSIVE)
 NOUNS = _by_phrase(_NOUNS)

@@ -37,6 +37,8 @@ class Subjects:
         """The subjects of the verb group that begins at an index; none where it states no fact."""
         words, at = self._words, self._after_subject(verb)
         before = words.at(at - 1)
+        if words.at(verb - 1) in ("there", "here"):
+            return []
         if not before or before in _NO_SUBJECT:
             return []
         if before in _JOINING or (before == "," and words.at(at) in _JOINING):

@@ -1,0 +1,107 @@
+"""Which earlier words a sentence refers to: `It`, `This test`, and `the boiler` after `the steam boiler`.
+
+Only what has one likely reading is resolved. A pronoun that opens a sentence is the subject of the sentence before it
+in its section, else the section's heading, where number and kind agree (the preferred centre of Grosz, Joshi and
+Weinstein 1995, section 4). A shortened name is the latest longer one of the document that ends in its words.
+"""
+
+import re
+
+from indexer.extraction.lexicon import GIVEN_NAMES, HONORIFICS, PARTS_OF_DOCUMENTS, word_set
+from indexer.extraction.prose.noun_phrases import DEFINITE, NAME, NounPhrase, Words, phrase_after, words_of
+from indexer.extraction.prose.word_classes import singular
+
+MAX_WORDS = 6
+MAX_SHORTENED_WORDS = 2
+MAX_REMEMBERED = 64
+_PRONOUN = re.compile(r"(It|They|He|She)(?= )")
+_POINTING = re.compile(r"(?:This|These|That|Those|Each)(?= [a-z])")
+_PERSONAL = ("He", "She")
+_PASSIVE = re.compile(r"(?:It|They) (?:is|are|was|were|has been|have been) (?:\w+ly )?\w+ (?:by|in|from|at)\b")
+_NOT_NOUNS = word_set("is are was were has have had does did do can will may should must would means is of and to in")
+
+
+class References:
+    """Reads the sentences of a document in their order."""
+
+    def __init__(self) -> None:
+        self._section = -1
+        self._subject = ""  # of the sentence before, with its article
+        self._object = ""  # of its last fact
+        self._longer: dict[str, str] = {}  # what a shortened name may stand for, by its last word in the singular
+
+    def enter(self, section: int, heading: str) -> None:
+        """Called before each sentence with the number of its section; the first one may refer to the heading."""
+        if section != self._section:
+            self._section = section
+            self._subject, self._object = _subject_of_heading(heading), ""
+
+    def resolved(self, sentence: str) -> str:
+        """The sentence with what its first word stands for."""
+        pointing = _POINTING.match(sentence)
+        if pointing and sentence[pointing.end() + 1 :].partition(" ")[0] not in _NOT_NOUNS:
+            return f"The{sentence[pointing.end() :]}"
+        pronoun = _PRONOUN.match(sentence)
+        candidates = [self._subject, self._object]
+        if _PASSIVE.match(sentence):
+            candidates.reverse()
+        found = next((each for each in candidates if pronoun and each and _agrees(pronoun[1], each)), "")
+        return f"{found}{sentence[pronoun.end() :]}" if pronoun and found else sentence
+
+    def read(self, words: Words) -> None:
+        """Remember the subject of a sentence, for the next one."""
+        phrase = phrase_after(words, 0)
+        is_subject = phrase is not None and phrase.size <= MAX_WORDS and phrase.after[:1].isalnum()
+        is_named = phrase is not None and (phrase.grade() >= DEFINITE or phrase.is_generic)
+        self._subject, self._object = _written(phrase) if phrase is not None and is_subject and is_named else "", ""
+
+    def whole(self, surface: str) -> str:
+        """The longer name that a shortened one stands for; itself where there is none."""
+        words = surface.split()
+        longer = self._longer.get(singular(words[-1].lower()), "") if words else ""
+        if (
+            0 < len(words) <= MAX_SHORTENED_WORDS
+            and longer.lower().endswith(_last(words))
+            and longer.count(" ") >= len(words)
+        ):
+            return longer
+        return surface
+
+    def remember(self, subject: str, described: str) -> None:
+        """The ends of a fact: what the next sentence, and shortened names, may refer to."""
+        self._object = described if described[:1].isupper() else f"The {described}"
+        for surface in (subject, described):
+            self._remember(surface)
+
+    def _remember(self, surface: str) -> None:
+        words = surface.split()
+        if 1 < len(words) <= MAX_WORDS and len(self._longer) < MAX_REMEMBERED:
+            self._longer[singular(words[-1].lower())] = surface
+
+
+def _last(words: list[str]) -> str:
+    return " " + " ".join(words).lower()
+
+
+def _written(phrase: NounPhrase) -> str:
+    return f"The {phrase.surface}" if phrase.determiner in ("the", "a", "an", "our") else phrase.surface
+
+
+def _subject_of_heading(heading: str) -> str:
+    if not heading or heading.lower().rstrip(" .:?") in PARTS_OF_DOCUMENTS:
+        return ""
+    words = words_of(heading, 0, len(heading))
+    phrase = phrase_after(words, 0) if 0 < len(words) <= MAX_WORDS else None
+    if phrase is None or phrase.high != len(words) or not phrase.has_head() or phrase.is_vague():
+        return ""
+    return heading if phrase.grade() == NAME and heading.istitle() else f"The {heading[0].lower()}{heading[1:]}"
+
+
+def _agrees(pronoun: str, subject: str) -> bool:
+    words = subject.removeprefix("The ").split()
+    is_name = all(word[0].isupper() for word in words) and not subject.startswith("The ")
+    is_person = is_name and (len(words) in (2, 3) or words[0].lower() in GIVEN_NAMES | HONORIFICS)
+    if pronoun in _PERSONAL:
+        return is_name and len(words) <= 3
+    is_plural = not is_name and singular(words[-1].lower()) != words[-1].lower()
+    return is_plural or is_name if pronoun == "They" else not is_plural and not is_person
