@@ -26,24 +26,28 @@ NAMED_FIRST = (
 
 _BY_STRENGTH = {
     1.0: "is_a subtopic_of also_known_as equivalent_to renamed_to",
-    0.95: "part_of belongs_to component parent subsidiary_of",
-    0.9: """specialization_of prerequisite_of depends_on requires explains replaces replaced_by superseded_by supersedes
+    0.95: "part_of belongs_to component parent subsidiary_of contains",
+    0.9: """specialization_of variant_of prerequisite_of depends_on requires explains replaces replaced_by
+        superseded_by supersedes
         obsoletes obsoleted_by updates updated_by amends amended_by succeeds successor predecessor capital_of""",
     0.85: """uses used_by runs_on written_in stored_in hosted_on hosted_by connects_to reads_from writes_to platform""",
     0.8: """implements created_by designed_by developed_by invented_by discovered_by written_by directed_by composed_by
         built_by published_by founded_by produced_by owns owned_by maintains maintained_by leads manages managed_by
         operates acquires member_of responsible_for author creator founder composer director owner owners maintainer
         lead manager publisher""",
-    0.75: """extends builds_on derived_from produces provides located_in headquarters works_for plays_for reports_to
+    0.75: """causes supplies works_on mentors extends builds_on derived_from produces provides located_in
+        headquarters works_for plays_for reports_to
         child_of sibling_of married_to student_of native_of home_to team teams organisation organization company
         department group project product program service series""",
-    0.6: """named_after lives_in held_in born_in died_in studied_at supports handles compatible_with native_to
+    0.6: """reduces increases prevents measures pays_for meets introduced_to moves_to
+        named_after lives_in held_in born_in died_in studied_at supports handles compatible_with native_to
         listens_on follows contributor editor translator reviewer reviewers reviewed_by sponsor delegate assignee
         approver approvers approved_by decider deciders consulted informed accountable responsible reporter contact
         cast customer client supplier vendor stakeholder stakeholders city country region location venue journal
         repository channel""",
     0.5: "related_to related see_also topic subject keyword tag category genre domain industry area kind type",
-    0.3: """mentioned_in status state stage phase severity priority tier environment audience language license licence
+    0.3: """mentions mentioned_in status state stage phase severity priority tier environment audience language
+        license licence
         python_version version
         release since year date born_on died_on founded_in created_in built_in opened_in released_in born died founded
         opened created created_at published published_at released release_date updated updated_at modified decided

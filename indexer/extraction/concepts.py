@@ -68,10 +68,11 @@ def _stated(prepared: PreparedDocument, typed: Container[str]) -> dict[str, _Adm
     found: dict[str, _Admitted] = {}
     for statement in prepared.statements:
         for role, name, surface in statement.roles:
-            entity_type = "" if name in typed else _type_of_end(prepared, statement, role, surface)
+            written = surface if name_of(surface) == name else name  # `steam boiler`, of which it says `It`
+            entity_type = "" if name in typed else _type_of_end(prepared, statement, role, written)
             if not entity_type:
                 continue
-            entity = found.setdefault(name, _Admitted(_written(surface, entity_type), entity_type))
+            entity = found.setdefault(name, _Admitted(_written(written, entity_type), entity_type))
             is_document = entity_type == WORK and role == "subject"
             entity.evidence.add(DOCUMENT if is_document else _evidence_of(statement, role))
             sentences = entity.stated[statement.chunk]

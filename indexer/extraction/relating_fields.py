@@ -112,7 +112,7 @@ def field_confidence(field: str, value: str, title: str) -> float:
     words = value.split()
     if not words or value.lower() in _LITERALS:
         return 0.0
-    if is_relation(field) or _is_time(field) or _is_numbered(field):
+    if is_listed(field) or _is_time(field) or _is_numbered(field):
         return LISTED_CONFIDENCE if _has_its_form(field, value, words) else 0.0
     is_title = not set(name_of(value).split()) - set(name_of(title).split())
     if is_title or _PRESENTATION.search(field) or not _is_text(value, words):

@@ -22,6 +22,7 @@ from indexer.extraction.prose.noun_phrases import (
     phrase_before,
     phrases_after,
 )
+from indexer.extraction.prose.open_verbs import OpenVerb, open_verbs
 from indexer.extraction.prose.predicates import (
     ADJECTIVES,
     BEYOND_OBJECT,
@@ -31,7 +32,6 @@ from indexer.extraction.prose.predicates import (
     VerbForm,
     active_relation,
     passive_relation,
-    third_person,
 )
 from indexer.extraction.prose.subjects import RELATIVES, Subjects
 from indexer.extraction.prose.word_classes import (
@@ -43,30 +43,36 @@ from indexer.extraction.prose.word_classes import (
     PREPOSITIONS,
     SUBORDINATORS,
     is_adverb,
+    is_noun,
     is_open,
     is_participle,
-    singular,
 )
 
-_ARTICLES = ("the", "a", "an", "its", "their")
+_ARTICLES = ("the", "a", "an", "its", "their", "his", "her", "our")
+_OPEN_PREPOSITIONS = word_set("to in on with from for at into under through over against by")
 _FINITE_BE = word_set("is are was were")
 _HAVE = word_set("has have had")
 _DO = word_set("do does did")
 _PLURAL = word_set("are were have had")
-_POSSIBLE = word_set("if unless whether suppose imagine assume assuming e.g. eg pretend perhaps maybe supposedly")
+_POSSIBLE = word_set(
+    "if unless whether suppose imagine assume assuming e.g. eg pretend perhaps maybe supposedly allegedly reportedly"
+)
 _NOT_BEFORE_VERB = word_set("to the a an of 's ’s")
 _WITH_DEFINITE_OBJECT = word_set(
     "works_for leads manages part_of member_of married_to born_in died_in located_in follows succeeds"
 )
 _MUTUAL = word_set("married_to meets")
-_PARTICIPLES = word_set("set run fed led sent paid found put cut hit spread spun cast read won lost hung laid bound")
-_AFTER_PARTICIPLE = word_set("by to with from into")  # `is wired to`; `used to` and `related to` are of other classes
+_AFTER_PARTICIPLE = word_set(
+    "by to with from into in on at under"
+)  # `is wired to`; `used to` and `related to` are of other classes
 _WITH_PLACE = word_set("founded_by created_by built_by acquires married_to signs designed_by invented_by launches")
 _WITH_TIME = {
     "released_in": "released_in", "founded_in": "founded_in", "created_in": "created_in", "built_in": "built_in",
     "born_in": "born_on", "died_in": "died_on", "opened_in": "opened_in", "opened_on": "opened_in",
 }  # fmt: skip
 _FINITE = THIRD_PERSONS | BE | MODALS | _HAVE | _DO
+_OTHER_FINITE = word_set("said told gave came went became made took saw")
+_BOUNDARIES = RELATIVES | SUBORDINATORS | {",", ";", ":", "-", "–", "(", "and", "but", "or"}
 _OPENING_GROUP = _FINITE_BE | _HAVE | _DO | MODALS | VERB_FORMS.keys()  # words that may begin a verb group
 _ENDING_GROUP = ("n't", "n’t", "ed")  # of others that may
 _TIME_AFTER = re.compile(rf",? (?:in|on|since|until|from|around) ({TIME.pattern})")
@@ -75,7 +81,8 @@ _TIME_FIRST = re.compile(rf"(?:In|On|Since|Until|Around) ({TIME.pattern})")
 
 def is_factual(words: Words) -> bool:
     """Whether a sentence may state facts: it asks nothing, and supposes nothing."""
-    return words.at(len(words) - 1) != "?" and _POSSIBLE.isdisjoint(words.lower)
+    is_inverted = words.at(0) in ("had", "were", "should")  # `Had Ann married Ben, the mill would still be hers.`
+    return words.at(len(words) - 1) != "?" and not is_inverted and _POSSIBLE.isdisjoint(words.lower)
 
 
 def clause_facts(words: Words) -> Iterator[Fact]:
@@ -85,7 +92,9 @@ def clause_facts(words: Words) -> Iterator[Fact]:
     for at, word in enumerate(words.lower):
         if at >= end and word[0].isalpha():
             is_known = word in _OPENING_GROUP or word.endswith(_ENDING_GROUP)
-            group = (reader.group_at(at) if is_known else None) or reader.open_group_at(at)
+            group = reader.group_at(at) if is_known else None
+            if group is None or not (group.relation or group.is_copula):
+                group = reader.open_group_at(at) or group
             if group is not None:
                 end = group.end
                 yield from reader.facts_of(group)
@@ -101,6 +110,7 @@ class _Group(NamedTuple):
     is_plural: bool = False
     is_copula: bool = False
     is_reduced: bool = False  # a participle that follows what it describes, without `is`
+    is_open: bool = False  # of a verb that has no predicate of its own
 
 
 class _ClauseReader:
@@ -128,31 +138,54 @@ class _ClauseReader:
         return None
 
     def open_group_at(self, at: int) -> _Group | None:
-        """The group of a verb that is in no list: a word between a noun phrase and an article that has the form of a
-        verb which agrees with it, where the sentence goes on as after an object (`The heron stalks the frog.`)."""
+        """The group of a verb that has no predicate of its own: a word between a noun phrase and what may be its
+        object, in a form that agrees with the phrase (`The heron stalks the frog.`)."""
         words, word = self._words, self._words.lower[at]
-        is_article = words.at(at + 1) in _ARTICLES
-        if (
-            not is_article
-            or at == 0
-            or word in VERB_FORMS
-            or words.is_capital(at)
-            or not is_open(word)
-            or len(word) < 4
-        ):
+        verb = open_verbs().get(word)
+        if verb is None or at == 0 or words.is_capital(at) or not is_open(word):
             return None
-        target, subject = phrase_after(words, at + 1), phrase_before(words, at)
-        if subject is None or target is None or not _ends_object(target):
+        subject, onward = phrase_before(words, self._subjects.after_subject(at)), words.after_adverbs(at + 1)
+        preposition = words.at(onward) if words.at(onward) in _OPEN_PREPOSITIONS else ""
+        target = phrase_after(words, onward + bool(preposition))
+        if subject is None or target is None or not self._agrees(verb, subject) or not _ends_object(target):
             return None
-        is_third = singular(word) != word and not subject.is_plural and (subject.size > 1 or bool(subject.determiner))
-        is_third = is_third or (singular(word) != word and subject.grade() == NAME)
-        is_base = singular(word) == word and subject.is_plural and not is_participle(word)
-        if is_participle(word) and word.endswith("ed"):
-            return _Group(at, at + 1, Relation(word, is_typed=False), at + 1, is_plural=True)
-        if is_third or is_base:
-            predicate = word if is_third else third_person(word)
-            return _Group(at, at + 1, Relation(predicate, is_typed=False), at + 1, is_plural=is_base)
-        return None
+        if not self._is_verb(at, verb, subject, target, preposition):
+            return None
+        return self._open_group(at, at, verb.is_base, verb.third)
+
+    def _agrees(self, verb: OpenVerb, subject: NounPhrase) -> bool:
+        """Whether a finite form fits a subject: `owls eat`, `the owl eats`, `it ate`."""
+        is_plural = subject.is_plural and subject.grade() != NAME
+        return (
+            verb.is_past
+            or (verb.is_third and not is_plural)
+            or (verb.is_base and (is_plural or subject.before == "and"))
+        )
+
+    def _is_verb(self, at: int, verb: OpenVerb, subject: NounPhrase, target: NounPhrase, preposition: str) -> bool:
+        """Whether a form that may be a noun or a participle, too, is a finite verb here: what comes after it begins an
+        object, or the clause has no other verb."""
+        words, first = self._words, self._words.lower[target.low]
+        if not target.determiner and first in open_verbs() and (preposition == "to" or open_verbs()[first].is_base):
+            return False  # `needs to go`, `cloud services write`
+        if verb.is_certain and (verb.is_base or verb.is_third):
+            return True
+        is_whole = subject.begin == 0 or subject.grade() >= DEFINITE
+        if preposition:
+            return is_whole and bool(subject.determiner) and preposition != "by" and self._is_only_verb(at)
+        is_marked = target.determiner in _ARTICLES or (target.grade() == NAME and not words.is_capital(at - 1))
+        return is_whole and (is_marked or self._is_only_verb(at))
+
+    def _is_infinitive(self, at: int) -> bool:
+        following = open_verbs().get(self._words.at(at + 1))
+        return self._words.at(at) == "to" and following is not None and following.is_base
+
+    def _is_only_verb(self, at: int) -> bool:
+        lower = self._words.lower
+        low = max((low + 1 for low in range(at) if lower[low] in _BOUNDARIES), default=0)
+        high = next((high for high in range(at, len(lower)) if lower[high] in _BOUNDARIES), len(lower))
+        others = (lower[other] for other in range(low, high) if other != at)
+        return not any(word in _FINITE or word in _OTHER_FINITE for word in others)
 
     def facts_of(self, group: _Group) -> Iterator[Fact]:
         """The facts of a verb group with each of its subjects and objects."""
@@ -169,7 +202,7 @@ class _ClauseReader:
             yield Fact(group.relation.predicate, first, second, confidence_of(*subjects[:2]))
         elif group.relation and group.onto < len(words):
             time = "" if group.is_reduced else self._opening_time
-            yield from self._related(group.relation, group.onto, subjects, time)
+            yield from self._related(group, group.relation, subjects, time)
 
     def _has_no_object(self, group: _Group) -> bool:
         """`Ann and Ben married in 1954`."""
@@ -196,7 +229,20 @@ class _ClauseReader:
         if words.at(at) == "been":
             return self._after_be(begin, words.after_adverbs(at + 1), is_plural)
         lemmas = _lemmas(VERB_FORMS.get(words.at(at), ()), "is_participle")
-        return self._related_group(begin, at, is_plural, lemmas)
+        group = self._related_group(begin, at, is_plural, lemmas)
+        verb = open_verbs().get(words.at(at))
+        if group.relation is None and verb and verb.is_participle:  # `has supervised Ben since May`
+            return self._open_group(begin, at, is_plural, verb.third)
+        return group
+
+    def _open_group(self, begin: int, at: int, is_plural: bool, third: str) -> _Group:
+        """The group whose main verb, at an index, has no predicate of its own but its third person."""
+        words, onward = self._words, self._words.after_adverbs(at + 1)
+        if not third:
+            return _Group(begin, at + 1, is_plural=is_plural)
+        preposition = words.at(onward) if words.at(onward) in _OPEN_PREPOSITIONS else ""
+        relation = Relation(f"{third}_{preposition}".rstrip("_"), is_typed=False)
+        return _Group(begin, at + 1, relation, onward + bool(preposition), is_plural, is_open=True)
 
     def _after_be(self, begin: int, at: int, is_plural: bool) -> _Group:
         """`is <participle>`, `is <verb>ing`, `is <adjective> <preposition>`, `is a`."""
@@ -210,17 +256,20 @@ class _ClauseReader:
         if word in DETERMINERS or words.is_capital(at) or (word == "one" and words.at(at + 1) == "of"):
             return _Group(begin, at, onto=at + 2 * (word == "one"), is_plural=is_plural, is_copula=True)
         if word.endswith("ing"):
-            return self._related_group(begin, at, is_plural, _lemmas_of_ing(word)[:1])
+            group = self._related_group(begin, at, is_plural, _lemmas_of_ing(word)[:1])
+            is_open_verb = not group.relation and words.at(words.after_adverbs(at + 1)) not in PREPOSITIONS
+            return self._open_group(begin, at, is_plural, _third_of_ing(word)) if is_open_verb else group
         lemmas = _lemmas(VERB_FORMS.get(word, ()), "is_participle")
         group = self._related_group(begin, at, is_plural, lemmas, is_passive=True)
         preposition = words.at(at + 1)
         if (
             group.relation is None
-            and (lemmas or is_participle(word) or word in _PARTICIPLES)
+            and _is_past_participle(word, lemmas)
             and preposition in _AFTER_PARTICIPLE
+            and not self._is_infinitive(at + 1)
         ):
-            return _Group(begin, at, Relation(f"{word}_{preposition}", is_typed=False), at + 2, is_plural)
-        if group.relation is None and is_plural and words.lower[begin] == "are" and is_open(word):
+            return _Group(begin, at, Relation(f"{word}_{preposition}", is_typed=False), at + 2, is_plural, is_open=True)
+        if group.relation is None and is_plural and words.lower[begin] == "are" and _may_be_noun(word):
             return _Group(begin, at, onto=at, is_plural=True, is_copula=True)  # `Slow worms are lizards`
         return group
 
@@ -286,8 +335,10 @@ class _ClauseReader:
                 yield from copula_facts(self._words.lower[group.begin], subject, complement)
                 yield from work_facts(subject, complement)
 
-    def _related(self, relation: Relation, onto: int, subjects: list[NounPhrase], opening_time: str) -> Iterator[Fact]:
-        words = self._words
+    def _related(
+        self, group: _Group, relation: Relation, subjects: list[NounPhrase], opening_time: str
+    ) -> Iterator[Fact]:
+        words, onto = self._words, group.onto
         time = TIME.match(words.text, words.starts[onto])
         if time and relation.predicate in _WITH_TIME:
             for subject in subjects:
@@ -297,12 +348,14 @@ class _ClauseReader:
             return
         yield from self._between_objects(relation, onto)
         objects = self._objects(onto)
-        if objects and not _is_doubtful(objects[0], relation):
+        verb = open_verbs().get(words.at(group.end - 1))
+        is_certain = group.is_open or (verb is not None and verb.is_certain)
+        if objects and (is_certain or not _is_doubtful(objects[0], relation)):
             more = self._further(relation.predicate, objects[-1].high, opening_time)
             yield from self._beyond(relation, objects[-1], subjects)
             for subject in subjects:
                 for target in objects:
-                    if _is_fact(relation, subject, target):
+                    if _is_fact(relation, subject, target, is_open=group.is_open):
                         yield _fact(relation, subject, target, more)
 
     def _beyond(self, relation: Relation, target: NounPhrase, subjects: list[NounPhrase]) -> Iterator[Fact]:
@@ -352,6 +405,15 @@ class _ClauseReader:
         return tuple(sorted(found.items()))
 
 
+def _may_be_noun(word: str) -> bool:
+    return is_open(word) and not is_participle(word) and is_noun(word)
+
+
+def _is_past_participle(word: str, lemmas: Iterable[str]) -> bool:
+    verb = open_verbs().get(word)
+    return bool(lemmas) or is_participle(word) or (verb is not None and verb.is_participle)
+
+
 def _ends_object(target: NounPhrase) -> bool:
     """Whether what follows a phrase shows that it is the object of the verb before, and no subject of its own."""
     following = target.after
@@ -370,6 +432,12 @@ def _lemmas_of_ing(word: str) -> list[str]:
     return [lemma for lemma in (stem, f"{stem}e", stem[:-1]) if _is_lemma(lemma)]
 
 
+def _third_of_ing(word: str) -> str:
+    stem = word[:-3]
+    found = (open_verbs().get(lemma) for lemma in (stem, f"{stem}e", stem[:-1]))
+    return next((verb.third for verb in found if verb is not None and verb.is_base), "")
+
+
 def _is_lemma(word: str) -> bool:
     return any(form.is_base for form in VERB_FORMS.get(word, ()))
 
@@ -386,29 +454,33 @@ def _is_doubtful(target: NounPhrase, relation: Relation) -> bool:
     return is_verb or is_weak or (target.size == 1 and target.after == "to")
 
 
-def _is_fact(relation: Relation, subject: NounPhrase, target: NounPhrase) -> bool:
+def _is_fact(relation: Relation, subject: NounPhrase, target: NounPhrase, *, is_open: bool) -> bool:
     """Whether both ends name something: a name each, or one and a definite phrase; of firm relations less will do."""
     of_subject, of_target = subject.grade(), target.grade()
     if NONE in (of_subject, of_target) or not _suits(relation, of_subject, of_target):
         return False
-    has_parts = relation.predicate == "part_of" and relation.is_inverse  # `consists of a reader and a splitter`
-    is_firm = relation.is_typed or relation.is_inverse or relation.predicate.endswith("_by")
     if of_subject == BARE and subject.is_generic:
-        return (of_target > BARE or target.is_described) and (is_firm or of_target == NAME or target.size > 1)
+        return True
     if of_subject == BARE and (of_target < NAME or not (subject.begin == 0 or subject.determiner)):
         return False
+    has_parts = relation.predicate == "part_of" and relation.is_inverse  # `consists of a reader and a splitter`
     if max(of_subject, of_target) < NAME and not has_parts:
-        has_preposition = "_" in relation.predicate
-        return _is_fact_of_common_nouns(subject, target, is_firm=is_firm, has_preposition=has_preposition)
-    return of_subject + of_target >= (1 if has_parts else 2 if relation.is_typed else 3)
+        is_firm = relation.is_typed or relation.is_inverse or relation.predicate.endswith("_by")
+        return _is_fact_of_common_nouns(relation, subject, target, is_firm=is_firm, is_open=is_open)
+    return of_subject + of_target >= (1 if has_parts else 2 if relation.is_typed or is_open else 3)
 
 
-def _is_fact_of_common_nouns(subject: NounPhrase, target: NounPhrase, *, is_firm: bool, has_preposition: bool) -> bool:
+def _is_fact_of_common_nouns(
+    relation: Relation, subject: NounPhrase, target: NounPhrase, *, is_firm: bool, is_open: bool
+) -> bool:
     """Whether `the works council approves the shift model` is one: not `the council approves the model`."""
+    if subject.grade() != DEFINITE:
+        return False
     if is_firm:
-        return subject.grade() == DEFINITE and (target.size > 1 or (target.grade() == DEFINITE and subject.size > 1))
-    is_named = target.grade() == DEFINITE or has_preposition
-    return subject.grade() == DEFINITE and is_named and target.size > 1
+        return target.size > 1 or (target.grade() == DEFINITE and subject.size > 1)
+    if target.grade() == DEFINITE:
+        return target.size > 1 or is_open
+    return target.size > 1 and "_" in relation.predicate
 
 
 def _suits(relation: Relation, of_subject: int, of_target: int) -> bool:

@@ -11,6 +11,8 @@ from indexer.extraction.prose.noun_phrases import BARE, DEFINITE, NAME, NounPhra
 from indexer.extraction.prose.predicates import NOUN_PREPOSITIONS, NOUNS, Relation
 from indexer.extraction.prose.word_classes import singular
 
+# Of these only the relation says something.
+_ONLY_RELATIONS = word_set("prerequisite requirement dependency variant variation")
 _KINDS = word_set("kind type form sort class variety species example instance family genus subclass")
 # `the start of the vector` says where something is, not what.
 _BOUNDS = word_set(
@@ -76,7 +78,9 @@ def copula_facts(verb: str, subject: NounPhrase, complement: NounPhrase) -> Iter
     is_article = subject.determiner in ("a", "an") and subject.begin == 0
     if relation and (subject.grade() >= DEFINITE or (subject.grade() == BARE and (is_article or subject.is_generic))):
         yield from related(subject, relation)
-    elif _is_defined(verb, subject, complement):
+        if singular(complement.head) in _ONLY_RELATIONS:
+            return
+    if _is_defined(verb, subject, complement):
         yield from kind_facts(subject, complement, is_definition=True)
 
 

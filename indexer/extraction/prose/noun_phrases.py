@@ -185,7 +185,7 @@ class NounPhrase:
         first = self.words.lower[self.low]
         if is_gerund(self.head) and self.size == 1 and self.determiner in ("a", "an", "the", "our"):
             return True  # `the packaging`
-        if self.size > 1 and self.is_generic and is_gerund(self.head) and not self.has_of:
+        if self.size > 1 and is_gerund(self.head) and not self.has_of:
             before = self.words.lower[self.high - 2]
             return not is_gerund(first) and first not in QUANTIFIERS and singular(before) == before  # `Book printing`
         return is_noun(self.head) and first not in QUANTIFIERS and not first[0].isdigit()
@@ -206,7 +206,7 @@ class NounPhrase:
 
     def grade(self) -> Grade:
         """How well it names one thing: NAME, DEFINITE, BARE or NONE."""
-        first = self.words.words[self.low]
+        first = self.words.lower[self.low]
         if self.determiner in ("no", *_POINTING) or first in QUANTIFIERS or (not self.determiner and is_gerund(first)):
             return NONE
         if self.is_name():
@@ -336,13 +336,11 @@ def phrase_after(words: Words, start: int) -> NounPhrase | None:
     if high == low:
         return None
     while words.at(high) == "of" and words.adjacent(high - 1):
+        if is_gerund(words.at(high + 1)):
+            break  # `accused the innkeeper of watering`
         onward = high + 1 + (words.at(high + 1) in DETERMINERS - WEAK_DETERMINERS)
         further = _end_of(words, onward)
-        if (
-            further == onward
-            or further - low > MAX_WORDS + 2
-            or (onward == high + 1 and is_gerund(words.lower[onward]))
-        ):
+        if further == onward or further - low > MAX_WORDS + 2:
             return None  # `the result of this`: what it names is elsewhere
         high = further
     return None if words.at(high) in _CUTS else NounPhrase(words, start, low, high, determiner)

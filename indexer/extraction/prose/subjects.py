@@ -35,9 +35,9 @@ class Subjects:
 
     def before(self, verb: int, is_plural: bool) -> list[NounPhrase]:
         """The subjects of the verb group that begins at an index; none where it states no fact."""
-        words, at = self._words, self._after_subject(verb)
+        words, at = self._words, self.after_subject(verb)
         before = words.at(at - 1)
-        if words.at(verb - 1) in ("there", "here"):
+        if words.at(verb - 1) == "there":
             return []
         if not before or before in _NO_SUBJECT:
             return []
@@ -52,7 +52,7 @@ class Subjects:
         phrase = phrase_before(words, at)
         return self._whole(phrase, is_plural) if phrase else []
 
-    def _after_subject(self, verb: int) -> int:
+    def after_subject(self, verb: int) -> int:
         """The first index of the adverbs and idioms before a verb."""
         at = verb
         while at > 1 and (is_adverb(self._words.at(at - 1)) or self._is_idiom(at - 2)):

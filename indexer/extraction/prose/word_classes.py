@@ -18,8 +18,8 @@ PREPOSITIONS = word_set(
 )
 PRONOUNS = word_set(
     """i he she it we they you me him us them himself herself itself themselves who whom whose which what there here one
-    ones someone anyone everyone nobody something anything everything nothing each other others another this that these
-    those mine yours ours theirs hers none both"""
+    ones somebody anybody someone anyone everyone nobody something anything everything nothing each other others another
+    this that these those mine yours ours theirs hers none both"""
 )
 CONJUNCTIONS = word_set("and or but nor & plus yet so")
 SUBORDINATORS = word_set(
@@ -33,7 +33,8 @@ NEGATIONS = word_set("not never no neither nor hardly rarely seldom without long
 ADVERBS = word_set(
     """also now then currently always often usually still already just only even again soon later today here there thus
     hence therefore however instead rather quite very too almost nearly first formerly originally once sometimes
-    typically both together alone itself ever yet more most less least much well far back mostly internally natively"""
+    typically twice both together alone itself ever yet more most less least much well far back apart mostly internally
+    natively"""
 )
 # Past forms of common verbs that state no relation here; none of them is a noun.
 _PAST_VERBS = word_set(
