@@ -74,7 +74,7 @@ _LITERALS = word_set("true false yes no on off none null nil n/a na - tbd unknow
 _NOT_VALUE = re.compile(
     r"[a-z][a-z0-9+.-]*:/|www\.|\S+@\S+\.|[][{}<>;=$%*\\]|^[~./#]|\w/\w*/|\.[a-z]{2,4}$", re.IGNORECASE
 )
-_RELATION = re.compile(r"[a-z_]+_(?:by|of|in|on|to|from|at|with|for)")
+_RELATION = re.compile(r"[a-z_]+_(?:by|of|in|on|to|from|at|with|for|into|through|under|over)")
 _DATE = re.compile(r"\b[12]\d{3}\b")
 _SENTENCE = re.compile(r"[a-z)]{2}[.!?]\s+\w")
 _CATEGORY = re.compile(r"[^\W\d_][\w+#.'’ /-]*")

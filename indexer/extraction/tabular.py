@@ -71,11 +71,11 @@ def _cells(line: str, at: int) -> Iterator[tuple[int, str]]:
 
 def _of_table(rows: Sequence[_Row], title: str) -> Iterator[Cell]:
     header = [name for _, name in rows[0]]
-    if not all(map(_is_column_name, header)) or not any(is_relation(predicate_of(name)) for name in header[1:]):
-        return
     columns = zip(*([cell for _, cell in row] for row in rows[1:]), strict=True)
     first = next((at for at, column in enumerate(columns) if _names_things(column)), None)
-    if first is None:
+    if first is None or not all(map(_is_column_name, header[first:])):
+        return
+    if not any(is_relation(predicate_of(name)) for name in header[first + 1 :]):
         return
     for row in rows[1:]:
         subject = row[first][1].strip(_ENDS)

@@ -43,13 +43,13 @@ from indexer.extraction.prose.word_classes import (
     PREPOSITIONS,
     SUBORDINATORS,
     is_adverb,
-    is_noun,
     is_open,
     is_participle,
 )
 
 _ARTICLES = ("the", "a", "an", "its", "their", "his", "her", "our")
-_OPEN_PREPOSITIONS = word_set("to in on with from for at into under through over against by")
+_OPEN_PREPOSITIONS = word_set("to in on with from for at into under through against")
+_PARTICLES = word_set("over up out off")  # `takes over`
 _FINITE_BE = word_set("is are was were")
 _HAVE = word_set("has have had")
 _DO = word_set("do does did")
@@ -240,7 +240,7 @@ class _ClauseReader:
         words, onward = self._words, self._words.after_adverbs(at + 1)
         if not third:
             return _Group(begin, at + 1, is_plural=is_plural)
-        preposition = words.at(onward) if words.at(onward) in _OPEN_PREPOSITIONS else ""
+        preposition = words.at(onward) if words.at(onward) in _OPEN_PREPOSITIONS | _PARTICLES else ""
         relation = Relation(f"{third}_{preposition}".rstrip("_"), is_typed=False)
         return _Group(begin, at + 1, relation, onward + bool(preposition), is_plural, is_open=True)
 
@@ -253,11 +253,14 @@ class _ClauseReader:
             if tuple(words.lower[at : at + len(phrase)]) == phrase:
                 return _Group(begin, at, relation, at + len(phrase), is_plural)
         word = words.at(at)
-        if word in DETERMINERS or words.is_capital(at) or (word == "one" and words.at(at + 1) == "of"):
-            return _Group(begin, at, onto=at + 2 * (word == "one"), is_plural=is_plural, is_copula=True)
+        if word in DETERMINERS or words.is_capital(at) or word == "one":
+            onto = at + (2 if words.at(at + 1) == "of" else 1) * (word == "one")
+            return _Group(begin, at, onto=onto, is_plural=is_plural, is_copula=True)
         if word.endswith("ing"):
             group = self._related_group(begin, at, is_plural, _lemmas_of_ing(word)[:1])
-            is_open_verb = not group.relation and words.at(words.after_adverbs(at + 1)) not in PREPOSITIONS
+            onward = words.after_adverbs(at + 1)
+            is_object = words.at(onward) in DETERMINERS or words.is_capital(onward) or words.at(at - 1) == "been"
+            is_open_verb = not group.relation and (is_object or words.at(onward) in _PARTICLES)
             return self._open_group(begin, at, is_plural, _third_of_ing(word)) if is_open_verb else group
         lemmas = _lemmas(VERB_FORMS.get(word, ()), "is_participle")
         group = self._related_group(begin, at, is_plural, lemmas, is_passive=True)
@@ -406,7 +409,7 @@ class _ClauseReader:
 
 
 def _may_be_noun(word: str) -> bool:
-    return is_open(word) and not is_participle(word) and is_noun(word)
+    return is_open(word) and not is_participle(word)
 
 
 def _is_past_participle(word: str, lemmas: Iterable[str]) -> bool:
@@ -434,7 +437,8 @@ def _lemmas_of_ing(word: str) -> list[str]:
 
 def _third_of_ing(word: str) -> str:
     stem = word[:-3]
-    found = (open_verbs().get(lemma) for lemma in (stem, f"{stem}e", stem[:-1]))
+    whole, with_e = (stem, f"{stem}e") if stem[-2:].strip("aeiouy") == stem[-2:] else (f"{stem}e", stem)
+    found = (open_verbs().get(lemma) for lemma in (whole, with_e, stem[:-1]))  # `singing`, `wading`
     return next((verb.third for verb in found if verb is not None and verb.is_base), "")
 
 
@@ -450,7 +454,7 @@ def _is_doubtful(target: NounPhrase, relation: Relation) -> bool:
     if target.determiner or words.is_capital(target.low):
         return False
     is_verb = first in VERB_FORMS and (words.at(target.low - 1) == "to" or target.size == 1)
-    is_weak = not relation.is_typed and target.grade() == BARE and not ("_" in relation.predicate and target.size > 1)
+    is_weak = not relation.is_typed and target.grade() == BARE and "_" not in relation.predicate
     return is_verb or is_weak or (target.size == 1 and target.after == "to")
 
 
@@ -480,7 +484,7 @@ def _is_fact_of_common_nouns(
         return target.size > 1 or (target.grade() == DEFINITE and subject.size > 1)
     if target.grade() == DEFINITE:
         return target.size > 1 or is_open
-    return target.size > 1 and "_" in relation.predicate
+    return "_" in relation.predicate
 
 
 def _suits(relation: Relation, of_subject: int, of_target: int) -> bool:

@@ -12,7 +12,7 @@ from indexer.extraction.prose.predicates import NOUN_PREPOSITIONS, NOUNS, Relati
 from indexer.extraction.prose.word_classes import singular
 
 # Of these only the relation says something.
-_ONLY_RELATIONS = word_set("prerequisite requirement dependency variant variation")
+_ONLY_RELATIONS = word_set("prerequisite precondition requirement dependency variant variation")
 _KINDS = word_set("kind type form sort class variety species example instance family genus subclass")
 # `the start of the vector` says where something is, not what.
 _BOUNDS = word_set(

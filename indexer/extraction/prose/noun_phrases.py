@@ -50,6 +50,7 @@ _DASHES = frozenset(("–", "-"))
 _YEAR = re.compile(r"[12]\d{3}")
 _DATE_WORDS = MONTHS | DAYS
 _GENERAL = frozenset(("the", "our", "each", "every", "all"))
+_POSSESSIVES = frozenset(("its", "their", "his", "her"))
 _POINTING = frozenset(("this", "that", "these", "those"))
 
 
@@ -220,6 +221,8 @@ class NounPhrase:
         ends_in_number = last[0].isdigit() and last[-1].isdigit()
         if self.determiner in _GENERAL:
             return NAME if ends_in_number else DEFINITE
+        if self.determiner in _POSSESSIVES and self.size > 1:
+            return DEFINITE  # `sold its ferry division`
         if self.determiner not in ("", "a", "an"):
             return NONE
         if self.determiner and self._has_proper():

@@ -76,6 +76,7 @@ _TYPED = {
 }
 # Passive verb and preposition → predicate; `by` turns the active one round.
 _TYPED_PASSIVE = {
+    "prerequisite_of": "require for",
     "builds_on": "base on|base upon|build on|build upon|build atop|build with",
     "located_in": "locate in|locate at|locate on|situate in|situate on|base in|headquarter in|base at",
     "runs_on": "host on|host by|host in|deploy on|deploy to|run on",
@@ -182,7 +183,7 @@ _NOUNS = {
     "replaces": "successor|replacement",
     "^replaces": "predecessor",
     "depends_on": "dependent",
-    "^depends_on": "dependency|prerequisite|requirement",
+    "^depends_on": "dependency|prerequisite|precondition|requirement",
     "implements": "implementation",
     "extends": "extension|subclass|generalisation|generalization|superclass",
     "specialization_of": "specialisation|specialization|special case",
@@ -267,7 +268,7 @@ def past_forms(lemma: str) -> tuple[str, str]:
 _BEYOND_OBJECT = {
     "from": "buy purchase get receive import obtain borrow lease rent order source take draw read fetch collect",
     "to": "send deliver supply sell export give lend ship pass forward write award report move transfer publish donate",
-    "in": "store keep save put hold record write",
+    "in": "store keep save put hold record write cache",
     "on": "store keep save put run host",
     "with": "share replace exchange combine connect",
 }
@@ -275,7 +276,7 @@ BEYOND_OBJECT = {
     (third_person(verb), preposition): f"{third_person(verb)}_{preposition}"
     for preposition, verbs in _BEYOND_OBJECT.items()
     for verb in verbs.split()
-}
+} | {("acquires", "from"): "buys_from"}
 ACTIVE = _by_phrase(_TYPED)
 PASSIVE = _by_phrase(_TYPED_PASSIVE)
 NOUNS = _by_phrase(_NOUNS)

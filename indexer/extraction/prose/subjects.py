@@ -169,7 +169,9 @@ class Subjects:
         if other.before in PREPOSITIONS:  # `installing on OSX and Windows is`
             return [phrase] if phrase.determiner or other.begin == 1 else self._head(other, is_plural)
         if is_plural:
-            is_adjective = other.begin == 0 and other.high == 1 and phrase.grade() < NAME  # `Free and open licences`
+            is_adjective = (
+                other.begin == 0 and other.high == 1 and phrase.grade() < NAME and not other.is_plural
+            )  # `Free and open`
             return [phrase] if is_adjective else [*self._whole(other, is_plural=False), phrase]
         is_one = (
             (other.begin == 0 or other.before == ":" or other.determiner == "the")

@@ -104,7 +104,8 @@ JUDGEMENTS = word_set(
     """good bad better best worse worst great nice wrong right easy easier easiest hard harder hardest simple must
     mistake mess shame pity pain bonus win problem fan lot bit little few big small large huge long short safe common
     rare important necessary useful possible impossible useless typical natural obvious clear different similar same
-    only special first last next main key major minor earlier later default current latest new old recommended preferred
+    only late special first last next main key major minor earlier later default current latest new old recommended
+    preferred
     required optional fine ok okay done true false free ready open closed empty full nearest fastest largest smallest
     highest lowest longest oldest youngest biggest earliest second third fourth one two three four five"""
 )

@@ -130,3 +130,54 @@ def test_a_name_counts_more_than_a_definite_phrase_and_a_listed_verb_more_than_a
     assert confidence("Heron uses Delta.") == 0.8
     assert confidence("The crawler uses Delta.") == 0.7
     assert confidence("Heron monitors Delta.") == 0.5
+
+
+@pytest.mark.parametrize(
+    ("sentence", "expected"),
+    [
+        ("Turbines require a foundation.", [("Turbines", "requires", "foundation")]),
+        ("Tugs and barges use marine oil.", [("Tugs", "uses", "marine oil"), ("barges", "uses", "marine oil")]),
+        ("Ground frost causes poor grip.", [("Ground frost", "causes", "poor grip")]),
+        ("Relief printing relies on raised type.", [("Relief printing", "depends_on", "raised type")]),
+        ("In short, gardeners need sharp spades.", [("gardeners", "requires", "sharp spades")]),
+        ("A storm drain requires a steel grate.", [("storm drain", "requires", "steel grate")]),
+        ("Herons are wading birds.", []),  # a copula, see `test_copulas`
+    ],
+)
+def test_bare_subject_that_opens_a_sentence_is_a_kind(sentence: str, expected: Triples) -> None:
+    assert [fact for fact in facts(sentence) if fact[1] != "is_a"] == expected
+
+
+@pytest.mark.parametrize(
+    ("sentence", "expected"),
+    [
+        ("The heron stalks the frog.", [("heron", "stalks", "frog")]),
+        ("Reed warblers weave their long nests.", [("Reed warblers", "weaves", "long nests")]),
+        ("Ada Moss has groomed the grey pony.", [("Ada Moss", "grooms", "grey pony")]),
+        ("Ada Moss is grooming the grey pony.", [("Ada Moss", "grooms", "grey pony")]),
+        ("The grey pony is groomed by Ada Moss.", [("grey pony", "groomed_by", "Ada Moss")]),
+        ("Ada Moss buys her oats from Tarn Farm.", [("Ada Moss", "buys_from", "Tarn Farm")]),
+        ("Ada introduced Ben to Cora Lund.", [("Ben", "introduced_to", "Cora Lund"), ("Ada", "introduces", "Ben")]),
+        (
+            "Marsh builds on the old ledger and on the tide tables.",
+            [("Marsh", "builds_on", "old ledger"), ("Marsh", "builds_on", "tide tables")],
+        ),
+    ],
+)
+def test_verb_of_no_list_states_its_third_person(sentence: str, expected: Triples) -> None:
+    assert facts(sentence) == expected
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "Push messages arrive late.",
+        "The grey pony needs to rest.",
+        "Had Ada married Ben, the mill would be hers.",
+        "Allegedly the chapel was built by sailors.",
+        "There is a good court behind the library.",
+        "The config files the server reads are short.",
+    ],
+)
+def test_noun_that_looks_like_a_verb_states_nothing(sentence: str) -> None:
+    assert facts(sentence) == []

@@ -1,0 +1,52 @@
+"""What pronouns, pointing words and shortened names refer to, as the statements of a document have it."""
+
+import pytest
+
+from indexer.chunking.splitter import ChunkingParameters
+from indexer.document_pipeline import prepare
+from schemas.events import DocumentUpsert
+from schemas.ids import DocumentKey
+
+
+def stated(text: str) -> list[tuple[str, str, str]]:
+    upsert = DocumentUpsert(key=DocumentKey("notes", "a"), content=text.encode(), content_type="text/markdown")
+    found = prepare(upsert, ChunkingParameters()).statements
+    return [(one.roles[0][1], one.predicate, one.roles[1][1]) for one in found if one.sentence >= 0]
+
+
+@pytest.mark.parametrize(
+    ("text", "fact"),
+    [
+        (
+            "The mill uses a steam boiler. The boiler is inspected by Harlan Safety.",
+            ("harlan safety", "inspects", "steam boiler"),
+        ),
+        ("The mill was bought by Silas Orme. Orme owns the quarry.", ("silas orme", "owns", "quarry")),
+        (
+            "Enrolment depends on the language test. This test requires the exam room.",
+            ("language test", "requires", "exam room"),
+        ),
+        ("The tide gauge is a sensor. It requires a dry socket.", ("tide gauge", "requires", "dry socket")),
+        ("# Espresso grinder\n\nIt requires a dedicated socket.", ("espresso grinder", "requires", "dedicated socket")),
+        (
+            "The choir uses the Ostley hymnal. It was compiled by Father Brandt.",
+            ("father brandt", "compiles", "ostley hymnal"),
+        ),
+    ],
+)
+def test_reference_is_what_was_named_before(text: str, fact: tuple[str, str, str]) -> None:
+    assert fact in stated(text)
+
+
+def test_pronoun_of_another_kind_is_not_resolved() -> None:
+    assert "requires" not in {fact[1] for fact in stated("Ada Moss met Ben Lund. It requires a dry socket.")}
+
+
+def test_surface_is_what_the_sentence_says() -> None:
+    upsert = DocumentUpsert(
+        key=DocumentKey("notes", "a"),
+        content=b"The tide gauge is a sensor. It requires a dry socket.",
+        content_type="text/markdown",
+    )
+    found = prepare(upsert, ChunkingParameters()).statements
+    assert ("subject", "tide gauge", "It") in [role for one in found for role in one.roles]
