@@ -83,9 +83,18 @@ def test_pages_follow_each_other_without_a_gap() -> None:
     rows = catalogue.rows(collection=None, prefix="", entity_type=None)
     assert len(rows) == 6
     for at in range(len(rows)):
-        last = catalogue[int(rows[at])]
-        following = catalogue.after(rows, last.mentions, last.name, last.members[0])
+        last, weight = catalogue[int(rows[at])], float(catalogue.weights[rows[at]])
+        following = catalogue.after(rows, weight, last.name, last.members[0])
         assert following.tolist() == rows[at + 1 :].tolist()
+
+
+def test_what_little_speaks_for_is_left_out_by_its_salience() -> None:
+    catalogue = catalogue_of(view_of())
+    saliences = [catalogue[row].salience for row in catalogue.rows(collection=None, prefix="", entity_type=None)]
+    assert saliences == sorted(saliences, reverse=True)
+    least = saliences[2]
+    shown = catalogue.rows(collection=None, prefix="", entity_type=None, min_salience=least - 0.001)
+    assert [catalogue[row].salience for row in shown] == [each for each in saliences if each >= least]
 
 
 def test_people_merge_split_rename_and_retype() -> None:

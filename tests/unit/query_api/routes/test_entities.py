@@ -18,6 +18,7 @@ async def test_entities_are_listed_with_type_and_count(running: Running) -> None
                 "label": "Ada",
                 "type": "person",
                 "confidence": 0.9,
+                "salience": 0.835,
                 "mentions": 2,
                 "names": 1,
             }
