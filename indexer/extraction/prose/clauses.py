@@ -40,6 +40,7 @@ from indexer.extraction.prose.word_classes import (
     DETERMINERS,
     MODALS,
     NEGATIONS,
+    PAST_VERBS,
     PREPOSITIONS,
     SUBORDINATORS,
     is_adverb,
@@ -71,7 +72,6 @@ _WITH_TIME = {
     "born_in": "born_on", "died_in": "died_on", "opened_in": "opened_in", "opened_on": "opened_in",
 }  # fmt: skip
 _FINITE = THIRD_PERSONS | BE | MODALS | _HAVE | _DO
-_OTHER_FINITE = word_set("said told gave came went became made took saw")
 _BOUNDARIES = RELATIVES | SUBORDINATORS | {",", ";", ":", "-", "–", "(", "and", "but", "or"}
 _OPENING_GROUP = _FINITE_BE | _HAVE | _DO | MODALS | VERB_FORMS.keys()  # words that may begin a verb group
 _ENDING_GROUP = ("n't", "n’t", "ed")  # of others that may
@@ -185,7 +185,7 @@ class _ClauseReader:
         low = max((low + 1 for low in range(at) if lower[low] in _BOUNDARIES), default=0)
         high = next((high for high in range(at, len(lower)) if lower[high] in _BOUNDARIES), len(lower))
         others = (lower[other] for other in range(low, high) if other != at)
-        return not any(word in _FINITE or word in _OTHER_FINITE for word in others)
+        return not any(word in _FINITE or word in PAST_VERBS for word in others)
 
     def facts_of(self, group: _Group) -> Iterator[Fact]:
         """The facts of a verb group with each of its subjects and objects."""

@@ -37,7 +37,7 @@ ADVERBS = word_set(
     natively"""
 )
 # Past forms of common verbs that state no relation here; none of them is a noun.
-_PAST_VERBS = word_set(
+PAST_VERBS = word_set(
     """became began came went took gave said told saw grew felt fell rose sat met lost ate broke chose drew flew knew
     meant spoke thought threw understood wore died born happened remained seemed appeared"""
 )
@@ -57,7 +57,7 @@ _CLOSED = (
     | MODALS
     | NEGATIONS
     | (ADVERBS - {"first"})
-    | _PAST_VERBS
+    | PAST_VERBS
     | word_set("such own same using based according etc e.g. i.e. eg ie cf ago includes thanks due")
 )
 _LY_NOUNS = word_set("family assembly supply reply monopoly anomaly ally july italy sicily butterfly fly lily rally")
