@@ -291,7 +291,7 @@ class Redriver:
     def _misplaced(self, place: TopicPartition, offset: int) -> str | None:
         """Why the topic cannot take it back."""
         if not self._is_ours(place.topic):
-            return f"It came from {place.topic}, which is no topic that Thalweg reads here."
+            return f"It came from {place.topic}, which is not a topic that Thalweg reads here."
         partitions = self._spans.get(place.topic)
         if partitions is None:
             return f"The topic {place.topic} is gone."

@@ -73,7 +73,7 @@ async def test_a_topic_with_other_settings_is_reported_and_left_alone(kafka: str
     assert [one.outcome for one in before] == ["exists", "missing"]
     assert (report.outcome, report.partitions) == ("exists", 2)
     assert report.differences == (Difference("partitions", "2", "4"), Difference("cleanup.policy", "delete", "compact"))
-    assert "partitions is 2, wanted 4" in report.sentence()
+    assert "partitions is 2, should be 4" in report.sentence()
     assert other.outcome == "created"
 
 
