@@ -11,7 +11,8 @@ HEALING = (
 
 
 class TransientStoreError(Exception):
-    """A store could not be read or written (disk full, file locked, I/O error): retry the call."""
+    """A store could not be read or written (disk full, file locked, I/O error): retry the call. What becomes one is
+    decided in `lance_connection.store_errors` and `read_errors`; `StoreThread` retries."""
 
 
 class IncompatibleGeneration(Exception):

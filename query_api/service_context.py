@@ -25,10 +25,10 @@ from query_api.dead_letters.letter_pages import LetterPages
 from query_api.entities.catalogue import EntityCatalogues
 from query_api.entities.earlier_graphs import EarlierGraphs
 from query_api.errors import ApiProblem
-from query_api.index.lag import UnreadableBatchMonitor
 from query_api.index.manager import REFRESH_SECONDS, NotYetIndexed, ServiceStopping, SnapshotManager, covers
 from query_api.index.search_snapshot import Snapshot
 from query_api.index.store_opening import Stores
+from query_api.index.unreadable_batch_monitor import UnreadableBatchMonitor
 from query_api.index.worker_state import WorkerMonitor
 from query_api.ingest.own_writes import OwnWrites
 from query_api.ingest.producer import WRITE_SECONDS, LogWriter

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from prometheus_client.core import Metric
 
-from query_api.index.lag import too_late
+from query_api.index.unreadable_batch_monitor import too_late
 from query_api.service_context import Service
 from query_api.service_metrics import counter, gauge, labelled_gauge
 from schemas.api import Readiness

@@ -1,4 +1,5 @@
-"""The frames of a search stream: `meta`, `stage`…, `hit`…, then `done`, `error` or `reset`.
+"""The frames of a search stream: `meta`, `stage`…, `hit`…, then `done`, `error` or `reset`, made by the search
+pipeline (`query_api/retrieval/pipeline.py`) and encoded in `query_api/sse/`.
 
 A document that is followed has `status`…, then `done` or `error`.
 """

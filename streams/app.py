@@ -25,8 +25,8 @@ from schemas.topics import TopicNames
 from streams.child_processes import Child
 from streams.errors import StartAgain, WorkerExit
 from streams.faust_app import group_name
+from streams.generations.build_and_switch import GenerationHost
 from streams.generations.healing import UnsafeToHeal, keep_healing, order_successor
-from streams.generations.host import GenerationHost
 from streams.kafka.partition_reader import SettingsTopic
 from streams.kafka.topics import delete_topics
 from streams.runtime.partition_progress import Unreadable

@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 from indexer.read.rows import ChunkRow, PassageRow, vector_matrix
 from indexer.schema import CHUNKS, PASSAGES, DocumentRow, StoredPosition
 from query_api.index.strings import StringLists, Strings, one_array
+from query_api.index.text.bm25_index import InvertedIndex, Postings
 from query_api.index.text.filter_evaluation import RECORD_COLUMNS, DocumentColumns, DocumentIndex
-from query_api.index.text.inverted import InvertedIndex, Postings
 from query_api.index.text.text_segments import Columns, Scope, Segment, Segments, group_spans
 from query_api.index.text.vectors import ChunkBounds, ChunkVectors, VectorIndex
 from schemas.ids import DocumentKey

@@ -21,9 +21,9 @@ from indexer.read.rows import ChunkRow, ChunkSpan, PassageRow
 from indexer.read.usage import UsageTables
 from indexer.schema import CHUNKS, DOCUMENTS, PASSAGES, DocumentRow, StoredPosition
 from indexer.text_analysis import query_terms, terms_of
+from query_api.index.text.bm25_index import TermScores
 from query_api.index.text.filter_evaluation import DocumentIndex
 from query_api.index.text.in_memory import MAX_TEXT_BYTES, MAX_VECTORS, InMemoryIndex, chunks_of
-from query_api.index.text.inverted import TermScores
 from query_api.index.text.overlay import ChangedRows, OverlaidTables, stored_change
 from query_api.index.text.text_segments import EVERYTHING, Candidate, Scope, Segments
 from query_api.index.text.vectors import CosineSpread

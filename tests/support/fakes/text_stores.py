@@ -20,8 +20,8 @@ from indexer.schema import DocumentRow, StoredPosition, documents_table
 from indexer.text_analysis import terms_of
 from query_api.index.graph.view import GraphView
 from query_api.index.search_snapshot import Snapshot
+from query_api.index.text.bm25_index import TermScores
 from query_api.index.text.filter_evaluation import DocumentColumns, DocumentIndex
-from query_api.index.text.inverted import TermScores
 from query_api.index.text.text_segments import EVERYTHING, Candidate, Scope, Segment, Segments
 from query_api.index.text.vectors import CosineSpread
 from query_api.retrieval.search_context import SearchBudgets

@@ -35,9 +35,9 @@ from streams.kafka.partition_reader import AWAY, SettingsTopic
 from streams.kafka.records import SourceRecord
 
 POLL_SECONDS = 1.0
-CUT_OVER_SECONDS = 5.0
-CUT_OVER_POLL_SECONDS = 0.1
-LONGEST_CUT_OVER_PAUSE_SECONDS = 60.0
+SWITCH_SECONDS = 5.0
+SWITCH_POLL_SECONDS = 0.1
+LONGEST_SWITCH_PAUSE_SECONDS = 60.0
 STOP_SECONDS = 20.0
 FIRST_DELAY_SECONDS = 1.0
 LONGEST_DELAY_SECONDS = 60.0
@@ -113,7 +113,7 @@ class _Builder:
     start_at: float = 0.0
     gave_up: bool = False
     put_off: int = 0
-    cut_over_at: float = 0.0
+    switch_at: float = 0.0
 
 
 @dataclass(eq=False)
@@ -121,7 +121,7 @@ class GenerationHost:
     """One for each data directory, in the process that holds its lock.
 
     `start_build` starts a worker that builds the named generation; `forget_topic` deletes at the broker what belongs to
-    one. Commits to the live generation rest for at most `cut_over_seconds` while a build catches up.
+    one. Commits to the live generation rest for at most `switch_seconds` while a build catches up.
     """
 
     data_dir: Path
@@ -132,7 +132,7 @@ class GenerationHost:
     _: KW_ONLY
     clock: Callable[[], float] = time.monotonic
     now_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000
-    cut_over_seconds: float = CUT_OVER_SECONDS
+    switch_seconds: float = SWITCH_SECONDS
 
     def __post_init__(self) -> None:
         self._orders = GenerationOrders()
@@ -180,7 +180,7 @@ class GenerationHost:
         force = order is not None and order.force
         if building != target or not _may_go_live(self._builder, read_build(generation), force=force):
             return None
-        if not await self._cut_over(self._builder, generation):
+        if not await self._switch(self._builder, generation):
             return None
         self._log.info("switched to generation", generation=building, before=live.name)
         return building
@@ -201,21 +201,21 @@ class GenerationHost:
         is_passed_over = building is not None and target == live and self._is_older(building, live)
         return None if is_passed_over else building
 
-    async def _cut_over(self, builder: _Builder, generation: Generation) -> bool:
+    async def _switch(self, builder: _Builder, generation: Generation) -> bool:
         """Switch once the build has all that the live generation has. Where it has not in time, commits go on, and
         False: the next try is later each time."""
-        if self.clock() < builder.cut_over_at:
+        if self.clock() < builder.switch_at:
             return False
         switched = False
         try:
-            async with asyncio.timeout(self.cut_over_seconds):
+            async with asyncio.timeout(self.switch_seconds):
                 await self._caught_up(generation, await self.live.pause())
             await asyncio.to_thread(switch_to, generation)
             switched = True
         except TimeoutError:
             builder.put_off += 1
-            pause = min(LONGEST_CUT_OVER_PAUSE_SECONDS, CUT_OVER_SECONDS * 2**builder.put_off)
-            builder.cut_over_at = self.clock() + pause
+            pause = min(LONGEST_SWITCH_PAUSE_SECONDS, SWITCH_SECONDS * 2**builder.put_off)
+            builder.switch_at = self.clock() + pause
             self._log.info("switch put off: the build is behind", generation=generation.name, seconds=pause)
         finally:
             if not switched:  # else this worker ends: what it still committed would have to be read twice
@@ -228,7 +228,7 @@ class GenerationHost:
             build = read_build(generation)
             if build is not None and all(build.reached.get(number, -1) >= offset for number, offset in asked.items()):
                 return
-            await asyncio.sleep(CUT_OVER_POLL_SECONDS)
+            await asyncio.sleep(SWITCH_POLL_SECONDS)
 
     def _is_older(self, name: str, live: str) -> bool:
         """Whether the live one was ordered after it: then it is kept as it is, for switching back."""

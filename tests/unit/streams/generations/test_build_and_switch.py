@@ -18,7 +18,7 @@ from indexer.generation_folders import (
 from schemas.curation import encode_choice
 from schemas.errors import Exit
 from schemas.generations import Build, GenerationOrder, generation_key
-from streams.generations.host import LONGEST_CUT_OVER_PAUSE_SECONDS, LONGEST_DELAY_SECONDS, GenerationHost
+from streams.generations.build_and_switch import LONGEST_DELAY_SECONDS, LONGEST_SWITCH_PAUSE_SECONDS, GenerationHost
 from tests.support.fakes.in_memory_log import InMemoryLog
 from tests.support.fixtures.manifest import MANIFEST
 from tests.support.waiting import eventually
@@ -89,7 +89,7 @@ class Host:
             self.forgotten.append,
             clock=lambda: self.now,
             now_ms=lambda: int(self.now * 1000),
-            cut_over_seconds=0.05,
+            switch_seconds=0.05,
         )
         return self.host
 
@@ -156,10 +156,10 @@ async def test_switch_waits_until_build_has_what_live_one_has(host: Host) -> Non
     host.ready(SECOND, reached={0: 699, 1: 3})
     assert await host.step() is None
     assert host.of_live.pauses == 1, "the next try is later"
-    host.now += LONGEST_CUT_OVER_PAUSE_SECONDS
+    host.now += LONGEST_SWITCH_PAUSE_SECONDS
     host.ready(SECOND, reached={0: 699, 1: 3})
     assert await host.step() is None
-    host.now += LONGEST_CUT_OVER_PAUSE_SECONDS
+    host.now += LONGEST_SWITCH_PAUSE_SECONDS
     host.ready(SECOND, reached={0: 700, 1: 4})
     assert await host.step() == SECOND
     assert host.of_live.paused, "nothing more is committed to the one before"
@@ -167,7 +167,7 @@ async def test_switch_waits_until_build_has_what_live_one_has(host: Host) -> Non
 
 async def test_switch_happens_as_soon_as_paused_live_one_is_reached(tmp_path: Path) -> None:
     host = Host(tmp_path)
-    host.host.cut_over_seconds = 5.0
+    host.host.switch_seconds = 5.0
     host.of_live.reached = {0: 9}
     host.order(SECOND, wanted("live"))
     await host.step()

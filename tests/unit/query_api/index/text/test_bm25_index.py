@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from query_api.index.text.inverted import TERM_OVERHEAD, InvertedIndex, Postings
+from query_api.index.text.bm25_index import TERM_OVERHEAD, InvertedIndex, Postings
 from query_api.index.text.text_segments import MAX_CACHED_SCOPES, Scope, Segment, Segments
 from schemas.ids import DocumentKey
 from tests.unit.query_api.index.text.histories import (
@@ -243,7 +243,7 @@ def test_any_history_compares_as_it_searches(history: list[Step], terms: list[in
 
 
 def test_words_that_nobody_wrote_are_not_kept_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("query_api.index.text.inverted.MAX_CACHED_POSTINGS", 1_000)
+    monkeypatch.setattr("query_api.index.text.bm25_index.MAX_CACHED_POSTINGS", 1_000)
     rows = index({DocumentKey("a", "x"): [("1", [1, 2])]})
     for question in range(50):
         rows.search([1, *range(1_000 * question + 10, 1_000 * question + 20)], 5, Scope("a"))
