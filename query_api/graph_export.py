@@ -1,7 +1,8 @@
 """The graph of a collection as a file: documents, entities and hand-made nodes, with what joins them.
 
 GraphML (Brandes et al. 2002) for graph programs, or a JSON object a line. Nodes come before edges, each end of an edge
-is among the nodes, and nothing but the joined facts is held in memory while it is written.
+is among the nodes, and nothing but the joined facts and the values in them is held in memory while it is written. What
+ends a fact and is no entity, such as a date or a state, is a node of the kind `value`.
 """
 
 import io
@@ -16,11 +17,13 @@ from lxml import etree
 
 from query_api.entities.catalogue import EntityCatalogue
 from query_api.entities.entity_facts import STRENGTH_STEP
+from query_api.index.graph.edges import Role
 from query_api.index.graph.explorer import Explorer, NodeRef
 from query_api.index.graph.hand_made_relations import End, MadeRelation, made_nodes, made_relations
 from query_api.index.graph.typed_mentions import typed_mentions_in_passages
 from query_api.index.graph.view import GraphView
 from schemas.graph_delta import decode_attributes
+from schemas.ids import entity_id
 from schemas.predicates import predicate_strength
 
 PART_BYTES = 64 * 1024
@@ -74,6 +77,8 @@ class GraphExport:
         self._relations = sorted(made_relations(view.segments, numbers), key=lambda each: each.name)
         said = {each.document for each in self._relations}
         self._documents = [number for number in of_collection if number not in said]
+        self._labels: dict[int, str] = {}
+        self._values = self._found_values()
 
     @property
     def is_empty(self) -> bool:
@@ -84,6 +89,8 @@ class GraphExport:
             if number not in self._nodes:
                 title = self._view.title(number)
                 yield ExportedNode(self._document_id(number), {"kind": "document", "label": title}, {})
+        for key, identifier in self._values.items():
+            yield ExportedNode(identifier, {"kind": "value", "label": self._labels[key]}, {})
         for row in self._catalogue.rows_in(self._collection).tolist():
             entity = self._catalogue[row]
             fields = {"kind": "entity", "label": entity.label, "type": entity.type, "mentions": entity.mentions}
@@ -105,7 +112,7 @@ class GraphExport:
             yield ExportedNode(chunk, {"kind": "chunk", "label": chunk}, {})
 
     def edges(self) -> Iterator[ExportedEdge]:
-        facts: Counter[tuple[int, str, int]] = Counter()
+        facts: Counter[tuple[str, str, str]] = Counter()
         for number in self._documents:
             here = self._document_id(number)
             passages = np.array(self._view.passages_of_document(number), dtype=np.int64)
@@ -122,7 +129,7 @@ class GraphExport:
         for (source, predicate, target), stated in sorted(facts.items()):
             strength = round(min(1.0, predicate_strength(predicate) + STRENGTH_STEP * (stated - 1)), 3)
             fields = {"kind": "states", "label": predicate, "weight": strength, "count": stated}
-            yield ExportedEdge(self._catalogue[source].id, self._catalogue[target].id, fields, {})
+            yield ExportedEdge(source, target, fields, {})
         for relation, joined in self._made():
             attributes = decode_attributes(relation.attributes)
             fields = {
@@ -137,13 +144,33 @@ class GraphExport:
     def _document_id(self, document: int) -> str:
         return self._explorer.node_id(self._explorer.ref_of(End("document", document)))
 
-    def _stated(self, passages: Any) -> Iterator[tuple[int, str, int]]:
-        """(row, predicate, row) of the statements whose subject and object are entities."""
+    def _ends(self, passages: Any) -> Iterator[tuple[str, Role, Role]]:
+        """(predicate, subject, object) of the statements of some passages."""
         for statement in self._view.statements_in(passages):
-            ends = {part.name: self._row_of.get(part.entity) for part in statement.roles}
-            subject, target = ends.get("subject"), ends.get("object")
-            if subject is not None and target is not None and subject != target:
-                yield subject, statement.predicate, target
+            ends = {part.name: part for part in statement.roles}
+            if "subject" in ends and "object" in ends:
+                yield statement.predicate, ends["subject"], ends["object"]
+
+    def _stated(self, passages: Any) -> Iterator[tuple[str, str, str]]:
+        """(id, predicate, id) of each."""
+        for predicate, *ends in self._ends(passages):
+            source, target = (self._id_of(end.entity) for end in ends)
+            if source != target:  # of names that people merged
+                yield source, predicate, target
+
+    def _id_of(self, key: int) -> str:
+        row = self._row_of.get(key)
+        return self._values[key] if row is None else self._catalogue[row].id
+
+    def _found_values(self) -> dict[int, str]:
+        """{key: id} of the ends of facts that are no entities; their labels go to `_labels`."""
+        for number in self._documents:
+            for _, *ends in self._ends(np.array(self._view.passages_of_document(number), dtype=np.int64)):
+                for end in ends:
+                    if end.entity not in self._row_of:
+                        self._labels.setdefault(end.entity, end.surface)
+        names = self._view.entity_names(list(self._labels))
+        return {key: entity_id(*names[key]) for key in self._labels}
 
     def _made(self) -> Iterator[tuple[MadeRelation, tuple[NodeRef, NodeRef]]]:
         """The hand-made edges whose ends are there, and exported as nodes."""

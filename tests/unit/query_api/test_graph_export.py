@@ -13,7 +13,7 @@ from schemas.graph_delta import HandMadeNode
 from schemas.graph_edits import GraphEdit, MergeEdit
 from schemas.ids import entity_id
 from tests.support.fakes.text_stores import Page, made_edge, made_node
-from tests.unit.query_api.entities.organisation import COLLECTION, pages, view_of
+from tests.unit.query_api.entities.organisation import COLLECTION, FACTS, pages, view_of
 
 BEACON, KAFKA, PETREL = (entity_id(COLLECTION, name) for name in ("beacon", "kafka", "team petrel"))
 NODE = Page(
@@ -69,6 +69,19 @@ def test_nodes_come_first_and_every_end_is_among_them() -> None:
     assert {"edge": ["company/beacon", KAFKA], "kind": "mentions", "count": 1} in edges
     made = [(each["edge"], each["label"], each["weight"]) for each in edges if each["kind"] == "hand_made"]
     assert made == [(["runbook", BEACON], "describes", 0.5), (["company/teams", "runbook"], "names", 1.0)]
+
+
+def test_every_fact_is_in_the_export_with_values_as_nodes() -> None:
+    lines = lines_of(view_of())
+    facts = {(each["edge"][0], each["label"], each["edge"][1]) for each in lines if each["kind"] == "states"}
+    assert len(facts) == len({fact for stated in FACTS.values() for fact in stated})
+    (value,) = (each for each in lines if each["kind"] == "value")
+    assert value == {
+        "node": entity_id(COLLECTION, "notification service"),
+        "kind": "value",
+        "label": "notification service",
+    }
+    assert (BEACON, "is_a", value["node"]) in facts
 
 
 def test_graphml_says_the_same() -> None:
