@@ -16,7 +16,6 @@ import numpy as np
 from lxml import etree
 
 from query_api.entities.catalogue import EntityCatalogue
-from query_api.entities.entity_facts import STRENGTH_STEP
 from query_api.index.graph.edges import Role
 from query_api.index.graph.explorer import Explorer, NodeRef
 from query_api.index.graph.hand_made_relations import End, MadeRelation, made_nodes, made_relations
@@ -24,7 +23,7 @@ from query_api.index.graph.typed_mentions import typed_mentions_in_passages
 from query_api.index.graph.view import GraphView
 from schemas.graph_delta import decode_attributes
 from schemas.ids import entity_id
-from schemas.predicates import predicate_strength
+from schemas.predicates import STRENGTH_STEP, predicate_strength
 
 PART_BYTES = 64 * 1024
 TEXTS_AT_ONCE = 100

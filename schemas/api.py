@@ -219,8 +219,10 @@ class GraphNode(BaseModel):
 
 
 class GraphEdge(BaseModel):
-    """Directed, from node id to node id. A `states` edge represents a statement: `label` is its predicate and the role
-    of the far end, `weight` its confidence. Of a `hand_made` edge `label` is the predicate."""
+    """Directed, from node id to node id. Between entities a `states` edge is a fact: `label` is its predicate, with the
+    role of the far end where that is not the object, `weight` its strength. From a chunk it is a part of what the chunk
+    states: `label` has predicate and role, `weight` is the confidence. Of a `hand_made` edge `label` is the predicate.
+    """
 
     model_config = ConfigDict(populate_by_name=True)
 

@@ -132,12 +132,10 @@ def _evidence(statements: list[JSONObject]) -> Iterator[tuple[tuple[str, str], s
 
 
 def _group(edge: JSONObject, here: str) -> tuple[str, str, bool]:
-    """Kind, name for people, and whether it leads to the node `here`: of a statement, whether that is its object."""
+    """Kind, name for people, and whether it leads to the node `here`."""
     kind, label = edge["kind"], edge["label"]
-    if kind == "states" and label:
-        predicate = label.removesuffix(" (object)").removesuffix(" (subject)")
-        return kind, predicate, label.endswith(" (subject)")
-    return kind, label if kind == "hand_made" and label else kind, edge["from"] != here
+    is_named = kind in ("states", "hand_made") and label
+    return kind, label if is_named else kind, edge["from"] != here
 
 
 def _strongest(neighbours: list[JSONObject]) -> list[JSONObject]:

@@ -15,9 +15,7 @@ from query_api.index.graph.hand_made_relations import MadeRelation, made_nodes, 
 from query_api.index.graph.identifiers import Keys, key_of
 from query_api.index.graph.view import GraphView
 from schemas.ids import CANARY_COLLECTION, digest
-from schemas.predicates import predicate_strength
-
-STRENGTH_STEP = 0.1
+from schemas.predicates import STRENGTH_STEP, predicate_strength
 
 
 @dataclass(frozen=True)

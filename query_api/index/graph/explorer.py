@@ -1,10 +1,11 @@
 """Exploring the graph: the neighbours of a node, and a subgraph small enough to draw.
 
 A document goes by its record key, a chunk and an entity by their computed ids of 32 hex digits, a hand-made node by the
-id that people gave it: it represents the document that states it. Statements are edges between the entities that
-have a part in them, hand-made edges as what they are.
+id that people gave it: it represents the document that states it. A fact is one edge, from the subject to the object,
+however many statements say so; hand-made edges are what they are.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -28,6 +29,7 @@ from schemas.api import GraphEdge, GraphNode, Neighbour, NodeDetail, NodeKind, S
 from schemas.choices import EdgeKind
 from schemas.errors import MalformedEvent
 from schemas.ids import COMPUTED_ID, DocumentKey, entity_id, normalise_name
+from schemas.predicates import STRENGTH_STEP, predicate_strength
 
 BOTH_WAYS = ("related_to",)
 DOCUMENTS = ("document", "hand_made")
@@ -206,10 +208,26 @@ class Explorer:
         for chunk, count in islice(rows_of(mentions.chunk, mentions.times), MAX_MENTIONS):
             other = NodeRef("chunk", chunk)
             yield other, _edge(self.node_id(other), here, "mentions", weight=count)
-        yield from self._stated(here, view.statements_with(entity))
+        yield from self._facts(ref, view.statements_with(entity))
+
+    def _facts(self, here: NodeRef, statements: Iterable[Statement]) -> Iterator[tuple[NodeRef, GraphEdge]]:
+        """The facts that an entity has a part in: one edge from the subject to the object, or to what else has a part,
+        which is then named with its role. It weighs its predicate's strength, more for each further statement."""
+        facts: Counter[tuple[int, str, int]] = Counter()
+        for statement in statements:
+            subject = next((role.entity for role in statement.roles if role.name == "subject"), None)
+            for role in statement.roles if subject is not None else ():
+                if role.name != "subject" and here.at in (subject, role.entity) and role.entity != subject:
+                    further = "" if role.name == "object" else f" ({role.name})"
+                    facts[subject or 0, f"{statement.predicate}{further}", role.entity] += 1
+        for (subject, label, target), stated in facts.items():
+            ends = NodeRef("entity", subject), NodeRef("entity", target)
+            strength = min(1.0, predicate_strength(label.partition(" ")[0]) + STRENGTH_STEP * (stated - 1))
+            other = ends[1] if here == ends[0] else ends[0]
+            yield other, _edge(*map(self.node_id, ends), "states", round(strength, 3), label)
 
     def _stated(self, here: str, statements: Iterable[Statement]) -> Iterator[tuple[NodeRef, GraphEdge]]:
-        """A statement is shown as edges to each other entity that has a part in it, named by its predicate."""
+        """A chunk's statement is shown as edges to each entity that has a part in it, named by predicate and role."""
         for statement in statements:
             for role in statement.roles:
                 other = NodeRef("entity", role.entity)

@@ -35,16 +35,16 @@ CHUNK = node("c1", "chunk", label="Beacon requires\x1b[31m [b]Kafka", document_i
 EDGES = {
     "beacon": [
         (CHUNK, edge("c1", "beacon", "mentions", 3)),
-        (KAFKA, edge("beacon", "kafka", "states", 0.9, "requires (object)")),
-        (node("disk"), edge("beacon", "disk", "states", 0.6, "requires (object)")),
-        (KAFKA, edge("beacon", "kafka", "states", 0.4, "requires (object)")),
-        (ANN, edge("beacon", "ann", "states", 0.8, "maintains (subject)")),
+        (KAFKA, edge("beacon", "kafka", "states", 0.9, "requires")),
+        (node("disk"), edge("beacon", "disk", "states", 0.6, "requires")),
+        (KAFKA, edge("beacon", "kafka", "states", 0.4, "requires")),
+        (ANN, edge("ann", "beacon", "states", 0.8, "maintains")),
         (OWNER, edge("petrel", "beacon", "hand_made", 0.5, "owns")),
     ],
     "kafka": [
-        (BEACON, edge("kafka", "beacon", "states", 0.9, "requires (subject)")),
-        (ANN, edge("kafka", "ann", "states", 0.7, "knows (subject)")),
-        *[(node(f"n{each}"), edge("kafka", f"n{each}", "states", 0.6, "uses (object)")) for each in range(9)],
+        (BEACON, edge("beacon", "kafka", "states", 0.9, "requires")),
+        (ANN, edge("ann", "kafka", "states", 0.7, "knows")),
+        *[(node(f"n{each}"), edge("kafka", f"n{each}", "states", 0.6, "uses")) for each in range(9)],
     ],
     "ann": [], "petrel": [], "c1": [],
 }  # fmt: skip

@@ -122,3 +122,19 @@ def test_subgraph_follows_edges_of_people_in_their_direction() -> None:
     assert [node.label for node in graph.nodes] == ["Harbour", "Ann", "Mill"]
     gone = made_explorer(MILL, HARBOUR, OWNS, NAMES)
     assert gone.subgraph(place, frozenset({"hand_made"}), 2, 100).edges == []
+
+
+def test_fact_is_one_edge_from_subject_to_object() -> None:
+    stated = [Page(each, each, [["Tern uses Plover."]], facts=[("Tern", "uses", "Plover")]) for each in ("a", "b")]
+    explorer = made_explorer(*stated)
+    seen = []
+    for name in ("tern", "plover"):
+        place = explorer.find(name, stated[0].collection)
+        assert place is not None
+        detail = explorer.around(place, frozenset({"states"}), 10)
+        seen.append(
+            [(each.edge.source, each.edge.label, each.edge.target, each.edge.weight) for each in detail.neighbours]
+        )
+    assert len(seen[0]) == 1
+    assert seen[0] == seen[1]
+    assert seen[0][0][1::2] == ("uses", 0.95)
