@@ -42,6 +42,7 @@ from indexer.extraction.prose.word_classes import (
     NEGATIONS,
     PAST_VERBS,
     PREPOSITIONS,
+    QUANTIFIERS,
     SUBORDINATORS,
     is_adverb,
     is_open,
@@ -149,7 +150,7 @@ class _ClauseReader:
         target = phrase_after(words, onward + bool(preposition))
         if subject is None or target is None or not self._agrees(verb, subject) or not _ends_object(target):
             return None
-        if not self._is_verb(at, verb, subject, target, preposition):
+        if _is_clause(subject) or not self._is_verb(at, verb, subject, target, preposition):
             return None
         return self._open_group(at, at, verb.is_base, verb.third)
 
@@ -166,13 +167,15 @@ class _ClauseReader:
         """Whether a form that may be a noun or a participle, too, is a finite verb here: what comes after it begins an
         object, or the clause has no other verb."""
         words, first = self._words, self._words.lower[target.low]
-        if not target.determiner and first in open_verbs() and (preposition == "to" or open_verbs()[first].is_base):
+        further = open_verbs().get(first) if not target.determiner else None
+        if further is not None and (preposition == "to" or further.is_certain or target.size == 1):
             return False  # `needs to go`, `cloud services write`
         if verb.is_certain and (verb.is_base or verb.is_third):
             return True
         is_whole = subject.begin == 0 or subject.grade() >= DEFINITE
         if preposition:
-            return is_whole and bool(subject.determiner) and preposition != "by" and self._is_only_verb(at)
+            is_subject = subject.determiner or subject.grade() == NAME or (verb.is_base and subject.is_plural)
+            return is_whole and bool(is_subject) and self._is_only_verb(at)
         is_marked = target.determiner in _ARTICLES or (target.grade() == NAME and not words.is_capital(at - 1))
         return is_whole and (is_marked or self._is_only_verb(at))
 
@@ -262,19 +265,26 @@ class _ClauseReader:
             is_object = words.at(onward) in DETERMINERS or words.is_capital(onward) or words.at(at - 1) == "been"
             is_open_verb = not group.relation and (is_object or words.at(onward) in _PARTICLES)
             return self._open_group(begin, at, is_plural, _third_of_ing(word)) if is_open_verb else group
-        lemmas = _lemmas(VERB_FORMS.get(word, ()), "is_participle")
-        group = self._related_group(begin, at, is_plural, lemmas, is_passive=True)
-        preposition = words.at(at + 1)
-        if (
-            group.relation is None
-            and _is_past_participle(word, lemmas)
-            and preposition in _AFTER_PARTICIPLE
-            and not self._is_infinitive(at + 1)
-        ):
-            return _Group(begin, at, Relation(f"{word}_{preposition}", is_typed=False), at + 2, is_plural, is_open=True)
+        group = self._passive(begin, at, is_plural)
         if group.relation is None and is_plural and words.lower[begin] == "are" and _may_be_noun(word):
             return _Group(begin, at, onto=at, is_plural=True, is_copula=True)  # `Slow worms are lizards`
         return group
+
+    def _passive(self, begin: int, at: int, is_plural: bool) -> _Group:
+        """The group whose main verb is the participle at an index, if it is one."""
+        words, word = self._words, self._words.at(at)
+        lemmas = _lemmas(VERB_FORMS.get(word, ()), "is_participle")
+        group = self._related_group(begin, at, is_plural, lemmas, is_passive=True)
+        preposition, is_phrasal = words.at(at + 1), words.at(at + 2) == "by"
+        if not _is_past_participle(word, lemmas) or preposition not in PREPOSITIONS:
+            return group
+        if is_phrasal:  # `is paid for by`
+            relation = Relation(f"{word}_{preposition}_by", is_typed=False)
+        elif group.relation is None and preposition in _AFTER_PARTICIPLE and not self._is_infinitive(at + 1):
+            relation = Relation(f"{word}_{preposition}", is_typed=False)
+        else:
+            return group
+        return _Group(begin, at, relation, at + 2 + is_phrasal, is_plural, is_open=True)
 
     def _related_group(
         self, begin: int, at: int, is_plural: bool, lemmas: Iterable[str], is_passive: bool = False
@@ -358,7 +368,7 @@ class _ClauseReader:
             yield from self._beyond(relation, objects[-1], subjects)
             for subject in subjects:
                 for target in objects:
-                    if _is_fact(relation, subject, target, is_open=group.is_open):
+                    if _is_fact(relation, subject, target, is_open=is_certain):
                         yield _fact(relation, subject, target, more)
 
     def _beyond(self, relation: Relation, target: NounPhrase, subjects: list[NounPhrase]) -> Iterator[Fact]:
@@ -415,6 +425,14 @@ def _may_be_noun(word: str) -> bool:
 def _is_past_participle(word: str, lemmas: Iterable[str]) -> bool:
     verb = open_verbs().get(word)
     return bool(lemmas) or is_participle(word) or (verb is not None and verb.is_participle)
+
+
+def _is_clause(phrase: NounPhrase) -> bool:
+    """Whether what looks like a subject has a verb and its object in it: `functions accept values`."""
+    inner = phrase.words.lower[phrase.low + 1 : phrase.high]
+    verbs = (open_verbs().get(word) for word in inner)
+    is_verb = any(verb is not None and verb.is_certain and (verb.is_base or verb.is_third) for verb in verbs)
+    return is_verb or not QUANTIFIERS.isdisjoint(inner)
 
 
 def _ends_object(target: NounPhrase) -> bool:

@@ -80,8 +80,17 @@ def copula_facts(verb: str, subject: NounPhrase, complement: NounPhrase) -> Iter
         yield from related(subject, relation)
         if singular(complement.head) in _ONLY_RELATIONS:
             return
+    elif complement.determiner == "the" and complement.has_of and is_kind(complement) and subject.grade() == NAME:
+        yield from _of_another(subject, complement)
     if _is_defined(verb, subject, complement):
         yield from kind_facts(subject, complement, is_definition=True)
+
+
+def _of_another(subject: NounPhrase, complement: NounPhrase) -> Iterator[Fact]:
+    """`patron_of` of `Ursula is the patron of the guild`: of a noun that has no predicate of its own."""
+    other = phrase_after(complement.words, complement.head_index + 2)
+    if other is not None and other.grade() >= DEFINITE and complement.head.isalpha():
+        yield Fact(f"{complement.head}_of", subject.surface, other.surface, DEFINITE_CONFIDENCE)
 
 
 def kind_facts(subject: NounPhrase, complement: NounPhrase, is_definition: bool) -> Iterator[Fact]:

@@ -15,6 +15,7 @@ from indexer.extraction.prose.word_classes import (
     CONJUNCTIONS,
     DETERMINERS,
     JUDGEMENTS,
+    NUMBERS,
     PREPOSITIONS,
     PRONOUNS,
     QUANTIFIERS,
@@ -50,6 +51,7 @@ _DASHES = frozenset(("–", "-"))
 _YEAR = re.compile(r"[12]\d{3}")
 _DATE_WORDS = MONTHS | DAYS
 _GENERAL = frozenset(("the", "our", "each", "every", "all"))
+_IRREGULAR_PLURALS = frozenset(("people", "children", "feet", "mice", "geese", "cattle", "police"))
 _POSSESSIVES = frozenset(("its", "their", "his", "her"))
 _POINTING = frozenset(("this", "that", "these", "those"))
 
@@ -160,7 +162,7 @@ class NounPhrase:
         """Whether it opens a sentence, or the clause after an introduction, and names a kind of things: `Violins`,
         `Soil compaction`, not `Violin`."""
         if self.determiner in ("a", "an"):
-            return self.begin == 0 and self.size > 1
+            return self.begin == 0
         opens = self.begin == 0 or self.before in (",", ":") or self._is_second()
         return opens and not self.determiner and (self.size > 1 or self.is_plural)
 
@@ -172,7 +174,7 @@ class NounPhrase:
     @property
     def is_plural(self) -> bool:
         """Whether the head noun has the form of a plural."""
-        return singular(self.head) != self.head
+        return singular(self.head) != self.head or self.head.endswith("men") or self.head in _IRREGULAR_PLURALS
 
     @property
     def is_described(self) -> bool:
@@ -189,7 +191,16 @@ class NounPhrase:
         if self.size > 1 and is_gerund(self.head) and not self.has_of:
             before = self.words.lower[self.high - 2]
             return not is_gerund(first) and first not in QUANTIFIERS and singular(before) == before  # `Book printing`
-        return is_noun(self.head) and first not in QUANTIFIERS and not first[0].isdigit()
+        return self._is_head() and first not in QUANTIFIERS and not first[0].isdigit()
+
+    def _is_head(self) -> bool:
+        """Whether the head is a noun by its form, or behind a noun and an article: `the key safe`."""
+        if is_noun(self.head):
+            return True
+        is_compound = (
+            self.size > 1 and self.determiner in _GENERAL and self.words.lower[self.high - 2] not in QUANTIFIERS
+        )
+        return is_compound and self.head in JUDGEMENTS
 
     def is_vague(self) -> bool:
         """Whether it is one noun without meaning of its own, alone or with an adjective: `the main reason`."""
@@ -208,7 +219,8 @@ class NounPhrase:
     def grade(self) -> Grade:
         """How well it names one thing: NAME, DEFINITE, BARE or NONE."""
         first = self.words.lower[self.low]
-        if self.determiner in ("no", *_POINTING) or first in QUANTIFIERS or (not self.determiner and is_gerund(first)):
+        is_counted = (first if self.begin == 0 else self.words.words[self.low]) in QUANTIFIERS
+        if self.determiner in ("no", *_POINTING) or is_counted or (not self.determiner and is_gerund(first)):
             return NONE
         if self.is_name():
             return NONE if self._is_date() else NAME
@@ -223,7 +235,7 @@ class NounPhrase:
             return NAME if ends_in_number else DEFINITE
         if self.determiner in _POSSESSIVES and self.size > 1:
             return DEFINITE  # `sold its ferry division`
-        if self.determiner not in ("", "a", "an"):
+        if self.determiner not in ("", "a", "an") and self.determiner not in NUMBERS:
             return NONE
         if self.determiner and self._has_proper():
             return DEFINITE  # `a Redis replica`
@@ -331,7 +343,7 @@ def _without_openers(words: Words, low: int, end: int) -> int:
 
 def phrase_after(words: Words, start: int) -> NounPhrase | None:
     """The noun phrase that begins at word `start`, with its `of`; None if there is none, or only a part of one."""
-    determiner = words.at(start) if words.at(start) in DETERMINERS else ""
+    determiner = words.at(start) if words.at(start) in DETERMINERS | NUMBERS else ""
     low = start + bool(determiner)
     if determiner == "all" and words.at(low) == "the":
         low += 1

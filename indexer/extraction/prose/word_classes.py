@@ -41,6 +41,7 @@ PAST_VERBS = word_set(
     """became began came went took gave said told saw grew felt fell rose sat met lost ate broke chose drew flew knew
     meant spoke thought threw understood wore died born happened remained seemed appeared"""
 )
+NUMBERS = word_set("two three four five six seven eight nine ten eleven twelve")
 # A phrase that begins with one of these names no one thing.
 QUANTIFIERS = word_set(
     """two three four five six seven eight nine ten eleven twelve several many few various different certain other

@@ -156,6 +156,9 @@ def test_bare_subject_that_opens_a_sentence_is_a_kind(sentence: str, expected: T
         ("Ada Moss has groomed the grey pony.", [("Ada Moss", "grooms", "grey pony")]),
         ("Ada Moss is grooming the grey pony.", [("Ada Moss", "grooms", "grey pony")]),
         ("The grey pony is groomed by Ada Moss.", [("grey pony", "groomed_by", "Ada Moss")]),
+        ("The hall was paid for by the Moss estate.", [("hall", "paid_for_by", "Moss estate")]),
+        ("Rollmax banks with Credit Alvar.", [("Rollmax", "banks_with", "Credit Alvar")]),
+        ("The key safe is guarded by two brass locks.", [("brass locks", "guards", "key safe")]),
         ("Ada Moss buys her oats from Tarn Farm.", [("Ada Moss", "buys_from", "Tarn Farm")]),
         ("Ada introduced Ben to Cora Lund.", [("Ben", "introduced_to", "Cora Lund"), ("Ada", "introduces", "Ben")]),
         (
