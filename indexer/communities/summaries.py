@@ -29,7 +29,6 @@ PLURALS = {
     "event": "Events",
     "identifier": "Identifiers",
     "concept": "Concepts",
-    "thing": "Things",
 }
 
 _STOP = re.compile(r"[.!?。！？।॥؟۔][\"'”’»)\]]*$")

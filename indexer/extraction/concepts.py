@@ -68,7 +68,7 @@ def _stated(prepared: PreparedDocument, typed: Container[str]) -> dict[str, _Adm
     found: dict[str, _Admitted] = {}
     for statement in prepared.statements:
         for role, name, surface in statement.roles:
-            written = surface if name_of(surface) == name else name  # `steam boiler`, of which it says `It`
+            written = surface if name_of(surface) == name else name  # `steam boiler`, where it says `boiler`
             entity_type = "" if name in typed else _type_of_end(prepared, statement, role, written)
             if not entity_type:
                 continue

@@ -182,8 +182,7 @@ def _sentence_statements(
             counts[chunk] += 1
             is_lead = extractor == DEFINITION and number < LEAD_SENTENCES and names[0] in about
             more = tuple((role, name_of(surface), surface) for role, surface in fact.more)
-            written = (references.written(each) for each in (fact.subject, fact.object))
-            roles = (*zip(("subject", "object"), names, written, strict=True), *more)
+            roles = (("subject", names[0], fact.subject), ("object", names[1], fact.object), *more)
             confidence = LEAD_CONFIDENCE if is_lead else fact.confidence
             found[key] = Statement(chunk, fact.predicate, roles, confidence, extractor, number)
             references.remember(fact.subject, fact.predicate, fact.object)

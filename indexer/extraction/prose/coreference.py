@@ -28,7 +28,6 @@ class References:
         self._section = -1
         self._subject = ""  # of the sentence before, with its article
         self._object = ""  # of its last fact
-        self._replaced = ("", "")  # in the current sentence: (what its pronoun stands for, the pronoun)
         self._longer: dict[str, str] = {}  # what a shortened name may stand for, by its last word in the singular
 
     def enter(self, section: int, heading: str) -> None:
@@ -39,7 +38,6 @@ class References:
 
     def resolved(self, sentence: str) -> str:
         """The sentence with what its first word stands for."""
-        self._replaced = ("", "")
         pointing = _POINTING.match(sentence)
         if pointing and sentence[pointing.end() + 1 :].partition(" ")[0] not in _NOT_NOUNS:
             return f"The{sentence[pointing.end() :]}"
@@ -48,14 +46,7 @@ class References:
         if _PASSIVE.match(sentence):
             candidates.reverse()
         found = next((each for each in candidates if pronoun and each and _agrees(pronoun[1], each)), "")
-        if not pronoun or not found:
-            return sentence
-        self._replaced = (found.removeprefix("The "), pronoun[1])
-        return f"{found}{sentence[pronoun.end() :]}"
-
-    def written(self, surface: str) -> str:
-        """As the current sentence itself has it: `It`."""
-        return self._replaced[1] if surface and surface == self._replaced[0] else surface
+        return f"{found}{sentence[pronoun.end() :]}" if pronoun and found else sentence
 
     def read(self, words: Words) -> None:
         """Remember the subject of a sentence, for the next one."""

@@ -224,7 +224,8 @@ class Explorer:
             ends = NodeRef("entity", subject), NodeRef("entity", target)
             strength = min(1.0, predicate_strength(label.partition(" ")[0]) + STRENGTH_STEP * (stated - 1))
             other = ends[1] if here == ends[0] else ends[0]
-            yield other, _edge(*map(self.node_id, ends), "states", round(strength, 3), label)
+            source_id, target_id = map(self.node_id, ends)
+            yield other, _edge(source_id, target_id, "states", round(strength, 3), label)
 
     def _stated(self, here: str, statements: Iterable[Statement]) -> Iterator[tuple[NodeRef, GraphEdge]]:
         """A chunk's statement is shown as edges to each entity that has a part in it, named by predicate and role."""

@@ -191,7 +191,7 @@ def test_operators_are_named_after_the_kind_of_field(open_page: OpenPage) -> Non
     page.get_by_role("button", name="Options").click()
     field, operator = page.get_by_label("Field", exact=True), page.get_by_label("Operator")
     field.focus()
-    expect(field.get_by_role("option", name="updated (4)")).to_be_attached()
+    expect(field.get_by_role("option", name=re.compile(r"updated \(\d+\)"))).to_be_attached()
     field.select_option("updated")
     expect(operator.locator("option[value='<']")).to_have_text("is before")
     field.select_option("country")
