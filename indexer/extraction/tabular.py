@@ -104,26 +104,53 @@ def _stated(subject: str, predicate: str, value: str, start: int, title: str) ->
             yield Cell(subject, predicate, surface, confidence, start)
 
 
+class _Field(NamedTuple):
+    """A field of a record: its name at each level, its value, and its offset in the text."""
+
+    path: list[str]
+    value: str
+    start: int
+
+    @property
+    def is_name(self) -> bool:
+        return self.path[-1].lower() in _NAMES
+
+    @property
+    def owner(self) -> tuple[str, ...]:
+        """The object that the field says something of; that around it, where it is the name of a nested one."""
+        own = tuple(self.path[:-1])
+        return own[:-1] if self.is_name and own else own
+
+    @property
+    def name(self) -> str:
+        path = self.path[:-1] if self.is_name else self.path
+        return next((part for part in reversed(path) if not _INDEX.fullmatch(part)), "")
+
+
 def _of_record(text: str, section: Section, title: str) -> Iterator[Cell]:
     """What the fields of a record state; those of the document itself are its metadata."""
-    fields = list(_FIELD.finditer(text, section.start, section.end))
-    if not section.headings or len(fields) < MIN_FIELDS or fields[0].start() != section.start:
-        return
-    ends = [*(field.start() for field in fields[1:]), section.end]
-    values = [
-        (field[1].split("."), text[field.end() : end].partition("\n")[0].strip(_ENDS), field.start())
-        for field, end in zip(fields, ends, strict=True)
-    ]
-    names = {tuple(path[:-1]): value for path, value, _ in reversed(values) if path[-1].lower() in _NAMES}
-    names.setdefault((), section.headings[-1])
-    for path, value, start in values:
-        own = tuple(path[:-1])
-        is_name = path[-1].lower() in _NAMES
-        owner = own[:-1] if is_name and own else own
+    fields = _fields(text, section)
+    names = {tuple(each.path[:-1]): each.value for each in reversed(fields) if each.is_name}
+    names.setdefault((), section.headings[-1] if section.headings else "")
+    for each in fields:
+        owner = each.owner
         while owner not in names and owner:
             owner = owner[:-1]
-        field = next((part for part in reversed(own if is_name else path) if not _INDEX.fullmatch(part)), "")
         subject = names.get(owner, "").strip(_ENDS)
-        is_metadata = name_of(subject) == name_of(title) and len(path) == 1 and field.islower()
-        if field and _is_subject(subject) and not subject.startswith("$") and not is_metadata:
-            yield from _stated(subject, predicate_of(_INDEX.sub("", field)), value, start, title)
+        is_metadata = name_of(subject) == name_of(title) and len(each.path) == 1 and each.name.islower()
+        if each.name and _is_subject(subject) and not subject.startswith("$") and not is_metadata:
+            yield from _stated(subject, predicate_of(_INDEX.sub("", each.name)), each.value, each.start, title)
+
+
+def _fields(text: str, section: Section) -> list[_Field]:
+    """The fields of a record; none of a text that only has colons: a record's heading is its name or its place."""
+    found = list(_FIELD.finditer(text, section.start, section.end))
+    if not section.headings or len(found) < MIN_FIELDS or found[0].start() != section.start:
+        return []
+    ends = [*(field.start() for field in found[1:]), section.end]
+    fields = [
+        _Field(field[1].split("."), text[field.end() : end].partition("\n")[0].strip(_ENDS), field.start())
+        for field, end in zip(found, ends, strict=True)
+    ]
+    is_named = section.headings[-1].strip(_ENDS) in {each.value for each in fields}
+    return fields if is_named or section.headings[0] == "$" else []

@@ -17,7 +17,7 @@ MOST_COMMANDS = 38
 MOST_ROUTES = 84
 MOST_BYTES = {"README.md": 10_240, "ARCHITECTURE.md": 14_336, "CHANGELOG.md": 4_096}
 MOST_OF_PACKAGES = {  # lines, modules
-    "indexer": (20_550, 128),
+    "indexer": (20_600, 128),
     "query_api": (35_700, 202),
     "streams": (12_300, 83),
     "schemas": (6_360, 47),
