@@ -10,6 +10,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -76,8 +77,6 @@ class GraphExport:
         self._relations = sorted(made_relations(view.segments, numbers), key=lambda each: each.name)
         said = {each.document for each in self._relations}
         self._documents = [number for number in of_collection if number not in said]
-        self._labels: dict[int, str] = {}
-        self._values = self._found_values()
 
     @property
     def is_empty(self) -> bool:
@@ -88,8 +87,8 @@ class GraphExport:
             if number not in self._nodes:
                 title = self._view.title(number)
                 yield ExportedNode(self._document_id(number), {"kind": "document", "label": title}, {})
-        for key, identifier in self._values.items():
-            yield ExportedNode(identifier, {"kind": "value", "label": self._labels[key]}, {})
+        for identifier, label in self._values.values():
+            yield ExportedNode(identifier, {"kind": "value", "label": label}, {})
         for row in self._catalogue.rows_in(self._collection).tolist():
             entity = self._catalogue[row]
             fields = {"kind": "entity", "label": entity.label, "type": entity.type, "mentions": entity.mentions}
@@ -159,17 +158,19 @@ class GraphExport:
 
     def _id_of(self, key: int) -> str:
         row = self._row_of.get(key)
-        return self._values[key] if row is None else self._catalogue[row].id
+        return self._values[key][0] if row is None else self._catalogue[row].id
 
-    def _found_values(self) -> dict[int, str]:
-        """{key: id} of the ends of facts that are no entities; their labels go to `_labels`."""
+    @cached_property
+    def _values(self) -> dict[int, tuple[str, str]]:
+        """{key: (id, label)} of the ends of facts that are no entities."""
+        labels: dict[int, str] = {}
         for number in self._documents:
             for _, *ends in self._ends(np.array(self._view.passages_of_document(number), dtype=np.int64)):
                 for end in ends:
                     if end.entity not in self._row_of:
-                        self._labels.setdefault(end.entity, end.surface)
-        names = self._view.entity_names(list(self._labels))
-        return {key: entity_id(*names[key]) for key in self._labels}
+                        labels.setdefault(end.entity, end.surface)
+        names = self._view.entity_names(list(labels))
+        return {key: (entity_id(*names[key]), label) for key, label in labels.items()}
 
     def _made(self) -> Iterator[tuple[MadeRelation, tuple[NodeRef, NodeRef]]]:
         """The hand-made edges whose ends are there, and exported as nodes."""

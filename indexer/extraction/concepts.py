@@ -18,7 +18,7 @@ from indexer.extraction.lexicon import STOP_WORDS
 from indexer.extraction.metadata import EXTRACTOR as HEADER
 from indexer.extraction.names import Name, kind_of, name_of
 from indexer.extraction.prose.facts import TIME
-from indexer.extraction.prose.noun_phrases import NAME, NONE, phrase_after, words_of
+from indexer.extraction.prose.noun_phrases import NAME, NONE, whole_phrase
 from indexer.extraction.prose.predicates import VERB_FORMS
 from indexer.extraction.prose.word_classes import plural, singular
 from indexer.extraction.relating_fields import type_of_value
@@ -66,10 +66,11 @@ def concept_mentions(prepared: PreparedDocument, typed: Container[str]) -> list[
 def _stated(prepared: PreparedDocument, typed: Container[str]) -> dict[str, _Admitted]:
     """The ends of the document's statements, by name."""
     found: dict[str, _Admitted] = {}
+    about = {each.name for each in prepared.about}
     for statement in prepared.statements:
         for role, name, surface in statement.roles:
             written = surface if name_of(surface) == name else name  # `steam boiler`, where it says `boiler`
-            entity_type = "" if name in typed else _type_of_end(prepared, statement, role, written)
+            entity_type = "" if name in typed else _type_of_end(about, statement, role, written)
             if not entity_type:
                 continue
             entity = found.setdefault(name, _Admitted(_written(written, entity_type), entity_type))
@@ -87,7 +88,7 @@ def _evidence_of(statement: Statement, role: str) -> float:
     return SUBJECT if role == "subject" else OBJECT
 
 
-def _type_of_end(prepared: PreparedDocument, statement: Statement, role: str, surface: str) -> str:
+def _type_of_end(about: Container[str], statement: Statement, role: str, surface: str) -> str:
     """The type of an end of a statement; "" for a literal, and for what names nothing."""
     if role not in ("subject", "object") or _is_literal(surface):
         return ""
@@ -96,8 +97,7 @@ def _type_of_end(prepared: PreparedDocument, statement: Statement, role: str, su
     if role == "object":
         known = type_of_value(statement.predicate, surface)
         return _type_of_name(surface) if known is None else known
-    is_document = name_of(surface) in {each.name for each in prepared.about}
-    return WORK if is_document else _type_of_name(surface)
+    return WORK if name_of(surface) in about else _type_of_name(surface)
 
 
 def _is_literal(surface: str) -> bool:
@@ -106,12 +106,10 @@ def _is_literal(surface: str) -> bool:
 
 def _type_of_name(surface: str) -> str:
     """`concept` for a noun phrase of common words, the type by its words for a name; "" for anything else."""
-    words = words_of(surface, 0, len(surface))
-    phrase = phrase_after(words, 0) if 0 < len(words) <= MAX_WORDS else None
-    is_whole = phrase is not None and phrase.high == len(words) and not phrase.determiner
-    if phrase is None or not is_whole or phrase.grade() == NONE or name_of(surface) in STOP_WORDS:
+    phrase = whole_phrase(surface, MAX_WORDS)
+    if phrase is None or phrase.determiner or phrase.grade() == NONE or name_of(surface) in STOP_WORDS:
         return ""
-    if phrase.grade() == NAME and not all(map(is_common_word, words.words)):
+    if phrase.grade() == NAME and not all(map(is_common_word, phrase.words.words)):
         return kind_of(name_of(surface), surface)
     return "" if phrase.is_vague() else CONCEPT
 

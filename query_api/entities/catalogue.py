@@ -8,7 +8,7 @@ import threading
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -349,7 +349,7 @@ def _as_people_say(catalogue: EntityCatalogue, curation: Curation) -> EntityCata
     shown = catalogue.labels.to_pylist()
     for row, label in labels.items():
         shown[row] = label
-    return EntityCatalogue(**{**vars(catalogue), "labels": pa.array(shown, pa.string()), "chosen_types": types})
+    return replace(catalogue, labels=pa.array(shown, pa.string()), chosen_types=types)
 
 
 def _ids_of(members: Sequence[int], named: set[str]) -> list[str]:

@@ -8,7 +8,7 @@ Weinstein 1995, section 4). A shortened name is the latest longer one of the doc
 import re
 
 from indexer.extraction.lexicon import GIVEN_NAMES, HONORIFICS, PARTS_OF_DOCUMENTS, word_set
-from indexer.extraction.prose.noun_phrases import DEFINITE, NAME, NounPhrase, Words, phrase_after, words_of
+from indexer.extraction.prose.noun_phrases import DEFINITE, NAME, NounPhrase, Words, phrase_after, whole_phrase
 from indexer.extraction.prose.word_classes import singular
 
 MAX_WORDS = 6
@@ -91,9 +91,8 @@ def _written(phrase: NounPhrase) -> str:
 def _subject_of_heading(heading: str) -> str:
     if not heading or heading.lower().rstrip(" .:?") in PARTS_OF_DOCUMENTS:
         return ""
-    words = words_of(heading, 0, len(heading))
-    phrase = phrase_after(words, 0) if 0 < len(words) <= MAX_WORDS else None
-    if phrase is None or phrase.high != len(words) or not phrase.has_head() or phrase.is_vague():
+    phrase = whole_phrase(heading, MAX_WORDS)
+    if phrase is None or not phrase.has_head() or phrase.is_vague():
         return ""
     return heading if phrase.grade() == NAME and heading.istitle() else f"The {heading[0].lower()}{heading[1:]}"
 

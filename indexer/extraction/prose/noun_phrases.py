@@ -361,6 +361,13 @@ def phrase_after(words: Words, start: int) -> NounPhrase | None:
     return None if words.at(high) in _CUTS else NounPhrase(words, start, low, high, determiner)
 
 
+def whole_phrase(text: str, max_words: int) -> NounPhrase | None:
+    """The noun phrase that a text is, if it is one of at most so many words."""
+    words = words_of(text, 0, len(text))
+    phrase = phrase_after(words, 0) if 0 < len(words) <= max_words else None
+    return phrase if phrase is not None and phrase.high == len(words) else None
+
+
 def _end_of(words: Words, low: int) -> int:
     high = low
     while high - low < MAX_WORDS and high < len(words) and (high == low or words.adjacent(high - 1)):

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from itertools import islice
+from itertools import islice, product
 
 import numpy as np
 
@@ -215,11 +215,11 @@ class Explorer:
         which is then named with its role. It weighs its predicate's strength, more for each further statement."""
         facts: Counter[tuple[int, str, int]] = Counter()
         for statement in statements:
-            subject = next((role.entity for role in statement.roles if role.name == "subject"), None)
-            for role in statement.roles if subject is not None else ():
+            subjects = [role.entity for role in statement.roles if role.name == "subject"]
+            for subject, role in product(subjects[:1], statement.roles):
                 if role.name != "subject" and here.at in (subject, role.entity) and role.entity != subject:
                     further = "" if role.name == "object" else f" ({role.name})"
-                    facts[subject or 0, f"{statement.predicate}{further}", role.entity] += 1
+                    facts[subject, f"{statement.predicate}{further}", role.entity] += 1
         for (subject, label, target), stated in facts.items():
             ends = NodeRef("entity", subject), NodeRef("entity", target)
             strength = min(1.0, predicate_strength(label.partition(" ")[0]) + STRENGTH_STEP * (stated - 1))
