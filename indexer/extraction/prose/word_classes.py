@@ -121,8 +121,8 @@ _NOUNS = word_set(
 
 @lru_cache(CACHED_WORDS)
 def is_open(word: str) -> bool:
-    """Whether a word, in lower case, may belong to a noun phrase: it is of no closed class, and no adverb."""
-    if word in _CLOSED or not (word[0].isalnum() or word[0] == "_") or word.endswith(("n't", "n’t")):
+    """Whether a word, in lower case, may belong to a noun phrase: it is of no closed class, no adverb, not ""."""
+    if not word or word in _CLOSED or not (word[0].isalnum() or word[0] == "_") or word.endswith(("n't", "n’t")):
         return False
     if ("'" in word or "’" in word) and re.split("['’]", word)[0] in PRONOUNS:  # `we've`
         return False
@@ -151,7 +151,7 @@ def is_participle(word: str) -> bool:
 
 def is_noun(word: str) -> bool:
     """Whether a word in lower case may be the head of a phrase, as far as its form shows: not `easiest`, `2`."""
-    if word in JUDGEMENTS or not word[0].isalpha() or len(word) < 2 or is_gerund(word) or word.endswith("-called"):
+    if word in JUDGEMENTS or len(word) < 2 or not word[0].isalpha() or is_gerund(word) or word.endswith("-called"):
         return False
     return not (_NOT_NOUN.search(word) and singular(word) not in _NOUNS)
 

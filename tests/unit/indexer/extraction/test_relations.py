@@ -1,5 +1,6 @@
 """What a document states: in its header, and in plain sentences."""
 
+import itertools
 from collections.abc import Callable
 from typing import Any
 
@@ -18,7 +19,8 @@ Triples = list[tuple[str, str, str]]
 WORDS = sorted(
     word_set(
         """Heron Marsh (Delta) the a worker uses is owned by runs on founded in 2019 and , which . Lund 's of born 3 May
-        1971 (born Kiel) Port 8443 “x” – also not may that broker (MB) message"""
+        1971 (born Kiel) Port 8443 “x” – also not may that broker (MB) message pipes are were being What require needed
+        on only fitting known as kind"""
     )
 )
 
@@ -206,6 +208,20 @@ def test_any_statement_of_a_sentence_stands_in_it_and_in_its_chunk(words: list[s
         start, end = offsets.sentences[one.sentence]
         assert all(surface in text[start:end] for _, _, surface in one.roles)
         assert all(surface in chunks[one.chunk].text for _, _, surface in one.roles[:2])
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "What the old pipes are is a kind of valve that is required by the pump and by the tank",
+        "Slow worms, which are being kept in Lund by Ada Heron, are lizards known as blindworms",
+        "The worker (MB) was founded in 2019 and only runs on three of the brokers, not on one",
+    ],
+)
+def test_sentence_cut_at_any_word_is_read(document: Make, sentence: str) -> None:
+    words = sentence.split()
+    for start, end in itertools.combinations(range(len(words) + 1), 2):
+        sentences(document, " ".join(words[start:end]))
 
 
 def test_lines_that_state_fields_are_about_their_section_or_the_document(document: Make) -> None:
