@@ -11,10 +11,13 @@ from query_api.entities.catalogue import LITERAL_TYPES, Entity, EntityCatalogue
 from query_api.entities.consolidation import Consolidated, consolidated
 from query_api.entities.entity_facts import End, Fact, FactFinder
 from query_api.index.graph.edges import Numbers, Statement
+from query_api.index.graph.explorer import NodeRef
 from query_api.index.graph.identifiers import Keys
 from query_api.index.graph.typed_mentions import TypedMention, labels_of, typed_mentions_in, typed_mentions_of
 from query_api.index.graph.view import GraphView
+from query_api.query.analysis import normalise_text
 from query_api.query.evidence_sentences import sentence_holding, sentence_of_fact, sentences_of
+from schemas.api import GraphEdge
 from schemas.clock import rfc3339
 from schemas.entities import (
     Alias,
@@ -33,7 +36,6 @@ from schemas.ids import DocumentKey, normalise_name
 
 EVIDENCE_EACH = 3
 MAX_CHUNKS = 1_000  # of an entity's mentions, in which its neighbours are looked for
-MAX_COMPARED = 20
 DEFINING = "is_a"
 
 ChunkReader = Callable[[Iterable[str]], Mapping[str, ChunkRow]]
@@ -171,17 +173,33 @@ class EntityDescriber:
             names = [ends.get("subject", ""), ends.get("object", "")]
             yield self._at(statement.chunk, statement.passage, texts, names, statement.predicate)
 
-    def evidence_of_mentions(self, pairs: Sequence[tuple[TypedMention, TypedMention]]) -> Evidence | None:
-        """Of pairs of mentions in the same chunk, the first in one sentence, else the first."""
-        pairs = pairs[:MAX_COMPARED]
-        texts = self._chunks([self._view.chunk_id(one.chunk) for one, _ in pairs])
-        found: list[tuple[bool, Evidence]] = []
-        for one, other in pairs:
-            names = [normalise_name(one.surface), normalise_name(other.surface)]
-            evidence = self._at(one.chunk, one.passage, texts, names)
-            both = all(evidence.sentence and sentence_holding(evidence.sentence, [name]) for name in names)
-            found.append((not both, evidence))
-        return min(found, key=lambda each: each[0])[1] if found else None
+    def evidence_of_mentions(self, one: TypedMention, other: TypedMention) -> Evidence:
+        """Of mentions in one chunk, with the sentence that names both."""
+        names = [normalise_name(each.surface) for each in (one, other)]
+        return self._at(one.chunk, one.passage, self._chunks([self._view.chunk_id(one.chunk)]), names)
+
+    def evidence_of_edge(self, source: NodeRef, target: NodeRef, edge: GraphEdge) -> Evidence | None:
+        """The sentence of a fact between two entities, or that of a chunk which names an entity; else None."""
+        kinds = {source.kind, target.kind}
+        if kinds == {"entity"}:
+            facts = self.facts_of(np.array([source.at], dtype=np.uint64))
+            stated = (fact for fact in facts if fact.predicate == edge.label and target.at in _keys_of(fact))
+            return next((found for fact in stated for found in self.evidence(fact)), None)
+        if kinds == {"entity", "chunk"}:
+            entity, chunk = (source, target) if source.kind == "entity" else (target, source)
+            names = [name for _, name in self._view.entity_names([entity.at]).values()]
+            texts = self._chunks([self._view.chunk_id(chunk.at)])
+            return self._at(chunk.at, self._view.passage_of_chunk(chunk.at), texts, names)
+        return None
+
+    def sentences_of(self, chunks: Iterable[int]) -> dict[int, list[str]]:
+        """{number of a chunk: its sentences, normalised, with a blank before and after}."""
+        ids = {self._view.chunk_id(chunk): chunk for chunk in chunks}
+        texts = self._chunks(ids)
+        return {
+            ids[each]: [f" {normalise_text(sentence)} " for sentence in sentences_of(row.text)]
+            for each, row in texts.items()
+        }
 
     def _at(
         self, chunk: int, passage: int, texts: Mapping[str, ChunkRow], names: Sequence[str], predicate: str = ""
@@ -318,3 +336,7 @@ def summary(entity: Entity) -> EntitySummary:
 
 def _names(sentence: str, entity: Entity) -> bool:
     return sentence_holding(sentence, [entity.name]) is not None
+
+
+def _keys_of(fact: Fact) -> set[int]:
+    return {part.entity for statement in fact.statements for part in statement.roles}

@@ -4,21 +4,30 @@ Of a node with very many edges only the heaviest are followed, and those that le
 known from there.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
 
 from query_api.entities.path_search import FoundPaths, Step, search_paths
 from query_api.index.graph.explorer import Explorer, NodeRef
 from schemas.api import GraphEdge, GraphNode
-from schemas.entities import EntityRef, NodePath, NodePathStep
+from schemas.entities import EntityRef, Evidence, NodePath, NodePathStep
 
 MAX_NEIGHBOURS = 200  # of one node, the heaviest edges first
 MAX_AROUND_END = 50  # neighbours of the end that are looked at from
 
 _Step = Step[NodeRef, GraphEdge]
+EvidenceOf = Callable[[NodeRef, NodeRef, GraphEdge], Evidence | None]
+"""What says that there is this edge between these two nodes."""
 
 
-def node_paths(explorer: Explorer, start: NodeRef, end: NodeRef, max_steps: int, limit: int) -> FoundPaths[NodePath]:
+def node_paths(
+    explorer: Explorer,
+    start: NodeRef,
+    end: NodeRef,
+    max_steps: int,
+    limit: int,
+    evidence_of: EvidenceOf = lambda *_: None,
+) -> FoundPaths[NodePath]:
     """At most `limit` paths of at most `max_steps` edges. None visits a node twice, or a document again that it has
     left: its chunks are parts of it."""
     if start == end:
@@ -37,7 +46,7 @@ def node_paths(explorer: Explorer, start: NodeRef, end: NodeRef, max_steps: int,
 
     found = search_paths(start, end, steps_from, max_steps, limit, shortest_first=True)
     shown = explorer.nodes({start, end, *(step.target for _, steps in found.paths for step in steps)})
-    paths = [_path(shown, start, steps, strength) for strength, steps in found.paths]
+    paths = [_path(shown, start, steps, strength, evidence_of) for strength, steps in found.paths]
     return FoundPaths(paths, found.truncated or has_more)
 
 
@@ -58,18 +67,21 @@ def _left(explorer: Explorer, nodes: Sequence[NodeRef]) -> set[int]:
     return {each for each in documents if each is not None and each != documents[-1]}
 
 
-def _path(shown: Mapping[NodeRef, GraphNode], start: NodeRef, steps: Sequence[_Step], strength: float) -> NodePath:
-    nodes = [shown[start], *(shown[step.target] for step in steps)]
+def _path(
+    shown: Mapping[NodeRef, GraphNode], start: NodeRef, steps: Sequence[_Step], strength: float, evidence_of: EvidenceOf
+) -> NodePath:
+    refs = [start, *(step.target for step in steps)]
     made = [
         NodePathStep(
-            source=reference(source),
+            source=reference(shown[source]),
             predicate=step.over.label or step.over.kind,
-            target=reference(target),
+            target=reference(shown[step.target]),
             kind=step.over.kind,
-            inverse=step.over.source != source.id,
+            inverse=step.over.source != shown[source].id,
             strength=round(step.strength, 4),
+            evidence=evidence_of(source, step.target, step.over),
         )
-        for source, target, step in zip(nodes, nodes[1:], steps, strict=False)
+        for source, step in zip(refs, steps, strict=False)
     ]
     return NodePath(strength=round(strength, 4), steps=made)
 

@@ -207,9 +207,9 @@ async def get_paths(
     after_edit: AfterEdit = None,
     wait_seconds: WaitSeconds = 10.0,
 ) -> EntityPaths | NodePaths:
-    """Between two entities the strongest first: each step is a statement, or a chunk that mentions both ends, with its
-    sentence. Where an end is another node, the shortest first, over the edges of `/v1/graph`. None visits a node twice,
-    or returns to a document that it has left."""
+    """Between two entities the strongest first: each step is a statement, or a sentence that names both ends, with that
+    sentence. Where there is none, or an end is another node, the shortest first, over the edges of `/v1/graph`. None
+    visits a node twice, or returns to a document that it has left."""
     snapshot, catalogue = await _catalogue(service, after, after_edit, wait_seconds)
 
     def read() -> EntityPaths | NodePaths:
@@ -217,12 +217,17 @@ async def get_paths(
         found_in = (tuple(catalogue.find(each, name) for each in (source, target)) for name in looked_in)
         pairs = {(start, end): start.collection for start, end in found_in if start is not None and end is not None}
         pair = only(pairs, BOTH_ENDS)
+        current = snapshot if after_edit is None else service.snapshot()
+        ends = source, target
         if pair is None:
-            current = snapshot if after_edit is None else service.snapshot()
-            return _node_paths(current, catalogue, collection, (source, target), max_steps, limit)
+            return _node_paths(current, catalogue, collection, ends, max_steps, limit)
         start, end = pair
-        describer = _describer(snapshot, catalogue)
-        found = PathFinder(snapshot.graph, catalogue, describer).paths(start, end, max_steps, limit)
+        found = PathFinder(snapshot.graph, catalogue, _describer(snapshot, catalogue)).paths(
+            start, end, max_steps, limit
+        )
+        others = None if found.paths else _node_paths(current, catalogue, start.collection, ends, max_steps, limit)
+        if others is not None and others.paths:
+            return others
         return EntityPaths(
             collection=start.collection,
             source=summary(start),
@@ -260,7 +265,8 @@ def _node_paths(
             f"No collection holds both ends; each is {where(looked_in)}.",
         )
     start, end = pair
-    found = node_paths(explorer, start, end, max_steps, limit)
+    evidence_of = _describer(snapshot, catalogue).evidence_of_edge
+    found = node_paths(explorer, start, end, max_steps, limit, evidence_of)
     shown = explorer.nodes([start, end])
     return NodePaths(
         collection=explorer.collection_of(start),
