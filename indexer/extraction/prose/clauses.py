@@ -5,7 +5,7 @@ is turned round.
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from indexer.extraction.lexicon import word_set
@@ -45,13 +45,20 @@ from indexer.extraction.prose.word_classes import (
     QUANTIFIERS,
     SUBORDINATORS,
     is_adverb,
+    is_gerund,
     is_open,
     is_participle,
+    singular,
 )
 
 _ARTICLES = ("the", "a", "an", "its", "their", "his", "her", "our")
-_OPEN_PREPOSITIONS = word_set("to in on with from for at into under through against")
-_PARTICLES = word_set("over up out off")  # `takes over`
+_OPEN_PREPOSITIONS = word_set(
+    """to in on with from for at into onto under through against along across around behind beside beneath near past
+    towards within above below between among alongside opposite"""
+)
+_COMPOUND_PREPOSITIONS = {("next", "to"), ("out", "of"), ("because", "of")}
+_PARTICLES = word_set("over up out off down back away")  # `takes over`, `grew up in`
+_BEYOND_OBJECT = word_set("from with into onto under through against")  # more often of the verb than of its object
 _FINITE_BE = word_set("is are was were")
 _HAVE = word_set("has have had")
 _DO = word_set("do does did")
@@ -143,14 +150,14 @@ class _ClauseReader:
         object, in a form that agrees with the phrase (`The heron stalks the frog.`)."""
         words, word = self._words, self._words.lower[at]
         verb = open_verbs().get(word)
-        if verb is None or at == 0 or words.is_capital(at) or not is_open(word):
+        if verb is None or at == 0 or words.is_capital(at) or not (is_open(word) or word in PAST_VERBS):
             return None
         subject, onward = phrase_before(words, self._subjects.after_subject(at)), words.after_adverbs(at + 1)
-        preposition = words.at(onward) if words.at(onward) in _OPEN_PREPOSITIONS else ""
-        target = phrase_after(words, onward + bool(preposition))
+        preposition = self._preposition(onward)
+        target = phrase_after(words, onward + len(preposition))
         if subject is None or target is None or not self._agrees(verb, subject) or not _ends_object(target):
             return None
-        if _is_clause(subject) or not self._is_verb(at, verb, subject, target, preposition):
+        if _is_clause(subject) or not self._is_verb(at, verb, subject, target, preposition[-1:]):
             return None
         return self._open_group(at, at, verb.is_base, verb.third)
 
@@ -163,18 +170,34 @@ class _ClauseReader:
             or (verb.is_base and (is_plural or subject.before == "and"))
         )
 
-    def _is_verb(self, at: int, verb: OpenVerb, subject: NounPhrase, target: NounPhrase, preposition: str) -> bool:
+    def _preposition(self, at: int) -> tuple[str, ...]:
+        """The words of the preposition at an index, also of two (`next to`, `up in`)."""
+        one, two = self._words.at(at), self._words.at(at + 1)
+        if (one, two) in _COMPOUND_PREPOSITIONS or (one in _PARTICLES and two in _OPEN_PREPOSITIONS):
+            return one, two
+        return (one,) if one in _OPEN_PREPOSITIONS else ()
+
+    def _is_verb(
+        self, at: int, verb: OpenVerb, subject: NounPhrase, target: NounPhrase, preposition: Sequence[str]
+    ) -> bool:
         """Whether a form that may be a noun or a participle, too, is a finite verb here: what comes after it begins an
         object, or the clause has no other verb."""
         words, first = self._words, self._words.lower[target.low]
         further = open_verbs().get(first) if not target.determiner else None
-        if further is not None and (preposition == "to" or further.is_certain or target.size == 1):
+        if further is not None and further.is_base and verb.is_third and not (verb.is_certain or preposition):
+            return words.is_capital(target.low)  # `dune rats dig`
+        is_plural = further is not None and verb.is_base and further.is_third  # `dig burrows`
+        if further is not None and not is_plural and ("to" in preposition or further.is_certain or target.size == 1):
             return False  # `needs to go`, `cloud services write`
         if verb.is_certain and (verb.is_base or verb.is_third):
             return True
         is_whole = subject.begin == 0 or subject.grade() >= DEFINITE
         if preposition:
-            is_subject = subject.determiner or subject.grade() == NAME or (verb.is_base and subject.is_plural)
+            inner = words.lower[subject.low : subject.high - 1]
+            is_compound = subject.begin == 0 and bool(inner) and verb.is_third and not any(map(_is_plural, inner))
+            is_subject = (
+                subject.determiner or subject.grade() == NAME or (verb.is_base and subject.is_plural) or is_compound
+            )
             return is_whole and bool(is_subject) and self._is_only_verb(at)
         is_marked = target.determiner in _ARTICLES or (target.grade() == NAME and not words.is_capital(at - 1))
         return is_whole and (is_marked or self._is_only_verb(at))
@@ -243,9 +266,9 @@ class _ClauseReader:
         words, onward = self._words, self._words.after_adverbs(at + 1)
         if not third:
             return _Group(begin, at + 1, is_plural=is_plural)
-        preposition = words.at(onward) if words.at(onward) in _OPEN_PREPOSITIONS | _PARTICLES else ""
-        relation = Relation(f"{third}_{preposition}".rstrip("_"), is_typed=False)
-        return _Group(begin, at + 1, relation, onward + bool(preposition), is_plural, is_open=True)
+        preposition = self._preposition(onward) or tuple({words.at(onward)} & _PARTICLES)
+        relation = Relation("_".join((third, *preposition)), is_typed=False)
+        return _Group(begin, at + 1, relation, onward + len(preposition), is_plural, is_open=True)
 
     def _after_be(self, begin: int, at: int, is_plural: bool) -> _Group:
         """`is <participle>`, `is <verb>ing`, `is <adjective> <preposition>`, `is a`."""
@@ -275,16 +298,19 @@ class _ClauseReader:
         words, word = self._words, self._words.at(at)
         lemmas = _lemmas(VERB_FORMS.get(word, ()), "is_participle")
         group = self._related_group(begin, at, is_plural, lemmas, is_passive=True)
-        preposition, is_phrasal = words.at(at + 1), words.at(at + 2) == "by"
+        preposition, is_phrasal, compound = words.at(at + 1), words.at(at + 2) == "by", self._preposition(at + 1)
         if not _is_past_participle(word, lemmas) or preposition not in PREPOSITIONS:
             return group
         if is_phrasal:  # `is paid for by`
             relation = Relation(f"{word}_{preposition}_by", is_typed=False)
+        elif len(compound) == 2 and not self._is_infinitive(at + 2):  # `is driven out of`
+            relation = Relation("_".join((word, *compound)), is_typed=False)
         elif group.relation is None and preposition in _AFTER_PARTICIPLE and not self._is_infinitive(at + 1):
             relation = Relation(f"{word}_{preposition}", is_typed=False)
         else:
             return group
-        return _Group(begin, at, relation, at + 2 + is_phrasal, is_plural, is_open=True)
+        is_longer = is_phrasal or len(compound) == 2
+        return _Group(begin, at, relation, at + 2 + is_longer, is_plural, is_open=True)
 
     def _related_group(
         self, begin: int, at: int, is_plural: bool, lemmas: Iterable[str], is_passive: bool = False
@@ -373,11 +399,19 @@ class _ClauseReader:
 
     def _beyond(self, relation: Relation, target: NounPhrase, subjects: list[NounPhrase]) -> Iterator[Fact]:
         """`buys_from` of `Ann buys oats from Ben`."""
+        words = self._words
         predicate = BEYOND_OBJECT.get((relation.predicate, target.after))
-        other = phrase_after(self._words, target.high + 1) if predicate else None
+        if predicate is None and target.after in _BEYOND_OBJECT and "_" not in relation.predicate:
+            predicate = f"{relation.predicate}_{target.after}"
+        is_object = target.determiner != "that" and not is_gerund(words.lower[target.low])  # `ensures that`
+        is_stated = predicate and is_object and not self._is_infinitive(target.high)
+        other = phrase_after(words, target.high + 1) if is_stated else None
         for subject in subjects if predicate and other else ():
             is_named = subject.grade() >= DEFINITE or subject.is_generic
-            if predicate and other and is_named and other.grade() >= DEFINITE:
+            is_specific = other is not None and (
+                other.grade() >= DEFINITE or (other.grade() == BARE and other.size > 1)
+            )
+            if predicate and other and is_named and is_specific:
                 yield Fact(predicate, subject.surface, other.surface, LEMMA_CONFIDENCE)
 
     def _between_objects(self, relation: Relation, onto: int) -> Iterator[Fact]:
@@ -433,6 +467,10 @@ def _is_clause(phrase: NounPhrase) -> bool:
     verbs = (open_verbs().get(word) for word in inner)
     is_verb = any(verb is not None and verb.is_certain and (verb.is_base or verb.is_third) for verb in verbs)
     return is_verb or not QUANTIFIERS.isdisjoint(inner)
+
+
+def _is_plural(word: str) -> bool:
+    return singular(word) != word
 
 
 def _ends_object(target: NounPhrase) -> bool:

@@ -267,7 +267,8 @@ def past_forms(lemma: str) -> tuple[str, str]:
 # Verbs that relate what follows the preposition after their object: `buys its oats from Tarn Farm`.
 _BEYOND_OBJECT = {
     "from": "buy purchase get receive import obtain borrow lease rent order source take draw read fetch collect",
-    "to": "send deliver supply sell export give lend ship pass forward write award report move transfer publish donate",
+    "to": """send deliver supply sell export give lend ship pass forward write award report move transfer publish donate
+        leave bring offer attach connect link add hand teach show rent lease assign map""",
     "in": "store keep save put hold record write cache",
     "on": "store keep save put run host",
     "with": "share replace exchange combine connect",

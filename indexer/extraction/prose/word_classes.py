@@ -61,7 +61,12 @@ _CLOSED = (
     | PAST_VERBS
     | word_set("such own same using based according etc e.g. i.e. eg ie cf ago includes thanks due")
 )
-_LY_NOUNS = word_set("family assembly supply reply monopoly anomaly ally july italy sicily butterfly fly lily rally")
+_NO_ADVERBS = word_set(  # in -ly
+    """family assembly supply reply monopoly anomaly ally july italy sicily butterfly fly lily rally jelly belly bully
+    folly holly tally doily homily melancholy panoply filly gully dolly lolly friendly costly deadly elderly hilly curly
+    oily holy woolly stately timely lonely lovely ugly silly jolly burly southerly northerly easterly westerly scholarly
+    bubbly"""
+)
 _ING_NOUNS = word_set(
     """learning processing testing engineering computing logging monitoring indexing caching scheduling routing training
     building setting mapping string thing encoding parsing binding meeting king ring wing spring rating marketing
@@ -131,7 +136,7 @@ def is_open(word: str) -> bool:
 
 def is_adverb(word: str) -> bool:
     """Whether a word in lower case is an adverb that may be between a subject and its verb."""
-    return word in ADVERBS or (word.endswith("ly") and len(word) > 4 and word not in _LY_NOUNS)
+    return word in ADVERBS or (word.endswith("ly") and len(word) > 4 and word not in _NO_ADVERBS)
 
 
 def is_gerund(word: str) -> bool:

@@ -1,8 +1,9 @@
 """Whether `/v1/paths` joins the ends of stated chains: `python -m tests.bench.knowledge_graph.chain_paths --url URL`.
 
-Each chain is published to a collection of its own in the installation at URL (an empty one), and its ends are asked for
-as a user would name them. `joined` counts chains with a path, `with_sentences` those of which every step has a sentence,
-`stated` those whose steps are all statements. `--missing dev` prints what of a half is not joined. The last line is JSON.
+Each chain is published to a collection of its own in the installation at URL (an empty one), and its ends are asked
+for as a user would name them. `joined` counts chains with a path, `with_sentences` those of which every step has a
+sentence, `stated` those whose steps are all statements. `--missing dev` prints what of a half is not joined. The last
+line is JSON.
 """
 
 import argparse

@@ -161,6 +161,16 @@ def test_bare_subject_that_opens_a_sentence_is_a_kind(sentence: str, expected: T
         ("The key safe is guarded by two brass locks.", [("brass locks", "guards", "key safe")]),
         ("Ada Moss buys her oats from Tarn Farm.", [("Ada Moss", "buys_from", "Tarn Farm")]),
         ("Ada introduced Ben to Cora Lund.", [("Ben", "introduced_to", "Cora Lund"), ("Ada", "introduces", "Ben")]),
+        ("The stable stands next to the tide mill.", [("stable", "stands_next_to", "tide mill")]),
+        ("Ada Moss grew up in Tarn.", [("Ada Moss", "grows_up_in", "Tarn")]),
+        ("The geese were driven out of the lower field.", [("geese", "driven_out_of", "lower field")]),
+        (
+            "Marsh rats dig burrows under the boardwalk.",
+            [("Marsh rats", "digs_under", "boardwalk"), ("Marsh rats", "digs", "burrows")],
+        ),
+        ("The dairy filters its milk through a ceramic sieve.", [("dairy", "filters_through", "ceramic sieve")]),
+        ("The glaze calls for quince jelly.", [("glaze", "calls_for", "quince jelly")]),
+        ("The plans were drawn up to build a mill.", []),
         (
             "Marsh builds on the old ledger and on the tide tables.",
             [("Marsh", "builds_on", "old ledger"), ("Marsh", "builds_on", "tide tables")],
