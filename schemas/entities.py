@@ -158,9 +158,11 @@ class EntityPath(BaseModel):
 
 
 class EntityPaths(BaseModel):
+    """Without a `target`, each path leads to another entity."""
+
     collection: str
-    source: EntitySummary
-    target: EntitySummary
+    source: EntityRef | EntitySummary
+    target: EntitySummary | None
     paths: list[EntityPath] = Field(description="The strongest first; empty where there is none of `max_steps`.")
     truncated: bool = Field(False, description="The search ended at its bound: there may be further paths.")
     graph_position: int

@@ -12,6 +12,7 @@ from query_api.entities.consolidation import Consolidated, consolidated
 from query_api.entities.entity_facts import End, Fact, FactFinder
 from query_api.index.graph.edges import Numbers, Statement
 from query_api.index.graph.explorer import NodeRef
+from query_api.index.graph.hand_made_relations import made_nodes
 from query_api.index.graph.identifiers import Keys
 from query_api.index.graph.typed_mentions import TypedMention, labels_of, typed_mentions_in, typed_mentions_of
 from query_api.index.graph.view import GraphView
@@ -118,6 +119,10 @@ class EntityDescriber:
         """What is stated, or joined by people, with these entities as subject or object, the strongest first."""
         return self._facts.of_entities(keys)
 
+    def facts_of_node(self, document: int) -> list[Fact]:
+        """Of the hand-made node of a document."""
+        return self._facts.of_node(document)
+
     def of_statements(self, statements: Iterable[Statement]) -> list[StatementDetail]:
         """What these state, each fact once, the strongest first."""
         return self.details(self._facts.of_statements(statements))
@@ -135,6 +140,9 @@ class EntityDescriber:
         return ([self.reference(End(row, 0, "")) for row in sorted(rows)], self.of_statements(stated))
 
     def reference(self, end: End) -> EntityRef:
+        if end.node is not None:
+            made = next(made_nodes(self._view.segments, np.array([end.node])))
+            return EntityRef(id=made.name, label=made.label, type=made.type)
         if end.row is None:
             return EntityRef(label=end.surface)
         entity = self._catalogue[end.row]

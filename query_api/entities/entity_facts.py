@@ -1,7 +1,7 @@
 """Facts between entities: what statements of documents say, together with the edges that people made."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any, NamedTuple
@@ -20,14 +20,18 @@ from schemas.predicates import STRENGTH_STEP, predicate_strength
 
 @dataclass(frozen=True)
 class End:
-    """A part of a statement: `row` in the catalogue, None for a name that is not an entity; `key` of the name."""
+    """A part of a statement: `row` in the catalogue, None for a name that is not an entity; `key` of the name; `node`
+    the document of a hand-made one."""
 
     row: int | None
     key: int
     surface: str
+    node: int | None = None
 
     @property
     def identity(self) -> tuple[str, int]:
+        if self.node is not None:
+            return "node", self.node
         return ("name", self.key) if self.row is None else ("entity", self.row)
 
 
@@ -76,10 +80,17 @@ class FactFinder:
 
     def of_entities(self, keys: Keys) -> list[Fact]:
         """What is stated, or joined by people, with these entities as subject or object, the strongest first."""
-        ends = [GraphEnd("entity", key) for key in keys.tolist()]
+        edges = self._edges_of([GraphEnd("entity", key) for key in keys.tolist()])
+        return self._sorted(self._view.statements_with(keys), edges)
+
+    def of_node(self, document: int) -> list[Fact]:
+        """The edges that people made between the hand-made node of a document and entities or other nodes."""
+        return self._sorted([], self._edges_of([GraphEnd("document", document)]))
+
+    def _edges_of(self, ends: Sequence[GraphEnd]) -> list[EdgeBetween]:
         relations = {each.document: each for each in relations_of(self._view.segments, ends)}
         edges = (self._between(each) for each in sorted(relations.values(), key=lambda each: each.name))
-        return self._sorted(self._view.statements_with(keys), [each for each in edges if each is not None])
+        return [each for each in edges if each is not None]
 
     def _between(self, relation: MadeRelation) -> EdgeBetween | None:
         source, target = self._end_of_relation(relation.source), self._end_of_relation(relation.target)
@@ -95,7 +106,7 @@ class FactFinder:
             row = self._catalogue.row_of(end.at)
             return None if row is None else End(row, end.at, self._catalogue[row].label)
         node = next(made_nodes(self._view.segments, np.array([end.at])), None)
-        return None if node is None else End(None, key_of(digest("node", node.name)[:32]), node.label)
+        return None if node is None else End(None, key_of(digest("node", node.name)[:32]), node.label, end.at)
 
     def of_statements(self, statements: Iterable[Statement]) -> list[Fact]:
         """What these say, the strongest first."""

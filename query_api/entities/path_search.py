@@ -70,3 +70,33 @@ def search_paths(
                     rank = (length, -whole) if shortest_first else (-whole, length)
                     heapq.heappush(waiting, (rank, next(number), (whole, (*steps, step))))
     return FoundPaths(found, truncated)
+
+
+def search_around(
+    start: N,
+    steps_from: Callable[[Sequence[N]], Iterable[Step[N, V]]],
+    max_steps: int,
+    limit: int,
+    *,
+    min_strength: float,
+    is_wanted: Callable[[N], bool],
+) -> FoundPaths[Path[N, V]]:
+    """The strongest path from a node to each of at most `limit` wanted others within `max_steps` steps, the strongest
+    first; none weaker than `min_strength`."""
+    number = count()
+    waiting: list[tuple[float, int, int, Path[N, V]]] = [(-1.0, 0, next(number), (1.0, ()))]
+    passed: set[N] = set()
+    found: list[Path[N, V]] = []
+    while waiting and len(found) < limit and len(passed) < MAX_EXPANDED:
+        _, length, _, (strength, steps) = heapq.heappop(waiting)
+        here = steps[-1].target if steps else start
+        if here in passed:
+            continue
+        passed.add(here)
+        if steps and is_wanted(here):
+            found.append((strength, steps))
+        for step in steps_from([here]) if length < max_steps else ():
+            whole = strength * step.strength
+            if whole >= min_strength and step.target not in passed:
+                heapq.heappush(waiting, (-whole, length + 1, next(number), (whole, (*steps, step))))
+    return FoundPaths(found, truncated=any(path[1][-1].target not in passed for *_, path in waiting))

@@ -1,4 +1,4 @@
-"""`/v1/entities`, `/v1/entities/{id}` and `/v1/paths`: entities, and paths between them."""
+"""`/v1/entities`, `/v1/entities/{id}` and `/v1/statements`: entities, and what is stated of them."""
 
 import re
 import time
@@ -14,34 +14,23 @@ from query_api.entities.catalogue import Entity, EntityCatalogue
 from query_api.entities.description import EntityDescriber, summary
 from query_api.entities.earlier_graphs import EarlierGraph, Moment, NotKept
 from query_api.entities.entity_facts import sample_statements
-from query_api.entities.entity_paths import PathFinder
-from query_api.entities.node_paths import node_paths, reference
-from query_api.entities.node_search import NEAREST_CHUNKS, NamedNodes, entities_by_meaning
+from query_api.entities.node_search import NEAREST_CHUNKS, entities_by_meaning
 from query_api.errors import ApiProblem, invalid_request, problem_responses
-from query_api.index.graph.explorer import Explorer, NodeRef
 from query_api.index.graph.identifiers import key_of
 from query_api.index.search_snapshot import Snapshot
 from query_api.index.text.text_segments import Scope
 from query_api.routes.collection_choice import only, searched, where
 from query_api.routes.edits import Cursor, current_curation
-from query_api.routes.graph import explorer_of
 from query_api.routes.parameters import AllCollections, OneCollection, ServiceOf, Since, first_ms
 from query_api.service_context import Service, not_ready
 from schemas.clock import SINCE_PATTERN
 from schemas.cursors import read_cursor, write_cursor
-from schemas.entities import EntityDetail, EntityPage, EntityPaths, NodePaths, StatementSample
+from schemas.entities import EntityDetail, EntityPage, StatementSample
 from schemas.receipts import TOKEN_PATTERN
 
 router = APIRouter(tags=["entities"])
 
-NODE_IS = (
-    "An entity's id, or one of its names; else any node: a hand-made node's id or label, a chunk's "
-    "id, a document's key, id or title."
-)
-
 LISTED_SALIENCE = 0.3  # below it is what one heading or the end of one statement speaks for
-BOTH_ENDS = "A pair of such nodes"
-
 AfterToken = Annotated[
     str | None,
     Query(
@@ -105,7 +94,7 @@ async def list_entities(
 
     Dates are listed only by `type=time`.
     """
-    snapshot, catalogue = await _catalogue(service, after, after_edit, wait_seconds)
+    snapshot, catalogue = await catalogue_at(service, after, after_edit, wait_seconds)
 
     def read() -> EntityPage:
         least = min_salience if min_salience is not None else 0.0 if prefix or q else LISTED_SALIENCE
@@ -146,14 +135,14 @@ async def get_entity(
     """Its definition, aliases, statements with their sentences, documents and neighbours; with `since` the statements
     and documents whose records are from then on, and what was withdrawn. The id of any of its names finds it."""
     from_ms, moment = first_ms(since), _moment(service, as_of, after)
-    snapshot, catalogue = await _catalogue(service, after, after_edit, wait_seconds)
+    snapshot, catalogue = await catalogue_at(service, after, after_edit, wait_seconds)
 
     def read() -> EntityDetail:
         if moment is None:
             entity = _require(catalogue, entity_id, searched(collection, snapshot))
             before = None if from_ms is None else _at_or_none(service, snapshot, Moment(at_ms=from_ms))
             earlier = None if before is None else _earlier_describer(snapshot, before, catalogue)
-            return _describer(snapshot, catalogue).describe(entity, limit, from_ms, earlier)
+            return describer_of(snapshot, catalogue).describe(entity, limit, from_ms, earlier)
         graph = _at(service, snapshot, moment)
         then = graph.catalogues.of(graph.view, snapshot.curation)
         looked_in = graph.view.collections() if collection is None else [collection]
@@ -180,7 +169,7 @@ async def get_statements(
 ) -> StatementSample:
     """What documents state, drawn at random for people to assess, each with the sentence that states it."""
     moment = _moment(service, as_of, after)
-    snapshot, catalogue = await _catalogue(service, after, after_edit, wait_seconds)
+    snapshot, catalogue = await catalogue_at(service, after, after_edit, wait_seconds)
 
     def read() -> StatementSample:
         if moment is not None:
@@ -189,119 +178,13 @@ async def get_statements(
             stated = describer.of_statements(sample_statements(graph.view, collection, predicate, limit, sample))
             return StatementSample(statements=stated, graph_position=graph.view.position, as_of=graph.made_at)
         drawn = sample_statements(snapshot.graph, collection, predicate, limit, sample)
-        statements = _describer(snapshot, catalogue).of_statements(drawn)
+        statements = describer_of(snapshot, catalogue).of_statements(drawn)
         return StatementSample(statements=statements, graph_position=snapshot.graph.position)
 
     return await service.read(read)
 
 
-@router.get("/v1/paths", summary="Paths between two nodes", responses=problem_responses(400, 404, 409, 503))
-async def get_paths(
-    service: ServiceOf,
-    source: Annotated[str, Query(alias="from", min_length=1, max_length=2_200, description=NODE_IS)],
-    target: Annotated[str, Query(alias="to", min_length=1, max_length=2_200, description=NODE_IS)],
-    collection: OneCollection = None,
-    max_steps: Annotated[int, Query(ge=1, le=6)] = 4,
-    limit: Annotated[int, Query(ge=1, le=20, description="Paths, at most.")] = 3,
-    after: AfterToken = None,
-    after_edit: AfterEdit = None,
-    wait_seconds: WaitSeconds = 10.0,
-) -> EntityPaths | NodePaths:
-    """Between two entities the strongest first: each step is a statement, or a sentence that names both ends, with that
-    sentence. Where there is none, or an end is another node, the shortest first, over the edges of `/v1/graph`. None
-    visits a node twice, or returns to a document that it has left."""
-    snapshot, catalogue = await _catalogue(service, after, after_edit, wait_seconds)
-
-    def read() -> EntityPaths | NodePaths:
-        looked_in = searched(collection, snapshot)
-        found_in = (tuple(catalogue.find(each, name) for each in (source, target)) for name in looked_in)
-        pairs = {(start, end): start.collection for start, end in found_in if start is not None and end is not None}
-        pair = only(pairs, BOTH_ENDS)
-        current = snapshot if after_edit is None else service.snapshot()
-        ends = source, target
-        if pair is None:
-            return _node_paths(current, catalogue, collection, ends, max_steps, limit)
-        start, end = pair
-        found = PathFinder(snapshot.graph, catalogue, _describer(snapshot, catalogue)).paths(
-            start, end, max_steps, limit
-        )
-        others = None if found.paths else _node_paths(current, catalogue, start.collection, ends, max_steps, limit)
-        if others is not None and others.paths:
-            return others
-        return EntityPaths(
-            collection=start.collection,
-            source=summary(start),
-            target=summary(end),
-            paths=found.paths,
-            truncated=found.truncated,
-            graph_position=snapshot.graph.position,
-        )
-
-    return await service.read(read)
-
-
-def _node_paths(
-    snapshot: Snapshot,
-    catalogue: EntityCatalogue,
-    collection: str | None,
-    ends: tuple[str, str],
-    max_steps: int,
-    limit: int,
-) -> NodePaths:
-    """Raises ApiProblem: 404 for an end that is not there, 422 for ends that are in several collections."""
-    explorer, looked_in = explorer_of(snapshot, catalogue), searched(collection, snapshot)
-    named = NamedNodes(snapshot.graph, catalogue, collection)
-    sources, targets = (_ends(explorer, catalogue, named, each, looked_in) for each in ends)
-    pairs = {
-        (sources[each], targets[each]): explorer.collection_of(sources[each])
-        for each in looked_in
-        if each in sources and each in targets
-    }
-    pair = only(pairs, BOTH_ENDS)
-    if pair is None:
-        raise ApiProblem(
-            404,
-            "No such node",
-            f"No collection holds both ends; each is {where(looked_in)}.",
-        )
-    start, end = pair
-    evidence_of = _describer(snapshot, catalogue).evidence_of_edge
-    found = node_paths(explorer, start, end, max_steps, limit, evidence_of)
-    shown = explorer.nodes([start, end])
-    return NodePaths(
-        collection=explorer.collection_of(start),
-        source=reference(shown[start]),
-        target=reference(shown[end]),
-        paths=found.paths,
-        truncated=found.truncated,
-        graph_position=snapshot.graph.position,
-    )
-
-
-def _ends(
-    explorer: Explorer, catalogue: EntityCatalogue, named: NamedNodes, identifier: str, looked_in: Sequence[str]
-) -> dict[str, NodeRef]:
-    """{collection: the node of this id or name there}. Raises ApiProblem 404 where there is none."""
-    found, called = {}, named.called(identifier)
-    for each in looked_in:
-        entity = catalogue.find(identifier, each)
-        place = explorer.find(identifier if entity is None else entity.id, each)
-        is_term = entity is None and (place is None or place.kind == "entity")  # a title is one, that nobody mentions
-        if is_term and each in called:
-            place = explorer.find(called[each].id, each)
-        if place is not None:
-            found[each] = place
-    if not found:
-        raise ApiProblem(
-            404,
-            "No such node",
-            f"The graph holds no entity and no other node {identifier[:80]!r} {where(looked_in)}. "
-            "GET /v1/nodes?prefix= finds them by name.",
-        )
-    return found
-
-
-async def _catalogue(
+async def catalogue_at(
     service: Service, after: str | None, after_edit: str | None, wait_seconds: float
 ) -> tuple[Snapshot, EntityCatalogue]:
     """Raises ApiProblem: 400 for a malformed position, 503 where it is not reached in time."""
@@ -317,7 +200,7 @@ async def _catalogue(
     return snapshot, catalogue
 
 
-def _describer(snapshot: Snapshot, catalogue: EntityCatalogue) -> EntityDescriber:
+def describer_of(snapshot: Snapshot, catalogue: EntityCatalogue) -> EntityDescriber:
     return EntityDescriber(snapshot.graph, catalogue, snapshot.text.chunks, snapshot.text.documents)
 
 

@@ -6,6 +6,7 @@ from indexer.read.rows import ChunkRow
 from indexer.schema import DocumentRow
 from query_api.entities.catalogue import EntityCatalogue, EntityCatalogues
 from query_api.entities.description import EntityDescriber
+from query_api.entities.entity_paths import PathEnd
 from query_api.index.curation_follower import Curation
 from query_api.index.graph.view import GraphView
 from schemas.ids import DocumentKey
@@ -60,6 +61,14 @@ def view_of(names: Sequence[str] = tuple(TEXTS), made: Sequence[Page] = ()) -> G
 
 def catalogue_of(view: GraphView, curation: Curation | None = None) -> EntityCatalogue:
     return EntityCatalogues().of(view, curation or Curation())
+
+
+def end_of(catalogue: EntityCatalogue, name: str) -> PathEnd:
+    entity = catalogue.find(name, COLLECTION)
+    assert entity is not None
+    row = catalogue.row_of(entity.members[0])
+    assert row is not None
+    return "entity", row
 
 
 def read_chunks(ids: Iterable[str]) -> dict[str, ChunkRow]:

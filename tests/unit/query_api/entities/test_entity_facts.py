@@ -3,7 +3,7 @@
 from query_api.entities.entity_paths import PathFinder
 from schemas.ids import entity_id, normalise_name
 from tests.support.fakes.text_stores import Page, made_edge, made_node
-from tests.unit.query_api.entities.organisation import COLLECTION, catalogue_of, describer_of, view_of
+from tests.unit.query_api.entities.organisation import COLLECTION, catalogue_of, describer_of, end_of, view_of
 
 
 def id_of(name: str) -> str:
@@ -50,9 +50,7 @@ def test_an_end_may_be_a_hand_made_node_and_nothing_that_is_missing() -> None:
 def test_paths_go_by_edges_that_people_made() -> None:
     view = view_of(made=[edge(id_of("Lisbon"), "hosts", id_of("Team Petrel"))])
     catalogue = catalogue_of(view)
-    ends = [catalogue.find(name, COLLECTION) for name in ("Team Petrel", "Lisbon")]
-    assert ends[0] is not None
-    assert ends[1] is not None
-    found = PathFinder(view, catalogue, describer_of(view)).paths(ends[0], ends[1], 2, 1).paths
+    start, end = (end_of(catalogue, name) for name in ("Team Petrel", "Lisbon"))
+    found = PathFinder(view, catalogue, describer_of(view)).paths(start, end, 2, 1).paths
     (step,) = found[0].steps
     assert (step.predicate, step.inverse, step.strength, step.evidence) == ("hosts", True, 1.0, None)

@@ -7,7 +7,7 @@ from query_api.entities.entity_paths import PathFinder
 from query_api.index.graph.view import GraphView
 from schemas.ids import DocumentKey, entity_id, normalise_name
 from tests.support.fakes.text_stores import Page
-from tests.unit.query_api.entities.organisation import COLLECTION, catalogue_of, read_chunks
+from tests.unit.query_api.entities.organisation import COLLECTION, catalogue_of, end_of, read_chunks
 
 LONG = "Wort" * 2_500
 ODD_NAMES = ["X", LONG, "Tokyo Москва 北京", "Apple", "\N{CYRILLIC CAPITAL LETTER A}pple"]
@@ -45,15 +45,15 @@ def test_statements_in_a_circle_are_shown_and_walked_once(predicate: str) -> Non
     facts = [(subject, predicate, target) for subject, target in CIRCLE]
     view = GraphView.from_contributions([page("circle", ["Alpha", "Beta", "Gamma"], facts).contribution()], 0)
     catalogue = catalogue_of(view)
-    ends = [catalogue.find(name, COLLECTION) for name in ("Alpha", "Gamma")]
-    assert ends[0] is not None
-    assert ends[1] is not None
-    found = PathFinder(view, catalogue, describer_of(view)).paths(ends[0], ends[1], 4, 10).paths
+    alpha = catalogue.find("Alpha", COLLECTION)
+    assert alpha is not None
+    start, end = (end_of(catalogue, name) for name in ("Alpha", "Gamma"))
+    found = PathFinder(view, catalogue, describer_of(view)).paths(start, end, 4, 10).paths
     assert found
     for path in found:
         labels = [path.steps[0].source.label, *(step.target.label for step in path.steps)]
         assert len(labels) == len(set(labels))
-    stated = {(each.subject.label, each.object.label) for each in describer_of(view).describe(ends[0], 20).statements}
+    stated = {(each.subject.label, each.object.label) for each in describer_of(view).describe(alpha, 20).statements}
     assert {("Alpha", "Beta"), ("Gamma", "Alpha")} <= stated
     emptied = view.with_changes([(DocumentKey(COLLECTION, "circle"), None)], 1)
     assert len(catalogue_of(emptied)) == 0
