@@ -3,7 +3,7 @@
 import re
 import time
 from collections.abc import Sequence
-from typing import Annotated
+from typing import Annotated, Literal
 
 import msgspec
 import numpy as np
@@ -13,6 +13,7 @@ from indexer.generation_folders import Generation
 from query_api.entities.catalogue import Entity, EntityCatalogue
 from query_api.entities.description import EntityDescriber, summary
 from query_api.entities.earlier_graphs import EarlierGraph, Moment, NotKept
+from query_api.entities.entity_centrality import entity_centrality
 from query_api.entities.entity_facts import sample_statements
 from query_api.entities.node_search import NEAREST_CHUNKS, entities_by_meaning
 from query_api.errors import ApiProblem, invalid_request, problem_responses
@@ -81,6 +82,10 @@ async def list_entities(
         float | None,
         Query(ge=0, le=1, description=f"Only those as salient; {LISTED_SALIENCE} by default, 0 with `prefix` and `q`."),
     ] = None,
+    order: Annotated[
+        Literal["salience", "centrality"],
+        Query(description="`centrality`: those that facts and edges of people join to most that is central itself."),
+    ] = "salience",
     sample: Annotated[
         int | None, Query(ge=0, lt=2**32, description="Any of them at random, by this seed, for people to assess.")
     ] = None,
@@ -90,7 +95,7 @@ async def list_entities(
     after_edit: AfterEdit = None,
     wait_seconds: WaitSeconds = 10.0,
 ) -> EntityPage:
-    """The most salient first; on one page for `q`, the nearest first, and for `sample`.
+    """The most salient first; on one page for `q`, the nearest first, for `sample`, and by `centrality`.
 
     Dates are listed only by `type=time`.
     """
@@ -107,6 +112,8 @@ async def list_entities(
             total = len(rows)
         elif sample is not None:
             rows = catalogue.sample(rows, limit, sample)
+        elif order == "centrality":
+            rows = rows[np.argsort(-entity_centrality(snapshot.graph, catalogue)[rows], kind="stable")][:limit]
         elif cursor is not None:
             rows = catalogue.after(rows, *msgspec.structs.astuple(read_cursor(cursor, _Place, "a list of entities")))
         found = [catalogue[row] for row in rows[:limit].tolist()]
