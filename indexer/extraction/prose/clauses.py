@@ -38,12 +38,14 @@ from indexer.extraction.prose.word_classes import (
     BE,
     CONJUNCTIONS,
     DETERMINERS,
+    JUDGEMENTS,
     MODALS,
     NEGATIONS,
     PAST_VERBS,
     PREPOSITIONS,
     QUANTIFIERS,
     SUBORDINATORS,
+    VAGUE,
     is_adverb,
     is_gerund,
     is_open,
@@ -101,7 +103,7 @@ def clause_facts(words: Words) -> Iterator[Fact]:
         if at >= end and word[0].isalpha():
             is_known = word in _OPENING_GROUP or word.endswith(_ENDING_GROUP)
             group = reader.group_at(at) if is_known else None
-            if group is None or not (group.relation or group.is_copula):
+            if group is None or not (group.is_copula or (group.relation and group.relation.is_typed)):
                 group = reader.open_group_at(at) or group
             if group is not None:
                 end = group.end
@@ -159,7 +161,7 @@ class _ClauseReader:
             return None
         if _is_clause(subject) or not self._is_verb(at, verb, subject, target, preposition[-1:]):
             return None
-        return self._open_group(at, at, verb.is_base, verb.third)
+        return self._open_group(at, at, not verb.is_third, verb.third)
 
     def _agrees(self, verb: OpenVerb, subject: NounPhrase) -> bool:
         """Whether a finite form fits a subject: `owls eat`, `the owl eats`, `it ate`."""
@@ -182,19 +184,19 @@ class _ClauseReader:
     ) -> bool:
         """Whether a form that may be a noun or a participle, too, is a finite verb here: what comes after it begins an
         object, or the clause has no other verb."""
-        words, first = self._words, self._words.lower[target.low]
-        further = open_verbs().get(first) if not target.determiner else None
-        if further is not None and further.is_base and verb.is_third and not (verb.is_certain or preposition):
-            return words.is_capital(target.low)  # `dune rats dig`
-        is_plural = further is not None and verb.is_base and further.is_third  # `dig burrows`
-        if further is not None and not is_plural and ("to" in preposition or further.is_certain or target.size == 1):
-            return False  # `needs to go`, `cloud services write`
+        words = self._words
+        is_bare = not (target.determiner or words.is_capital(target.low))
+        if is_bare and _is_verb_rather(verb, subject, target, preposition):
+            return False
         if verb.is_certain and (verb.is_base or verb.is_third):
             return True
-        is_whole = subject.begin == 0 or subject.grade() >= DEFINITE
+        is_loose = is_bare and verb.is_third and subject.grade() < DEFINITE
+        if (is_loose and singular(words.lower[at]) in VAGUE) or words.lower[at] in JUDGEMENTS:
+            return False  # `line numbers for debugging`, `browsers hold long connections`
+        is_whole = subject.begin == 0 or subject.grade() >= DEFINITE or subject.is_generic
         if preposition:
             inner = words.lower[subject.low : subject.high - 1]
-            is_compound = subject.begin == 0 and bool(inner) and verb.is_third and not any(map(_is_plural, inner))
+            is_compound = subject.is_generic and bool(inner) and verb.is_third and not any(map(_is_plural, inner))
             is_subject = (
                 subject.determiner or subject.grade() == NAME or (verb.is_base and subject.is_plural) or is_compound
             )
@@ -211,7 +213,8 @@ class _ClauseReader:
         low = max((low + 1 for low in range(at) if lower[low] in _BOUNDARIES), default=0)
         high = next((high for high in range(at, len(lower)) if lower[high] in _BOUNDARIES), len(lower))
         others = (lower[other] for other in range(low, high) if other != at)
-        return not any(word in _FINITE or word in PAST_VERBS for word in others)
+        is_other = any(word in _FINITE or word in PAST_VERBS for word in others)
+        return not (is_other or any(map(_is_past, lower[low:at])))
 
     def facts_of(self, group: _Group) -> Iterator[Fact]:
         """The facts of a verb group with each of its subjects and objects."""
@@ -425,7 +428,7 @@ class _ClauseReader:
     def _objects(self, onto: int) -> list[NounPhrase]:
         """The objects from a word on, also where the preposition is repeated: `builds on B and on C`."""
         words = self._words
-        objects = phrases_after(words, onto, _FINITE)
+        objects = [each for each in phrases_after(words, onto, _FINITE) if each.low == onto or not _begins_verb(each)]
         preposition = words.at(onto - 1)
         while objects and preposition in PREPOSITIONS and words.at(objects[-1].high) == "and":
             if words.at(objects[-1].high + 1) != preposition:
@@ -467,6 +470,33 @@ def _is_clause(phrase: NounPhrase) -> bool:
     verbs = (open_verbs().get(word) for word in inner)
     is_verb = any(verb is not None and verb.is_certain and (verb.is_base or verb.is_third) for verb in verbs)
     return is_verb or not QUANTIFIERS.isdisjoint(inner)
+
+
+def _is_verb_rather(verb: OpenVerb, subject: NounPhrase, target: NounPhrase, preposition: Sequence[str]) -> bool:
+    """Whether the word after a form that may be a noun is the verb instead, or its infinitive: `cloud services write`,
+    `needs to go`; not `rats dig burrows`, `insurance covers lost luggage`."""
+    further = open_verbs().get(target.words.lower[target.low])
+    if further is None:
+        return False
+    is_certain = verb.is_certain and (verb.is_base or verb.is_third)
+    is_named = subject.grade() == NAME and subject.size > 1
+    is_finite = is_certain or (is_named and target.size > 1 and not further.is_certain)
+    if "to" in preposition or (further.is_base and verb.is_third and not (is_finite or preposition)):
+        return True
+    is_adjective = further.is_participle and target.size > 1 and is_certain
+    is_noun = target.size == 1 and not further.is_certain and (verb.is_base or further.is_third or is_certain)
+    return (further.is_certain or target.size == 1) and not (is_adjective or is_noun)
+
+
+def _begins_verb(phrase: NounPhrase) -> bool:
+    """Whether what looks like one more object is the verb that shares the subject: `fixes bugs and adds support`."""
+    verb = open_verbs().get(phrase.words.lower[phrase.low]) if not phrase.determiner else None
+    return verb is not None and verb.is_certain and verb.is_third
+
+
+def _is_past(word: str) -> bool:
+    verb = open_verbs().get(word)
+    return verb is not None and verb.is_past and word.endswith("ed")
 
 
 def _is_plural(word: str) -> bool:

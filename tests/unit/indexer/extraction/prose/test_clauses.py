@@ -171,6 +171,17 @@ def test_bare_subject_that_opens_a_sentence_is_a_kind(sentence: str, expected: T
         ("The dairy filters its milk through a ceramic sieve.", [("dairy", "filters_through", "ceramic sieve")]),
         ("The glaze calls for quince jelly.", [("glaze", "calls_for", "quince jelly")]),
         ("The plans were drawn up to build a mill.", []),
+        ("Crushed eggshell deters slugs.", [("Crushed eggshell", "deters", "slugs")]),
+        ("The loan financed the pasteuriser.", [("loan", "finances", "pasteuriser")]),
+        ("Precise line numbers for debugging.", []),
+        (
+            "Agents and browsers hold long loans.",
+            [("Agents", "holds", "long loans"), ("browsers", "holds", "long loans")],
+        ),
+        (
+            "The Tarn mill made an estimate and the guild engaged the old miller.",
+            [("Tarn mill", "makes", "estimate"), ("guild", "engages", "old miller")],
+        ),
         (
             "Marsh builds on the old ledger and on the tide tables.",
             [("Marsh", "builds_on", "old ledger"), ("Marsh", "builds_on", "tide tables")],
