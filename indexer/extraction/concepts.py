@@ -93,7 +93,7 @@ def _type_of_end(about: Container[str], statement: Statement, role: str, surface
     if role not in ("subject", "object") or _is_literal(surface):
         return ""
     if statement.extractor not in (HEADER, LIST):
-        return _type_of_name(surface)
+        return _type_of_name(surface, is_end=True)
     if role == "object":
         known = type_of_value(statement.predicate, surface)
         return _type_of_name(surface) if known is None else known
@@ -104,10 +104,14 @@ def _is_literal(surface: str) -> bool:
     return not any(map(str.isalpha, surface)) or TIME.fullmatch(surface) is not None
 
 
-def _type_of_name(surface: str) -> str:
-    """`concept` for a noun phrase of common words, the type by its words for a name; "" for anything else."""
-    phrase = whole_phrase(surface, MAX_WORDS)
-    if phrase is None or phrase.determiner or phrase.grade() == NONE or name_of(surface) in STOP_WORDS:
+def _type_of_name(surface: str, *, is_end: bool = False) -> str:
+    """`concept` for a noun phrase of common words, the type by its words for a name; "" for anything else. An end of a
+    sentence's statement may be one only with its article: `the flying club`, `the key safe`."""
+    has_article = is_end and surface.islower()
+    phrase = whole_phrase(f"the {surface}" if has_article else surface, MAX_WORDS + has_article)
+    if phrase is None or phrase.grade() == NONE or name_of(surface) in STOP_WORDS:
+        return ""
+    if phrase.determiner and not has_article:
         return ""
     if phrase.grade() == NAME and not all(map(is_common_word, phrase.words.words)):
         return kind_of(name_of(surface), surface)

@@ -34,6 +34,11 @@ def test_both_ends_of_a_statement_are_entities() -> None:
     }
 
 
+def test_end_that_needs_its_article_is_an_entity() -> None:
+    found = types("The tow rope is spliced by the rigging workshop. The rigging workshop belongs to the flying club.")
+    assert found == dict.fromkeys(("tow rope", "rigging workshop", "flying club"), "concept")
+
+
 def test_name_that_has_a_type_keeps_it() -> None:
     assert types("The billing service is located in Dublin.", typed=("dublin",)) == {"billing service": "concept"}
 
