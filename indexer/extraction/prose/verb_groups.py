@@ -256,9 +256,10 @@ class VerbGroups:
         onward = words.after_adverbs(at + 1)
         preposition = words.at(onward) if words.at(onward) in PREPOSITIONS else ""
         relation_of = passive_relation if is_passive else active_relation
+        is_aim = self.is_infinitive(onward)  # `is designed to allow`
         for lemma in lemmas:
             relation = relation_of(lemma, preposition)
-            if relation:
+            if relation and (relation.is_typed or not is_aim):
                 return VerbGroup(begin, at + 1, relation, onward + bool(preposition), is_plural)
         return VerbGroup(begin, at + 1, is_plural=is_plural)
 

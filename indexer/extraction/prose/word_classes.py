@@ -19,7 +19,7 @@ PREPOSITIONS = word_set(
 PRONOUNS = word_set(
     """i he she it we they you me him us them himself herself itself themselves who whom whose which what there here one
     ones somebody anybody someone anyone everyone nobody something anything everything nothing each other others another
-    this that these those mine yours ours theirs hers none both"""
+    this that these those mine yours ours theirs hers none both whoever whomever whatever whichever"""
 )
 CONJUNCTIONS = word_set("and or but nor & plus yet so")
 SUBORDINATORS = word_set(
