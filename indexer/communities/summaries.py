@@ -13,6 +13,7 @@ from indexer.communities.partition import Level
 TITLE_NAMES = 3
 TITLE_NAME_CHARACTERS = 32
 TYPE_SHARE = 0.5  # of the members, for their type to be in the title
+IDENTIFIER = "identifier"
 SENTENCES: dict[Level, tuple[int, int]] = {"fine": (2, 3), "medium": (3, 4), "coarse": (4, 6)}
 SENTENCE_CHARACTERS = (30, 400)
 OF_ONE_DOCUMENT = 2
@@ -38,12 +39,14 @@ Texts = Callable[[Sequence[str]], Mapping[str, str]]
 
 
 class Member(msgspec.Struct, frozen=True):
-    """An entity of a community. `strength` is the weight of its edges to other members."""
+    """An entity of a community. `strength` is the weight of its edges to other members. `is_value` where documents
+    hold it in their fields rather than speak of it: an author, a status, a date."""
 
     entity: str
     label: str
     type: str
     strength: float
+    is_value: bool = False
 
 
 class SourceChunk(msgspec.Struct, frozen=True):
@@ -64,14 +67,15 @@ class SummarySentence(msgspec.Struct, frozen=True):
 
 def title_of(members: Sequence[Member]) -> tuple[str, str]:
     """(title, the type of most members or ""). `members` come strongest first; the title names the first three that
-    are short."""
+    are short of what documents speak of: values and identifiers only where there is nothing else."""
     types = Counter(member.type for member in members)
     kind, count = max(types.items(), key=lambda each: (each[1], each[0]))
     common = kind if count > TYPE_SHARE * len(members) else ""
-    short = [member.label for member in members if len(member.label) <= TITLE_NAME_CHARACTERS]
-    named = short[:TITLE_NAMES] or [members[0].label[:TITLE_NAME_CHARACTERS].rstrip()]
-    prefix = f"{PLURALS[common]}: " if common in PLURALS else ""
-    return prefix + ", ".join(named), common
+    grades = [2 if member.is_value else int(member.type == IDENTIFIER) for member in members]
+    named = [member for member, grade in zip(members, grades, strict=True) if grade == min(grades)]
+    short = [member for member in named if len(member.label) <= TITLE_NAME_CHARACTERS][:TITLE_NAMES] or named[:1]
+    prefix = f"{PLURALS[common]}: " if common in PLURALS and common in {member.type for member in short} else ""
+    return prefix + ", ".join(member.label[:TITLE_NAME_CHARACTERS].rstrip() for member in short), common
 
 
 def summary_of(
