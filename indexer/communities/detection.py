@@ -74,7 +74,7 @@ class _Entities:
         titles = _most(tables.about, "surface", "weight")  # of what nothing mentions, such as a node that people made
         self._labels = titles | _most(tables.mentions, "surface", "count")
         self._types = _most(tables.mentions, "entity_type", "confidence")
-        self._held = _held_by_fields(tables)
+        self.are_values = _values_of_fields(tables, self._types)
 
     def ids(self, rows: Labels) -> list[str]:
         ids: list[str] = spelled(one_array(self.tables.entities["id"].take(pa.array(rows)))).to_pylist()
@@ -89,14 +89,6 @@ class _Entities:
         """By a vote of their mentions; "" for none."""
         return [self._types.get(row) or "" for row in rows.tolist()]
 
-    def are_values(self, rows: Labels) -> list[bool]:
-        """Which are what fields hold: dates, the people of any header, and what is mentioned mostly there."""
-        held = self._held[rows].tolist()
-        return [
-            kind == "time" or (share > 0 if kind == "person" else share >= VALUE_SHARE)
-            for kind, share in zip(self.types(rows), held, strict=True)
-        ]
-
     def chunk_ids(self, rows: Sequence[int]) -> list[str]:
         ids: list[str] = spelled(one_array(self.tables.chunks["id"].take(pa.array(rows, pa.int64())))).to_pylist()
         return ids
@@ -107,16 +99,18 @@ class _Entities:
         return ids
 
 
-def _held_by_fields(tables: GraphTables) -> NDArray[np.float64]:
-    """(n_entities,) in how many chunks a header's field holds each, as a share of those that mention it."""
-    statements = tables.rows_named("roles", "source")
+def _values_of_fields(tables: GraphTables, types: dict[int, str]) -> NDArray[np.bool_]:
+    """(n_entities,) which documents hold in their fields rather than speak of: dates, the people of any header, and what
+    half of the chunks that mention it hold there."""
+    count, statements = tables.entities.num_rows, tables.rows_named("roles", "source")
     is_header = pc.equal(tables.statements["extractor"].cast(pa.string()), HEADER).to_numpy()[statements]
     is_held = is_header & pc.equal(tables.roles["role"].cast(pa.string()), "object").to_numpy()
-    chunks, entities = tables.rows_named("statements", "chunk")[statements], tables.rows_named("roles", "target")
-    held = np.unique(np.stack([entities[is_held], chunks[is_held]]), axis=1)[0]
-    count = tables.entities.num_rows
+    places = np.stack([tables.rows_named("roles", "target"), tables.rows_named("statements", "chunk")[statements]])
+    held = np.bincount(np.unique(places[:, is_held], axis=1)[0], minlength=count)
     mentioned = np.bincount(tables.rows_named("mentions", "target"), minlength=count)
-    return np.asarray(np.bincount(held, minlength=count) / np.maximum(mentioned, 1))
+    kinds = np.array([types.get(row, "") for row in range(count)], dtype=np.str_)
+    is_usual = (held > 0) & (held >= VALUE_SHARE * mentioned)
+    return np.asarray((kinds == "time") | is_usual | ((kinds == "person") & (held > 0)))
 
 
 def _most(edges: pa.Table, column: str, weight: str) -> dict[int, str]:
@@ -187,7 +181,7 @@ class _Collection:
         self._ids = entities.ids(graph.rows)
         self._labels = entities.labels(graph.rows)
         self._types = entities.types(graph.rows)
-        self._are_values = entities.are_values(graph.rows)
+        self._are_values = entities.are_values[graph.rows]
         self._known = known
         for level in LEVELS:
             self._strengths[level] = _strengths(graph, found.labels[level])
@@ -203,19 +197,15 @@ class _Collection:
         shown = [
             _Community(level, int(labels[order[begin]]), order[begin:end])
             for begin, end in zip(begins.tolist(), ends.tolist(), strict=True)
-            if end - begin >= MIN_MEMBERS and not all(self._are_values[node] for node in order[begin:end].tolist())
+            if end - begin >= MIN_MEMBERS and not self._are_values[order[begin:end]].all()
         ]
         self._identify(level, shown)
         for community in shown:
             community.members = [
-                Member(
-                    self._ids[node],
-                    self._labels[node],
-                    self._types[node],
-                    float(strengths[node]),
-                    self._are_values[node],
+                Member(self._ids[node], self._labels[node], self._types[node], float(strengths[node]), is_value)
+                for node, is_value in zip(
+                    community.nodes.tolist(), self._are_values[community.nodes].tolist(), strict=True
                 )
-                for node in community.nodes.tolist()
             ]
         return sorted(shown, key=lambda community: (-len(community.nodes), community.id))
 
