@@ -13,7 +13,6 @@ from indexer.communities.partition import Level
 TITLE_NAMES = 3
 TITLE_NAME_CHARACTERS = 32
 TYPE_SHARE = 0.5  # of the members, for their type to be in the title
-IDENTIFIER = "identifier"
 SENTENCES: dict[Level, tuple[int, int]] = {"fine": (2, 3), "medium": (3, 4), "coarse": (4, 6)}
 SENTENCE_CHARACTERS = (30, 400)
 OF_ONE_DOCUMENT = 2
@@ -71,7 +70,7 @@ def title_of(members: Sequence[Member]) -> tuple[str, str]:
     types = Counter(member.type for member in members)
     kind, count = max(types.items(), key=lambda each: (each[1], each[0]))
     common = kind if count > TYPE_SHARE * len(members) else ""
-    grades = [2 if member.is_value else int(member.type == IDENTIFIER) for member in members]
+    grades = [2 if member.is_value else int(member.type == "identifier") for member in members]
     named = [member for member, grade in zip(members, grades, strict=True) if grade == min(grades)]
     short = [member for member in named if len(member.label) <= TITLE_NAME_CHARACTERS][:TITLE_NAMES] or named[:1]
     prefix = f"{PLURALS[common]}: " if common in PLURALS and common in {member.type for member in short} else ""

@@ -147,8 +147,8 @@ class CommunityView:
         communities = self._members["community"].to_numpy()[members]
         is_central = members - self._first_members[communities] < CENTRAL_MEMBERS
         sentences = pc.match_substring_regex(self._sentences["text"], begins, ignore_case=True)
-        held = dict.fromkeys(self._sentences["community"].filter(sentences).to_pylist(), OTHER_MEMBER)
-        held |= dict.fromkeys(communities.tolist(), OTHER_MEMBER)
+        cited = self._sentences["community"].filter(sentences).to_pylist()
+        held = dict.fromkeys([*cited, *communities.tolist()], OTHER_MEMBER)
         held |= dict.fromkeys(communities[is_central].tolist(), 1.0)
         return held | dict.fromkeys(np.flatnonzero(titles.to_numpy()).tolist(), 1.0)
 

@@ -182,7 +182,9 @@ async def search_texts(
         ),
         "global": (
             budgets.graph_seconds,
-            lambda vector: context.run(lambda: search_communities(context, analysis.names, vector)),
+            lambda vector: context.run(
+                lambda: search_communities(context.snapshot, context.question, analysis.names, vector, scope)
+            ),
         ),
     }
 

@@ -30,7 +30,6 @@ from query_api.retrieval.exact_scores import ExactScorer, best_scores
 from query_api.retrieval.retrievers.graph_edges import Reason
 from query_api.retrieval.retrievers.graph_scoring import NO_RESULTS, GraphResults
 from query_api.retrieval.retrievers.graph_seeds import SeedSet
-from query_api.retrieval.search_context import SearchContext
 from schemas.choices import CommunityLevel
 from schemas.communities import CommunitySummary
 from schemas.hits import HitCommunity
@@ -43,7 +42,7 @@ NO_ROW = -1
 LEVEL_OF_A_TOPIC: CommunityLevel = "medium"
 SHARE_OF_WORDS = 0.5  # in the relevance to a topic
 PASSAGES_ON_TOPIC = 64
-MOST_MENTIONS = 1_024  # of a topic, that are looked at beside these
+MOST_MENTIONS = 1_024  # of a topic, or passages of a document about it, that are looked at beside these
 _DECIMALS = 4
 
 MODE_DECIDED_BY = frozenset(
@@ -84,21 +83,21 @@ class _Mapped(NamedTuple):
 
 
 def search_communities(
-    context: SearchContext, names: LinkedNames | None, vector: NDArray[np.float32] | None
+    snapshot: Snapshot, question: Question, names: LinkedNames | None, vector: NDArray[np.float32] | None, scope: Scope
 ) -> CommunityResults:
     """`names` are what the topic names; `vector`, (dimension,), is that of the question; without one its words decide
     alone. Blocks. Raises TransientStoreError where no communities are found yet."""
-    snapshot, scope, view = context.snapshot, context.scope, context.snapshot.communities
+    view, topic = snapshot.communities, topic_of(question)
     if view is None:
         raise TransientStoreError("no communities are found yet: the worker finds them after a snapshot of the graph")
-    topic = topic_of(context.question)
     if not topic.stems:
         return _by_highest_average([_reduced(_themes(snapshot, view, scope, level)) for level in LEVELS])
-    about, others, graph = _on_topic(context, names or LinkedNames([], []), topic, vector)
+    about, others, graph = _on_topic(snapshot, names or LinkedNames([], []), topic, vector, scope)
     mapped = _reduced(_communities_of_a_topic(snapshot, view, topic, others, scope))
     if about:
-        first = graph.reasons[about[0].passage_id].entity
-        rows = view.of_entities(np.array([first], dtype=np.uint64), LEVEL_OF_A_TOPIC)
+        rows = view.of_entities(
+            np.array([graph.reasons[about[0].passage_id].entity], dtype=np.uint64), LEVEL_OF_A_TOPIC
+        )
         summary = next(view.summaries(rows[rows != NO_ROW].tolist()), None)
         mapped = [_Mapped(summary, MOST_RELEVANT, about), *mapped]
     return _by_highest_average([mapped])._replace(graph=graph)
@@ -110,17 +109,16 @@ def _reduced(mapped: Iterable[_Mapped]) -> list[_Mapped]:
 
 
 def _on_topic(
-    context: SearchContext, names: LinkedNames, topic: Question, vector: NDArray[np.float32] | None
+    snapshot: Snapshot, names: LinkedNames, topic: Question, vector: NDArray[np.float32] | None, scope: Scope
 ) -> tuple[list[Candidate], list[Candidate], GraphResults]:
     """The passages of documents about the topic, others, and why each is on it: those nearest to the question by
     meaning and to the topic by words. Where a name in the graph or in a title is the topic, all of documents about it,
     and of the others only what mentions it or holds its words in a row."""
-    text, graph, scope = context.snapshot.text, context.snapshot.graph, context.scope
-    phrase = _phrase(topic.text)
+    text, graph, phrase = snapshot.text, snapshot.graph, _phrase(topic.text)
     nearest = [] if vector is None else text.vector_search(vector, PASSAGES_ON_TOPIC, scope)
     nearest += text.keyword_search(topic.text, PASSAGES_ON_TOPIC, scope)
     found = {each.passage_id: each for each in reversed(nearest)}
-    rows = context.passages.read(found)
+    held = [name for name, row in text.passages(found).items() if phrase in _phrase(" ".join((*row.section, row.text)))]
     links = [each for each in names.links if _phrase(each.surface) == phrase]
     keys = {each.entity for each in links}.union(e.entity for e in names.entities if _phrase(e.surface) == phrase)
     if not links:
@@ -132,7 +130,9 @@ def _on_topic(
     mentions = (column[:MOST_MENTIONS] for column in graph.mention_edges_of(np.array(sorted(keys), dtype=np.uint64)))
     why = {passage: Reason("mentioned", 0, entity, chunk) for _, chunk, passage, entity in rows_of(*mentions)}
     for at, link in enumerate(links):
-        why |= dict.fromkeys(graph.passages_of_document(link.document), Reason("names", at, link.entity))
+        why |= dict.fromkeys(
+            graph.passages_of_document(link.document)[:MOST_MENTIONS], Reason("names", at, link.entity)
+        )
     for number, passage in zip(why, graph.ids_of_passages(list(why)), strict=True):
         key = graph.document_key(graph.document_of_passage(number))
         if scope.allows(key):
@@ -140,10 +140,8 @@ def _on_topic(
     scorer = ExactScorer(text, topic.text, scope.collection, vector, best_scores(nearest), with_words=True)
     scores = scorer.score(list(found)).text.tolist()
     numbers = dict(zip(found, graph.passages(list(found)).tolist(), strict=True))
-    reasons = {passage: why[number] for passage, number in numbers.items() if number in why}
-    for passage, row in rows.items():
-        if numbers[passage] != MISSING and phrase in _phrase(" ".join((*row.section, row.text))):
-            reasons.setdefault(passage, Reason("mentioned", 0))
+    why = {numbers[passage]: Reason("mentioned", 0) for passage in held} | why
+    reasons = {passage: why[number] for passage, number in numbers.items() if number in why and number != MISSING}
     strengths = {passage: links[why.origin].strength for passage, why in reasons.items() if why.term == "names"}
     scored = [each._replace(score=score) for each, score in zip(found.values(), scores, strict=True)]
     scored.sort(key=lambda each: (-strengths.get(each.passage_id, 0.0), -each.score, each.passage_id))
@@ -157,8 +155,7 @@ def _phrase(text: str) -> str:
 
 
 def _themes(snapshot: Snapshot, view: CommunityView, scope: Scope, level: CommunityLevel) -> list[_Mapped]:
-    """By the logarithm of their sizes, as shares of the largest of the level; the sources are what the summaries
-    cite."""
+    """By the logarithm of their sizes, as shares of the level's largest; the sources are what the summaries cite."""
     summaries = list(view.summaries(view.rows(scope.collection, level)))
     largest = max((math.log1p(summary.size) for summary in summaries), default=1.0)
     sources = _cited(snapshot.graph, summaries, scope)
@@ -247,9 +244,8 @@ def _shares_of_words(view: CommunityView, stems: Sequence[str], rows: Sequence[i
 
 
 def _by_highest_average(levels: Sequence[Sequence[_Mapped]]) -> CommunityResults:
-    """Each community's passages in proportion to the relevances: the n-th of one scores relevance / n, the divisors of
-    D'Hondt, on the m-th level an m-th of that. After Dang and Croft 2012, "Diversity by Proportionality", section
-    3.2."""
+    """Each community's passages in proportion to the relevances: the n-th of one on the m-th level scores relevance / n
+    / m, the divisors of D'Hondt. After Dang and Croft 2012, "Diversity by Proportionality", section 3.2."""
     found = [
         (each.relevance / place / level, each, source)
         for level, reduced in enumerate(levels, 1)
