@@ -112,8 +112,8 @@ def _on_topic(
     snapshot: Snapshot, names: LinkedNames, topic: Question, vector: NDArray[np.float32] | None, scope: Scope
 ) -> tuple[list[Candidate], list[Candidate], GraphResults]:
     """The passages of documents about the topic, others, and why each is on it: those nearest to the question by
-    meaning and to the topic by words. Where a name in the graph or in a title is the topic, all of documents about it,
-    and of the others only what mentions it or holds its words in a row."""
+    meaning and to the topic by words. Where a name in the graph or in a title is the topic, or some texts hold its
+    words in a row: all of documents about it, and of the others only what mentions it or holds these."""
     text, graph, phrase = snapshot.text, snapshot.graph, _phrase(topic.text)
     nearest = [] if vector is None else text.vector_search(vector, PASSAGES_ON_TOPIC, scope)
     nearest += text.keyword_search(topic.text, PASSAGES_ON_TOPIC, scope)
@@ -130,9 +130,8 @@ def _on_topic(
     mentions = (column[:MOST_MENTIONS] for column in graph.mention_edges_of(np.array(sorted(keys), dtype=np.uint64)))
     why = {passage: Reason("mentioned", 0, entity, chunk) for _, chunk, passage, entity in rows_of(*mentions)}
     for at, link in enumerate(links):
-        why |= dict.fromkeys(
-            graph.passages_of_document(link.document)[:MOST_MENTIONS], Reason("names", at, link.entity)
-        )
+        of_document = graph.passages_of_document(link.document)[:MOST_MENTIONS]
+        why |= dict.fromkeys(of_document, Reason("names", at, link.entity))
     for number, passage in zip(why, graph.ids_of_passages(list(why)), strict=True):
         key = graph.document_key(graph.document_of_passage(number))
         if scope.allows(key):
@@ -142,10 +141,12 @@ def _on_topic(
     numbers = dict(zip(found, graph.passages(list(found)).tolist(), strict=True))
     why = {numbers[passage]: Reason("mentioned", 0) for passage in held} | why
     reasons = {passage: why[number] for passage, number in numbers.items() if number in why and number != MISSING}
-    strengths = {passage: links[why.origin].strength for passage, why in reasons.items() if why.term == "names"}
-    scored = [each._replace(score=score) for each, score in zip(found.values(), scores, strict=True)]
+    strengths = {passage: links[each.origin].strength for passage, each in reasons.items() if each.term == "names"}
+    pairs = zip(found.values(), scores, strict=True)
+    scored = [each._replace(score=score + (each.passage_id in reasons)) for each, score in pairs]
     scored.sort(key=lambda each: (-strengths.get(each.passage_id, 0.0), -each.score, each.passage_id))
-    others = [each for each in scored[len(strengths) :] if each.passage_id in reasons or not (keys or links)]
+    is_known = keys or links or len(held) >= REDUCED
+    others = [each for each in scored[len(strengths) :] if each.passage_id in reasons or not is_known]
     return scored[: len(strengths)], others, GraphResults(0.0, numbers, {}, reasons, SeedSet(links, {}, []))
 
 
@@ -190,11 +191,12 @@ def _communities_of_a_topic(
     topic that mention members, as a share of the largest; the sources are these passages, best first. What mentions no
     member is of no community."""
     shares = _shares_of_communities(snapshot.graph, view, passages)
-    weighted: dict[int, list[tuple[float, Candidate]]] = defaultdict(list)
+    weights: dict[int, float] = defaultdict(float)
+    sources: dict[int, list[Candidate]] = defaultdict(list)
     for passage in passages:
         for row, share in shares.get(passage.passage_id, {NO_ROW: 1.0}).items():
-            weighted[row].append((share * max(0.0, passage.score), passage))
-    weights = {row: math.fsum(weight for weight, _ in of) for row, of in weighted.items()}
+            weights[row] += share * max(0.0, passage.score)
+            sources[row].append(passage)
     covered = _shares_of_words(view, topic.stems, view.rows(scope.collection, *LEVELS[:2]))
     largest = max(weights.values(), default=0.0) or 1.0
     rows = sorted(weights.keys() - {NO_ROW})
@@ -203,7 +205,7 @@ def _communities_of_a_topic(
         _Mapped(
             summaries.get(row),
             MOST_RELEVANT * (SHARE_OF_WORDS * covered.get(row, 0.0) + (1 - SHARE_OF_WORDS) * weight / largest),
-            [each for _, each in sorted(weighted[row], key=lambda pair: (-pair[0], pair[1].passage_id))],
+            sources[row],
         )
         for row, weight in weights.items()
     ]

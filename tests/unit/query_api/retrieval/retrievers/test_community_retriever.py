@@ -154,6 +154,24 @@ async def test_themes_go_on_with_those_of_finer_levels(executor: Executor) -> No
     assert set(levels) > {"coarse"}
 
 
+async def test_topic_without_a_concept_begins_with_what_holds_its_words(executor: Executor) -> None:
+    pages = [
+        *two_themes("wiki"),
+        Page("oars", "Boats", [["Sharp knives rest beside the oars."], ["Sharpening knives takes a stone."]]),
+    ]
+    hits = (await asked(with_communities(pages), executor, "Everything about sharpening knives")).hits
+    assert hits[0].text == "Sharpening knives takes a stone."
+    assert hits[0].community is None
+    assert [(step.edge, step.evidence) for step in hits[0].path] == [("matches", "Sharpening knives takes a stone.")]
+
+
+async def test_filters_hold_for_a_topic(executor: Executor) -> None:
+    answer = await asked(
+        with_communities(STARS), executor, "Everything about binary stars", filter=("document=sirius",)
+    )
+    assert [hit.document_id for hit in answer.hits] == ["sirius"]
+
+
 async def test_filters_hold(themes: World, executor: Executor) -> None:
     answer = await asked(themes, executor, THEMES, filter=("document=rivers/1",))
     assert {hit.document_id for hit in answer.hits} == {"rivers/1"}
