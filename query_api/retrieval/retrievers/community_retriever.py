@@ -1,7 +1,7 @@
 """The community retriever, for questions about a whole collection: what its main themes are, all about a topic.
 
 1. Map: each community of a level gets a relevance to the question from 0 to 10; the twelve best are looked at.
-2. Reduce: the best five of those above 2 give passages, in proportion to their relevances.
+2. Reduce: the best five of those above 2 give passages, in proportion to their relevances; a topic's own come first.
 
 The steps are those of global search in Edge et al. 2024, "From Local to Global: A GraphRAG Approach", section 3.1.6,
 without a language model: summaries are sentences of documents, and relevance is computed.
@@ -133,16 +133,14 @@ def _on_topic(
         of_document = graph.passages_of_document(link.document)[:MOST_MENTIONS]
         why |= dict.fromkeys(of_document, Reason("names", at, link.entity))
     for number, passage in zip(why, graph.ids_of_passages(list(why)), strict=True):
-        key = graph.document_key(graph.document_of_passage(number))
-        if scope.allows(key):
+        if scope.allows(key := graph.document_key(graph.document_of_passage(number))):
             found.setdefault(passage, Candidate(passage, 0.0, key))
     scorer = ExactScorer(text, topic.text, scope.collection, vector, best_scores(nearest), with_words=True)
-    scores = scorer.score(list(found)).text.tolist()
     numbers = dict(zip(found, graph.passages(list(found)).tolist(), strict=True))
     why = {numbers[passage]: Reason("mentioned", 0) for passage in held} | why
     reasons = {passage: why[number] for passage, number in numbers.items() if number in why and number != MISSING}
     strengths = {passage: links[each.origin].strength for passage, each in reasons.items() if each.term == "names"}
-    pairs = zip(found.values(), scores, strict=True)
+    pairs = zip(found.values(), scorer.score(list(found)).text.tolist(), strict=True)
     scored = [each._replace(score=score + (each.passage_id in reasons)) for each, score in pairs]
     scored.sort(key=lambda each: (-strengths.get(each.passage_id, 0.0), -each.score, each.passage_id))
     is_known = keys or links or len(held) >= REDUCED
