@@ -100,8 +100,8 @@ class _Entities:
 
 
 def _values_of_fields(tables: GraphTables, types: dict[int, str]) -> NDArray[np.bool_]:
-    """(n_entities,) which documents hold in their fields rather than speak of: dates, the people of any header, and
-    what half of the chunks that mention it hold there."""
+    """(n_entities,) which documents hold in fields rather than speak of: dates, and of what no document is about the
+    people of any header, and what half of the chunks that mention it hold there."""
     count, statements = tables.entities.num_rows, tables.rows_named("roles", "source")
     is_header = pc.equal(tables.statements["extractor"].cast(pa.string()), HEADER).to_numpy()[statements]
     is_held = is_header & pc.equal(tables.roles["role"].cast(pa.string()), "object").to_numpy()
@@ -109,7 +109,8 @@ def _values_of_fields(tables: GraphTables, types: dict[int, str]) -> NDArray[np.
     held = np.bincount(np.unique(places[:, is_held], axis=1)[0], minlength=count)
     mentioned = np.bincount(tables.rows_named("mentions", "target"), minlength=count)
     kinds = np.array([types.get(row, "") for row in range(count)], dtype=np.str_)
-    return np.asarray((kinds == "time") | ((held > 0) & ((kinds == "person") | (held >= VALUE_SHARE * mentioned))))
+    is_only = (held > 0) & (np.bincount(tables.rows_named("about", "target"), minlength=count) == 0)
+    return np.asarray((kinds == "time") | (is_only & ((kinds == "person") | (held >= VALUE_SHARE * mentioned))))
 
 
 def _most(edges: pa.Table, column: str, weight: str) -> dict[int, str]:

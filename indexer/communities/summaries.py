@@ -38,8 +38,7 @@ Texts = Callable[[Sequence[str]], Mapping[str, str]]
 
 
 class Member(msgspec.Struct, frozen=True):
-    """An entity of a community. `strength` is the weight of its edges to other members. `is_value` where documents
-    hold it in their fields rather than speak of it: an author, a status, a date."""
+    """An entity of a community. `strength` is the weight of its edges to other members; `is_value`: fields hold it."""
 
     entity: str
     label: str

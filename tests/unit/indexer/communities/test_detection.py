@@ -121,3 +121,11 @@ def test_titles_name_no_values_of_a_header(level: str) -> None:
         title for title in titles if "Moss" in title or "Reed" in title or "Standards" in title or "2024" in title
     ]
     assert any("turbine" in title for title in titles) or level != "coarse"
+
+
+def test_title_names_people_of_fields_who_have_documents_of_their_own() -> None:
+    """A list of staff, in which each names the one to ask."""
+    people = ("Ada Moss", "Tom Reed", "Eva Lund")
+    made = [with_header(at, person, people[(at + 1) % 3]) for at, person in enumerate(people)]
+    titles = find_communities(tables_of(made), lambda ids: {}).communities["title"].to_pylist()
+    assert any("Ada Moss" in title for title in titles)
