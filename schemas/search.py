@@ -114,8 +114,8 @@ class SearchRequest(StrictNumbers):
     mode: Mode = Field(
         "hybrid",
         description="All channels fused, or one alone; `graph_rerank` orders what the vector channel finds by the "
-        "graph; `global` answers questions about a whole collection by its communities. Left out, `hybrid`, or "
-        "`global` for a question of the intent `global`.",
+        "graph; `global` answers questions about a whole collection, or all of a topic, by its communities. Left out, "
+        "`hybrid`, or `global` for a question of the intent `global`, and for a summary of nothing that has a name.",
     )
     channels: Annotated[tuple[Channel, ...], BeforeValidator(split_list)] = Field(
         (), description="What `hybrid` asks, with commas between; all four when left out.", examples=["vector,keyword"]

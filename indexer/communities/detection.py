@@ -20,11 +20,13 @@ from numpy.typing import NDArray
 from indexer.communities.entity_graph import EntityGraph, Pairs, entity_graphs
 from indexer.communities.partition import LEVELS, Former, Labels, Level, Partition, partition, row_of
 from indexer.communities.summaries import Member, SourceChunk, SummarySentence, Texts, summary_of, title_of
+from indexer.extraction.metadata import EXTRACTOR as HEADER
 from indexer.graph.tables import ID_BYTES, GraphTables, one_array, spelled
 from indexer.read.community_reader import COMMUNITY_TABLES, CollectionFigures, CommunityTables
 from schemas.ids import digest
 
 MIN_MEMBERS = 3
+VALUE_SHARE = 0.5  # of the chunks that mention an entity, in which a field holds it, for it to be a value
 SOURCE_CHUNKS = 8  # of a community, from which its sentences are taken
 SUMMARISED_AT_ONCE = 500
 SAME_SHARE = 0.5  # of the members of the smaller one, for a community to be the former one
@@ -72,6 +74,7 @@ class _Entities:
         titles = _most(tables.about, "surface", "weight")  # of what nothing mentions, such as a node that people made
         self._labels = titles | _most(tables.mentions, "surface", "count")
         self._types = _most(tables.mentions, "entity_type", "confidence")
+        self.are_values = _values_of_fields(tables, self._types)
 
     def ids(self, rows: Labels) -> list[str]:
         ids: list[str] = spelled(one_array(self.tables.entities["id"].take(pa.array(rows)))).to_pylist()
@@ -94,6 +97,20 @@ class _Entities:
         documents = self.tables.documents_of("chunks")[np.array(chunks, dtype=np.int64)]
         ids: list[str] = self.tables.documents["document_id"].take(pa.array(documents)).to_pylist()
         return ids
+
+
+def _values_of_fields(tables: GraphTables, types: dict[int, str]) -> NDArray[np.bool_]:
+    """(n_entities,) which documents hold in fields rather than speak of: dates, and of what no document is about the
+    people of any header, and what half of the chunks that mention it hold there."""
+    count, statements = tables.entities.num_rows, tables.rows_named("roles", "source")
+    is_header = pc.equal(tables.statements["extractor"].cast(pa.string()), HEADER).to_numpy()[statements]
+    is_held = is_header & pc.equal(tables.roles["role"].cast(pa.string()), "object").to_numpy()
+    places = np.stack([tables.rows_named("roles", "target"), tables.rows_named("statements", "chunk")[statements]])
+    held = np.bincount(np.unique(places[:, is_held], axis=1)[0], minlength=count)
+    mentioned = np.bincount(tables.rows_named("mentions", "target"), minlength=count)
+    kinds = np.array([types.get(row, "") for row in range(count)], dtype=np.str_)
+    is_only = (held > 0) & (np.bincount(tables.rows_named("about", "target"), minlength=count) == 0)
+    return np.asarray((kinds == "time") | (is_only & ((kinds == "person") | (held >= VALUE_SHARE * mentioned))))
 
 
 def _most(edges: pa.Table, column: str, weight: str) -> dict[int, str]:
@@ -153,7 +170,7 @@ def _former_collections(former: CommunityTables) -> Iterator[tuple[str, _Known]]
 
 
 class _Collection:
-    """The communities of one collection that are shown: those of MIN_MEMBERS and more."""
+    """The communities of one collection that are shown: those of MIN_MEMBERS and more that are not values alone."""
 
     def __init__(self, graph: EntityGraph, found: Partition, entities: _Entities, known: _Known | None) -> None:
         self.graph = graph
@@ -164,6 +181,7 @@ class _Collection:
         self._ids = entities.ids(graph.rows)
         self._labels = entities.labels(graph.rows)
         self._types = entities.types(graph.rows)
+        self._are_values = entities.are_values[graph.rows]
         self._known = known
         for level in LEVELS:
             self._strengths[level] = _strengths(graph, found.labels[level])
@@ -179,13 +197,15 @@ class _Collection:
         shown = [
             _Community(level, int(labels[order[begin]]), order[begin:end])
             for begin, end in zip(begins.tolist(), ends.tolist(), strict=True)
-            if end - begin >= MIN_MEMBERS
+            if end - begin >= MIN_MEMBERS and not self._are_values[order[begin:end]].all()
         ]
         self._identify(level, shown)
         for community in shown:
             community.members = [
-                Member(self._ids[node], self._labels[node], self._types[node], float(strengths[node]))
-                for node in community.nodes.tolist()
+                Member(self._ids[node], self._labels[node], self._types[node], float(strengths[node]), is_value)
+                for node, is_value in zip(
+                    community.nodes.tolist(), self._are_values[community.nodes].tolist(), strict=True
+                )
             ]
         return sorted(shown, key=lambda community: (-len(community.nodes), community.id))
 

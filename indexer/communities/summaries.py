@@ -38,12 +38,13 @@ Texts = Callable[[Sequence[str]], Mapping[str, str]]
 
 
 class Member(msgspec.Struct, frozen=True):
-    """An entity of a community. `strength` is the weight of its edges to other members."""
+    """An entity of a community. `strength` is the weight of its edges to other members; `is_value`: fields hold it."""
 
     entity: str
     label: str
     type: str
     strength: float
+    is_value: bool = False
 
 
 class SourceChunk(msgspec.Struct, frozen=True):
@@ -64,14 +65,15 @@ class SummarySentence(msgspec.Struct, frozen=True):
 
 def title_of(members: Sequence[Member]) -> tuple[str, str]:
     """(title, the type of most members or ""). `members` come strongest first; the title names the first three that
-    are short."""
+    are short of what documents speak of: values and identifiers only where there is nothing else."""
     types = Counter(member.type for member in members)
     kind, count = max(types.items(), key=lambda each: (each[1], each[0]))
     common = kind if count > TYPE_SHARE * len(members) else ""
-    short = [member.label for member in members if len(member.label) <= TITLE_NAME_CHARACTERS]
-    named = short[:TITLE_NAMES] or [members[0].label[:TITLE_NAME_CHARACTERS].rstrip()]
-    prefix = f"{PLURALS[common]}: " if common in PLURALS else ""
-    return prefix + ", ".join(named), common
+    grades = [2 if member.is_value else int(member.type == "identifier") for member in members]
+    named = [member for member, grade in zip(members, grades, strict=True) if grade == min(grades)]
+    short = [member for member in named if len(member.label) <= TITLE_NAME_CHARACTERS][:TITLE_NAMES] or named[:1]
+    prefix = f"{PLURALS[common]}: " if common in PLURALS and common in {member.type for member in short} else ""
+    return prefix + ", ".join(member.label[:TITLE_NAME_CHARACTERS].rstrip() for member in short), common
 
 
 def summary_of(

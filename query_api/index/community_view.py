@@ -63,6 +63,9 @@ class CommunityView:
         ]
         self._order = sorted(range(len(self._places)), key=self._places.__getitem__)
         of = tables.members["community"].to_numpy()
+        cited = communities["summary"].combine_chunks()
+        texts = pc.struct_field(pc.list_flatten(cited), "text")
+        self._sentences = pa.table({"community": pc.list_parent_indices(cited), "text": texts})
         self._first_members = np.searchsorted(of, np.arange(len(self._ids) + 1))  # they are adjacent
 
     def __len__(self) -> int:
@@ -136,14 +139,16 @@ class CommunityView:
 
     def holds_word(self, stem: str) -> dict[int, float]:
         """{row: how much a word that begins so says of it}: 1 in its title or a name of its most central members, half
-        in another member's; without those that do not hold it."""
+        in another member's or in its summary; without those that do not hold it."""
         begins = rf"(?:^|[^\pL\pN]){re.escape(stem)}"
         labels = pc.match_substring_regex(self._members["label"], begins, ignore_case=True)
         titles = pc.match_substring_regex(self._communities["title"], begins, ignore_case=True)
         members = np.flatnonzero(labels.to_numpy())
         communities = self._members["community"].to_numpy()[members]
         is_central = members - self._first_members[communities] < CENTRAL_MEMBERS
-        held = dict.fromkeys(communities.tolist(), OTHER_MEMBER)
+        sentences = pc.match_substring_regex(self._sentences["text"], begins, ignore_case=True)
+        cited = self._sentences["community"].filter(sentences).to_pylist()
+        held = dict.fromkeys([*cited, *communities.tolist()], OTHER_MEMBER)
         held |= dict.fromkeys(communities[is_central].tolist(), 1.0)
         return held | dict.fromkeys(np.flatnonzero(titles.to_numpy()).tolist(), 1.0)
 

@@ -116,6 +116,23 @@ def analysed_question(text: str) -> Question:
     return Question(text)
 
 
+_NO_TOPIC = frozenset(
+    Question(
+        "main major key central common recurring overall whole entire everything theme topic subject idea area point "
+        "content issue question summarise summarize summary overview outline gist collection corpus dataset archive "
+        "document documents knowledge base library cover discuss describe talk tell know list give show"
+    ).stems
+)
+"""Stems of what such questions say of what they want, as opposed to what they want it about."""
+
+
+def topic_of(question: Question) -> Question:
+    """What the question is about: its words from the first to the last that say so."""
+    topical = {question.word_of_stem[stem] for stem in question.stems if stem not in _NO_TOPIC}
+    at = [place for place, word in enumerate(question.words) if word.lower() in topical]
+    return analysed_question(" ".join(question.words[at[0] : at[-1] + 1]) if at else "")
+
+
 class WordWeights(NamedTuple):
     """The weight of each stem of a question."""
 
@@ -150,7 +167,8 @@ _INTENTS: Sequence[tuple[Intent, str]] = (
         (r"\b(?:main|major|key|central|common|recurring|overall|most important) (?:themes?|topics?|subjects?|areas?)\b|"
         r"\b(?:themes|topics|subjects) (?:are|do|does|in|of|across|covered|discussed) .{0,60}"
         r"\b(?:collection|corpus|data ?set|documents|archive|knowledge base)\b|"
-        r"\b(?:summari[sz]e|tell me|know|overview of|summary of) everything\b|"
+        r"\b(?:everything|tell me all) (?:about|on|known|(?:that )?(?:there is|(?:you|we) (?:know|have)))\b|"
+        r"^\W*all about\b|\bwhat (?:(?:do|can) (?:you|we) (?:know|tell me)|is (?:there to know|known)) about\b|"
         r"\bwhat (?:is|are) (?:all |this |the |these |my |our ){1,3}(?:collection|corpus|data ?set|documents|archive|"
         r"knowledge base) about\b|"
         r"\b(?:summari[sz]e|summary of|overview of) (?:all |this |the |these |my |our |whole |entire ){1,3}"
@@ -210,20 +228,6 @@ _AFTER_THING = re.compile(r"[?!.;:,]")
 def understand(question: str, intent: Intent | None = None) -> Understanding:
     """The question's intent, unless the caller gives it, and its parts: none for a question that is one piece."""
     return Understanding(intent=intent or intent_of(question), parts=parts_of(question))
-
-
-MODE_DECIDED_BY = frozenset(
-    {"mode", "channels", "fusion", "graph_method", "names", "edges", "reranker", "min_confidence", "decompose"}
-)
-
-
-def with_mode_of_intent(request: SearchRequest, *, has_communities: bool) -> SearchRequest:
-    """In mode `global`, where the question is about a whole collection, communities are there to answer it, and the
-    request says nothing of how to search."""
-    if not has_communities or MODE_DECIDED_BY & request.model_fields_set:
-        return request
-    is_global = (request.intent or intent_of(request.q)) == "global"
-    return request.model_copy(update={"mode": "global"}) if is_global else request
 
 
 def hops_of(request: SearchRequest) -> int | None:

@@ -182,7 +182,7 @@ async def search_question(
     diagnostics.blame_vector_for_embedding()
     text = TextResults.from_outcomes(outcomes, context)
     candidates = await compare(context, text, diagnostics) if context.request.mode not in UNCOMPARED else None  # 4
-    graph = NO_RESULTS
+    graph = text.communities.graph
     if "graph" in context.channels:
         followed = await follow_graph(context, analysis, candidates, diagnostics)
         graph = followed.value or NO_RESULTS

@@ -11,10 +11,10 @@ import structlog
 from query_api.index.search_snapshot import Snapshot
 from query_api.process_pool import SearchPool
 from query_api.provenance_queue import ProvenanceQueue
-from query_api.query.analysis import with_mode_of_intent
 from query_api.question_encoder import NotLoaded, ServedModel
 from query_api.retrieval.cache import ResultCache, answer_key, replay_answer
 from query_api.retrieval.pagination import PinnedSnapshots, next_cursor, page_of
+from query_api.retrieval.retrievers.community_retriever import with_mode_of_intent
 from query_api.retrieval.search_context import SearchFailed
 from query_api.service_metrics import ServiceMetrics
 from schemas.frames import Done, Meta, SearchFrame, Stage
@@ -138,7 +138,7 @@ class Retriever:
         encoder = self._model.of(snapshot.generation) or NotLoaded()
         if isinstance(encoder, NotLoaded) and request.needs_vector:
             raise SearchFailed("The model is not loaded yet.")
-        page = with_mode_of_intent(page_of(request), has_communities=snapshot.communities is not None)
+        page = with_mode_of_intent(page_of(request), snapshot)
         key = answer_key(page, snapshot) if request.cache and self._model.encoder else None
         cached = None if key is None else self._cache.get(key)
         retrieved = _RetrievalLog(page, retrieval_id, traceparent, counted, cached=cached is not None)

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from indexer.errors import TransientStoreError
 from query_api.index.text.field_index import Span, words_of
 from query_api.index.text.text_segments import Candidate
+from query_api.query.analysis import topic_of
 from query_api.query.dates import (
     EARLIEST,
     LATEST,
@@ -98,7 +99,7 @@ async def analyse(context: SearchContext) -> Analysis:
     request, snapshot, budgets = context.request, context.snapshot, context.settings.budgets
     names: LinkedNames | None = None
     fields: Recognised | None = None
-    if "graph" in context.channels:
+    if {"graph", "global"} & context.channels:
         linking = context.run(lambda: linked_names(context))
         names = (await run_with_timeout("names", budgets.graph_seconds, linking)).value
     if "structured" in context.channels:
@@ -108,10 +109,12 @@ async def analyse(context: SearchContext) -> Analysis:
 
 
 def linked_names(context: SearchContext) -> LinkedNames:
-    """What the question names in the graph, or what the request says that it does. Blocks."""
+    """What the question names in the graph, its topic alone in mode `global`; or what the request says that it does.
+    Blocks."""
     request, snapshot = context.request, context.snapshot
     aliases = snapshot.curation.aliases
-    return link_names(context.question, snapshot.graph, request.collection, request.names, aliases)
+    question = topic_of(context.question) if request.mode == "global" else context.question
+    return link_names(question, snapshot.graph, request.collection, request.names, aliases)
 
 
 def embed(context: SearchContext) -> Embedding | None:
@@ -179,7 +182,9 @@ async def search_texts(
         ),
         "global": (
             budgets.graph_seconds,
-            lambda vector: context.run(lambda: search_communities(context.snapshot, context.question, vector, scope)),
+            lambda vector: context.run(
+                lambda: search_communities(context.snapshot, context.question, analysis.names, vector, scope)
+            ),
         ),
     }
 

@@ -22,6 +22,7 @@ from schemas.ids import entity_id
 MAX_EVIDENCE_CHARACTERS = 500
 WITHIN_DOCUMENT = {"next_chunk": "next_to", "similar_to": "similar_text", "related_to": "similar_text"}
 SHOWN_AS = {**WITHIN_DOCUMENT, "similar_across": "similar_text"}
+OF_THE_QUESTION = ("names", "mentioned")  # reasons that need no seed
 _HYPHENS = str.maketrans(dict.fromkeys("-\u2010\u2011\u2013", " "))
 
 ChunkTexts = Callable[[str], str | None]
@@ -63,7 +64,7 @@ class PathBuilder:
             named.update(step.end.at for step in reason.over if step.end.kind == "entity")
             if reason.chunk >= 0:
                 needed.add(self._view.passage_of_chunk(reason.chunk))
-            if reason.term != "names":
+            if reason.term not in OF_THE_QUESTION:
                 needed.add(self._seeds[reason.origin].passage)
         self._look_up(named)
         return {self._view.passage_id(passage) for passage in needed}
@@ -82,7 +83,7 @@ class PathBuilder:
         step: Reason | None = last
         while step is not None:
             yield step
-            step = None if step.term == "names" else self._seeds[step.origin].reached
+            step = None if step.term in OF_THE_QUESTION else self._seeds[step.origin].reached
 
     def _reason(self, passage_id: str) -> Reason | None:
         """Why a passage was reached: from a seed that fits the question better than the passage itself does, or in
@@ -92,7 +93,7 @@ class PathBuilder:
         if reason is None or own is None:
             return reason
         *_, first = self._steps_to(reason)
-        if first.term == "names":
+        if first.term in OF_THE_QUESTION:
             return reason
         before = self._seeds[first.origin]
         named = before.link is not None and reason.term not in WITHIN_DOCUMENT
@@ -120,6 +121,13 @@ class PathBuilder:
     ) -> list[PathEdge]:
         if reason.term == "names":
             return self._from_named(self._links[reason.origin], reason.over, end)
+        if reason.term == "mentioned" and not reason.entity:
+            evidence = _best_sentence(text(best_chunk) or "", self._question)
+            return [_edge(QUESTION, "matches", end, evidence, best_chunk, by="question")]
+        if reason.term == "mentioned":
+            topic = self._entity(reason.entity, reason.chunk, text)
+            step = self._step(topic, "mentioned_in", end, reason.chunk, reason.entity, text)
+            return [_edge(QUESTION, "names", topic, topic.name, by="question"), step]
         seed = self._seeds[reason.origin]
         return [*self._way_to(seed, text), *self._from_seed(seed, end, passage_id, reason, text, best_chunk)]
 

@@ -2,10 +2,19 @@
 
 from typing import Any
 
+import numpy as np
+import pytest
+
+from indexer.chunking.splitter import ChunkingParameters
 from indexer.communities.detection import find_communities
+from indexer.document_pipeline import prepare
 from indexer.graph.contributions import tables_of
 from indexer.graph.tables import GraphTables
+from indexer.linking import contribution
 from indexer.read.community_reader import COMMUNITY_TABLES, CommunityTables
+from schemas.events import DocumentUpsert
+from schemas.graph_delta import Contribution
+from schemas.ids import DocumentKey
 from tests.support.fakes.text_stores import Page
 from tests.support.fixtures.communities import ENGINES, RIVERS, communities_of, two_themes
 
@@ -86,3 +95,37 @@ def test_a_collection_that_is_gone_leaves_nothing() -> None:
     after = communities_of(two_themes("b"), both)
     assert list(after.collections) == ["b"]
     assert set(after.communities["collection"].to_pylist()) == {"b"}
+
+
+def with_header(number: int, subject: str, author: str) -> Contribution:
+    """A document whose front matter says who wrote it and when, of what kind it is, and which one it needs."""
+    header = f"author: {author}\ntype: Standards Track\nstatus: Accepted\ncreated: 2024-05-0{number + 1}\n"
+    text = f"# The {subject}\n\nThe {subject} requires a tidal turbine. A tidal turbine drives the {subject}.\n"
+    upsert = DocumentUpsert(
+        key=DocumentKey("notes", f"{number}.md"),
+        content=f"---\n{header}---\n{text}".encode(),
+        content_type="text/markdown",
+    )
+    prepared = prepare(upsert, ChunkingParameters())
+    return contribution(prepared, np.zeros((len(prepared.chunked.chunks), 1), dtype=np.float32))
+
+
+@pytest.mark.parametrize("level", ["coarse", "medium", "fine"])
+def test_titles_name_no_values_of_a_header(level: str) -> None:
+    subjects = ("gear box", "rotor brake", "blade root", "steam boiler")
+    authors = ("Ada Moss", "Tom Reed", "Ada Moss", "Tom Reed")
+    made = [with_header(at, *each) for at, each in enumerate(zip(subjects, authors, strict=True))]
+    rows = find_communities(tables_of(made), lambda ids: {}).communities.to_pylist()
+    titles = [row["title"] for row in rows if row["level"] == level]
+    assert not [
+        title for title in titles if "Moss" in title or "Reed" in title or "Standards" in title or "2024" in title
+    ]
+    assert any("turbine" in title for title in titles) or level != "coarse"
+
+
+def test_title_names_people_of_fields_who_have_documents_of_their_own() -> None:
+    """A list of staff, in which each names the one to ask."""
+    people = ("Ada Moss", "Tom Reed", "Eva Lund")
+    made = [with_header(at, person, people[(at + 1) % 3]) for at, person in enumerate(people)]
+    titles = find_communities(tables_of(made), lambda ids: {}).communities["title"].to_pylist()
+    assert any("Ada Moss" in title for title in titles)

@@ -24,6 +24,15 @@ def test_a_title_begins_with_the_type_of_most_members() -> None:
     assert title_of([Member("5" * 32, "Term", "", 1.0)]) == ("Term", "")
 
 
+def test_a_title_names_values_and_identifiers_last() -> None:
+    value = Member("7" * 32, "Standards Track", "work", 9.0, is_value=True)
+    identifier = Member("8" * 32, "RFC 9110", "identifier", 8.0)
+    assert title_of([value, identifier, ENGINE, BABBAGE])[0] == "Analytical Engine, Charles Babbage"
+    assert title_of([value, identifier])[0] == "RFC 9110"
+    dates = [Member(str(at) * 32, f"1837-0{at}-01", "time", 9.0 - at, is_value=True) for at in range(1, 4)]
+    assert title_of([*dates, ENGINE]) == ("Analytical Engine", "time")
+
+
 def test_a_summary_takes_whole_sentences_with_their_sources() -> None:
     texts = {
         "c1": "Ada Lovelace wrote about the Analytical Engine. It rained in London all day long.",
