@@ -317,4 +317,4 @@ def summary(entity: Entity) -> EntitySummary:
 
 
 def _names(sentence: str, entity: Entity) -> bool:
-    return sentence_holding(sentence, [entity.name]) is not None
+    return sentence_holding(sentence, [normalise_name(entity.label)]) is not None

@@ -8,13 +8,17 @@ import asyncio
 import threading
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from typing import NamedTuple, Protocol
 
+import numpy as np
 from cachetools import LRUCache
+from numpy.typing import NDArray
 
+from indexer.errors import EncoderFailure
 from indexer.resolution.candidates import CandidateIndex, CandidatePair, NamedEntity
 from query_api.index.curation_follower import CollectionEdits
-from query_api.index.search_snapshot import Snapshot
+from query_api.index.search_snapshot import QueryEncoder, Snapshot
 from query_api.operations.jobs import Explanation, Job, Jobs
 from schemas.choices import ReviewState
 from schemas.edits_api import Review, ReviewedEntity
@@ -23,6 +27,7 @@ from schemas.ids import Position
 
 ANSWER_SECONDS = 10.0
 EARLIER_PAIRS = 10_000
+MOST_ENCODED, ENCODED_AT_ONCE = 5_000, 32
 STATES: dict[str, ReviewState] = {"accept": "accepted", "reject": "rejected", "split": "split"}
 
 
@@ -83,19 +88,30 @@ class CandidatePairs:
         self._earlier: LRUCache[str, CandidatePair] = LRUCache(EARLIER_PAIRS)
         self._of: dict[str, set[str]] = defaultdict(set)
 
-    def update(self, entities: Iterable[NamedEntity], stopped: threading.Event) -> Candidates:
-        """Look for pairs of the entities that are new or have another name or type; returns early once `stopped`."""
+    def update(
+        self, entities: Iterable[NamedEntity], stopped: threading.Event, encoder: QueryEncoder | None = None
+    ) -> Candidates:
+        """Look for pairs of the entities that are new or have another name or type; returns early once `stopped`. The
+        names of the first MOST_ENCODED are compared by meaning, too, while there is an encoder."""
         before, self._entities = self._entities, {each.id: each for each in entities}
         for gone in before.keys() - self._entities.keys():
             self._remove(gone)
         changed = [
             each
             for each in self._entities.values()
-            if (known := before.get(each.id)) is None or (known.name, known.type) != (each.name, each.type)
+            if (known := before.get(each.id)) is None or known._replace(mentions=each.mentions) != each
         ]
+        vectors: dict[str, NDArray[np.float32]] = {}
+        with suppress(EncoderFailure):
+            for start in range(0, min(len(changed), MOST_ENCODED), ENCODED_AT_ONCE):
+                if encoder is None or stopped.is_set():
+                    break
+                block = changed[start : start + ENCODED_AT_ONCE]
+                encoded = encoder.encode_queries([each.name for each in block])
+                vectors |= zip((each.id for each in block), encoded, strict=True)
         for each in changed:
             self._remove(each.id)
-            self._index.add(each)
+            self._index.add(each, vectors.get(each.id))
         for each in changed:
             if stopped.is_set():
                 break
@@ -120,9 +136,12 @@ class Reviews:
     """The candidates of each collection that somebody asked about. Used on the event loop; looks for pairs in a thread,
     one collection at a time."""
 
-    def __init__(self, catalogue_of: Callable[[Snapshot], Catalogue]) -> None:
+    def __init__(
+        self, catalogue_of: Callable[[Snapshot], Catalogue], encoder: Callable[[], QueryEncoder | None] = lambda: None
+    ) -> None:
         """`catalogue_of` may take a while, and runs in a thread; of the same snapshot it gives the same one."""
         self.catalogue_of = catalogue_of
+        self._encoder = encoder
         self._pairs: dict[str, CandidatePairs] = {}
         self._found: dict[str, tuple[Catalogue, Candidates]] = {}
         self._jobs: Jobs[Job] = Jobs("reviews", _explained)
@@ -153,7 +172,7 @@ class Reviews:
 
         def update() -> Candidates:
             with self._one_at_a_time:
-                return pairs.update(catalogue.named(collection), self._stopped)
+                return pairs.update(catalogue.named(collection), self._stopped, self._encoder())
 
         self._found[collection] = catalogue, await asyncio.to_thread(update)
 
