@@ -103,19 +103,16 @@ def _without_legal_form(name: str) -> str:
 
 def _without_article(name: str, entity_type: str) -> str:
     """`The Times of Malta` and `Times of Malta` are the same; `The Who` and `WHO`, `The Band` and `band` need not be,
-    so an article before one short word stays, but for capitals (`the EU`). One with a capital may belong to the title
-    of a work (`The Colossus of Rhodes`, a film), and stays."""
+    so an article before one short word stays, but for capitals (`the EU`), and so does `a` before one word (`A level`).
+    One with a capital may belong to the title of a work (`The Colossus of Rhodes`, a film), and stays."""
     article, _, rest = name.partition(" ")
-    words = rest.split()
-    if (
-        article.casefold() not in ("the", "a", "an")
-        or not words
-        or (not article.islower() and entity_type in WITH_TITLES)
-    ):
+    words, is_the = rest.split(), article.casefold() == "the"
+    is_article = (is_the or article.casefold() in ("a", "an")) and rest[:1].isalnum()
+    if not is_article or (not article.islower() and entity_type in WITH_TITLES):
         return name
     capitals = len(rest) >= 2 and rest.replace(".", "").isupper() and rest.replace(".", "").isalpha()
     one_long = entity_type in WITHOUT_ARTICLE and len(words[0]) >= 5
-    return rest if len(words) >= 2 or capitals or one_long else name
+    return rest if len(words) >= 2 or (is_the and (capitals or one_long)) else name
 
 
 def _joined_initials(words: list[str]) -> list[str]:

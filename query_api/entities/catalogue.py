@@ -178,10 +178,11 @@ class EntityCatalogue:
         names = about.entity[about.weight >= 1]
         documents = about.document[about.weight >= 1]
         titled = np.stack((names[1:], names[:-1]), axis=1)[documents[1:] == documents[:-1]].tolist()
-        for one, other in chain(stated, titled):
-            rows = [row for each in (one, other) if (row := self.row_of(each)) is not None]
-            if len({normalise_name(self.labels[row].as_py()) for row in rows}) == 2:  # not told apart by brackets
-                yield rows[0], rows[1]
+        found = find(self.keys, np.array([*stated, *titled], dtype=np.uint64).ravel()).reshape(-1, 2)
+        rows = self.groups[found[(found != MISSING).all(axis=1)]]
+        for pair in rows[rows[:, 0] != rows[:, 1]].tolist():
+            if len({normalise_name(self.labels[row].as_py()) for row in pair}) == 2:  # not told apart by brackets
+                yield pair[0], pair[1]
 
 
 def _has_word_beginning(texts: pa.Array, wanted: str) -> NDArray[np.bool_]:

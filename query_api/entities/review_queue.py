@@ -6,6 +6,7 @@ found when either of its two is looked at.
 
 import asyncio
 import threading
+import weakref
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
@@ -143,7 +144,7 @@ class Reviews:
         self.catalogue_of = catalogue_of
         self._encoder = encoder
         self._pairs: dict[str, CandidatePairs] = {}
-        self._found: dict[str, tuple[Catalogue, Candidates]] = {}
+        self._found: dict[str, tuple[weakref.ref[Catalogue], Candidates]] = {}
         self._jobs: Jobs[Job] = Jobs("reviews", _explained)
         self._one_at_a_time = threading.Lock()
         self._stopped = threading.Event()
@@ -152,7 +153,7 @@ class Reviews:
         """Those of a collection as of the catalogue, or of one just before it. Raises NotComputed where looking for
         them takes long."""
         known = self._found.get(collection)
-        if known is not None and known[0] is catalogue:
+        if known is not None and known[0]() is catalogue:
             return known[1]
         job = self._jobs.get(collection)
         if job is None or job.state != "running":
@@ -174,7 +175,7 @@ class Reviews:
             with self._one_at_a_time:
                 return pairs.update(catalogue.named(collection), self._stopped, self._encoder())
 
-        self._found[collection] = catalogue, await asyncio.to_thread(update)
+        self._found[collection] = weakref.ref(catalogue), await asyncio.to_thread(update)
 
 
 def _explained(error: Exception) -> Explanation:

@@ -52,6 +52,7 @@ def test_spellings_of_one_thing_share_a_key(entity_type: str, names: list[str]) 
         ("work", "Aliens", "Alien"),
         ("work", "The Transformer", "Transformer"),
         ("thing", "SaaS", "SaaSs"),
+        ("concept", "A level", "level"),
         ("work", "The Colossus of Rhodes (film)", "Colossus of Rhodes"),
         ("thing", "Determinant (Algorithm 41)", "Determinant (Algorithm 224 [F3])"),
         ("concept", "get_method_names", "get_method_name"),
