@@ -270,12 +270,14 @@ def _deletions(word: str) -> set[str]:
 
 
 def _compared(one: _Form, other: _Form, cosine: float) -> CandidatePair | None:
-    """The pair with the best of its reasons; None where nothing speaks for it, or its types or numbers against it,
-    which a document that states it overrules."""
+    """The pair with the best of its reasons; None where nothing speaks for it, or its types, numbers or brackets
+    against it, which a document that states it overrules."""
     first, second = sorted((one, other), key=lambda form: form.entity.id)
     names, types = f"{first.entity.name!r} and {second.entity.name!r}", (one.entity.type, other.entity.type)
-    reasons = list(_reasons(first, second)) if types_agree(*types) else []
-    if cosine > SIMILAR and types_agree(*types) and "person" not in types and one.digits == other.digits:
+    told_apart = one.key == other.key and one.entity.name.endswith(")") and other.entity.name.endswith(")")
+    agree = types_agree(*types) and not told_apart
+    reasons = list(_reasons(first, second)) if agree else []
+    if cosine > SIMILAR and agree and "person" not in types and one.digits == other.digits:
         is_form_equal = cosine > SAME and len(one.words) == len(other.words)
         reasons.append((cosine if is_form_equal else cosine - 0.2, f"{names} are similar in meaning."))
     if first.entity.id in second.entity.same:

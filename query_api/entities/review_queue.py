@@ -10,6 +10,7 @@ import weakref
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
+from itertools import islice
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -93,7 +94,7 @@ class CandidatePairs:
         self, entities: Iterable[NamedEntity], stopped: threading.Event, encoder: QueryEncoder | None = None
     ) -> Candidates:
         """Look for pairs of the entities that are new or have another name or type; returns early once `stopped`. The
-        names of the first MOST_ENCODED are compared by meaning, too, while there is an encoder."""
+        names of the first MOST_ENCODED are compared by meaning, too, if there is an encoder when they come."""
         before, self._entities = self._entities, {each.id: each for each in entities}
         for gone in before.keys() - self._entities.keys():
             self._remove(gone)
@@ -103,11 +104,13 @@ class CandidatePairs:
             if (known := before.get(each.id)) is None or known._replace(mentions=each.mentions) != each
         ]
         vectors: dict[str, NDArray[np.float32]] = {}
+        salient = set(islice(self._entities, MOST_ENCODED))
+        named = [each for each in changed if each.id in salient]
         with suppress(EncoderFailure):
-            for start in range(0, min(len(changed), MOST_ENCODED), ENCODED_AT_ONCE):
+            for start in range(0, len(named), ENCODED_AT_ONCE):
                 if encoder is None or stopped.is_set():
                     break
-                block = changed[start : start + ENCODED_AT_ONCE]
+                block = named[start : start + ENCODED_AT_ONCE]
                 encoded = encoder.encode_queries([each.name for each in block])
                 vectors |= zip((each.id for each in block), encoded, strict=True)
         for each in changed:

@@ -47,6 +47,7 @@ def test_what_may_be_the_same_is_found_with_a_reason(entity_type: str, first: st
         (named("a", "Maria Okafor"), named("b", "Peter Okafor")),
         (named("a", "Mercury", "place"), named("b", "Mercury", "person")),
         (named("a", "M. Okafor"), named("b", "Peter Okafor")),
+        (named("a", "Mercury (planet)", "thing"), named("b", "Mercury (element)", "thing")),
         (named("a", "Rome", "place"), named("b", "Roma", "place")),
         (named("a", "thread_tss_get", "identifier"), named("b", "thread_tss_set", "identifier")),
         (named("a", "May 3", "thing"), named("b", "Section 3", "thing")),
