@@ -72,12 +72,12 @@ def own_names(about: Iterable[AboutName], entities: Iterable[EntityMention]) -> 
         if plain is not None and plain.name != name and plain.surface in surface:
             found[name] = plain
     for name, title, _ in titles.values():
-        if qualified := _qualified(title):
+        if qualified := qualified_name(title):
             found[name] = OwnName(qualified, title, known[name].entity_type if name in known else "")
     return {name: found.get(own.name, own) for name, own in found.items()}
 
 
-def _qualified(title: str) -> str:
+def qualified_name(title: str) -> str:
     """`mercury planet` for `Mercury (planet)`; "" without a bracket at the end, and for one that does not tell things
     apart: an abbreviation or what is abbreviated, a number, a part of a work."""
     match = _QUALIFIED.fullmatch(title)

@@ -21,12 +21,12 @@ from numpy.typing import NDArray
 from indexer.extraction.entity_mentions import MIN_TYPE_CONFIDENCE
 from indexer.resolution.candidates import NamedEntity
 from indexer.resolution.keys import KINDS_OF_THING, UNTYPED, resolution_key
+from indexer.resolution.own_names import qualified_name
 from query_api.index.curation_follower import Curation
 from query_api.index.graph.graph_segments import ViewSegment
 from query_api.index.graph.identifiers import MISSING, Keys, find, key_of
 from query_api.index.graph.typed_mentions import TypedEntities, typed_entities
 from query_api.index.graph.view import GraphView
-from query_api.query.analysis import normalise_text
 from schemas.graph_delta import ENTITY_TYPES
 from schemas.ids import entity_id, normalise_name
 from schemas.predicates import ALIAS
@@ -98,8 +98,8 @@ class EntityCatalogue:
 
     def find(self, identifier: str, collection: str) -> Entity | None:
         """By the id of one of its names, or by a name in the collection."""
-        forms = normalise_text(identifier), normalise_name(identifier), resolution_key(identifier, "concept")
-        keys = [key_of(entity_id(collection, form)) for form in forms]
+        forms = qualified_name(identifier), normalise_name(identifier), resolution_key(identifier, "concept")
+        keys = [key_of(entity_id(collection, form)) for form in filter(None, forms)]
         if len(identifier) == 32 and all(digit in "0123456789abcdef" for digit in identifier):
             keys.insert(0, key_of(identifier))
         for key in keys:

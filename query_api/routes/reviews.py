@@ -10,6 +10,7 @@ from typing import Annotated, Literal
 
 from fastapi import APIRouter, Path, Query, Request
 
+from indexer.resolution.own_names import qualified_name
 from query_api.entities.review_queue import (
     Candidates,
     Catalogue,
@@ -25,7 +26,6 @@ from query_api.index.curation_follower import CollectionEdits, Curation
 from query_api.index.graph.identifiers import key_of
 from query_api.index.graph.view import GraphView
 from query_api.middleware import ModelRoute
-from query_api.query.analysis import normalise_text
 from query_api.routes.collection_choice import only_collection, searched, where
 from query_api.routes.edits import (
     After,
@@ -260,7 +260,7 @@ def _id_of(catalogue: Catalogue, entity: str, collection: str) -> str:
     """The id of an entity that is named by it, or by a name in the collection: with its brackets where there is one."""
     if COMPUTED_ID.fullmatch(entity):
         return entity
-    told_apart = entity_id(collection, normalise_text(entity))
+    told_apart = entity_id(collection, qualified_name(entity) or normalise_name(entity))
     is_known = _find(catalogue, told_apart, collection) is not None
     return told_apart if is_known else entity_id(collection, normalise_name(entity))
 
