@@ -134,7 +134,7 @@ def _mentions(
     prepared: PreparedDocument, entities: Sequence[EntityMention], own: Mapping[str, OwnName]
 ) -> list[MentionEdge]:
     """An edge for each name in each chunk: a term, an entity, or both. What stands for an entity is counted as it, but
-    beside a concept, which is counted wherever its words stand."""
+    beside a concept, which is counted wherever its words are."""
     edges = {
         (one.chunk, one.name): MentionEdge(one.chunk, one.name, one.surface, one.kind, one.count, list(one.sentences))
         for one in prepared.mentions

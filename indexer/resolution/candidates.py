@@ -274,8 +274,8 @@ def _compared(one: _Form, other: _Form, cosine: float) -> CandidatePair | None:
     against it, which a document that states it overrules."""
     first, second = sorted((one, other), key=lambda form: form.entity.id)
     names, types = f"{first.entity.name!r} and {second.entity.name!r}", (one.entity.type, other.entity.type)
-    told_apart = one.key == other.key and one.entity.name.endswith(")") and other.entity.name.endswith(")")
-    agree = types_agree(*types) and not told_apart
+    distinguished = one.key == other.key and one.entity.name.endswith(")") and other.entity.name.endswith(")")
+    agree = types_agree(*types) and not distinguished
     reasons = list(_reasons(first, second)) if agree else []
     if cosine > SIMILAR and agree and "person" not in types and one.digits == other.digits:
         is_form_equal = cosine > SAME and len(one.words) == len(other.words)

@@ -1,4 +1,4 @@
-"""What a name stands for in its document: the person whom it names in full, the thing that its title tells apart.
+"""What a name stands for in its document: the person whom it names in full, the thing that its title distinguishes.
 
 A function of one document alone, so it holds whatever other documents come, change or go.
 """
@@ -78,11 +78,11 @@ def own_names(about: Iterable[AboutName], entities: Iterable[EntityMention]) -> 
 
 
 def qualified_name(title: str) -> str:
-    """`mercury planet` for `Mercury (planet)`; "" without a bracket at the end, and for one that does not tell things
-    apart: an abbreviation or what is abbreviated, a number, a part of a work."""
+    """`mercury planet` for `Mercury (planet)`; "" without a bracket at the end, and for one that distinguishes
+    nothing: an abbreviation or what is abbreviated, a number, a part of a work."""
     match = _QUALIFIED.fullmatch(title)
     words = match[2].lower().split() if match else []
     if match is None or match[2].isupper() or "".join(word[0] for word in words) == match[1].lower():
         return ""
-    tells_apart = any(word.isalpha() and len(word) > 1 and word not in _PARTS for word in words)
-    return normalise_name(f"{match[1]} {match[2]}") if tells_apart else ""
+    distinguishes = any(word.isalpha() and len(word) > 1 and word not in _PARTS for word in words)
+    return normalise_name(f"{match[1]} {match[2]}") if distinguishes else ""

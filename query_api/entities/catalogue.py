@@ -181,7 +181,7 @@ class EntityCatalogue:
         found = find(self.keys, np.array([*stated, *titled], dtype=np.uint64).ravel()).reshape(-1, 2)
         rows = self.groups[found[(found != MISSING).all(axis=1)]]
         for pair in rows[rows[:, 0] != rows[:, 1]].tolist():
-            if len({normalise_name(self.labels[row].as_py()) for row in pair}) == 2:  # not told apart by brackets
+            if len({normalise_name(self.labels[row].as_py()) for row in pair}) == 2:  # not distinguished by brackets
                 yield pair[0], pair[1]
 
 
@@ -256,19 +256,19 @@ def build_catalogue(
     names = pa.concat_arrays([part.names for part in parts]).take(rows)
     types = [ENTITY_TYPES[number] for number in _elected(votes, mentions).tolist()]
     named = list(zip(collections.to_pylist(), names.to_pylist(), strict=True))
-    shown, labelled = _told_apart(named, _labels(parts, where).to_pylist(), types)
+    shown, labelled = _distinguished(named, _labels(parts, where).to_pylist(), types)
     labels = pa.array(shown, pa.string())
     resolution = {each: known[each] if each in known else resolution_key(*each) for each in labelled}
     groups = _groups(keys, named, labelled, resolution, curation)
     return _catalogue(keys, collections, names, labels, votes, mentions, groups, curation), resolution
 
 
-def _told_apart(
+def _distinguished(
     named: Sequence[tuple[str, str]], labels: list[str], types: Sequence[str]
 ) -> tuple[list[str], list[tuple[str, str]]]:
     """The labels of names, each (collection, name), and the label and type by which each has its resolution key.
 
-    Brackets in a title tell things apart where there are several of a name (`Mercury (planet)`, `Mercury (element)`);
+    Brackets in a title distinguish things where there are several of a name (`Mercury (planet)`, `Mercury (element)`);
     those of a single one say nothing: it is what others call `Mercury`.
     """
     labelled = list(zip(labels, types, strict=True))

@@ -260,9 +260,9 @@ def _id_of(catalogue: Catalogue, entity: str, collection: str) -> str:
     """The id of an entity that is named by it, or by a name in the collection: with its brackets where there is one."""
     if COMPUTED_ID.fullmatch(entity):
         return entity
-    told_apart = entity_id(collection, qualified_name(entity) or normalise_name(entity))
-    is_known = _find(catalogue, told_apart, collection) is not None
-    return told_apart if is_known else entity_id(collection, normalise_name(entity))
+    distinguished = entity_id(collection, qualified_name(entity) or normalise_name(entity))
+    is_known = _find(catalogue, distinguished, collection) is not None
+    return distinguished if is_known else entity_id(collection, normalise_name(entity))
 
 
 def _no_entity(entity: str, looked_in: Sequence[str]) -> str:

@@ -66,7 +66,7 @@ def test_article_of_a_name_stays_beside_a_common_word() -> None:
         ("SLO (service level objective)", None),
     ],
 )
-def test_bracket_of_title_tells_apart_what_is_not_a_part(title: str, own: str | None) -> None:
+def test_bracket_of_title_distinguishes_what_is_not_a_part(title: str, own: str | None) -> None:
     name = title.partition(" (")[0].lower()
     found = own_names([AboutName(name, title, 1.0)], mentions((name, title.partition(" (")[0], "place")))
     assert [each.name for each in found.values()] == ([own] if own else [])

@@ -1,4 +1,4 @@
-"""Things of one name, told apart by the brackets of titles: in the catalogue, whatever else comes and goes."""
+"""Things of one name, distinguished by the brackets of titles: in the catalogue, whatever else comes and goes."""
 
 from itertools import permutations
 
