@@ -4,7 +4,7 @@
 similar chunks that are not neighbours, in both directions.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -14,6 +14,7 @@ from indexer.documents import PreparedDocument, Section, Statement
 from indexer.extraction.concepts import concept_mentions
 from indexer.extraction.entities import entities_by_rules
 from indexer.extraction.entity_mentions import EntityMention
+from indexer.resolution.own_names import OwnName, own_names
 from schemas.curation import LinkingChoice
 from schemas.graph_delta import (
     AboutEdge,
@@ -91,11 +92,15 @@ def contribution(
     """Everything that one revision of a document adds to the graph, in a fixed order. `vectors` as in `chunk_edges`.
 
     `entities` are those that a model found, at most one of a name in each chunk; without one, the rules' are taken.
+    They and the ends of statements go by the names that theirs stand for in the document (`own_names`).
     """
     chunked = prepared.chunked
+    found = _with_concepts(prepared, entities)
+    own = own_names(prepared.about, found)
     latest_first = sorted(prepared.statements, key=lambda statement: statement.sentence, reverse=True)
-    nodes = (_statement_node(prepared, statement) for statement in latest_first)
-    statements = {node.id: node for node in nodes}  # of equal ones the first sentence's stays
+    nodes = (_statement_node(prepared, statement, own) for statement in latest_first)
+    facts = (node for node in nodes if len({role.name for role in node.roles[:2]}) > 1)
+    statements = {node.id: node for node in facts}  # of equal ones the first sentence's stays
     return Contribution(
         collection=prepared.key.collection,
         document_id=prepared.key.document_id,
@@ -108,7 +113,7 @@ def contribution(
         about=sorted(
             (AboutEdge(about.name, about.surface, about.weight) for about in prepared.about), key=lambda edge: edge.name
         ),
-        mentions=_mentions(prepared, _with_concepts(prepared, entities)),
+        mentions=_mentions(prepared, found, own),
         statements=sorted(statements.values(), key=lambda node: (node.chunk, node.predicate, node.id)),
         edges=chunk_edges(chunked.chunks, vectors, rules),
         links=sorted(
@@ -125,23 +130,31 @@ def _with_concepts(prepared: PreparedDocument, entities: Sequence[EntityMention]
     return [*found, *concept_mentions(prepared, {one.name for one in found})]
 
 
-def _mentions(prepared: PreparedDocument, entities: Sequence[EntityMention]) -> list[MentionEdge]:
-    """An edge for each name in each chunk: a term, an entity, or both."""
+def _mentions(
+    prepared: PreparedDocument, entities: Sequence[EntityMention], own: Mapping[str, OwnName]
+) -> list[MentionEdge]:
+    """An edge for each name in each chunk: a term, an entity, or both. What stands for an entity is counted as it, but
+    beside a concept, which is counted wherever its words are."""
     edges = {
         (one.chunk, one.name): MentionEdge(one.chunk, one.name, one.surface, one.kind, one.count, list(one.sentences))
         for one in prepared.mentions
     }
-    for entity in entities:
-        term = edges.get((entity.chunk, entity.name))
-        edges[entity.chunk, entity.name] = MentionEdge(
+    for entity in sorted(entities, key=lambda one: one.name in own):
+        name, surface, kind = own.get(entity.name) or OwnName(entity.name, entity.surface, entity.entity_type)
+        known = edges.get((entity.chunk, name))
+        count, sentences = (known.count, known.sentences) if known else (entity.count, list(entity.sentences))
+        if known and entity.name in own:
+            count = max(count, entity.count) if known.entity_type == "concept" else count + entity.count
+            sentences = sorted({*sentences, *entity.sentences})
+        edges[entity.chunk, name] = MentionEdge(
             entity.chunk,
-            entity.name,
-            entity.surface,
-            term.kind if term else "",
-            term.count if term else entity.count,
-            term.sentences if term else list(entity.sentences),
-            entity.entity_type,
-            round(entity.confidence, 3),
+            name,
+            surface,
+            known.kind if known else "",
+            count,
+            sentences,
+            kind,
+            round(max(entity.confidence, known.confidence if known else 0.0), 3),
         )
     return [edges[key] for key in sorted(edges)]
 
@@ -182,9 +195,9 @@ def _sections(key: DocumentKey, sections: Sequence[Section]) -> list[SectionNode
     return nodes
 
 
-def _statement_node(prepared: PreparedDocument, statement: Statement) -> StatementNode:
+def _statement_node(prepared: PreparedDocument, statement: Statement, own: Mapping[str, OwnName]) -> StatementNode:
     chunk = prepared.chunked.chunks[statement.chunk].id
-    roles = [RoleEdge(*role) for role in statement.roles]
+    roles = [RoleEdge(role, own[name].name if name in own else name, way) for role, name, way in statement.roles]
     identity = statement_id(chunk, statement.predicate, [(role.role, role.name) for role in roles], statement.extractor)
     return StatementNode(
         identity,

@@ -77,7 +77,9 @@ def create_app(settings: ServiceSettings, **parts: Any) -> FastAPI:
         jobs: dict[str, Any] = {
             "evaluations": evaluations.create_evaluations(service),
             "redrives": dead_letters.create_redrives(service),
-            "reviews": Reviews(lambda snapshot: service.catalogues.of(snapshot.graph, snapshot.curation)),
+            "reviews": Reviews(
+                lambda snapshot: service.catalogues.of(snapshot.graph, snapshot.curation), lambda: service.model.encoder
+            ),
             "backups": Backups(settings.storage.data_dir),
         }
         for name, part in {"service": service, **jobs}.items():

@@ -17,6 +17,7 @@ The scale, from 1 for what the two have in common altogether to .3 for what only
 from typing import Final
 
 UNLISTED_STRENGTH: Final = 0.3
+ALIAS: Final = "also_known_as"
 STRENGTH_STEP: Final = 0.1  # more for each further statement of a fact, up to 1
 
 NAMED_FIRST = (

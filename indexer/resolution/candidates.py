@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from itertools import combinations, islice
 from typing import NamedTuple, TypeVar
 
+import numpy as np
+from numpy.typing import NDArray
 from rapidfuzz.distance import OSA
 from rapidfuzz.fuzz import ratio
 
@@ -22,6 +24,8 @@ MOST_COMPARED = 24
 MOST_IN_BLOCK = 24
 MOST_WORDS = 8
 MAX_NAME_CHARACTERS = 200
+STATED = 0.9  # the score of a pair that a document states
+SIMILAR, SAME = 0.8, 0.95  # cosines of names
 CODE = "identifier"  # the type of names in code, where each letter counts
 MIN_FUZZY_CHARACTERS = 4
 DELETION_CHARACTERS = 9  # of a word's beginning that deletions are made of
@@ -39,13 +43,15 @@ Block = TypeVar("Block")
 
 
 class NamedEntity(NamedTuple):
-    """An entity to resolve: `name` as people write it, `type` "" for unknown, `mentions` how often it is mentioned."""
+    """An entity to resolve: `name` as people write it, `type` "" for unknown, `mentions` how often it is mentioned,
+    `same` the ids of those that documents say are the same."""
 
     id: str
     collection: str
     name: str
     type: str
     mentions: int
+    same: frozenset[str] = frozenset()
 
 
 class CandidatePair(NamedTuple):
@@ -81,6 +87,8 @@ class CandidateIndex:
         self._blocks: dict[str, set[str] | str] = {}
         self._words: dict[str, int] = {}
         self._deletions: dict[str, set[str] | str] = {}
+        self._vectors: dict[str, NDArray[np.float32]] = {}
+        self._matrix: tuple[list[str], NDArray[np.float32]] | None = None
         for entity in entities:
             self.add(entity)
 
@@ -90,9 +98,12 @@ class CandidateIndex:
     def __contains__(self, identifier: object) -> bool:
         return identifier in self._forms
 
-    def add(self, entity: NamedEntity) -> None:
-        """Add an entity, or replace it. One whose name has no letter, or over 200 characters, has no candidates."""
+    def add(self, entity: NamedEntity, vector: NDArray[np.float32] | None = None) -> None:
+        """Add an entity, or replace it; `vector`, (dimension,) float32 of norm 1, is that of its name. One whose name
+        has no letter, or over 200 characters, has no candidates."""
         self.remove(entity.id)
+        if vector is not None:
+            self._vectors[entity.id], self._matrix = vector, None
         form = _form(entity)
         if form is None:
             return
@@ -107,6 +118,8 @@ class CandidateIndex:
 
     def remove(self, identifier: str) -> None:
         """Nothing where it is not there."""
+        if self._vectors.pop(identifier, None) is not None:
+            self._matrix = None
         form = self._forms.pop(identifier, None)
         if form is None:
             return
@@ -124,13 +137,25 @@ class CandidateIndex:
         form = self._forms.get(identifier)
         if form is None:
             return []
-        pairs = (_compared(form, self._forms[other]) for other in self._near(form))
+        cosines = self._cosines(identifier)
+        near = {other: self._forms[other] for other in (*form.entity.same, *cosines) if other in self._forms}
+        near |= {other: self._forms[other] for other in self._near(form)}
+        near.pop(identifier, None)
+        pairs = (_compared(form, each, cosines.get(other, 0.0)) for other, each in near.items())
         return sorted((pair for pair in pairs if pair is not None and pair.score >= min_score), key=_best_first)
 
     def pairs(self, min_score: float = MIN_SCORE) -> list[CandidatePair]:
         """All pairs, the best first."""
         found = {pair[:2]: pair for identifier in self._forms for pair in self.candidates(identifier, min_score)}
         return sorted(found.values(), key=_best_first)
+
+    def _cosines(self, identifier: str) -> dict[str, float]:
+        """Of its name to the names that are similar in meaning."""
+        if (vector := self._vectors.get(identifier)) is None:
+            return {}
+        ids, matrix = self._matrix = self._matrix or (list(self._vectors), np.stack(list(self._vectors.values())))
+        cosines = matrix @ vector
+        return {ids[at]: float(cosines[at]) for at in np.flatnonzero(cosines > SIMILAR).tolist()}
 
     def _near(self, form: _Form) -> Iterator[str]:
         """The others that share a block with it, at most MOST_COMPARED: those of small blocks first, then by id."""
@@ -192,7 +217,7 @@ def _take(blocks: dict[Block, set[str] | str], block: Block, member: str) -> Non
             blocks[block] = members.pop()
 
 
-def _compared_words(plain: Sequence[str], entity_type: str) -> list[str]:
+def compared_words(plain: Sequence[str], entity_type: str) -> list[str]:
     """Without small words; of a person without an honorific, else in the singular."""
     words = [word for word in plain if word not in _SMALL_WORDS]
     if entity_type != "person":
@@ -203,7 +228,7 @@ def _compared_words(plain: Sequence[str], entity_type: str) -> list[str]:
 def _form(entity: NamedEntity) -> _Form | None:
     key = resolution_key(entity.name, entity.type) if len(entity.name) <= MAX_NAME_CHARACTERS else ""
     plain = list(filter(None, (word.strip(".") for word in key.split())))
-    words = _compared_words(plain, entity.type)
+    words = compared_words(plain, entity.type)
     if not words:
         return None
     letters = "".join(words).translate(_CONFUSABLE)
@@ -244,12 +269,20 @@ def _deletions(word: str) -> set[str]:
     return {beginning, *(beginning[:at] + beginning[at + 1 :] for at in range(len(beginning)))}
 
 
-def _compared(one: _Form, other: _Form) -> CandidatePair | None:
-    """The pair with the best of its reasons; None where nothing speaks for it, or its types or numbers against it."""
-    if not types_agree(one.entity.type, other.entity.type):
-        return None
+def _compared(one: _Form, other: _Form, cosine: float) -> CandidatePair | None:
+    """The pair with the best of its reasons; None where nothing speaks for it, or its types, numbers or brackets
+    against it, which a document that states it overrules."""
     first, second = sorted((one, other), key=lambda form: form.entity.id)
-    found = max(_reasons(first, second), default=None)
+    names, types = f"{first.entity.name!r} and {second.entity.name!r}", (one.entity.type, other.entity.type)
+    distinguished = one.key == other.key and one.entity.name.endswith(")") and other.entity.name.endswith(")")
+    agree = types_agree(*types) and not distinguished
+    reasons = list(_reasons(first, second)) if agree else []
+    if cosine > SIMILAR and agree and "person" not in types and one.digits == other.digits:
+        is_form_equal = cosine > SAME and len(one.words) == len(other.words)
+        reasons.append((cosine if is_form_equal else cosine - 0.2, f"{names} are similar in meaning."))
+    if first.entity.id in second.entity.same:
+        reasons.append((STATED, f"A document states that {names} are one."))
+    found = max(reasons, default=None)
     return None if found is None else CandidatePair(first.entity.id, second.entity.id, *found)
 
 
@@ -276,7 +309,7 @@ def _reasons(one: _Form, other: _Form) -> Iterator[tuple[float, str]]:
     if sorted(one.words) == sorted(other.words):
         yield 0.9, f"{names} are the same words in another order."
         return
-    if _initials_fit(shorter.words, longer.words) or _initials_fit(longer.words, shorter.words):
+    if initials_fit(shorter.words, longer.words) or initials_fit(longer.words, shorter.words):
         yield 0.75, f"In {names}, initials of one may stand for words of the other."
     similarity = ratio(one.letters, other.letters) / 100
     if _may_be_misspelt(shorter, longer, similarity):
@@ -292,9 +325,11 @@ def _reasons(one: _Form, other: _Form) -> Iterator[tuple[float, str]]:
 
 
 def _is_short_form(shorter: _Form, longer: _Form) -> bool:
-    """Whether people shorten a name of two words so: to the family name, or an organisation to the first word."""
-    by_type = {"person": longer.words[-1], "organisation": longer.words[0]}
-    return len(longer.words) == 2 and shorter.words == (by_type.get(longer.entity.type),)
+    """Whether people shorten a name so: to the first or the family name, or an organisation of two words to the
+    first."""
+    ends = longer.words[:: max(1, len(longer.words) - 1)]
+    by_type = {"person": ends, "organisation": longer.words[: len(longer.words) == 2]}
+    return len(shorter.words) == 1 and shorter.words[0] in by_type.get(longer.entity.type, ())
 
 
 def _differ_in_spelling(shorter: tuple[str, ...], longer: tuple[str, ...]) -> bool:
@@ -308,7 +343,7 @@ def _differ_in_spelling(shorter: tuple[str, ...], longer: tuple[str, ...]) -> bo
     return bool(left and right) and OSA.distance("".join(sorted(left)), "".join(sorted(right))) <= 1
 
 
-def _initials_fit(initialled: tuple[str, ...], full: tuple[str, ...]) -> bool:
+def initials_fit(initialled: tuple[str, ...], full: tuple[str, ...]) -> bool:
     """Whether the names differ in the words before the last alone, and each of `initialled` there is an initial, or a
     word, of `full`, in order: `j okafor` in `maria j okafor`, `jrr tolkien` in `john ronald reuel tolkien`."""
     if len(initialled) < 2 or len(full) < 2 or initialled[-1] != full[-1]:

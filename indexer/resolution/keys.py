@@ -16,13 +16,14 @@ MAX_KEY_CHARACTERS = 300
 UNTYPED = frozenset(("", "thing"))
 KINDS_OF_THING = frozenset(("work", "product", "event", "concept"))
 WITH_PLURALS = frozenset(("concept", "product", "thing", ""))
-WITHOUT_ARTICLE = frozenset(("place", "organisation", "event", "time"))
-WITH_TITLES = UNTYPED | {"work", "product"}
+WITHOUT_ARTICLE = frozenset(("place", "organisation", "event", "time", "concept", "thing"))
+WITH_TITLES = frozenset(("", "work", "product"))
 
 _DASHES = re.compile("[‐‑‒–—―−﹘﹣－]")
 _APOSTROPHES = re.compile(r"(?<=\w)['’ʼ`´](?=\w)")
 _POSSESSIVE = re.compile(r"['’][sS]\b")
 _DOTTED = re.compile(r"\b(?:[^\W\d_]\. ?)+[^\W\d_](?:\.|\b)")
+_ACRONYMS = re.compile(r"(?<![^\s-])([^\W\d_a-z]{2,})s$")
 _BRACKETED = re.compile(r"\s*[(\[][^()\[\]]*[)\]]")
 _BRACKETS = str.maketrans("()[]", "    ")
 _SEPARATORS = re.compile(r"(?<!\d)[-/]|[-/](?!\d)")  # those between two digits stay
@@ -69,7 +70,7 @@ def resolution_key(name: str, entity_type: str) -> str:
         text = _in_spoken_order(text)
     if entity_type == "organisation":
         text = _without_legal_form(text)
-    text = _without_article(text, entity_type)
+    text = _without_article(_ACRONYMS.sub(r"\1", text), entity_type)
     text = _DOTTED.sub(lambda match: match[0].replace(".", "").replace(" ", "") + " ", text)
     text = _AMPERSAND.sub("and", _ABBREVIATED.sub("", _SEPARATORS.sub(" ", text)))
     words = normalise_name(text).split()
@@ -102,15 +103,16 @@ def _without_legal_form(name: str) -> str:
 
 def _without_article(name: str, entity_type: str) -> str:
     """`The Times of Malta` and `Times of Malta` are the same; `The Who` and `WHO`, `The Band` and `band` need not be,
-    so an article before one short word stays, but for capitals (`the EU`). One with a capital may belong to the title
-    of a work (`The Colossus of Rhodes`, a film), and stays."""
+    so an article before one short word stays, but for capitals (`the EU`), and so does `a` before one word (`A level`).
+    One with a capital may belong to the title of a work (`The Colossus of Rhodes`, a film), and stays."""
     article, _, rest = name.partition(" ")
-    words = rest.split()
-    if article.casefold() != "the" or not words or (article != "the" and entity_type in WITH_TITLES):
+    words, is_the = rest.split(), article.casefold() == "the"
+    is_article = (is_the or article.casefold() in ("a", "an")) and rest[:1].isalnum()
+    if not is_article or (not article.islower() and entity_type in WITH_TITLES):
         return name
     capitals = len(rest) >= 2 and rest.replace(".", "").isupper() and rest.replace(".", "").isalpha()
     one_long = entity_type in WITHOUT_ARTICLE and len(words[0]) >= 5
-    return rest if len(words) >= 2 or capitals or one_long else name
+    return rest if len(words) >= 2 or (is_the and (capitals or one_long)) else name
 
 
 def _joined_initials(words: list[str]) -> list[str]:

@@ -4,11 +4,13 @@ A catalogue is a function of one view of the graph and of what people decided: t
 ones. Names with equal resolution keys and agreeing types are one (`indexer.resolution.keys`), and what people merged.
 """
 
+import re
 import threading
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain, permutations
 from typing import NamedTuple
 
 import numpy as np
@@ -19,6 +21,7 @@ from numpy.typing import NDArray
 from indexer.extraction.entity_mentions import MIN_TYPE_CONFIDENCE
 from indexer.resolution.candidates import NamedEntity
 from indexer.resolution.keys import KINDS_OF_THING, UNTYPED, resolution_key
+from indexer.resolution.own_names import qualified_name
 from query_api.index.curation_follower import Curation
 from query_api.index.graph.graph_segments import ViewSegment
 from query_api.index.graph.identifiers import MISSING, Keys, find, key_of
@@ -26,10 +29,12 @@ from query_api.index.graph.typed_mentions import TypedEntities, typed_entities
 from query_api.index.graph.view import GraphView
 from schemas.graph_delta import ENTITY_TYPES
 from schemas.ids import entity_id, normalise_name
+from schemas.predicates import ALIAS
 
 LITERAL_TYPES = frozenset(("time",))
 _DOUBTED_TYPES = ("person", "organisation", "place")  # the others are decided by form
 REUSED = 10.0
+_BRACKETED = re.compile(r"\s*[(\[][^()\[\]]*[)\]]$")
 _AGREEING = dict.fromkeys(KINDS_OF_THING | UNTYPED, "thing")  # types that agree with each other
 
 
@@ -67,6 +72,7 @@ class EntityCatalogue:
     keys: Keys
     groups: NDArray[np.int64]
     chosen_types: Mapping[int, str] = field(default_factory=dict)  # that people gave, by row
+    view: GraphView | None = None  # what it is the catalogue of
 
     def __len__(self) -> int:
         return len(self.members)
@@ -92,7 +98,8 @@ class EntityCatalogue:
 
     def find(self, identifier: str, collection: str) -> Entity | None:
         """By the id of one of its names, or by a name in the collection."""
-        keys = [key_of(entity_id(collection, normalise_name(identifier)))]
+        forms = qualified_name(identifier), normalise_name(identifier), resolution_key(identifier, "concept")
+        keys = [key_of(entity_id(collection, form)) for form in filter(None, forms)]
         if len(identifier) == 32 and all(digit in "0123456789abcdef" for digit in identifier):
             keys.insert(0, key_of(identifier))
         for key in keys:
@@ -154,9 +161,28 @@ class EntityCatalogue:
 
     def named(self, collection: str) -> Iterator[NamedEntity]:
         """Each of a collection as one to resolve, but literals: two dates that differ in a digit are two."""
+        same = defaultdict(set)
+        for one, other in chain.from_iterable(map(permutations, self._stated_to_be_one())):
+            same[one].add(self[other].id)
         for row in np.flatnonzero(~self._is_literal() & self._is_in(collection)).tolist():
-            entity = self[row]
-            yield NamedEntity(entity.id, entity.collection, entity.label, entity.type, entity.mentions)
+            found = self[row]
+            yield NamedEntity(
+                found.id, found.collection, found.label, found.type, found.mentions, frozenset(same.get(row, ()))
+            )
+
+    def _stated_to_be_one(self) -> Iterator[tuple[int, int]]:
+        """The rows that a document says are one: in a statement, or as names of what it is about."""
+        view = self.view or GraphView.empty()
+        stated = ([each.entity for each in statement.roles[:2]] for statement in view.statements_of(ALIAS))
+        about = view.about_of(view.live_documents())
+        names = about.entity[about.weight >= 1]
+        documents = about.document[about.weight >= 1]
+        titled = np.stack((names[1:], names[:-1]), axis=1)[documents[1:] == documents[:-1]].tolist()
+        found = find(self.keys, np.array([*stated, *titled], dtype=np.uint64).ravel()).reshape(-1, 2)
+        rows = self.groups[found[(found != MISSING).all(axis=1)]]
+        for pair in rows[rows[:, 0] != rows[:, 1]].tolist():
+            if len({normalise_name(self.labels[row].as_py()) for row in pair}) == 2:  # not distinguished by brackets
+                yield pair[0], pair[1]
 
 
 def _has_word_beginning(texts: pa.Array, wanted: str) -> NDArray[np.bool_]:
@@ -188,7 +214,8 @@ class EntityCatalogues:
             now = self._clock()
             is_same = self._of is not None and self._of[0] is view and self._of[1] is curation
             if self._catalogue is None or not (is_same or (may_be_older and now < self._old_at)):
-                self._catalogue, self._keys = build_catalogue(self._counted(view), curation, self._keys)
+                catalogue, self._keys = build_catalogue(self._counted(view), curation, self._keys)
+                self._catalogue = replace(catalogue, view=view)
                 self._of = view, curation
                 built = self._clock()
                 self._old_at = built + REUSED * (built - now)
@@ -227,12 +254,36 @@ def build_catalogue(
     rows = pa.array(first)
     collections = pa.concat_arrays([part.collections for part in parts]).take(rows)
     names = pa.concat_arrays([part.names for part in parts]).take(rows)
-    labels = _labels(parts, where)
-    types = _elected(votes, mentions)
-    labelled = [(label, ENTITY_TYPES[number]) for label, number in zip(labels.to_pylist(), types.tolist(), strict=True)]
+    types = [ENTITY_TYPES[number] for number in _elected(votes, mentions).tolist()]
+    named = list(zip(collections.to_pylist(), names.to_pylist(), strict=True))
+    shown, labelled = _distinguished(named, _labels(parts, where).to_pylist(), types)
+    labels = pa.array(shown, pa.string())
     resolution = {each: known[each] if each in known else resolution_key(*each) for each in labelled}
-    groups = _groups(keys, collections, names, labelled, resolution, curation)
+    groups = _groups(keys, named, labelled, resolution, curation)
     return _catalogue(keys, collections, names, labels, votes, mentions, groups, curation), resolution
+
+
+def _distinguished(
+    named: Sequence[tuple[str, str]], labels: list[str], types: Sequence[str]
+) -> tuple[list[str], list[tuple[str, str]]]:
+    """The labels of names, each (collection, name), and the label and type by which each has its resolution key.
+
+    Brackets in a title distinguish things where there are several of a name (`Mercury (planet)`, `Mercury (element)`);
+    those of a single one say nothing: it is what others call `Mercury`.
+    """
+    labelled = list(zip(labels, types, strict=True))
+    qualified: dict[tuple[str, str], list[int]] = defaultdict(list)
+    for row, label in enumerate(labels):
+        if label.endswith((")", "]")) and (name := normalise_name(label)) != named[row][1]:
+            qualified[named[row][0], name].append(row)
+    plain = {each: row for row, each in enumerate(named) if each in qualified}
+    for each, rows in qualified.items():
+        for row in rows if len(rows) > 1 else ():
+            labelled[row] = named[row][1], types[row]
+        if len(rows) == 1:
+            labelled[rows[0]] = labelled[plain.get(each, rows[0])]
+            labels[rows[0]] = _BRACKETED.sub("", labels[rows[0]])
+    return labels, labelled
 
 
 def _elected(votes: NDArray[np.float64], mentions: NDArray[np.int64]) -> NDArray[np.uint8]:
@@ -258,22 +309,20 @@ def _labels(parts: Sequence[TypedEntities], where: NDArray[np.int64]) -> pa.Arra
 
 def _groups(
     keys: Keys,
-    collections: pa.Array,
-    names: pa.Array,
+    named: Sequence[tuple[str, str]],
     labelled: Sequence[tuple[str, str]],
     resolution: ResolutionKeys,
     curation: Curation,
 ) -> NDArray[np.int64]:
     """For each name, with its label and type, the lowest number of a name that is the same entity."""
     equal: dict[tuple[str, str, str], list[int]] = defaultdict(list)
-    collection_of, name_of = collections.to_pylist(), names.to_pylist()
     for row, each in enumerate(labelled):
         if key := resolution[each]:
-            equal[collection_of[row], _AGREEING.get(each[1], each[1]), key].append(row)
+            equal[named[row][0], _AGREEING.get(each[1], each[1]), key].append(row)
     ids_of: dict[str, list[list[str]]] = defaultdict(list)
     for (collection, _, _), rows in equal.items():
         if len(rows) > 1:
-            ids_of[collection].append([entity_id(collection, name_of[row]) for row in rows])
+            ids_of[collection].append([entity_id(*named[row]) for row in rows])
     groups = np.arange(len(keys))
     for collection in sorted({*ids_of, *curation.by_collection}):
         for members in set(curation.of(collection).groups(ids_of.get(collection, ())).members.values()):

@@ -343,7 +343,7 @@ def summary(entity: Entity) -> EntitySummary:
 
 
 def _names(sentence: str, entity: Entity) -> bool:
-    return sentence_holding(sentence, [entity.name]) is not None
+    return sentence_holding(sentence, [normalise_name(entity.label)]) is not None
 
 
 def _keys_of(fact: Fact) -> set[int]:

@@ -6,15 +6,21 @@ found when either of its two is looked at.
 
 import asyncio
 import threading
+import weakref
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
+from itertools import islice
 from typing import NamedTuple, Protocol
 
+import numpy as np
 from cachetools import LRUCache
+from numpy.typing import NDArray
 
+from indexer.errors import EncoderFailure
 from indexer.resolution.candidates import CandidateIndex, CandidatePair, NamedEntity
 from query_api.index.curation_follower import CollectionEdits
-from query_api.index.search_snapshot import Snapshot
+from query_api.index.search_snapshot import QueryEncoder, Snapshot
 from query_api.operations.jobs import Explanation, Job, Jobs
 from schemas.choices import ReviewState
 from schemas.edits_api import Review, ReviewedEntity
@@ -23,6 +29,7 @@ from schemas.ids import Position
 
 ANSWER_SECONDS = 10.0
 EARLIER_PAIRS = 10_000
+MOST_ENCODED, ENCODED_AT_ONCE = 5_000, 32
 STATES: dict[str, ReviewState] = {"accept": "accepted", "reject": "rejected", "split": "split"}
 
 
@@ -83,19 +90,32 @@ class CandidatePairs:
         self._earlier: LRUCache[str, CandidatePair] = LRUCache(EARLIER_PAIRS)
         self._of: dict[str, set[str]] = defaultdict(set)
 
-    def update(self, entities: Iterable[NamedEntity], stopped: threading.Event) -> Candidates:
-        """Look for pairs of the entities that are new or have another name or type; returns early once `stopped`."""
+    def update(
+        self, entities: Iterable[NamedEntity], stopped: threading.Event, encoder: QueryEncoder | None = None
+    ) -> Candidates:
+        """Look for pairs of the entities that are new or have another name or type; returns early once `stopped`. The
+        names of the first MOST_ENCODED are compared by meaning, too, if there is an encoder when they come."""
         before, self._entities = self._entities, {each.id: each for each in entities}
         for gone in before.keys() - self._entities.keys():
             self._remove(gone)
         changed = [
             each
             for each in self._entities.values()
-            if (known := before.get(each.id)) is None or (known.name, known.type) != (each.name, each.type)
+            if (known := before.get(each.id)) is None or known._replace(mentions=each.mentions) != each
         ]
+        vectors: dict[str, NDArray[np.float32]] = {}
+        salient = set(islice(self._entities, MOST_ENCODED))
+        named = [each for each in changed if each.id in salient]
+        with suppress(EncoderFailure):
+            for start in range(0, len(named), ENCODED_AT_ONCE):
+                if encoder is None or stopped.is_set():
+                    break
+                block = named[start : start + ENCODED_AT_ONCE]
+                encoded = encoder.encode_queries([each.name for each in block])
+                vectors |= zip((each.id for each in block), encoded, strict=True)
         for each in changed:
             self._remove(each.id)
-            self._index.add(each)
+            self._index.add(each, vectors.get(each.id))
         for each in changed:
             if stopped.is_set():
                 break
@@ -120,11 +140,14 @@ class Reviews:
     """The candidates of each collection that somebody asked about. Used on the event loop; looks for pairs in a thread,
     one collection at a time."""
 
-    def __init__(self, catalogue_of: Callable[[Snapshot], Catalogue]) -> None:
+    def __init__(
+        self, catalogue_of: Callable[[Snapshot], Catalogue], encoder: Callable[[], QueryEncoder | None] = lambda: None
+    ) -> None:
         """`catalogue_of` may take a while, and runs in a thread; of the same snapshot it gives the same one."""
         self.catalogue_of = catalogue_of
+        self._encoder = encoder
         self._pairs: dict[str, CandidatePairs] = {}
-        self._found: dict[str, tuple[Catalogue, Candidates]] = {}
+        self._found: dict[str, tuple[weakref.ref[Catalogue], Candidates]] = {}
         self._jobs: Jobs[Job] = Jobs("reviews", _explained)
         self._one_at_a_time = threading.Lock()
         self._stopped = threading.Event()
@@ -133,7 +156,7 @@ class Reviews:
         """Those of a collection as of the catalogue, or of one just before it. Raises NotComputed where looking for
         them takes long."""
         known = self._found.get(collection)
-        if known is not None and known[0] is catalogue:
+        if known is not None and known[0]() is catalogue:
             return known[1]
         job = self._jobs.get(collection)
         if job is None or job.state != "running":
@@ -153,9 +176,9 @@ class Reviews:
 
         def update() -> Candidates:
             with self._one_at_a_time:
-                return pairs.update(catalogue.named(collection), self._stopped)
+                return pairs.update(catalogue.named(collection), self._stopped, self._encoder())
 
-        self._found[collection] = catalogue, await asyncio.to_thread(update)
+        self._found[collection] = weakref.ref(catalogue), await asyncio.to_thread(update)
 
 
 def _explained(error: Exception) -> Explanation:

@@ -18,6 +18,7 @@ from indexer.documents import PreparedDocument
 from indexer.embedding.encoder import PromptedEncoder
 from indexer.extraction.entity_mentions import entity_occurrences
 from indexer.extraction.mention_tagger import MentionTagger, tagger_for
+from indexer.resolution.own_names import full_names
 from query_api.evaluation.graph_metrics import (
     NOTHING,
     Agreement,
@@ -195,8 +196,10 @@ def _measure_one(
 
 
 def entities_of(mentions: Sequence[FoundMention]) -> list[str]:
-    """The entity of each mention of one document: mentions of equal normalised names are one."""
-    return [mention.name for mention in mentions]
+    """The entity of each mention of one document: mentions of equal normalised names are one, and of a person those of
+    its full name."""
+    whole = full_names(mention.name for mention in mentions if mention.kind == LABELS["person"])
+    return [whole.get(mention.name, mention.name) for mention in mentions]
 
 
 def _graph_of(

@@ -18,7 +18,7 @@ from schemas.search import MAX_HOPS, SearchRequest
 
 MAX_WORDS = 64  # of a question, for names and weights; the channels get the whole of it
 MAX_NAME_WORDS = 12
-MIN_SINGLE_WORD_LETTERS = 3
+MIN_SINGLE_WORD_LETTERS = 2
 MIN_UNMARKED_WORDS = 3
 MAX_CACHED_QUESTIONS = 256
 MAX_CACHED_TEXTS = 8_192  # sentences; a search meets each of its parents' several times
@@ -75,7 +75,7 @@ class Question:
 
         A run counts when it holds a capital or a digit, or has three words and more; one of stop words alone when each
         has a capital, as in the name of the band For Against. A single word must be capitalised or hold a digit, be no
-        stop word and have three letters. In a question without capitals after its first word, every word counts as
+        stop word and have two letters. In a question without capitals after its first word, every word counts as
         capitalised.
         """
         marked, content, capitals = _marks(self.words)

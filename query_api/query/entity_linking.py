@@ -6,12 +6,14 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
+from indexer.resolution.own_names import full_names
 from query_api.index.curation_follower import NO_ALIASES, Aliases
 from query_api.index.graph.edges import rows_of
 from query_api.index.graph.view import GraphView
-from query_api.query.analysis import Question, Span, normalise_text
+from query_api.query.analysis import MIN_SINGLE_WORD_LETTERS, Question, Span, normalise_text
 from schemas.hits import NamedInQuestion
 from schemas.ids import entity_id
+from schemas.predicates import ALIAS
 
 UNMARKED = 0.4  # words like "place of birth" are a title somewhere, and mean what they say everywhere else
 MAX_TARGETS = 10  # a name that more documents share identifies none
@@ -67,9 +69,14 @@ def link_names(
     surfaces.pop("", None)
     spans = question.spans() if given is None else [Span(0, 0, name, marked=True) for name in surfaces]
     names = {span.name for span in spans}
-    known = view.entities_named(sorted(names), collection)
+    written = view.entities_named(sorted(names), collection)
+    known = _with_persons(view, written, [span.name for span in spans if span.marked], collection)
     if aliases.merged or aliases.renamed:
         known = aliases.widened(known, names, collection)
+    # One of the fewest letters is linked only where people or documents know it as a name.
+    short = [name for name in written if len(name) == MIN_SINGLE_WORD_LETTERS and given is None]
+    for name in (each for each in short if known[each] == written[each] and not _is_stated(view, written[each])):
+        del known[name]
     titles = _titles(view, known)
     links: list[QueryLink] = []
     entities: list[NamedEntity] = []
@@ -82,6 +89,28 @@ def link_names(
         if not found:
             entities += [NamedEntity(surface, key) for key in known[span.name]]
     return LinkedNames(links, entities, given is not None)
+
+
+def _with_persons(
+    view: GraphView, known: Mapping[str, Sequence[int]], names: Sequence[str], collection: str | None
+) -> dict[str, list[int]]:
+    """{name: keys}, of a first or a family name with the person whom it fits, where it fits only one and is nothing
+    else."""
+    words = sorted({name for name in names if " " not in name})
+    found = view.persons_with(words) if words else {}
+    persons = {key: name for key, (where, name) in found.items() if collection in (None, where)}
+    whole = full_names([*words, *persons.values()])
+    meant = {word: whole[word] for word in words if word in whole and word not in persons.values()}
+    more = {word: [key for key, name in persons.items() if name == person] for word, person in meant.items()}
+    return {name: [*known.get(name, ()), *more.get(name, ())] for name in (*known, *more)}
+
+
+def _is_stated(view: GraphView, entities: Sequence[int]) -> bool:
+    """Whether a document has one of these as its name, or states what else it is called."""
+    keys = np.array(entities, dtype=np.uint64)
+    return bool((view.about(keys).weight >= 1).any()) or any(
+        each.predicate == ALIAS for each in view.statements_with(keys)
+    )
 
 
 def _titles(view: GraphView, known: Mapping[str, Sequence[int]]) -> dict[str, list[tuple[int, int, float]]]:

@@ -10,6 +10,7 @@ from typing import Annotated, Literal
 
 from fastapi import APIRouter, Path, Query, Request
 
+from indexer.resolution.own_names import qualified_name
 from query_api.entities.review_queue import (
     Candidates,
     Catalogue,
@@ -148,7 +149,7 @@ async def post_merge(order: MergeOrder, request: Request, service: ServiceOf) ->
     catalogue = await _catalogue(request, service)
     looked_in = searched(order.collection, service.snapshot(), curation)
     collection = _of_all(catalogue, order.entities, looked_in)
-    ids = [_id_of(each, collection) for each in order.entities]
+    ids = [_id_of(catalogue, each, collection) for each in order.entities]
     identifier = merge_id(ids)
     heads = {found.id for each in ids if (found := catalogue.find(each, collection)) is not None}
     if len(set(ids)) < len(ids) or (len(heads) < 2 and identifier not in curation.of(collection).merges):
@@ -180,7 +181,7 @@ async def put_entity(
     collection = only_collection(holding, f"An entity {entity[:80]!r}")
     if collection is None:
         raise ApiProblem(404, "No such entity", _no_entity(entity, looked_in))
-    edits, identifier = curation.of(collection), _id_of(entity, collection)
+    edits, identifier = curation.of(collection), _id_of(catalogue, entity, collection)
     position = None
     split = decision_id([identifier])
     if change.split != (split in edits.decisions):
@@ -237,7 +238,7 @@ async def _reviewed(
 def _of_all(catalogue: Catalogue, entities: Sequence[str], looked_in: Sequence[str]) -> str:
     """The collection that holds all of the entities, named by id or by name. Raises ApiProblem 422."""
     holding = {
-        name: [each for each in looked_in if _find(catalogue, _id_of(name, each), each) is not None]
+        name: [each for each in looked_in if _find(catalogue, _id_of(catalogue, name, each), each) is not None]
         for name in entities
     }
     found = only_collection(set(looked_in).intersection(*holding.values()), "Each of these entities")
@@ -250,14 +251,18 @@ def _of_all(catalogue: Catalogue, entities: Sequence[str], looked_in: Sequence[s
 
 def _is_known(catalogue: Catalogue, edits: CollectionEdits, entity: str, collection: str) -> bool:
     """Whether documents name it, or people said something of it."""
-    identifier = _id_of(entity, collection)
+    identifier = _id_of(catalogue, entity, collection)
     is_edited = identifier in edits.entities or decision_id([identifier]) in edits.decisions
     return is_edited or _find(catalogue, identifier, collection) is not None
 
 
-def _id_of(entity: str, collection: str) -> str:
-    """The id of an entity that is named by it, or by a name in the collection."""
-    return entity if COMPUTED_ID.fullmatch(entity) else entity_id(collection, normalise_name(entity))
+def _id_of(catalogue: Catalogue, entity: str, collection: str) -> str:
+    """The id of an entity that is named by it, or by a name in the collection: with its brackets where there is one."""
+    if COMPUTED_ID.fullmatch(entity):
+        return entity
+    distinguished = entity_id(collection, qualified_name(entity) or normalise_name(entity))
+    is_known = _find(catalogue, distinguished, collection) is not None
+    return distinguished if is_known else entity_id(collection, normalise_name(entity))
 
 
 def _no_entity(entity: str, looked_in: Sequence[str]) -> str:

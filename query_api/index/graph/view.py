@@ -10,6 +10,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Self
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from indexer.graph.contributions import tables_of
 from indexer.graph.tables import GraphTables
@@ -39,7 +41,7 @@ from query_api.index.graph.graph_segments import (
     neighbourhoods,
 )
 from query_api.index.graph.identifiers import MISSING, Keys, document_key_of, entity_key_of, entity_keys_of
-from schemas.graph_delta import Contribution
+from schemas.graph_delta import ENTITY_TYPES, Contribution
 from schemas.ids import DocumentKey
 
 NO_POSITION = -1
@@ -211,6 +213,21 @@ class GraphView:
                     best[key] = min(best.get(key, candidate), candidate)
         return {**names, **{key: surface for key, (_, surface) in best.items()}}
 
+    def persons_with(self, words: Sequence[str]) -> dict[int, tuple[str, str]]:
+        """{key: (collection, normalised name)} of the persons whose names hold one of these words among others, and of
+        what else has it as its whole name. Costs a look at each word of each name."""
+        found: set[int] = set()
+        for part in self._segments:
+            names, segment = part.segment.names, part.segment
+            is_wanted = pc.is_in(names.words.array, pa.array(words, pa.string())).to_numpy(zero_copy_only=False)
+            places = np.flatnonzero(is_wanted[names.codes]) if is_wanted.any() else np.empty(0, dtype=np.int64)
+            rows = np.unique(np.searchsorted(names.pointers, places, "right") - 1)
+            which, edges, chunks = segment.typed.leaving(rows)
+            is_alone = (names.pointers[rows + 1] - names.pointers[rows] == 1)[which]
+            keep = (segment.typed_types[edges] == ENTITY_TYPES.index("person")) != is_alone
+            found.update(segment.entity_keys[rows[which[keep & part.live(segment.passages_of(chunks))]]].tolist())
+        return self.entity_names(list(found))
+
     # Edges.
 
     def mentions_in(self, passages: Numbers) -> Mentions:
@@ -361,4 +378,14 @@ class GraphView:
             chunks = part.segment.statements.of_entries(statements)
             keep = part.live(part.segment.passages_of(chunks))
             found.extend(part.statements(rows[which][keep], statements[keep]))
+        return found
+
+    def statements_of(self, predicate: str) -> list[Statement]:
+        """Those of all documents with a predicate."""
+        found: list[Statement] = []
+        for part in self._segments:
+            predicates, statements = part.segment.predicates, part.segment.statements
+            rows = np.flatnonzero(predicates.codes == pc.index(predicates.distinct(), predicate).as_py())
+            rows = rows[part.live(part.segment.passages_of(statements.of_entries(rows)))]
+            found.extend(part.statements(np.zeros(len(rows), dtype=np.int64), rows))
         return found

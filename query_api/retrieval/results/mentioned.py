@@ -19,7 +19,7 @@ MOST_OF_A_HIT = 10  # entities, and statements
 
 def with_mentioned(view: GraphView, hits: Sequence[Hit], texts: Mapping[str, str]) -> list[Hit]:
     """The hits, each with the entities its chunk mentions, surest and most frequent first, and its statements, surest
-    first; those of which the path goes by an end before all. Entities are named as the chunk writes them. `texts` are
+    first; those of which the path goes by an end before all. Entities are named as documents write them. `texts` are
     those of the chunks, by id."""
     numbers = view.chunks([hit.chunk_id for hit in hits])
     known = np.flatnonzero(numbers != MISSING)

@@ -173,3 +173,42 @@ def test_a_collection_may_choose_other_rules() -> None:
         ChunkEdge("similar_to", 0, 1, 0.4),
         ChunkEdge("similar_to", 1, 2, 0.4),
     ]
+
+
+def test_names_of_a_contribution_are_those_the_document_means() -> None:
+    prepared = PreparedDocument(
+        key=KEY,
+        revision="r",
+        title="T",
+        uri=None,
+        content_type="text/plain",
+        metadata={},
+        chunked=chunked(2),
+        embedding_texts=("", ""),
+        about=(),
+        mentions=(Mention(0, "john carter", "John Carter", "person", 1, (0,)),),
+        statements=(
+            Statement(0, "leads", (("subject", "john", "John"), ("object", "team", "team")), 0.7, "sentence", 1),
+            Statement(
+                0, "also_known_as", (("subject", "john", "John"), ("object", "carter", "Carter")), 0.7, "sentence", 2
+            ),
+        ),
+        links=(),
+    )
+    found = [
+        EntityMention(0, "john carter", "John Carter", 1, (0,), "person", 0.9),
+        EntityMention(0, "john", "John", 2, (1, 2), "person", 0.8),
+        EntityMention(1, "carter", "Carter", 1, (3,), "thing", 0.5),
+        EntityMention(1, "the cloud diary", "The Cloud diary", 1, (3,), "thing", 0.5),
+        EntityMention(1, "cloud diary", "Cloud diary", 2, (3,), "concept", 0.5),
+    ]
+    made = contribution(prepared, at_angles(0, 90), entities=found)
+    assert [(edge.chunk, edge.name, edge.count, edge.entity_type) for edge in made.mentions if edge.entity_type] == [
+        (0, "john carter", 3, "person"),
+        (1, "cloud diary", 2, "concept"),
+        (1, "john carter", 1, "person"),
+    ]
+    assert [(node.predicate, [role.name for role in node.roles]) for node in made.statements] == [
+        ("leads", ["john carter", "team"])
+    ]
+    assert made.statements[0].roles[0].surface == "John"

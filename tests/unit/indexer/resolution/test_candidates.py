@@ -2,6 +2,7 @@
 
 import random
 
+import numpy as np
 import pytest
 
 from indexer.resolution.candidates import MOST_COMPARED, CandidateIndex, NamedEntity
@@ -26,6 +27,7 @@ def named(identifier: str, name: str, entity_type: str = "person") -> NamedEntit
         ("thing", "Wild Things", "Wild Thing", "singular and plural"),
         ("identifier", "TypedDicts", "TypedDict", "singular and plural"),
         ("person", "Okafor", "Maria Okafor", "is a part of"),
+        ("person", "Maria", "Maria J. Okafor", "is a part of"),
         ("concept", "nearest neighbour search", "nearest neighbor search", "a letter or two"),
     ],
 )
@@ -45,6 +47,7 @@ def test_what_may_be_the_same_is_found_with_a_reason(entity_type: str, first: st
         (named("a", "Maria Okafor"), named("b", "Peter Okafor")),
         (named("a", "Mercury", "place"), named("b", "Mercury", "person")),
         (named("a", "M. Okafor"), named("b", "Peter Okafor")),
+        (named("a", "Mercury (planet)", "thing"), named("b", "Mercury (element)", "thing")),
         (named("a", "Rome", "place"), named("b", "Roma", "place")),
         (named("a", "thread_tss_get", "identifier"), named("b", "thread_tss_set", "identifier")),
         (named("a", "May 3", "thing"), named("b", "Section 3", "thing")),
@@ -92,3 +95,36 @@ def test_a_name_in_large_blocks_is_compared_with_few() -> None:
     index = CandidateIndex(named(f"{at:05}", f"Okafor {at:05} Bridge", "place") for at in range(3_000))
     index.add(named("new", "Okafor Bridge", "place"))
     assert len(list(index._near(index._forms["new"]))) <= MOST_COMPARED
+
+
+def test_what_a_document_states_is_a_candidate_whatever_the_types() -> None:
+    short, long = named("a", "K8s", "thing"), named("b", "Kubernetes", "organisation")
+    assert CandidateIndex([short, long]).pairs() == []
+    (pair,) = CandidateIndex([short._replace(same=frozenset("b")), long._replace(same=frozenset("a"))]).pairs()
+    assert (pair[:2], pair.score) == (("a", "b"), 0.9)
+    assert "states" in pair.reason
+    assert CandidateIndex([short._replace(same=frozenset("b"))]).pairs() == []
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "cosine", "score"),
+    [
+        (("Postgres", "product"), ("Pgsql", "product"), 0.9, 0.7),
+        (("Postgres", "product"), ("Pgsql", "product"), 0.96, 0.96),
+        (("Postgres", "product"), ("Pgsql server", "product"), 0.96, 0.76),
+        (("Postgres", "product"), ("Pgsql", "product"), 0.79, None),
+        (("Postgres", "product"), ("Pgsql", "place"), 0.96, None),
+        (("Postgres 15", "product"), ("Pgsql 16", "product"), 0.96, None),
+        (("Mike Scully", "person"), ("Brian Skelly", "person"), 0.96, None),
+    ],
+)
+def test_names_of_similar_meaning_are_candidates(
+    first: tuple[str, str], second: tuple[str, str], cosine: float, score: float | None
+) -> None:
+    index = CandidateIndex()
+    index.add(named("a", *first), np.array([1, 0], dtype=np.float32))
+    index.add(named("b", *second), np.array([cosine, (1 - cosine**2) ** 0.5], dtype=np.float32))
+    assert [pair.score for pair in index.candidates("a")] == ([] if score is None else [pytest.approx(score)])
+    assert index.candidates("b") == index.candidates("a")
+    index.remove("b")
+    assert index.candidates("a") == []

@@ -195,3 +195,16 @@ async def test_pages_and_unknown_reviews(running: Running, log: CurationLog, rev
         assert problem(await running.get("/v1/reviews", cursor=cursor_text))["status"] == 400
     answer = await running.http.post(f"/v1/reviews/{'0' * 32}", json={"collection": "a", "decision": "accept"})
     assert problem(answer)["status"] == 404
+
+
+async def test_homonyms_are_merged_by_their_whole_titles(running: Running, log: CurationLog, reviews: Reviews) -> None:
+    names = ("mercury", "mercury planet", "wednesday planet")
+    entities = [NamedEntity(entity_id("a", name), "a", name, "thing", 1) for name in names]
+    reviews.catalogue_of = lambda snapshot: GroupedEntities(entities, snapshot.curation)
+    body = {"collection": "a", "entities": ["Mercury (planet)", "Wednesday planet"]}
+    answer = await running.http.post("/v1/entities/merge", json=body)
+    assert answer.status_code == 202, answer.text
+    event = decode_curation(log.records[-1].key, log.records[-1].value)
+    assert isinstance(event, GraphEdit)
+    assert isinstance(event.edit, MergeEdit)
+    assert set(event.edit.entities) == {entity_id("a", name) for name in names[1:]}
