@@ -93,7 +93,9 @@ def contribution(
     `entities` are those that a model found, at most one of a name in each chunk; without one, the rules' are taken.
     """
     chunked = prepared.chunked
-    latest_first = sorted(prepared.statements, key=lambda statement: statement.sentence, reverse=True)
+    latest_first = sorted(
+        (*prepared.statements, *prepared.denials), key=lambda statement: statement.sentence, reverse=True
+    )
     nodes = (_statement_node(prepared, statement) for statement in latest_first)
     statements = {node.id: node for node in nodes}  # of equal ones the first sentence's stays
     return Contribution(
