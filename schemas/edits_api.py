@@ -4,7 +4,8 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from schemas.choices import ReviewState
+from schemas.choices import ReviewKind, ReviewState
+from schemas.entities import StatementDetail
 from schemas.graph_edits import By, EdgeEdit, GraphChoice, Name, NodeEdit, TypeName
 
 COLLECTION_PATTERN = r"^[^/\x00-\x1f\x7f]+$"
@@ -106,12 +107,22 @@ class ReviewedEntity(BaseModel):
 
 
 class Review(BaseModel):
-    """Entities that may be one, and what people decided. `score` is in (0, 1], for those found by their names."""
+    """Entities that may be one, or statements of different documents that contradict each other or of which one says
+    more; and what people decided. `score` is in (0, 1]: how alike the names are, how sure the statements."""
 
     id: str
     collection: str
+    kind: ReviewKind = "duplicate"
     state: ReviewState
     entities: list[ReviewedEntity]
+    about: str | None = Field(
+        None,
+        description="What the statements say: a predicate, `not` and one, or one and `cycle`.",
+        examples=["owner"],
+    )
+    statements: list[StatementDetail] = Field(
+        default_factory=list, description="That contradict each other, or name what may be one; the newest last."
+    )
     score: float | None = None
     reason: str | None = None
     name: str | None = Field(None, description="Of a merge: the name of the merged entity.")
@@ -121,7 +132,7 @@ class Review(BaseModel):
 
 
 class ReviewPage(BaseModel):
-    """Open ones first, the best score first; then decided ones, the newest first."""
+    """Open ones first, the best score first, enhancements last; then decided ones, the newest first."""
 
     reviews: list[Review]
     next_cursor: str | None = None
@@ -131,7 +142,10 @@ class ReviewPage(BaseModel):
 class ReviewDecision(InCollection):
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
-    decision: Literal["accept", "reject", "undo"] = Field(description="`undo` takes back a decision, merge or split.")
+    decision: Literal["accept", "reject", "undo"] = Field(
+        description="`accept`: the two are one, or the statements do not go together; `reject`: they are two, or both "
+        "hold; `undo` takes back a decision, merge or split."
+    )
     by: By = None
 
 

@@ -90,6 +90,11 @@ class EntityCatalogue:
         found = int(find(self.keys, np.array([key], dtype=np.uint64))[0])
         return None if found == MISSING else int(self.groups[found])
 
+    def keys_of(self, key: int) -> Keys:
+        """Those of all names that are one with the name with this key."""
+        row = self.row_of(key)
+        return np.array([key] if row is None else self.members[row], dtype=np.uint64)
+
     def find(self, identifier: str, collection: str) -> Entity | None:
         """By the id of one of its names, or by a name in the collection."""
         keys = [key_of(entity_id(collection, normalise_name(identifier)))]

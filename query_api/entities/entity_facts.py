@@ -14,7 +14,8 @@ from query_api.index.graph.hand_made_relations import End as GraphEnd
 from query_api.index.graph.hand_made_relations import MadeRelation, made_nodes, relations_of
 from query_api.index.graph.identifiers import Keys, key_of
 from query_api.index.graph.view import GraphView
-from schemas.ids import CANARY_COLLECTION, digest
+from schemas.edits_api import ReviewedEntity
+from schemas.ids import CANARY_COLLECTION, digest, entity_id
 from schemas.predicates import STRENGTH_STEP, predicate_strength
 
 
@@ -57,6 +58,10 @@ class Fact:
         return self.subject.identity, self.predicate, self.object.identity
 
     @property
+    def ends(self) -> tuple[End, End]:
+        return self.subject, self.object
+
+    @property
     def strength(self) -> float:
         """The predicate's, or the weight that people gave it, and more for each further statement or edge (as many
         documents repeat what holds)."""
@@ -78,8 +83,7 @@ class FactFinder:
         """What is stated, or joined by people, with these entities as subject or object, the strongest first."""
         ends = [GraphEnd("entity", key) for key in keys.tolist()]
         relations = {each.document: each for each in relations_of(self._view.segments, ends)}
-        edges = (self._between(each) for each in sorted(relations.values(), key=lambda each: each.name))
-        return self._sorted(self._view.statements_with(keys), [each for each in edges if each is not None])
+        return self.of_statements(self._view.statements_with(keys), relations.values())
 
     def _between(self, relation: MadeRelation) -> EdgeBetween | None:
         source, target = self._end_of_relation(relation.source), self._end_of_relation(relation.target)
@@ -97,13 +101,11 @@ class FactFinder:
         node = next(made_nodes(self._view.segments, np.array([end.at])), None)
         return None if node is None else End(None, key_of(digest("node", node.name)[:32]), node.label)
 
-    def of_statements(self, statements: Iterable[Statement]) -> list[Fact]:
+    def of_statements(self, statements: Iterable[Statement], relations: Iterable[MadeRelation] = ()) -> list[Fact]:
         """What these say, the strongest first."""
-        return self._sorted(statements, [])
-
-    def _sorted(self, statements: Iterable[Statement], edges: Iterable[EdgeBetween]) -> list[Fact]:
         joined: dict[tuple[object, ...], list[EdgeBetween]] = defaultdict(list)
-        for edge in edges:
+        edges = (self._between(each) for each in sorted(relations, key=lambda each: each.name))
+        for edge in filter(None, edges):
             joined[edge.source.identity, edge.predicate, edge.target.identity].append(edge)
         found: dict[tuple[object, ...], list[tuple[Statement, End, End]]] = defaultdict(list)
         for statement in {each.key: each for each in statements}.values():
@@ -124,6 +126,15 @@ class FactFinder:
     def _end(self, statement: Statement, role: str) -> End | None:
         part = next((each for each in statement.roles if each.name == role), None)
         return None if part is None else self.end_of(part)
+
+    def reviewed(self, end: End) -> ReviewedEntity:
+        """An end with the id that its name has where it is not an entity."""
+        if end.row is not None:
+            entity = self._catalogue[end.row]
+            return ReviewedEntity(id=entity.id, name=entity.label, type=entity.type, mentions=entity.mentions)
+        name = self._view.entity_names([end.key]).get(end.key)
+        identifier = f"{end.key:032x}" if name is None else entity_id(*name)
+        return ReviewedEntity(id=identifier, name=end.surface, type="", mentions=0)
 
     def end_of(self, part: Role) -> End:
         return End(self._catalogue.row_of(part.entity), part.entity, part.surface)
