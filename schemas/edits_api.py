@@ -91,12 +91,29 @@ class EditAccepted(BaseModel):
     )
 
 
+Violated = Literal["predicate", "source", "target", "cycle"]
+
+
+class SchemaViolation(BaseModel):
+    """Statements of documents that an edit would not be allowed to make: for their predicate, the type of an end, or
+    since they lead back to where they began."""
+
+    what: Violated
+    predicate: str
+    type: str | None = Field(None, description="Of the end.")
+    statements: int
+    examples: list[StatementDetail]
+
+
 class CollectionGraph(BaseModel):
     """What hand-made nodes and edges of a collection may be from now on."""
 
     collection: str
     chosen: GraphChoice = Field(description="What was chosen for this collection; null for anything.")
     position: str | None = Field(None, description="Position of the choice on the curation topic; null for none.")
+    violations: list[SchemaViolation] = Field(
+        default_factory=list, description="What documents state against it, the most first. It stays in the graph."
+    )
 
 
 class ReviewedEntity(BaseModel):

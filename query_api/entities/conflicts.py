@@ -14,7 +14,7 @@ import numpy as np
 
 from query_api.entities.catalogue import EntityCatalogue
 from query_api.entities.entity_facts import End, Fact, FactFinder
-from query_api.entities.path_search import Step, search_paths
+from query_api.entities.path_search import Step, shortest_way
 from query_api.index.graph.edges import Statement
 from query_api.index.graph.hand_made_relations import made_relations
 from query_api.index.graph.view import GraphView
@@ -26,7 +26,7 @@ from schemas.predicates import ONE_OBJECT, ONE_SUBJECT
 
 OVERLAP = 0.3  # of the words of two values, above which one may say more than the other
 MOST_VALUES = 10  # a concept with more has several by nature
-MOST_IN_CYCLE = 8
+MOST_FOLLOWED = 1_000  # nodes, from the object of one fact
 KIND = ONE_OBJECT["is_a"]  # a thing is of several kinds: only one that says more is compared
 Identity = tuple[str, int]
 WITHIN = ("located_in", "part_of", "subtopic_of", "is_a")
@@ -74,13 +74,13 @@ class ConflictFinder:
         for fact in facts:
             following[fact.subject.identity].append(fact)
 
-        def steps_from(nodes: Sequence[Identity]) -> list[Step[Identity, Fact]]:
-            return [Step(fact.object.identity, 1.0, fact) for fact in following.get(nodes[-1], ())]
+        def steps_from(here: Identity) -> list[Step[Identity, Fact]]:
+            return [Step(fact.object.identity, 1.0, fact) for fact in following.get(here, ())]
 
         for first in facts:
-            start, end = first.object.identity, first.subject.identity
-            for _, steps in search_paths(start, end, steps_from, MOST_IN_CYCLE - 1, 1, shortest_first=True).paths:
-                cycle = [first, *(step.over for step in steps)]
+            way = shortest_way(first.object.identity, first.subject.identity, steps_from, MOST_FOLLOWED)
+            if way is not None:
+                cycle = [first, *(step.over for step in way)]
                 ends = [fact.subject for fact in cycle]
                 names = " → ".join(self._finder.reviewed(end).name for end in (*ends, ends[0]))
                 if not set.intersection(*map(self._documents, cycle)):
@@ -132,7 +132,7 @@ class ConflictFinder:
         """Those with these predicates; for None the denials."""
         found: list[Statement] = []
         for part in self._view.segments:
-            numbers = part.statements_in(self._collection)
+            numbers = part.statements_in(self._collection, denied=predicates is None)
             if predicates is not None:
                 numbers = numbers[part.segment.predicates.among(predicates)[numbers]]
             found += part.statements(np.zeros_like(numbers), numbers, denied=predicates is None)

@@ -5,9 +5,10 @@ product of their steps' strengths, and ends at a bound of expanded nodes.
 """
 
 import heapq
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from itertools import count
+from math import inf
 from typing import Generic, NamedTuple, TypeVar
 
 MAX_EXPANDED = 300
@@ -31,6 +32,28 @@ class FoundPaths(NamedTuple, Generic[P]):
 
     paths: list[P]
     truncated: bool
+
+
+def shortest_way(
+    start: N, end: N, steps_from: Callable[[N], Iterable[Step[N, V]]], most: float = inf
+) -> list[Step[N, V]] | None:
+    """The steps from one node to another, as few as possible; None where there is no way, or none among the `most`
+    nodes that are looked at."""
+    before: dict[N, tuple[N, Step[N, V]] | None] = {start: None}
+    waiting = deque([start])
+    while waiting and len(before) <= most:
+        here = waiting.popleft()
+        if here == end:
+            way = []
+            while (last := before[here]) is not None:
+                here = last[0]
+                way.append(last[1])
+            return way[::-1]
+        for step in steps_from(here):
+            if step.target not in before:
+                before[step.target] = here, step
+                waiting.append(step.target)
+    return None
 
 
 Path = tuple[float, tuple[Step[N, V], ...]]  # its strength, and its steps

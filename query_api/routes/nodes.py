@@ -254,10 +254,10 @@ def _not_found(kind: EditKind, identifier: str, looked_in: Sequence[str]) -> Api
 
 
 async def _settled(service: Service, kind: EditKind, *identifiers: str) -> Snapshot:
-    """A snapshot that shows what this service wrote under these ids. Raises ApiProblem 503 where that is not indexed in
-    time."""
+    """A snapshot that shows what this service wrote under these ids, or all that it wrote. Raises ApiProblem 503 where
+    that is not indexed in time."""
     snapshot, own = service.snapshot(), service.own_writes
-    wanted = {f"{kind}:{each}" for each in identifiers}
+    wanted = {f"{kind}:{each}" for each in identifiers}  # or all
     unseen = own.unseen(lambda positions: covers(snapshot, positions), wanted)
     if not unseen:
         return snapshot
@@ -295,7 +295,23 @@ async def _put_edge(service: Service, collection: str, identifier: str, edge: Ed
         if settled is snapshot:
             raise
         checked = await service.read(lambda: _checked_edge(settled, curation, collection, edge))
-    return await _write(service, collection, EDGE, identifier, checked)
+    if edge.predicate not in curation.allowed.get(collection, GraphChoice()).acyclic:
+        return await _write(service, collection, EDGE, identifier, checked)
+    async with service.own_writes.one_at_a_time:  # opposite edges at the same time: the second sees the first
+        newest = await _settled(service, EDGE)
+        await service.read(lambda: _require_no_cycle(service, newest, MadeId(identifier, collection), checked))
+        return await _write(service, collection, EDGE, identifier, checked)
+
+
+def _require_no_cycle(service: Service, snapshot: Snapshot, made: MadeId, edge: EdgeEdit) -> None:
+    """Raises ApiProblem 422."""
+    catalogue = service.catalogues.of(snapshot.graph, snapshot.curation)
+    if way := HandMade(snapshot).way_back(edge, made, catalogue):
+        raise invalid_request(
+            f"The collection {made.collection[:128]!r} allows no cycle of {edge.predicate}, and this edge closes one: "
+            f"{' → '.join([way[-1], *way])}. Delete or turn round one of its edges.",
+            "cycle",
+        )
 
 
 async def _write(
@@ -331,14 +347,10 @@ def _checked_edge(snapshot: Snapshot, curation: Curation, collection: str, edge:
     source, target = (_end(snapshot, curation, collection, each) for each in (edge.source, edge.target))
     if source.id == target.id:
         raise invalid_request("An edge joins two different nodes.", "one_end")
-    predicates = curation.allowed.get(collection, GraphChoice()).predicates
-    if predicates is not None:
-        if edge.predicate not in predicates:
-            raise _not_allowed("predicate", edge.predicate, sorted(predicates), collection)
-        ends = predicates[edge.predicate]
-        for name, found, types in (("source", source.type, ends.source), ("target", target.type, ends.target)):
-            if types is not None and found is not None and found not in types:
-                raise _not_allowed(f"type of the {name} of {edge.predicate}", found, types, collection)
+    misfit = curation.allowed.get(collection, GraphChoice()).misfit(edge.predicate, source.type, target.type)
+    if misfit is not None:
+        what = "predicate" if misfit.what == "predicate" else f"type of the {misfit.what} of {edge.predicate}"
+        raise _not_allowed(what, misfit.given, misfit.allowed, collection)
     return edge.model_copy(update={"source": source.id, "target": target.id})
 
 

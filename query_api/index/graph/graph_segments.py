@@ -73,12 +73,13 @@ class ViewSegment:
         chunks = segment.statements.of_entries(segment.roles.entering(local).others)
         return bool(self.live(segment.passages_of(chunks)).any())
 
-    def statements_in(self, collection: str) -> Numbers:
-        """Those of live documents of a collection, and the denials."""
+    def statements_in(self, collection: str, *, denied: bool = False) -> Numbers:
+        """Those of live documents of a collection, or the denials."""
         segment = self.segment
         of_documents = segment.collections.among([collection]) & ~self.deleted
         passages = segment.passages_of(segment.statements.of_entries(np.arange(len(segment.statement_keys))))
-        return np.flatnonzero(of_documents[segment.passage_documents[passages]])
+        is_denial = segment.extractors.among([DENIAL])
+        return np.flatnonzero(of_documents[segment.passage_documents[passages]] & (is_denial == denied))
 
     def statements(self, query_index: Numbers, statements: Numbers, *, denied: bool = False) -> Iterator[Statement]:
         """Those of these statements that state, or deny, something; `query_index` has for each an index into the

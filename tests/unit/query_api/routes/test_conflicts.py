@@ -87,3 +87,35 @@ async def test_accepted_conflict_makes_no_entities_one(running: Running, log: Cu
 
 async def test_unknown_kind_of_review_is_refused(running: Running, log: CurationLog) -> None:
     assert "duplicate" in problem(await running.get("/v1/reviews", kind="odd"))["detail"]
+
+
+async def test_edge_that_closes_a_cycle_with_a_statement_is_refused(running: Running, log: CurationLog) -> None:
+    await index(running, [OLD])
+    assert (
+        await running.http.put("/v1/collections/a/graph", json={"predicates": {"owns": {"acyclic": True}}})
+    ).is_success
+    edge = {"collection": "a", "source": "Kestrel", "target": "Team Petrel", "predicate": "owns"}
+    refused = problem(await running.http.post("/v1/edges", json=edge))
+    assert (refused["status"], refused["reason"]) == (422, "cycle")
+    assert "Kestrel → Team Petrel → Kestrel" in refused["detail"]
+
+
+async def test_statements_against_the_schema_are_reported(running: Running, log: CurationLog) -> None:
+    uses = page("uses.md", "Kestrel", "uses", "Kafka", "Kestrel uses Kafka.")
+    back = page("back.md", "Kafka", "uses", "Kestrel", "Kafka uses Kestrel.")
+    await index(running, [OLD, SAME, uses, back])
+    assert (await running.get("/v1/collections/a/graph")).json()["violations"] == []
+    chosen = {"predicates": {"uses": {"source": ["person"], "acyclic": True}}}
+    assert (await running.http.put("/v1/collections/a/graph", json=chosen)).is_success
+    found = (await running.get("/v1/collections/a/graph")).json()["violations"]
+    assert [(each["what"], each["predicate"], each["type"], each["statements"]) for each in found] == [
+        ("cycle", "uses", None, 2),
+        ("predicate", "owns", None, 2),
+        ("source", "uses", "organisation", 2),
+    ]
+    (example,) = found[1]["examples"]
+    assert {each["sentence"] for each in example["evidence"]} == {OLD.passages[0][0], SAME.passages[0][0]}
+    assert {each["object"]["label"] for each in found[2]["examples"]} == {"Kestrel", "Kafka"}
+    await index(running, [uses])
+    found = (await running.get("/v1/collections/a/graph")).json()["violations"]
+    assert [(each["what"], each["statements"]) for each in found] == [("source", 1)]

@@ -1,5 +1,6 @@
 """Nodes and edges that people make: written as documents, checked before, shown with what documents say."""
 
+import asyncio
 from typing import Any
 
 import msgspec
@@ -165,6 +166,52 @@ async def test_what_a_collection_does_not_allow_is_refused(running: Running, log
         assert (refused["status"], "not among those chosen" in refused["detail"]) == (422, True)
     assert (await running.http.delete("/v1/collections/a/graph")).status_code == 202
     await post(running, "/v1/edges", edge | {"predicate": "likes"})
+
+
+async def chosen_without_cycles(running: Running, *predicates: str) -> None:
+    chosen = {"predicates": {each: {"acyclic": True} for each in predicates} | {"likes": {}}}
+    assert (await running.http.put("/v1/collections/a/graph", json=chosen)).status_code == 202
+
+
+def edge_between(source: str, target: str, predicate: str = "precedes") -> dict[str, Any]:
+    return {
+        "collection": "a",
+        "id": f"{source}-{target}",
+        "source": source,
+        "target": target,
+        "predicate": predicate,
+    }
+
+
+async def test_edge_that_closes_a_forbidden_cycle_is_refused(running: Running, log: CurationLog) -> None:
+    await chosen_without_cycles(running, "precedes")
+    for name in ("plan", "build", "ship"):
+        await post(running, "/v1/nodes", {"collection": "a", "id": name, "label": name.title()})
+    await post(running, "/v1/edges", edge_between("plan", "build"))
+    await post(running, "/v1/edges", edge_between("build", "ship"))
+    sent = len(log.documents)
+    refused = problem(await running.http.post("/v1/edges", json=edge_between("ship", "plan")))
+    assert (refused["status"], refused["reason"]) == (422, "cycle")
+    assert "Ship → Plan → Build → Ship" in refused["detail"]
+    assert len(log.documents) == sent
+    await post(running, "/v1/edges", edge_between("ship", "plan", "likes"))
+
+    turned = edge_between("ship", "build")
+    body = {name: turned[name] for name in ("source", "target", "predicate")}
+    answer = await running.http.put("/v1/edges/build-ship?collection=a", json=body)
+    assert answer.status_code == 202, "it replaces the edge that it would close a cycle with"
+    assert (await running.http.delete("/v1/edges/plan-build?collection=a")).status_code == 202
+    await post(running, "/v1/edges", edge_between("build", "plan"))
+
+
+async def test_opposite_edges_at_the_same_time_are_not_both_taken(running: Running, log: CurationLog) -> None:
+    await chosen_without_cycles(running, "precedes")
+    for name in ("plan", "build"):
+        await post(running, "/v1/nodes", {"collection": "a", "id": name, "label": name.title()})
+    edges = [edge_between("plan", "build"), edge_between("build", "plan")]
+    answers = await asyncio.gather(*(running.http.post("/v1/edges", json=each) for each in edges))
+    assert sorted(each.status_code for each in answers) == [202, 422]
+    assert len([each for each in log.documents if b"edge:" in (each.key or b"")]) == 1
 
 
 async def test_a_read_waits_for_what_was_written(running: Running, log: CurationLog) -> None:
