@@ -86,6 +86,7 @@ class EditAccepted(BaseModel):
         description="Of its record: of a node or an edge on the documents topic, else on the curation topic.",
         examples=["0:3"],
     )
+    note: str | None = Field(None, description="What to know about it, as that questions do not find a name.")
     token: str | None = Field(
         None, description="Of a node or an edge: read or search with `after` set to it.", examples=["3:1042@5f3a9c1e"]
     )

@@ -108,9 +108,13 @@ class ConflictFinder:
             reason = f"The {about} of the same, perhaps, written in two ways."
             yield self._conflict("duplicate", about, ends, facts, reason)._replace(id=pair)
         elif self._says_more(one.value, other.value) or self._says_more(other.value, one.value):
-            yield self._conflict("enhancement", about, ends, facts, f"One names the {about} more precisely.")
+            yield self._conflict(
+                "enhancement", about, ends, facts, f"One names the {about.replace('_', ' ')} more precisely."
+            )
         elif about != KIND:
-            yield self._conflict("conflict", about, ends, facts, f"Two documents name a different {about}.")
+            yield self._conflict(
+                "conflict", about, ends, facts, f"Documents disagree about this: {about.replace('_', ' ')}."
+            )
 
     def _says_more(self, one: End, other: End) -> bool:
         """Whether it has the words of the other and more, or is stated to be in it."""

@@ -30,6 +30,7 @@ from query_api.routes.edits import (
     WaitSeconds,
     check_id,
     current_curation,
+    note_about,
     page_of,
 )
 from query_api.routes.parameters import AllCollections, OneCollection, ServiceOf
@@ -281,7 +282,8 @@ async def _put_node(service: Service, collection: str, identifier: str, node: No
     allowed = (await current_curation(service)).allowed.get(collection, GraphChoice())
     if allowed.node_types is not None and node.type not in allowed.node_types:
         raise _not_allowed("type", node.type, allowed.node_types, collection)
-    return await _write(service, collection, NODE, identifier, node)
+    accepted = await _write(service, collection, NODE, identifier, node)
+    return accepted.model_copy(update={"note": note_about(node.label, *node.aliases)})
 
 
 async def _put_edge(service: Service, collection: str, identifier: str, edge: EdgeEdit) -> EditAccepted:

@@ -41,6 +41,7 @@ from query_api.routes.edits import (
     WaitSeconds,
     current_curation,
     edits_of,
+    note_about,
     write,
 )
 from query_api.routes.parameters import AllCollections, ServiceOf
@@ -206,7 +207,8 @@ async def put_entity(
     wanted = EntityEdit(name=change.name, type=change.type, by=change.by) if change.name or change.type else None
     if position is None or wanted is not None or identifier in edits.entities:
         position = await write(service, collection, ENTITY, identifier, wanted)
-    return _accepted(identifier, collection, position)
+    note = note_about(change.name) if change.name else None
+    return _accepted(identifier, collection, position).model_copy(update={"note": note})
 
 
 def _reviews(request: Request) -> Reviews:

@@ -99,6 +99,31 @@ async def test_an_edge_joins_what_people_made_to_what_documents_say(running: Run
     assert problem(await running.get("/v1/edges/e1", collection="a"))["status"] == 404
 
 
+async def test_property_of_a_megabyte_is_refused_by_name(running: Running, log: CurationLog) -> None:
+    large = {"properties": {"plan": "x" * 1_000_000}}
+    edge = {"collection": "a", "source": "Ada", "target": "notes/river.md", "predicate": "names"}
+    for path, body in (("/v1/nodes", PETREL), ("/v1/edges", edge)):
+        refused = problem(await running.http.post(path, json=body | large))
+        assert (refused["status"], "plan" in refused["detail"], "10000" in refused["detail"]) == (422, True, True)
+    assert log.documents == []
+
+
+async def test_node_as_large_as_its_limits_is_taken(running: Running, log: CurationLog) -> None:
+    large = {"text": "語" * 200_000, "properties": {f"p{at}": "x" * 1_000 for at in range(50)}}
+    await post(running, "/v1/nodes", PETREL | large)
+
+
+async def test_node_named_by_a_stop_word_is_taken_with_a_note(running: Running, log: CurationLog) -> None:
+    node = {"collection": "a", "id": "it", "label": "It", "text": "A novel of 1986."}
+    made = await post(running, "/v1/nodes", node)
+    assert "'It' is a common word" in made["note"]
+    assert (await post(running, "/v1/nodes", PETREL))["note"] is None
+    changed = node | {"aliases": ["It, the novel"]}
+    del changed["collection"], changed["id"]
+    answer = await running.http.put("/v1/nodes/it?collection=a", json=changed)
+    assert (answer.status_code, answer.json()["note"]) == (202, None)
+
+
 async def test_lists_come_in_pages(running: Running, log: CurationLog) -> None:
     for name in "cabed":
         node = {"collection": "a", "id": name, "label": name, "type": "x" if name in "ab" else "y"}
