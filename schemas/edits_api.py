@@ -92,14 +92,11 @@ class EditAccepted(BaseModel):
     )
 
 
-Violated = Literal["predicate", "source", "target", "cycle"]
-
-
 class SchemaViolation(BaseModel):
     """Statements of documents that an edit would not be allowed to make: for their predicate, the type of an end, or
     since they lead back to where they began."""
 
-    what: Violated
+    what: Literal["predicate", "source", "target", "cycle"]
     predicate: str
     type: str | None = Field(None, description="Of the end.")
     statements: int

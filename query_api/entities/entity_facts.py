@@ -15,7 +15,7 @@ from query_api.index.graph.hand_made_relations import MadeRelation, made_nodes, 
 from query_api.index.graph.identifiers import Keys, key_of
 from query_api.index.graph.view import GraphView
 from schemas.edits_api import ReviewedEntity
-from schemas.ids import CANARY_COLLECTION, digest, entity_id
+from schemas.ids import CANARY_COLLECTION, digest, document_node_id, entity_id
 from schemas.predicates import STRENGTH_STEP, predicate_strength
 
 
@@ -86,20 +86,25 @@ class FactFinder:
         return self.of_statements(self._view.statements_with(keys), relations.values())
 
     def _between(self, relation: MadeRelation) -> EdgeBetween | None:
-        source, target = self._end_of_relation(relation.source), self._end_of_relation(relation.target)
+        source, target = self.end_of_relation(relation.source), self.end_of_relation(relation.target)
         if source is None or target is None:
             return None
         return EdgeBetween(relation.name, relation.predicate, source, target, relation.weight)
 
-    def _end_of_relation(self, end: GraphEnd | None) -> End | None:
-        """None for a chunk, a document, and what is not there."""
-        if end is None or end.kind == "chunk":
+    def end_of_relation(self, end: GraphEnd | None) -> End | None:
+        """None for what is not there, and a name that is not an entity."""
+        if end is None:
             return None
+        if end.kind == "chunk":
+            label = self._view.title(self._view.document_of_passage(self._view.passage_of_chunk(end.at)))
+            return End(None, key_of(self._view.chunk_id(end.at)), label)
         if end.kind == "entity":
             row = self._catalogue.row_of(end.at)
             return None if row is None else End(row, end.at, self._catalogue[row].label)
         node = next(made_nodes(self._view.segments, np.array([end.at])), None)
-        return None if node is None else End(None, key_of(digest("node", node.name)[:32]), node.label)
+        if node is None:
+            return End(None, key_of(document_node_id(self._view.document_key(end.at))), self._view.title(end.at))
+        return End(None, key_of(digest("node", node.name)[:32]), node.label)
 
     def of_statements(self, statements: Iterable[Statement], relations: Iterable[MadeRelation] = ()) -> list[Fact]:
         """What these say, the strongest first."""

@@ -6,14 +6,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from indexer.read.rows import joined_text
-from query_api.entities.catalogue import EntityCatalogue
-from query_api.entities.path_search import Step, shortest_way
-from query_api.index.graph.explorer import Explorer, NodeRef
-from query_api.index.graph.hand_made_relations import End, made_nodes, made_relations, relations_of
+from query_api.index.graph.hand_made_relations import made_nodes, made_relations
 from query_api.index.search_snapshot import Snapshot
 from schemas.edits_api import HandMadeEdge, HandMadeNode
 from schemas.graph_delta import decode_attributes
-from schemas.graph_edits import EDGE, NODE, EdgeEdit, EditKind
+from schemas.graph_edits import EDGE, NODE, EditKind
 from schemas.ids import DocumentKey, Position
 
 
@@ -91,33 +88,6 @@ class HandMade:
         """The type of the node of this id; None where there is none."""
         found = self._found(NODE, [MadeId(identifier, collection)])
         return next((node.type for node in found.values()), None)
-
-    def way_back(self, edge: EdgeEdit, made: MadeId, catalogue: EntityCatalogue) -> list[str]:
-        """The labels of the nodes from the edge's target to its source, over statements and edges of its predicate
-        but that `made`; empty where there is no way."""
-        explorer = Explorer(self._view, lambda _: {}, catalogue.label_and_type)
-        segments, predicate = self._view.segments, edge.predicate
-
-        def steps_from(here: NodeRef) -> Iterator[Step[NodeRef, None]]:
-            keys = catalogue.keys_of(here.at).tolist() if here.kind == "entity" else []
-            ends = [End("entity", key) for key in keys] or [explorer.end_of(here)]
-            for relation in relations_of(segments, ends):
-                is_it = relation.predicate == predicate and relation.source in ends and relation.name != made.id
-                if is_it and relation.target is not None:
-                    yield Step(one(explorer.ref_of(relation.target)), 1.0, None)
-            for statement in self._view.statements_with(np.array(keys, dtype=np.uint64)):
-                roles = {role.name: role.entity for role in statement.roles}
-                if statement.predicate == predicate and roles.get("subject") in keys and "object" in roles:
-                    yield Step(one(NodeRef("entity", roles["object"])), 1.0, None)
-
-        def one(ref: NodeRef) -> NodeRef:
-            return NodeRef("entity", int(catalogue.keys_of(ref.at)[0])) if ref.kind == "entity" else ref
-
-        start, end = (explorer.find(each, made.collection) for each in (edge.target, edge.source))
-        way = shortest_way(one(start), one(end), steps_from) if start and end else None
-        nodes = [] if start is None or way is None else [one(start), *(step.target for step in way)]
-        shown = explorer.nodes(nodes)
-        return [shown[each].label for each in nodes]
 
     def _standing(self, kind: EditKind, ids: Iterable[MadeId]) -> list[tuple[MadeId, Any, str]]:
         """Those that both stores hold, each with the position of its record in the log."""

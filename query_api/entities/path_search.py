@@ -5,12 +5,12 @@ product of their steps' strengths, and ends at a bound of expanded nodes.
 """
 
 import heapq
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from itertools import count
-from math import inf
 from typing import Generic, NamedTuple, TypeVar
 
+MAX_STEPS = 8
 MAX_EXPANDED = 300
 MAX_PATHS_THROUGH = 2  # of one node
 
@@ -34,28 +34,6 @@ class FoundPaths(NamedTuple, Generic[P]):
     truncated: bool
 
 
-def shortest_way(
-    start: N, end: N, steps_from: Callable[[N], Iterable[Step[N, V]]], most: float = inf
-) -> list[Step[N, V]] | None:
-    """The steps from one node to another, as few as possible; None where there is no way, or none among the `most`
-    nodes that are looked at."""
-    before: dict[N, tuple[N, Step[N, V]] | None] = {start: None}
-    waiting = deque([start])
-    while waiting and len(before) <= most:
-        here = waiting.popleft()
-        if here == end:
-            way = []
-            while (last := before[here]) is not None:
-                here = last[0]
-                way.append(last[1])
-            return way[::-1]
-        for step in steps_from(here):
-            if step.target not in before:
-                before[step.target] = here, step
-                waiting.append(step.target)
-    return None
-
-
 Path = tuple[float, tuple[Step[N, V], ...]]  # its strength, and its steps
 
 
@@ -63,10 +41,11 @@ def search_paths(
     start: N,
     end: N,
     steps_from: Callable[[Sequence[N]], Iterable[Step[N, V]]],
-    max_steps: int,
-    limit: int,
+    max_steps: int = MAX_STEPS,
+    limit: int = 1,
     *,
     shortest_first: bool,
+    max_expanded: int = MAX_EXPANDED,
 ) -> FoundPaths[Path[N, V]]:
     """At most `limit` paths of at most `max_steps` steps, none through a node twice: the strongest first, or the
     shortest and of one length the strongest. `steps_from` gives the steps that may follow the nodes of a path."""
@@ -83,7 +62,7 @@ def search_paths(
             found.append((strength, steps))
         elif len(steps) == max_steps or passed[here] >= MAX_PATHS_THROUGH:
             continue
-        elif here not in passed and len(passed) >= MAX_EXPANDED:
+        elif here not in passed and len(passed) >= max_expanded:
             truncated = True
         else:
             passed[here] += 1

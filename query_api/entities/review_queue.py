@@ -8,7 +8,7 @@ found when either of its two is looked at.
 import asyncio
 import threading
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 from cachetools import LRUCache
@@ -65,33 +65,22 @@ class ReviewKey(NamedTuple):
     id: str
 
 
-class Conflicts(NamedTuple):
-    """By the ids of decisions, and what describes their facts."""
-
-    found: Mapping[str, Conflict] = {}
-    details: Callable[[Sequence[Fact]], list[StatementDetail]] = lambda _: []
-
-
-NO_CONFLICTS = Conflicts()
-ConflictsOf = Callable[[Collection[str]], Conflicts]
-"""The conflicts of a collection, where these are the ids of decisions about pairs that may be one."""
-
-
 class Candidates(NamedTuple):
-    """Pairs of entities that may be one, by the id that a decision about them has, and conflicts. `earlier` are pairs
-    of a while ago, which somebody may still have before him: a decision elsewhere changed which names speak for the
-    entities."""
+    """Pairs of entities that may be one, and conflicts, by the ids of decisions about them; `details` describes facts.
+    `earlier` are pairs of a while ago, which somebody may still have before him: a decision elsewhere changed which
+    names speak for the entities."""
 
     entities: Mapping[str, NamedEntity]
     pairs: Mapping[str, CandidatePair]
     earlier: Mapping[str, CandidatePair]
-    conflicts: Conflicts = NO_CONFLICTS
+    conflicts: Mapping[str, Conflict] = {}
+    details: Callable[[Sequence[Fact]], list[StatementDetail]] = lambda _: []
 
     def find(self, identifier: str) -> tuple[list[str], str | None] | None:
         """The entities that a decision would be about, and what is stated of them."""
         if (pair := self.pairs.get(identifier) or self.earlier.get(identifier)) is not None:
             return [pair.first, pair.second], None
-        conflict = self.conflicts.found.get(identifier)
+        conflict = self.conflicts.get(identifier)
         return None if conflict is None else ([each.id for each in conflict.entities], conflict.about)
 
 
@@ -152,16 +141,16 @@ class Reviews:
         self._stopped = threading.Event()
 
     async def candidates(
-        self, catalogue: Catalogue, collection: str, conflicts_of: ConflictsOf = lambda _: NO_CONFLICTS
+        self, catalogue: Catalogue, collection: str, completed: Callable[[Candidates], Candidates] = lambda found: found
     ) -> Candidates:
-        """Those of a collection as of the catalogue, or of one just before it; `conflicts_of` is called in a thread.
-        Raises NotComputed where looking for them takes long."""
+        """Those of a collection as of the catalogue, or of one just before it; `completed` adds the conflicts, in a
+        thread. Raises NotComputed where looking for them takes long."""
         known = self._found.get(collection)
         if known is not None and known[0] is catalogue:
             return known[1]
         job = self._jobs.get(collection)
         if job is None or job.state != "running":
-            job = self._jobs.begin(Job(id=collection), lambda _: self._update(catalogue, collection, conflicts_of))
+            job = self._jobs.begin(Job(id=collection), lambda _: self._update(catalogue, collection, completed))
         if not await job.ended(ANSWER_SECONDS):
             raise NotComputed("Candidates are being looked for, which takes a while in a large collection.")
         if job.error is not None:
@@ -172,13 +161,14 @@ class Reviews:
         self._stopped.set()
         await self._jobs.stop(cancel=False)
 
-    async def _update(self, catalogue: Catalogue, collection: str, conflicts_of: ConflictsOf) -> None:
+    async def _update(
+        self, catalogue: Catalogue, collection: str, completed: Callable[[Candidates], Candidates]
+    ) -> None:
         pairs = self._pairs.setdefault(collection, CandidatePairs())
 
         def update() -> Candidates:
             with self._one_at_a_time:
-                found = pairs.update(catalogue.named(collection), self._stopped)
-                return found._replace(conflicts=conflicts_of(found.pairs))
+                return completed(pairs.update(catalogue.named(collection), self._stopped))
 
         self._found[collection] = catalogue, await asyncio.to_thread(update)
 
@@ -204,11 +194,11 @@ def undecided(identifiers: Iterable[str], catalogue: Catalogue, collection: str,
 
 
 def conflict_reviews(
-    conflicts: Mapping[str, Conflict], catalogue: Catalogue, collection: str, edits: CollectionEdits
+    found: Candidates, catalogue: Catalogue, collection: str, edits: CollectionEdits
 ) -> Iterator[tuple[ReviewKey, Review]]:
     """Open and decided; of those open last where one statement only says more than another."""
     decided = {current_id(each.edit, catalogue, collection): known for known, each in edits.decisions.items()}
-    for identifier, of in conflicts.items():
+    for identifier, of in found.conflicts.items():
         review = Review(
             id=decided.get(identifier, identifier), collection=collection, kind=of.kind, state="open", about=of.about,
             entities=of.entities, score=of.score, reason=of.reason,

@@ -10,8 +10,8 @@ from pydantic import BaseModel
 
 from indexer.chunking.splitter import ChunkingParameters
 from indexer.linking import DEFAULT_RULES
+from query_api.entities.conflicts import schema_violations
 from query_api.entities.description import EntityDescriber
-from query_api.entities.schema_report import schema_violations
 from query_api.errors import invalid_request
 from query_api.middleware import ModelRoute
 from query_api.routes.collections import checked_key, documents_in, newest_setting, publish

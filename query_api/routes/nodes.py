@@ -12,6 +12,8 @@ from uuid import uuid4
 from fastapi import APIRouter, Path, Query
 from pydantic import BeforeValidator
 
+from query_api.entities.conflicts import ConflictFinder
+from query_api.entities.entity_facts import FactFinder
 from query_api.entities.hand_made import HandMade, MadeId
 from query_api.entities.node_search import LISTED_KINDS, ListedKind, NamedNodes, Place
 from query_api.errors import ApiProblem, invalid_request, problem_responses, refused_event
@@ -45,6 +47,8 @@ from schemas.graph_documents import MEDIA_TYPES, made_id, made_key
 from schemas.graph_edits import EDGE, NODE, EdgeEdit, EditKind, GraphChoice, NodeEdit, is_id_of
 from schemas.receipts import TOKEN_PATTERN
 from schemas.search import split_list
+
+MOST_FOLLOWED = 1_000_000  # nodes, to see whether an edge closes a cycle
 
 router = APIRouter(tags=["graph"], route_class=ModelRoute)
 
@@ -308,10 +312,18 @@ async def _put_edge(service: Service, collection: str, identifier: str, edge: Ed
 def _require_no_cycle(service: Service, snapshot: Snapshot, made: MadeId, edge: EdgeEdit) -> None:
     """Raises ApiProblem 422."""
     catalogue = service.catalogues.of(snapshot.graph, snapshot.curation)
-    if way := HandMade(snapshot).way_back(edge, made, catalogue):
+    explorer, facts = Explorer(snapshot.graph, lambda _: {}), FactFinder(snapshot.graph, catalogue)
+    refs = (explorer.find(each, made.collection) for each in (edge.source, edge.target))
+    source, target = (facts.end_of_relation(None if ref is None else explorer.end_of(ref)) for ref in refs)
+    if source is None or target is None:  # a name that is not an entity, of which nothing is stated
+        return
+    finder = ConflictFinder(snapshot.graph, catalogue, made.collection, [edge.predicate], without=made.id)
+    way = finder.way(edge.predicate, target, source, max_steps=MOST_FOLLOWED, max_expanded=MOST_FOLLOWED)
+    if way or source.identity == target.identity:
+        names = " → ".join(facts.reviewed(end).name for end in (source, target, *(fact.object for fact in way)))
         raise invalid_request(
             f"The collection {made.collection[:128]!r} allows no cycle of {edge.predicate}, and this edge closes one: "
-            f"{' → '.join([way[-1], *way])}. Delete or turn round one of its edges.",
+            f"{names}. Delete or turn round one of its edges.",
             "cycle",
         )
 
@@ -351,8 +363,8 @@ def _checked_edge(snapshot: Snapshot, curation: Curation, collection: str, edge:
         raise invalid_request("An edge joins two different nodes.", "one_end")
     misfit = curation.allowed.get(collection, GraphChoice()).misfit(edge.predicate, source.type, target.type)
     if misfit is not None:
-        what = "predicate" if misfit.what == "predicate" else f"type of the {misfit.what} of {edge.predicate}"
-        raise _not_allowed(what, misfit.given, misfit.allowed, collection)
+        what = "predicate" if misfit.type is None else f"type of the {misfit.what} of {edge.predicate}"
+        raise _not_allowed(what, misfit.type or edge.predicate, misfit.allowed, collection)
     return edge.model_copy(update={"source": source.id, "target": target.id})
 
 
@@ -387,7 +399,7 @@ def _without_names(form: type[Any], creation: NodeCreation | EdgeCreation) -> An
     return form(**{name: value for name, value in creation if name in form.model_fields})
 
 
-def _not_allowed(what: str, given: str, allowed: list[str], collection: str) -> ApiProblem:
+def _not_allowed(what: str, given: str, allowed: Sequence[str], collection: str) -> ApiProblem:
     return invalid_request(
         f"The {what} {given!r} is not among those chosen for the graph of the collection {collection[:128]!r}: "
         f"{', '.join(allowed[:20])}{' and more' if len(allowed) > 20 else ''}.",

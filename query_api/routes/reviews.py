@@ -5,7 +5,7 @@ Each write is an event on the curation topic; the outcome of all of them is in `
 """
 
 import asyncio
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Annotated, Literal
 
@@ -15,10 +15,8 @@ from query_api.entities.catalogue import EntityCatalogue
 from query_api.entities.conflicts import ConflictFinder
 from query_api.entities.description import EntityDescriber
 from query_api.entities.review_queue import (
-    NO_CONFLICTS,
     Candidates,
     Catalogue,
-    Conflicts,
     NamedThing,
     NotComputed,
     ReviewKey,
@@ -69,6 +67,7 @@ from schemas.graph_edits import (
     merge_id,
 )
 from schemas.ids import COMPUTED_ID, entity_id, normalise_name
+from schemas.predicates import ONE_OBJECT, ONE_SUBJECT
 
 router = APIRouter(tags=["entities"], route_class=ModelRoute)
 
@@ -103,7 +102,7 @@ async def list_reviews(
     found: list[tuple[ReviewKey, Review]] = []
     for name, those in candidates.items():
         found += open_reviews(those, catalogue, name, curation.of(name))
-        found += conflict_reviews(those.conflicts.found, catalogue, name, curation.of(name))
+        found += conflict_reviews(those, catalogue, name, curation.of(name))
     for name, each in edits.items() if state != "open" else ():
         found += decided_reviews(name, each, await service.read(partial(_names, service.snapshot().graph, each)))
 
@@ -124,13 +123,11 @@ async def list_reviews(
 
 def _with_statements(review: Review, candidates: Mapping[str, Candidates]) -> Review:
     """A conflict, or a duplicate that two statements name, with what is stated; the newest last."""
-    if review.collection not in candidates:
+    found = candidates.get(review.collection)
+    identifier = decision_id([each.id for each in review.entities], review.about)
+    if found is None or (conflict := found.conflicts.get(identifier)) is None:
         return review
-    found, details = candidates[review.collection].conflicts
-    conflict = found.get(decision_id([each.id for each in review.entities], review.about))
-    if conflict is None:
-        return review
-    stated = details(conflict.facts)
+    stated = found.details(conflict.facts)
     stated.sort(key=lambda each: min((evidence.stated_at or "" for evidence in each.evidence), default=""))
     return review.model_copy(update={"statements": stated, "about": conflict.about})
 
@@ -228,18 +225,19 @@ async def _candidates(
     snapshot, reviews = service.snapshot(), _reviews(request)
     catalogue = await service.read(lambda: reviews.catalogue_of(snapshot))
 
-    def conflicts_of(collection: str, pairs: Collection[str]) -> Conflicts:
+    def completed(collection: str, found: Candidates) -> Candidates:
         if not isinstance(catalogue, EntityCatalogue):
-            return NO_CONFLICTS
-        waiting = undecided(pairs, catalogue, collection, snapshot.curation.of(collection))
-        acyclic = snapshot.curation.allowed.get(collection, GraphChoice()).acyclic
+            return found
+        waiting = undecided(found.pairs, catalogue, collection, snapshot.curation.of(collection))
+        acyclic = {"is_a", *snapshot.curation.allowed.get(collection, GraphChoice()).acyclic}
+        finder = ConflictFinder(snapshot.graph, catalogue, collection, {*ONE_OBJECT, *ONE_SUBJECT, *acyclic})
+        conflicts = {each.id: each for each in finder.find(sorted(acyclic), waiting)}
         describer = EntityDescriber(snapshot.graph, catalogue, snapshot.text.chunks, snapshot.text.documents)
-        finder = ConflictFinder(snapshot.graph, catalogue, collection, acyclic)
-        return Conflicts({each.id: each for each in finder.find(waiting)}, describer.details)
+        return found._replace(conflicts=conflicts, details=describer.details)
 
     try:
         found = await asyncio.gather(
-            *(reviews.candidates(catalogue, each, partial(conflicts_of, each)) for each in collections)
+            *(reviews.candidates(catalogue, each, partial(completed, each)) for each in collections)
         )
         return catalogue, dict(zip(collections, found, strict=True))
     except NotComputed as error:

@@ -14,6 +14,7 @@ from query_api.index.graph.view import GraphView
 from schemas.graph_delta import DENIAL
 from schemas.graph_edits import decision_id
 from schemas.ids import entity_id
+from schemas.predicates import ONE_OBJECT, ONE_SUBJECT
 from tests.support.fakes.text_stores import Page, made_edge
 
 NAMES = ("Kestrel", "Team Petrel", "Team Heron", "Ada Bell", "London", "England", "Paris", "Lyon", "France")
@@ -37,8 +38,12 @@ def found(
         statements = [msgspec.structs.replace(each, extractor=DENIAL) for each in made.statements]
         contributions.append(msgspec.structs.replace(made, statements=statements))
     view = GraphView.from_contributions(contributions, 0)
-    finder = ConflictFinder(view, EntityCatalogues().of(view, Curation()), "wiki", acyclic)
-    return {each.id: each for each in finder.find(may_be_one)}
+    without_cycles = {"is_a", *acyclic}
+    predicates = {*ONE_OBJECT, *ONE_SUBJECT, *without_cycles}
+    finder = ConflictFinder(view, EntityCatalogues().of(view, Curation()), "wiki", predicates)
+    conflicts = list(finder.find(sorted(without_cycles), may_be_one))
+    assert len({each.id for each in conflicts}) == len(conflicts)
+    return {each.id: each for each in conflicts}
 
 
 @pytest.mark.parametrize(

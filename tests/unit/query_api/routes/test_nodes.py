@@ -229,6 +229,15 @@ async def test_edge_that_closes_a_forbidden_cycle_is_refused(running: Running, l
     await post(running, "/v1/edges", edge_between("build", "plan"))
 
 
+async def test_cycle_of_documents_is_refused_by_their_titles(running: Running, log: CurationLog) -> None:
+    await chosen_without_cycles(running, "precedes")
+    edge = {"collection": "a", "source": "notes/river.md", "target": "reports/status", "predicate": "precedes"}
+    await post(running, "/v1/edges", edge)
+    opposite = {"source": "reports/status", "target": "notes/river.md"}
+    refused = problem(await running.http.post("/v1/edges", json=edge | opposite))
+    assert (refused["reason"], "Report → River → Report" in refused["detail"]) == ("cycle", True)
+
+
 async def test_opposite_edges_at_the_same_time_are_not_both_taken(running: Running, log: CurationLog) -> None:
     await chosen_without_cycles(running, "precedes")
     for name in ("plan", "build"):
