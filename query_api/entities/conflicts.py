@@ -116,7 +116,8 @@ class ConflictFinder:
                 documents = [set().union(*(self._documents(each) for *_, each in found[value])) for value in pair]
                 kind = self._kind(about, one, other, may_be_one=decision_id(pair) in may_be_one)
                 if kind is not None and documents[0].isdisjoint(documents[1]):
-                    reason = f"Documents give different values of: {about.replace('_', ' ')}."
+                    differ = "One says more than the other of" if kind == "enhancement" else "Documents differ about"
+                    reason = f"{differ} this: {about.replace('_', ' ')}."
                     made = self._conflict(kind, about, (concept, one, other), (fact, opposite), reason)
                     yield made._replace(id=decision_id(pair)) if kind == "duplicate" else made
 
