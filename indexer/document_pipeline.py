@@ -20,13 +20,13 @@ from indexer.extraction.relations import extract_statements
 from indexer.extraction.titles import about_names, document_title
 from indexer.parsing import parse, parse_title
 from schemas.events import DocumentUpsert
-from schemas.graph_delta import HandMadeNode, Relation, encode_attributes
+from schemas.graph_delta import DENIAL, HandMadeNode, Relation, encode_attributes
 from schemas.graph_documents import read_made
 from schemas.graph_edits import NodeEdit
 from schemas.ids import sha256_hex
 from schemas.limits import PAGE_STARTS, is_visible
 
-EXTRACTOR_VERSION = "rules-8"
+EXTRACTOR_VERSION = "rules-9"
 NO_EXTRACTOR = "none"  # the version of a collection's choice to have nothing extracted
 
 
@@ -98,6 +98,7 @@ def prepare(
         metadata[PAGE_STARTS] = list(parsed.page_starts)  # by which readers find a chunk's page
     for node in nodes:
         metadata = {"node": node.name, "node_type": node.type, **metadata}  # by which searches filter
+    stated = extract_statements(title, parsed, chunked, upsert.key, upsert.metadata, offsets) if extracts else ()
     return PreparedDocument(
         key=upsert.key,
         revision=revision or upsert.revision,
@@ -111,13 +112,14 @@ def prepare(
         if relations
         else about_names(upsert.title or parsed.title or title, parsed, upsert.key, upsert.metadata),
         mentions=extract_mentions(parsed, chunked, offsets) if extracts else (),
-        statements=extract_statements(title, parsed, chunked, upsert.key, upsert.metadata, offsets) if extracts else (),
+        statements=tuple(each for each in stated if each.extractor != DENIAL),
         links=resolve_links(upsert, parsed, chunked, offsets),
         notes=parsed.notes,
         sentence_starts=tuple(offsets.sentence_starts),
         verbatim=parsed.verbatim,
         nodes=nodes,
         relations=relations,
+        denials=tuple(each for each in stated if each.extractor == DENIAL),
     )
 
 

@@ -149,7 +149,7 @@ class PreparedDocument(msgspec.Struct, frozen=True):
     """Everything about a document but its vectors; `embedding_texts[i]` is the text that chunk i is embedded as.
 
     `sentence_starts` are the offsets of its sentences, by their document-wide numbers; `verbatim` as in ParsedDocument.
-    `nodes` and `relations` are what it is itself, where people made it.
+    `nodes` and `relations` are what it is itself, where people made it. `denials` are what it says is not so.
     """
 
     key: DocumentKey
@@ -169,6 +169,7 @@ class PreparedDocument(msgspec.Struct, frozen=True):
     verbatim: tuple[tuple[int, int], ...] = ()
     nodes: tuple[HandMadeNode, ...] = ()
     relations: tuple[Relation, ...] = ()
+    denials: tuple[Statement, ...] = ()
 
     def sentence_at(self, offset: int) -> int:
         """The number of the sentence that contains the offset or precedes it."""

@@ -97,7 +97,8 @@ def contribution(
     chunked = prepared.chunked
     found = _with_concepts(prepared, entities)
     own = own_names(prepared.about, found)
-    latest_first = sorted(prepared.statements, key=lambda statement: statement.sentence, reverse=True)
+    stated = (*prepared.statements, *prepared.denials)
+    latest_first = sorted(stated, key=lambda statement: statement.sentence, reverse=True)
     nodes = (_statement_node(prepared, statement, own) for statement in latest_first)
     facts = (node for node in nodes if len({role.name for role in node.roles[:2]}) > 1)
     statements = {node.id: node for node in facts}  # of equal ones the first sentence's stays

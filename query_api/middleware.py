@@ -135,7 +135,8 @@ def check_characters(scope: Scope) -> None:
 
 DOCUMENTS_PATH = "/v1/documents"
 EVALUATIONS_PATH = "/v1/evaluations"
-EVALUATION_BODY_BYTES = 8 * MIB
+LARGER_PATHS = (EVALUATIONS_PATH, "/v1/nodes", "/v1/edges")
+LARGER_BODY_BYTES = 8 * MIB  # a node's text and properties may be of 700,000 characters, each escaped
 SMALL_BODY_BYTES = 256 * 1024
 SMALL_BODIES_BYTES = 32 * MIB  # together; a budget of their own, so that large writes keep no search out
 RETRY_SECONDS = 2
@@ -200,7 +201,7 @@ class BodySizeMiddleware:
     def _limit(self, path: str) -> tuple[str, int]:
         if path.startswith(DOCUMENTS_PATH):
             return "documents", self._max_request_bytes
-        return "others", EVALUATION_BODY_BYTES if path.startswith(EVALUATIONS_PATH) else SMALL_BODY_BYTES
+        return "others", LARGER_BODY_BYTES if path.startswith(LARGER_PATHS) else SMALL_BODY_BYTES
 
     def _refusal(self, size: int, limit: int, more: int, kind: str) -> ApiProblem | None:
         """Of a body of so many bytes with so many `more` than are held."""
@@ -208,8 +209,8 @@ class BodySizeMiddleware:
             return ApiProblem(
                 413,
                 "Request too large",
-                f"The body is over {limit:,} bytes. Send less at once; for a larger document raise "
-                "THALWEG_LIMITS__MAX_DOCUMENT_BYTES.",
+                f"The body is over {limit:,} bytes. Send less at once"
+                + ("; for a larger document raise THALWEG_LIMITS__MAX_DOCUMENT_BYTES." if kind == "documents" else "."),
             )
         if self._held[kind] + more > self._at_once[kind]:
             return ApiProblem(

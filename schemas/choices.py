@@ -24,3 +24,5 @@ ChunkingMethod = Literal["sentences", "semantic"]
 ExtractorName = Literal["rules", "spacy", "language_model", "none"]
 CommunityLevel = Literal["coarse", "medium", "fine"]
 ReviewState = Literal["open", "accepted", "rejected", "split", "merged"]
+ReviewKind = Literal["duplicate", "conflict", "enhancement"]
+"""Names that may be one; statements that contradict each other; statements of which one says more."""

@@ -265,7 +265,7 @@ def _edit(collection: str, kind: EditKind, identifier: str, value: bytes | None)
     if not is_id_of(kind, identifier):
         raise MalformedEvent("bad_key", f"{identifier[:80]!r} is not an id of a {kind}.")
     edit = None if value is None else read_model(EDITS[kind], value, kind)
-    if isinstance(edit, DecisionEdit) and decision_id(edit.entities) != identifier:
+    if isinstance(edit, DecisionEdit) and decision_id(edit.entities, edit.about) != identifier:
         raise MalformedEvent("key_mismatch", "The decision is not about the entities that its key is computed from.")
     return GraphEdit(collection, kind, identifier, edit)
 

@@ -4,7 +4,8 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from schemas.choices import ReviewState
+from schemas.choices import ReviewKind, ReviewState
+from schemas.entities import StatementDetail
 from schemas.graph_edits import By, EdgeEdit, GraphChoice, Name, NodeEdit, TypeName
 
 COLLECTION_PATTERN = r"^[^/\x00-\x1f\x7f]+$"
@@ -85,9 +86,21 @@ class EditAccepted(BaseModel):
         description="Of its record: of a node or an edge on the documents topic, else on the curation topic.",
         examples=["0:3"],
     )
+    note: str | None = Field(None, description="What to know about it, as that questions do not find a name.")
     token: str | None = Field(
         None, description="Of a node or an edge: read or search with `after` set to it.", examples=["3:1042@5f3a9c1e"]
     )
+
+
+class SchemaViolation(BaseModel):
+    """Statements of documents that an edit would not be allowed to make: for their predicate, the type of an end, or
+    since they lead back to where they began."""
+
+    what: Literal["predicate", "source", "target", "cycle"]
+    predicate: str
+    type: str | None = Field(None, description="Of the end.")
+    statements: int
+    examples: list[StatementDetail]
 
 
 class CollectionGraph(BaseModel):
@@ -96,6 +109,9 @@ class CollectionGraph(BaseModel):
     collection: str
     chosen: GraphChoice = Field(description="What was chosen for this collection; null for anything.")
     position: str | None = Field(None, description="Position of the choice on the curation topic; null for none.")
+    violations: list[SchemaViolation] = Field(
+        default_factory=list, description="What documents state against it, the most first. It stays in the graph."
+    )
 
 
 class ReviewedEntity(BaseModel):
@@ -106,12 +122,22 @@ class ReviewedEntity(BaseModel):
 
 
 class Review(BaseModel):
-    """Entities that may be one, and what people decided. `score` is in (0, 1], for those found by their names."""
+    """Entities that may be one, or statements of different documents that contradict each other or of which one says
+    more; and what people decided. `score` is in (0, 1]: how alike the names are, how sure the statements."""
 
     id: str
     collection: str
+    kind: ReviewKind = "duplicate"
     state: ReviewState
     entities: list[ReviewedEntity]
+    about: str | None = Field(
+        None,
+        description="What the statements say: a predicate, `not` and one, or one and `cycle`.",
+        examples=["owner"],
+    )
+    statements: list[StatementDetail] = Field(
+        default_factory=list, description="That contradict each other, or name what may be one; the newest last."
+    )
     score: float | None = None
     reason: str | None = None
     name: str | None = Field(None, description="Of a merge: the name of the merged entity.")
@@ -121,7 +147,7 @@ class Review(BaseModel):
 
 
 class ReviewPage(BaseModel):
-    """Open ones first, the best score first; then decided ones, the newest first."""
+    """Open ones first, the best score first, enhancements last; then decided ones, the newest first."""
 
     reviews: list[Review]
     next_cursor: str | None = None
@@ -131,7 +157,10 @@ class ReviewPage(BaseModel):
 class ReviewDecision(InCollection):
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
-    decision: Literal["accept", "reject", "undo"] = Field(description="`undo` takes back a decision, merge or split.")
+    decision: Literal["accept", "reject", "undo"] = Field(
+        description="`accept`: the two are one, or the statements do not go together; `reject`: they are two, or both "
+        "hold; `undo` takes back a decision, merge or split."
+    )
     by: By = None
 
 

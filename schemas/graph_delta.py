@@ -67,8 +67,12 @@ class RoleEdge(msgspec.Struct, frozen=True, array_like=True):
     surface: str
 
 
+DENIAL = "denial"
+
+
 class StatementNode(msgspec.Struct, frozen=True, array_like=True):
-    """A fact, anchored at the chunk that states it. `confidence` is in (0, 1]."""
+    """A fact, anchored at the chunk that states it; or denies it, where the extractor is DENIAL. `confidence` is in
+    (0, 1]."""
 
     id: str
     chunk: int

@@ -12,6 +12,7 @@ counts, so applying the records in any order, or some of them twice, gives the s
 """
 
 import re
+from collections.abc import Iterable
 from typing import Annotated, Literal, NamedTuple, Self, TypeVar
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
@@ -106,14 +107,17 @@ class MergeEdit(Edit):
 
 
 class DecisionEdit(Edit):
-    """`accept` and `reject` are about two entities, `split` about one."""
+    """`accept` and `reject` are about two entities, `split` about one. With `about`, which names what documents state
+    of the entities, it is about statements: that they contradict each other (or that one says more), or do not."""
 
     decision: Literal["accept", "reject", "split"]
-    entities: list[EntityId] = Field(min_length=1, max_length=2)
+    entities: list[EntityId] = Field(min_length=1, max_length=MAX_MERGED)
+    about: str | None = Field(None, min_length=1, max_length=100)
 
     @model_validator(mode="after")
     def _fits(self) -> Self:
-        if len(set(self.entities)) != (1 if self.decision == "split" else 2):
+        named = len(set(self.entities))
+        if named < 2 if self.about and self.decision != "split" else named != (1 if self.decision == "split" else 2):
             raise ValueError("a split names one entity, the other decisions two different ones")
         return self
 
@@ -150,9 +154,10 @@ def edit_key(collection: str, kind: EditKind, identifier: str) -> bytes:
     return DocumentKey(collection, f"{kind}/{identifier}").encoded()
 
 
-def decision_id(entities: list[str]) -> str:
-    """The id of a decision about a pair, in either order, or about one entity: the same however it is decided."""
-    return digest("decision", *sorted(entities))
+def decision_id(entities: Iterable[str], about: str | None = None) -> str:
+    """The id of a decision about a pair, in either order, about one entity, or about what is stated of some: the same
+    however it is decided."""
+    return digest("decision", *([about] if about else []), *sorted(entities))
 
 
 def merge_id(entities: list[str]) -> str:
@@ -186,12 +191,22 @@ def read_model(form: type[Model], value: bytes, name: str) -> Model:
 
 
 class PredicateEnds(BaseModel):
-    """Types of nodes that a predicate may join; null for any."""
+    """Types of nodes that a predicate may join, null for any; and whether its edges may lead back to where they
+    began."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
     source: list[TypeName] | None = Field(None, min_length=1, max_length=100)
     target: list[TypeName] | None = Field(None, min_length=1, max_length=100)
+    acyclic: bool = Field(False, description="An edge that closes a cycle is refused.")
+
+
+class Misfit(NamedTuple):
+    """What of an edge is not allowed; `type` is that of an end."""
+
+    what: Literal["predicate", "source", "target", "cycle"]
+    type: str | None
+    allowed: tuple[str, ...] = ()
 
 
 class GraphChoice(BaseModel):
@@ -201,6 +216,21 @@ class GraphChoice(BaseModel):
 
     node_types: list[TypeName] | None = Field(None, min_length=1, max_length=100)
     predicates: dict[Predicate, PredicateEnds] | None = Field(None, min_length=1, max_length=200)
+
+    @property
+    def acyclic(self) -> list[str]:
+        """The predicates without cycles."""
+        return [name for name, ends in (self.predicates or {}).items() if ends.acyclic]
+
+    def misfit(self, predicate: str, source: str | None, target: str | None) -> Misfit | None:
+        """Of an edge between nodes of these types; None for a type that is not known."""
+        if self.predicates is None or (ends := self.predicates.get(predicate)) is None:
+            return None if self.predicates is None else Misfit("predicate", None, tuple(sorted(self.predicates)))
+        if source is not None and ends.source is not None and source not in ends.source:
+            return Misfit("source", source, tuple(ends.source))
+        if target is not None and ends.target is not None and target not in ends.target:
+            return Misfit("target", target, tuple(ends.target))
+        return None
 
 
 class GraphSettingsEvent(NamedTuple):

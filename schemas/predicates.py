@@ -64,3 +64,15 @@ PREDICATE_STRENGTHS: dict[str, float] = {
 def predicate_strength(predicate: str) -> float:
     """From 0 to 1; UNLISTED_STRENGTH for one that is not listed."""
     return PREDICATE_STRENGTHS.get(predicate, UNLISTED_STRENGTH)
+
+
+ONE_OBJECT = {
+    "owner": "owner", "owned_by": "owner", "accountable": "accountable", "reports_to": "reports_to",
+    "subsidiary_of": "parent company", "capital_of": "capital_of", "headquarters": "headquarters", "born_in": "born_in",
+    "died_in": "died_in", "born_on": "born_on", "born": "born_on", "died_on": "died_on", "died": "died_on",
+    "founded_in": "founded_in", "founded": "founded_in", "built_in": "built_in", "opened_in": "opened_in",
+    "license": "license", "licence": "license", "is_a": "kind",
+}  # fmt: skip
+"""Predicates of which a subject has one object: {predicate: what that is}."""
+ONE_SUBJECT = {"owns": "owner", "capital_of": "capital"}
+"""Those of which an object has one subject."""

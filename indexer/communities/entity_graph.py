@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from scipy.sparse import coo_array, csr_array
 
 from indexer.graph.tables import GraphTables, id_keys, one_array, packed
+from schemas.graph_delta import DENIAL
 from schemas.ids import CANARY_COLLECTION, link_key, referenced_ids
 from schemas.predicates import predicate_strength
 
@@ -134,7 +135,8 @@ def _statement_pairs(tables: GraphTables, count: int) -> Pairs:
     predicates = _dictionary(tables.statements["predicate"])
     strengths = np.array([predicate_strength(name) for name in predicates.dictionary.to_pylist()])
     strength = strengths[predicates.indices.to_numpy()[of]] * tables.statements["confidence"].to_numpy()[of]
-    keep = (subject[of] >= 0) & (subject[of] != others)
+    denies = pc.equal(tables.statements["extractor"].cast(pa.string()), DENIAL).to_numpy()
+    keep = (subject[of] >= 0) & (subject[of] != others) & ~denies[of]
     return _repeated(subject[of][keep], others[keep], strength[keep], count)
 
 

@@ -4,7 +4,7 @@ import re
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import chain
+from operator import attrgetter
 from typing import Any
 
 from indexer.documents import Chunk, ChunkedDocument, ParsedDocument, Section, Statement
@@ -16,11 +16,13 @@ from indexer.extraction.prose.appositions import apposition_facts, life_facts
 from indexer.extraction.prose.clauses import clause_facts, is_factual
 from indexer.extraction.prose.copulas import chained_places
 from indexer.extraction.prose.coreference import References
+from indexer.extraction.prose.denials import affirmed
 from indexer.extraction.prose.facts import Fact
 from indexer.extraction.prose.noun_phrases import words_of
 from indexer.extraction.relating_fields import is_listed
 from indexer.extraction.series import series_of_document
 from indexer.extraction.tabular import cells_of
+from schemas.graph_delta import DENIAL
 from schemas.ids import DocumentKey
 
 LIST = "list"
@@ -163,7 +165,7 @@ def _sentence_statements(
     parsed: ParsedDocument, chunked: ChunkedDocument, offsets: OffsetIndex, about: frozenset[str]
 ) -> tuple[Statement, ...]:
     """By chunk, predicate and names; at most MAX_STATEMENTS_PER_CHUNK. Time is linear in the length."""
-    found: dict[tuple[int, str, str, str], Statement] = {}
+    found: dict[tuple[int, str, str, str, bool], Statement] = {}
     counts: Counter[int] = Counter()
     references = References()
     starts = [section.start for section in chunked.sections]
@@ -176,16 +178,17 @@ def _sentence_statements(
         for fact, extractor in _facts_of(parsed.text[start:end], references):
             chunk = _chunk_holding(fact, chunked.chunks, first, end)
             names = _own_name(references.whole(fact.subject), about), _own_name(references.whole(fact.object), about)
-            key = (chunk, fact.predicate, *names)
+            key = (chunk, fact.predicate, *names, extractor == DENIAL)
             if chunk < 0 or not _are_two_names(*names) or key in found or counts[chunk] >= MAX_STATEMENTS_PER_CHUNK:
                 continue
-            counts[chunk] += 1
+            counts[chunk] += extractor != DENIAL
             is_lead = extractor == DEFINITION and number < LEAD_SENTENCES and names[0] in about
             more = tuple((role, name_of(surface), surface) for role, surface in fact.more)
             roles = (("subject", names[0], fact.subject), ("object", names[1], fact.object), *more)
             confidence = LEAD_CONFIDENCE if is_lead else fact.confidence
             found[key] = Statement(chunk, fact.predicate, roles, confidence, extractor, number)
-            references.remember(fact.subject, fact.predicate, fact.object)
+            if extractor != DENIAL:
+                references.remember(fact.subject, fact.predicate, fact.object)
     return tuple(found[key] for key in sorted(found))
 
 
@@ -216,8 +219,15 @@ def _facts_of(text: str, references: References) -> Iterator[tuple[Fact, str]]:
         words = words_of(resolved, 0, len(resolved))
         references.read(words)
         if len(words) >= MIN_SENTENCE_WORDS and is_factual(words):
-            for fact in chain(clause_facts(words), apposition_facts(words), chained_places(words)):
+            facts = [*clause_facts(words), *apposition_facts(words), *chained_places(words)]
+            for fact in facts:
                 yield fact, DEFINITION if fact.is_definition else SENTENCE
+            if denied := affirmed(resolved):
+                stated = {fact[:3] for fact in facts}
+                would_be = clause_facts(words_of(denied, 0, len(denied)))
+                denials = sorted((fact for fact in would_be if fact[:3] not in stated), key=attrgetter("is_definition"))
+                # `is not the capital of` denies that it is this, not that it is there
+                yield from ((fact, DENIAL) for fact in denials if fact.predicate == denials[0].predicate)
     if "(" in text:
         for fact in life_facts(text, 0, len(text)):
             yield fact, SENTENCE

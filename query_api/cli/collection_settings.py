@@ -13,6 +13,7 @@ import typer
 
 from query_api.cli.app import DataDir, Json, Url, print_json, service_client
 from query_api.cli.completion import checked, collections, offered
+from query_api.cli.entities import facts_lines
 from schemas.choices import ChunkingMethod, ExtractorName
 from schemas.consent import Yes, require_consent
 from schemas.errors import MalformedEvent, WrongSetting, complain, plain_failures
@@ -206,13 +207,17 @@ def _reset_question(client: "ServiceClient", collection: str, setting: str) -> s
 
 
 def _lines(setting: str, answer: Answer) -> list[str]:
-    """The setting, then a line for each of its values, and whether it was chosen."""
+    """The setting, a line for each of its values, and whether it was chosen; then what documents state against it."""
     chosen = answer["chosen"]
     lines = [f"[{setting}]"]
     for name in SETTINGS[setting].names:
         origin = "default" if chosen.get(name) is None else f"chosen at {answer['position']}"
         value = answer.get(name, chosen.get(name))
         lines.append(f"{name:<18} {'any' if value is None else json.dumps(value):<10} {origin}")
+    for each in answer.get("violations", ()):
+        of_type = f" is of the type {each['type']}" if each["type"] else ""
+        lines.append(f"does not fit: {each['statements']:,} of {each['predicate']} ({each['what']}{of_type})")
+        lines += (f"  {line}" for line in facts_lines(each["examples"]))
     return lines
 
 

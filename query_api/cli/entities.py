@@ -88,8 +88,8 @@ def entity_lines(entity: dict[str, Any]) -> Iterator[str]:
     if others:
         yield f"also written {', '.join(others)}"
     for name, lines in (
-        ("statements", _facts(entity["statements"])),
-        ("no longer stated", _facts(entity["withdrawn"] or [])),
+        ("statements", facts_lines(entity["statements"])),
+        ("no longer stated", facts_lines(entity["withdrawn"] or [])),
         ("documents", map(_document, entity["documents"])),
         ("neighbours", map(_neighbour, entity["neighbours"])),
         ("in the same documents, never in one chunk", map(_consolidated, entity["consolidated"])),
@@ -101,7 +101,8 @@ def entity_lines(entity: dict[str, Any]) -> Iterator[str]:
         yield "There is more: --limit shows it."
 
 
-def _facts(statements: list[dict[str, Any]]) -> Iterator[str]:
+def facts_lines(statements: list[dict[str, Any]]) -> Iterator[str]:
+    """Each fact, and below it a sentence that states it."""
     for each in statements:
         further = "".join(f", {part['role']} {part['entity']['label']}" for part in each["further"])
         fact = f"{each['subject']['label']} ─{each['predicate']}→ {each['object']['label']}"

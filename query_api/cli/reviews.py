@@ -1,4 +1,4 @@
-"""The commands `thalweg reviews …`: entities that may be one, and what people decided."""
+"""The commands `thalweg reviews …`: entities that may be one, statements that do not go together, what was decided."""
 
 import json
 from contextlib import closing
@@ -9,13 +9,14 @@ import typer
 
 from query_api.cli.app import DataDir, Json, Url, print_json, service_client
 from query_api.cli.completion import AllCollections, OneCollection, checked, choice, offered
+from query_api.cli.entities import facts_lines
 from query_api.cli.lists import Cursor, Limit, Listing
-from schemas.choices import ReviewState
+from schemas.choices import ReviewKind, ReviewState
 from schemas.errors import plain_failures
 from schemas.terminal import say
 
 app = typer.Typer()
-reviews_app = typer.Typer(no_args_is_help=True, help="See entities that may be one, and decide.")
+reviews_app = typer.Typer(no_args_is_help=True, help="See what may be one or does not go together, and decide.")
 app.add_typer(reviews_app, name="reviews")
 
 DECISIONS = ("accept", "reject", "undo")
@@ -23,7 +24,7 @@ DECISIONS = ("accept", "reject", "undo")
 
 def _state(review: dict[str, Any]) -> str:
     """What is known of the decision."""
-    said = [review["state"]]
+    said = [review["state"], *([] if review["kind"] == "duplicate" else [review["kind"]])]
     if review["score"] is not None:
         said.append(f"{review['score']:.2f}")
     if review["by"]:
@@ -34,12 +35,12 @@ def _state(review: dict[str, Any]) -> str:
 
 
 def _entities(review: dict[str, Any]) -> str:
-    """The entities, then why."""
+    """The entities, then why, and what is stated."""
     kinds = [f" ({each['type']})" if each["type"] else "" for each in review["entities"]]
     names = [each["name"] or each["id"] for each in review["entities"]]
     who = " / ".join(name + kind for name, kind in zip(names, kinds, strict=True))
     why = review["reason"] or (f"as {review['name']}" if review["name"] else "")
-    return f"{who}\n{why}".rstrip()
+    return "\n".join([who, *filter(None, [why]), *facts_lines(review["statements"])])
 
 
 REVIEWS = Listing(
@@ -57,7 +58,7 @@ REVIEWS = Listing(
 
 @reviews_app.callback()
 def reviews() -> None:
-    """See entities that may be one, and decide."""
+    """See what may be one or does not go together, and decide."""
 
 
 @reviews_app.command("list", epilog="Example: thalweg reviews list --min-score 0.8")
@@ -67,6 +68,7 @@ def list_reviews(
     state: Annotated[
         str, choice((*get_args(ReviewState), "decided", "all"), help="Those that wait for you, or were decided.")
     ] = "open",
+    kind: Annotated[str | None, choice(get_args(ReviewKind), help="Only this kind.")] = None,
     min_score: Annotated[float, typer.Option(min=0, max=1, help="Leave out open ones with a lower score.")] = 0.0,
     limit: Limit = 50,
     cursor: Cursor = None,
@@ -74,8 +76,8 @@ def list_reviews(
     url: Url = None,
     data_dir: DataDir = None,
 ) -> None:
-    """List pairs of entities that may be one, the likeliest first, or what was decided."""
-    params = {"collection": collection, "state": state, "min_score": min_score, "cursor": cursor}
+    """List what may be one and what contradicts each other, the likeliest first, or what was decided."""
+    params = {"collection": collection, "state": state, "kind": kind, "min_score": min_score, "cursor": cursor}
     REVIEWS.show(params, limit=limit, as_json=as_json, url=url, data_dir=data_dir)
 
 
@@ -86,7 +88,8 @@ def decide_review(
     decision: Annotated[
         str,
         typer.Argument(
-            help="That the two are one entity, or different; undo takes a decision, merge or split back.",
+            help="accept: the two are one, or the statements contradict each other; reject: they are two, or both "
+            "hold; undo takes a decision, merge or split back.",
             parser=checked(DECISIONS),
             autocompletion=offered(DECISIONS),
             metavar="|".join(DECISIONS),
@@ -98,7 +101,7 @@ def decide_review(
     url: Url = None,
     data_dir: DataDir = None,
 ) -> None:
-    """Say whether the two of a review are one entity, or take back what was said."""
+    """Say whether the two of a review are one entity, or its statements contradict; or take back what was said."""
     body = {"collection": collection, "decision": decision, "by": by}
     content = json.dumps({name: value for name, value in body.items() if value is not None}).encode()
     with closing(service_client(url, data_dir)) as client:

@@ -96,6 +96,16 @@ class EntityCatalogue:
         found = int(find(self.keys, np.array([key], dtype=np.uint64))[0])
         return None if found == MISSING else int(self.groups[found])
 
+    def label_and_type(self, key: int) -> tuple[str, str] | None:
+        """Of the entity that the name with this key belongs to."""
+        row = self.row_of(key)
+        return None if row is None else (self[row].label, self[row].type)
+
+    def keys_of(self, key: int) -> Keys:
+        """Those of all names that are one with the name with this key."""
+        row = self.row_of(key)
+        return np.array([key] if row is None else self.members[row], dtype=np.uint64)
+
     def find(self, identifier: str, collection: str) -> Entity | None:
         """By the id of one of its names, or by a name in the collection."""
         forms = qualified_name(identifier), normalise_name(identifier), resolution_key(identifier, "concept")

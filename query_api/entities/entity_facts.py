@@ -14,7 +14,8 @@ from query_api.index.graph.hand_made_relations import End as GraphEnd
 from query_api.index.graph.hand_made_relations import MadeRelation, made_nodes, relations_of
 from query_api.index.graph.identifiers import Keys, key_of
 from query_api.index.graph.view import GraphView
-from schemas.ids import CANARY_COLLECTION, digest
+from schemas.edits_api import ReviewedEntity
+from schemas.ids import CANARY_COLLECTION, digest, document_node_id, entity_id
 from schemas.predicates import STRENGTH_STEP, predicate_strength
 
 
@@ -61,6 +62,10 @@ class Fact:
         return self.subject.identity, self.predicate, self.object.identity
 
     @property
+    def ends(self) -> tuple[End, End]:
+        return self.subject, self.object
+
+    @property
     def strength(self) -> float:
         """The predicate's, or the weight that people gave it, and more for each further statement or edge (as many
         documents repeat what holds)."""
@@ -80,41 +85,43 @@ class FactFinder:
 
     def of_entities(self, keys: Keys) -> list[Fact]:
         """What is stated, or joined by people, with these entities as subject or object, the strongest first."""
-        edges = self._edges_of([GraphEnd("entity", key) for key in keys.tolist()])
-        return self._sorted(self._view.statements_with(keys), edges)
+        relations = self._relations_of([GraphEnd("entity", key) for key in keys.tolist()])
+        return self.of_statements(self._view.statements_with(keys), relations)
 
     def of_node(self, document: int) -> list[Fact]:
         """The edges that people made between the hand-made node of a document and entities or other nodes."""
-        return self._sorted([], self._edges_of([GraphEnd("document", document)]))
+        return self.of_statements([], self._relations_of([GraphEnd("document", document)]))
 
-    def _edges_of(self, ends: Sequence[GraphEnd]) -> list[EdgeBetween]:
+    def _relations_of(self, ends: Sequence[GraphEnd]) -> list[MadeRelation]:
         relations = {each.document: each for each in relations_of(self._view.segments, ends)}
-        edges = (self._between(each) for each in sorted(relations.values(), key=lambda each: each.name))
-        return [each for each in edges if each is not None]
+        return list(relations.values())
 
     def _between(self, relation: MadeRelation) -> EdgeBetween | None:
-        source, target = self._end_of_relation(relation.source), self._end_of_relation(relation.target)
+        source, target = self.end_of_relation(relation.source), self.end_of_relation(relation.target)
         if source is None or target is None:
             return None
         return EdgeBetween(relation.name, relation.predicate, source, target, relation.weight)
 
-    def _end_of_relation(self, end: GraphEnd | None) -> End | None:
-        """None for a chunk, a document, and what is not there."""
-        if end is None or end.kind == "chunk":
+    def end_of_relation(self, end: GraphEnd | None) -> End | None:
+        """None for what is not there, and a name that is not an entity."""
+        if end is None:
             return None
+        if end.kind == "chunk":
+            label = self._view.title(self._view.document_of_passage(self._view.passage_of_chunk(end.at)))
+            return End(None, key_of(self._view.chunk_id(end.at)), label)
         if end.kind == "entity":
             row = self._catalogue.row_of(end.at)
             return None if row is None else End(row, end.at, self._catalogue[row].label)
         node = next(made_nodes(self._view.segments, np.array([end.at])), None)
-        return None if node is None else End(None, key_of(digest("node", node.name)[:32]), node.label, end.at)
+        if node is None:
+            return End(None, key_of(document_node_id(self._view.document_key(end.at))), self._view.title(end.at))
+        return End(None, key_of(digest("node", node.name)[:32]), node.label, end.at)
 
-    def of_statements(self, statements: Iterable[Statement]) -> list[Fact]:
+    def of_statements(self, statements: Iterable[Statement], relations: Iterable[MadeRelation] = ()) -> list[Fact]:
         """What these say, the strongest first."""
-        return self._sorted(statements, [])
-
-    def _sorted(self, statements: Iterable[Statement], edges: Iterable[EdgeBetween]) -> list[Fact]:
         joined: dict[tuple[object, ...], list[EdgeBetween]] = defaultdict(list)
-        for edge in edges:
+        edges = (self._between(each) for each in sorted(relations, key=lambda each: each.name))
+        for edge in filter(None, edges):
             joined[edge.source.identity, edge.predicate, edge.target.identity].append(edge)
         found: dict[tuple[object, ...], list[tuple[Statement, End, End]]] = defaultdict(list)
         for statement in {each.key: each for each in statements}.values():
@@ -135,6 +142,15 @@ class FactFinder:
     def _end(self, statement: Statement, role: str) -> End | None:
         part = next((each for each in statement.roles if each.name == role), None)
         return None if part is None else self.end_of(part)
+
+    def reviewed(self, end: End) -> ReviewedEntity:
+        """An end with the id that its name has where it is not an entity."""
+        if end.row is not None:
+            entity = self._catalogue[end.row]
+            return ReviewedEntity(id=entity.id, name=entity.label, type=entity.type, mentions=entity.mentions)
+        name = self._view.entity_names([end.key]).get(end.key)
+        identifier = f"{end.key:032x}" if name is None else entity_id(*name)
+        return ReviewedEntity(id=identifier, name=end.surface, type="", mentions=0)
 
     def end_of(self, part: Role) -> End:
         return End(self._catalogue.row_of(part.entity), part.entity, part.surface)

@@ -1,4 +1,5 @@
-"""Entities that may be one, for people to decide: candidate pairs kept up to date, and what was decided.
+"""What waits for people: entities that may be one, as candidate pairs kept up to date, and conflicts between
+statements; and what was decided.
 
 Candidates are looked for when they are asked for, and then only for entities that came or changed since: a pair is
 found when either of its two is looked at.
@@ -8,7 +9,7 @@ import asyncio
 import threading
 import weakref
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import islice
 from typing import NamedTuple, Protocol
@@ -19,12 +20,15 @@ from numpy.typing import NDArray
 
 from indexer.errors import EncoderFailure
 from indexer.resolution.candidates import CandidateIndex, CandidatePair, NamedEntity
+from query_api.entities.conflicts import Conflict
+from query_api.entities.entity_facts import Fact
 from query_api.index.curation_follower import CollectionEdits
 from query_api.index.search_snapshot import QueryEncoder, Snapshot
 from query_api.operations.jobs import Explanation, Job, Jobs
 from schemas.choices import ReviewState
 from schemas.edits_api import Review, ReviewedEntity
-from schemas.graph_edits import decision_id
+from schemas.entities import StatementDetail
+from schemas.graph_edits import DecisionEdit, decision_id
 from schemas.ids import Position
 
 ANSWER_SECONDS = 10.0
@@ -69,15 +73,22 @@ class ReviewKey(NamedTuple):
 
 
 class Candidates(NamedTuple):
-    """Pairs of entities that may be one, by the id that a decision about them has. `earlier` are pairs of a while ago,
-    which somebody may still have before him: a decision elsewhere changed which names speak for the entities."""
+    """Pairs of entities that may be one, and conflicts, by the ids of decisions about them; `details` describes facts.
+    `earlier` are pairs of a while ago, which somebody may still have before him: a decision elsewhere changed which
+    names speak for the entities."""
 
     entities: Mapping[str, NamedEntity]
     pairs: Mapping[str, CandidatePair]
     earlier: Mapping[str, CandidatePair]
+    conflicts: Mapping[str, Conflict] = {}
+    details: Callable[[Sequence[Fact]], list[StatementDetail]] = lambda _: []
 
-    def find(self, identifier: str) -> CandidatePair | None:
-        return self.pairs.get(identifier) or self.earlier.get(identifier)
+    def find(self, identifier: str) -> tuple[list[str], str | None] | None:
+        """The entities that a decision would be about, and what is stated of them."""
+        if (pair := self.pairs.get(identifier) or self.earlier.get(identifier)) is not None:
+            return [pair.first, pair.second], None
+        conflict = self.conflicts.get(identifier)
+        return None if conflict is None else ([each.id for each in conflict.entities], conflict.about)
 
 
 class CandidatePairs:
@@ -152,15 +163,17 @@ class Reviews:
         self._one_at_a_time = threading.Lock()
         self._stopped = threading.Event()
 
-    async def candidates(self, catalogue: Catalogue, collection: str) -> Candidates:
-        """Those of a collection as of the catalogue, or of one just before it. Raises NotComputed where looking for
-        them takes long."""
+    async def candidates(
+        self, catalogue: Catalogue, collection: str, completed: Callable[[Candidates], Candidates] = lambda found: found
+    ) -> Candidates:
+        """Those of a collection as of the catalogue, or of one just before it; `completed` adds the conflicts, in a
+        thread. Raises NotComputed where looking for them takes long."""
         known = self._found.get(collection)
         if known is not None and known[0]() is catalogue:
             return known[1]
         job = self._jobs.get(collection)
         if job is None or job.state != "running":
-            job = self._jobs.begin(Job(id=collection), lambda _: self._update(catalogue, collection))
+            job = self._jobs.begin(Job(id=collection), lambda _: self._update(catalogue, collection, completed))
         if not await job.ended(ANSWER_SECONDS):
             raise NotComputed("Candidates are being looked for, which takes a while in a large collection.")
         if job.error is not None:
@@ -171,12 +184,14 @@ class Reviews:
         self._stopped.set()
         await self._jobs.stop(cancel=False)
 
-    async def _update(self, catalogue: Catalogue, collection: str) -> None:
+    async def _update(
+        self, catalogue: Catalogue, collection: str, completed: Callable[[Candidates], Candidates]
+    ) -> None:
         pairs = self._pairs.setdefault(collection, CandidatePairs())
 
         def update() -> Candidates:
             with self._one_at_a_time:
-                return pairs.update(catalogue.named(collection), self._stopped, self._encoder())
+                return completed(pairs.update(catalogue.named(collection), self._stopped, self._encoder()))
 
         self._found[collection] = weakref.ref(catalogue), await asyncio.to_thread(update)
 
@@ -185,18 +200,47 @@ def _explained(error: Exception) -> Explanation:
     return Explanation(str(error), foreseen=True)  # the caller gets the error itself
 
 
+def current_id(decision: DecisionEdit, catalogue: Catalogue, collection: str) -> str:
+    """The id that a decision about the same has now, by the names that speak for its entities now."""
+    ends = ((catalogue.find(each, collection), each) for each in decision.entities)
+    return decision_id([each if found is None else found.id for found, each in ends], decision.about)
+
+
+def undecided(identifiers: Iterable[str], catalogue: Catalogue, collection: str, edits: CollectionEdits) -> list[str]:
+    """Those about which nobody decided: neither by their own names, nor by other names of the same entities."""
+    decided = {
+        current_id(decision, catalogue, collection)
+        for decision, _ in edits.decisions.values()
+        if decision.decision == "reject"
+    }
+    return [each for each in identifiers if each not in decided and each not in edits.decisions]
+
+
+def conflict_reviews(
+    found: Candidates, catalogue: Catalogue, collection: str, edits: CollectionEdits
+) -> Iterator[tuple[ReviewKey, Review]]:
+    """Open and decided; of those open last where one statement only says more than another."""
+    decided = {current_id(each.edit, catalogue, collection): known for known, each in edits.decisions.items()}
+    for identifier, of in found.conflicts.items():
+        review = Review(
+            id=decided.get(identifier, identifier), collection=collection, kind=of.kind, state="open", about=of.about,
+            entities=of.entities, score=of.score, reason=of.reason,
+        )  # fmt: skip
+        if identifier in decided:
+            edit, at = edits.decisions[review.id]
+            made = {"state": STATES[edit.decision], "by": edit.by, "position": str(Position(0, at))}
+            yield ReviewKey(1, -at, 0, review.id), review.model_copy(update=made)
+        elif of.kind != "duplicate":
+            rank = 0.0 if of.kind == "enhancement" else -of.score
+            yield ReviewKey(0, rank, -min(each.mentions for each in of.entities), identifier), review
+
+
 def open_reviews(
     found: Candidates, catalogue: Catalogue, collection: str, edits: CollectionEdits
 ) -> Iterator[tuple[ReviewKey, Review]]:
-    """The pairs about which nobody decided: neither by their own names, nor by other names of the same entities."""
-    rejected = set()
-    for decision, _ in edits.decisions.values():
-        if decision.decision == "reject":
-            ends = [catalogue.find(each, collection) for each in decision.entities]
-            rejected.add(decision_id([each.id for each in ends if each is not None]))
-    for identifier, pair in found.pairs.items():
-        if identifier in edits.decisions or identifier in rejected:
-            continue
+    """The pairs about which nobody decided."""
+    for identifier in undecided(found.pairs, catalogue, collection, edits):
+        pair = found.pairs[identifier]
         entities = [found.entities[each] for each in (pair.first, pair.second)]
         shown = [
             ReviewedEntity(id=each.id, name=each.name, type=each.type, mentions=each.mentions) for each in entities
@@ -216,7 +260,7 @@ def open_reviews(
 def decided_reviews(
     collection: str, edits: CollectionEdits, names: dict[str, ReviewedEntity]
 ) -> Iterator[tuple[ReviewKey, Review]]:
-    """Decisions and merges in a collection; `names` has the entities that are there."""
+    """Decisions about entities, and merges, in a collection; `names` has the entities that are there."""
     overruled = edits.groups().overruled
 
     def review(identifier: str, state: ReviewState, entities: list[str], offset: int, by: str | None) -> Review:
@@ -231,8 +275,9 @@ def decided_reviews(
         )
 
     for identifier, (decision, at) in edits.decisions.items():
-        made = review(identifier, STATES[decision.decision], decision.entities, at, decision.by)
-        yield ReviewKey(1, -at, 0, identifier), made
+        if decision.about is None:
+            made = review(identifier, STATES[decision.decision], decision.entities, at, decision.by)
+            yield ReviewKey(1, -at, 0, identifier), made
     for identifier, (merge, at) in edits.merges.items():
         made = review(identifier, "merged", merge.entities, at, merge.by)
         yield ReviewKey(1, -at, 0, identifier), made.model_copy(update={"name": merge.name})

@@ -60,7 +60,11 @@ class CollectionEdits:
     def groups(self, equal: Iterable[Sequence[str]] = ()) -> Groups:
         """Which entities are one: by equal keys, and as people decided (`indexer.resolution.groups`)."""
         merged = (Decision(at, "same", tuple(merge.entities)) for merge, at in self.merges.values())
-        decided = (Decision(at, _VERDICTS[edit.decision], tuple(edit.entities)) for edit, at in self.decisions.values())
+        decided = (
+            Decision(at, _VERDICTS[edit.decision], tuple(edit.entities))
+            for edit, at in self.decisions.values()
+            if edit.about is None
+        )
         return resolve_groups(equal, [*merged, *decided])
 
     def name_of(self, members: Iterable[str]) -> str | None:

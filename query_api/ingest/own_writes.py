@@ -1,5 +1,6 @@
 """What this service wrote of nodes and edges, until its snapshots show it: the next write is checked against it too."""
 
+import asyncio
 from collections.abc import Callable, Collection, Mapping
 
 from schemas.ids import DocumentKey
@@ -10,6 +11,8 @@ Positions = Mapping[int, int]
 class OwnWrites:
     def __init__(self) -> None:
         self._positions: dict[DocumentKey, Positions] = {}
+        self.one_at_a_time = asyncio.Lock()
+        """Held from a check that what is being written may change until it is written."""
         self.waited_with: object = None
         """The snapshot with which one was waited for in vain: while nothing newer comes, waiting again is of no use."""
 
@@ -17,12 +20,12 @@ class OwnWrites:
         """`positions` are those of its newest record, {partition: offset}."""
         self._positions[key] = positions
 
-    def unseen(self, is_shown: Callable[[Positions], bool], document_ids: Collection[str]) -> dict[int, int]:
-        """The positions of what is not shown yet of documents of these ids; what is shown is forgotten."""
+    def unseen(self, is_shown: Callable[[Positions], bool], document_ids: Collection[str] = ()) -> dict[int, int]:
+        """The positions of what is not shown yet of documents of these ids, or of all; what is shown is forgotten."""
         self._positions = {key: each for key, each in self._positions.items() if not is_shown(each)}
         found: dict[int, int] = {}
         for key, positions in self._positions.items():
-            if key.document_id in document_ids:
+            if not document_ids or key.document_id in document_ids:
                 for partition, offset in positions.items():
                     found[partition] = max(found.get(partition, -1), offset)
         return found

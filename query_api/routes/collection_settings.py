@@ -10,6 +10,8 @@ from pydantic import BaseModel
 
 from indexer.chunking.splitter import ChunkingParameters
 from indexer.linking import DEFAULT_RULES
+from query_api.entities.conflicts import schema_violations
+from query_api.entities.description import EntityDescriber
 from query_api.errors import invalid_request
 from query_api.middleware import ModelRoute
 from query_api.routes.collections import checked_key, documents_in, newest_setting, publish
@@ -30,7 +32,7 @@ from schemas.curation import (
     graph_settings_key,
     linking_key,
 )
-from schemas.edits_api import CollectionGraph
+from schemas.edits_api import CollectionGraph, SchemaViolation
 from schemas.graph_edits import GraphChoice
 
 DEFAULT_EXTRACTOR: ExtractorName = "rules"
@@ -147,9 +149,20 @@ async def put_extraction(collection: CollectionInPath, choice: ExtractionChoice,
 
 @router.get(GRAPH.path, summary="What people may add to a collection's graph")
 async def get_graph_choice(collection: CollectionInPath, service: ServiceOf) -> CollectionGraph:
-    """Types of nodes, and predicates with the types of their ends. Nodes and edges made before stay."""
-    choice, position = await GRAPH.chosen(service, collection)
-    return CollectionGraph(collection=collection, chosen=choice or GraphChoice(), position=position)
+    """Types of nodes, and predicates with the types of their ends; and what documents state against that. Nodes and
+    edges made before stay."""
+    chosen, position = await GRAPH.chosen(service, collection)
+    choice, snapshot = chosen or GraphChoice(), service.snapshots.current
+
+    def violations() -> list[SchemaViolation]:
+        if snapshot is None or choice.predicates is None:
+            return []
+        catalogue = service.catalogues.of(snapshot.graph, snapshot.curation)
+        describer = EntityDescriber(snapshot.graph, catalogue, snapshot.text.chunks, snapshot.text.documents)
+        return schema_violations(snapshot.graph, catalogue, describer, collection, choice)
+
+    found = await service.read(violations)
+    return CollectionGraph(collection=collection, chosen=choice, position=position, violations=found)
 
 
 @router.put(GRAPH.path, status_code=202, summary="Choose what people may add to a collection's graph")

@@ -6,6 +6,7 @@ from typing import Annotated, NamedTuple
 
 from fastapi import Query
 
+from indexer.extraction.lexicon import STOP_WORDS
 from query_api.entities.hand_made import MadeId
 from query_api.errors import ApiProblem, invalid_request, log_unavailable
 from query_api.index.curation_follower import CollectionEdits, Curation
@@ -15,7 +16,7 @@ from schemas.curation import encode_choice
 from schemas.cursors import read_cursor, write_cursor
 from schemas.errors import MalformedToken
 from schemas.graph_edits import AnyEdit, EditKind, edit_key
-from schemas.ids import Position, parse_positions
+from schemas.ids import Position, normalise_name, parse_positions
 
 OWN_WRITE_SECONDS = 5.0
 
@@ -87,6 +88,13 @@ def page_of(ids: Iterable[MadeId], cursor: str | None, limit: int) -> Page:
     following = found[bisect_right(found, after) :]
     more = len(following) > limit
     return Page(following[:limit], write_cursor(following[limit - 1]) if more else None, len(found))
+
+
+def note_about(*names: str) -> str | None:
+    """What to know about a thing of these names, which are all there are."""
+    if any(word not in STOP_WORDS for name in names for word in normalise_name(name).split()):
+        return None
+    return f"{names[0][:80]!r} is a common word, which questions do not ask about: give it a longer name as well."
 
 
 def check_id(identifier: str, kind: EditKind, *, fits: bool) -> None:

@@ -225,8 +225,4 @@ def explorer_of(snapshot: Snapshot, catalogue: EntityCatalogue) -> Explorer:
     def labels(chunk_ids: Sequence[str]) -> dict[str, str]:
         return {chunk_id: _beginning(chunk.text) for chunk_id, chunk in tables.chunks(chunk_ids).items()}
 
-    def entity_names(key: int) -> tuple[str, str] | None:
-        row = catalogue.row_of(key)
-        return None if row is None else (catalogue[row].label, catalogue[row].type)
-
-    return Explorer(snapshot.graph, labels, entity_names)
+    return Explorer(snapshot.graph, labels, catalogue.label_and_type)

@@ -12,6 +12,8 @@ from uuid import uuid4
 from fastapi import APIRouter, Path, Query
 from pydantic import BeforeValidator
 
+from query_api.entities.conflicts import ConflictFinder
+from query_api.entities.entity_facts import FactFinder
 from query_api.entities.hand_made import HandMade, MadeId
 from query_api.entities.node_search import LISTED_KINDS, ListedKind, NamedNodes, Place
 from query_api.errors import ApiProblem, invalid_request, problem_responses, refused_event
@@ -30,6 +32,7 @@ from query_api.routes.edits import (
     WaitSeconds,
     check_id,
     current_curation,
+    note_about,
     page_of,
 )
 from query_api.routes.parameters import AllCollections, OneCollection, ServiceOf
@@ -44,6 +47,8 @@ from schemas.graph_documents import MEDIA_TYPES, made_id, made_key
 from schemas.graph_edits import EDGE, NODE, EdgeEdit, EditKind, GraphChoice, NodeEdit, is_id_of
 from schemas.receipts import TOKEN_PATTERN
 from schemas.search import split_list
+
+MOST_FOLLOWED = 1_000_000  # nodes, to see whether an edge closes a cycle
 
 router = APIRouter(tags=["graph"], route_class=ModelRoute)
 
@@ -254,10 +259,10 @@ def _not_found(kind: EditKind, identifier: str, looked_in: Sequence[str]) -> Api
 
 
 async def _settled(service: Service, kind: EditKind, *identifiers: str) -> Snapshot:
-    """A snapshot that shows what this service wrote under these ids. Raises ApiProblem 503 where that is not indexed in
-    time."""
+    """A snapshot that shows what this service wrote under these ids, or all that it wrote. Raises ApiProblem 503 where
+    that is not indexed in time."""
     snapshot, own = service.snapshot(), service.own_writes
-    wanted = {f"{kind}:{each}" for each in identifiers}
+    wanted = {f"{kind}:{each}" for each in identifiers}  # or all
     unseen = own.unseen(lambda positions: covers(snapshot, positions), wanted)
     if not unseen:
         return snapshot
@@ -281,7 +286,8 @@ async def _put_node(service: Service, collection: str, identifier: str, node: No
     allowed = (await current_curation(service)).allowed.get(collection, GraphChoice())
     if allowed.node_types is not None and node.type not in allowed.node_types:
         raise _not_allowed("type", node.type, allowed.node_types, collection)
-    return await _write(service, collection, NODE, identifier, node)
+    accepted = await _write(service, collection, NODE, identifier, node)
+    return accepted.model_copy(update={"note": note_about(node.label, *node.aliases)})
 
 
 async def _put_edge(service: Service, collection: str, identifier: str, edge: EdgeEdit) -> EditAccepted:
@@ -295,7 +301,31 @@ async def _put_edge(service: Service, collection: str, identifier: str, edge: Ed
         if settled is snapshot:
             raise
         checked = await service.read(lambda: _checked_edge(settled, curation, collection, edge))
-    return await _write(service, collection, EDGE, identifier, checked)
+    if edge.predicate not in curation.allowed.get(collection, GraphChoice()).acyclic:
+        return await _write(service, collection, EDGE, identifier, checked)
+    async with service.own_writes.one_at_a_time:  # opposite edges at the same time: the second sees the first
+        newest = await _settled(service, EDGE)
+        await service.read(lambda: _require_no_cycle(service, newest, MadeId(identifier, collection), checked))
+        return await _write(service, collection, EDGE, identifier, checked)
+
+
+def _require_no_cycle(service: Service, snapshot: Snapshot, made: MadeId, edge: EdgeEdit) -> None:
+    """Raises ApiProblem 422."""
+    catalogue = service.catalogues.of(snapshot.graph, snapshot.curation)
+    explorer, facts = Explorer(snapshot.graph, lambda _: {}), FactFinder(snapshot.graph, catalogue)
+    refs = (explorer.find(each, made.collection) for each in (edge.source, edge.target))
+    source, target = (facts.end_of_relation(None if ref is None else explorer.end_of(ref)) for ref in refs)
+    if source is None or target is None:  # a name that is not an entity, of which nothing is stated
+        return
+    finder = ConflictFinder(snapshot.graph, catalogue, made.collection, [edge.predicate], without=made.id)
+    way = finder.way(edge.predicate, target, source, max_steps=MOST_FOLLOWED, max_expanded=MOST_FOLLOWED)
+    if way or source.identity == target.identity:
+        names = " → ".join(facts.reviewed(end).name for end in (source, target, *(fact.object for fact in way)))
+        raise invalid_request(
+            f"The collection {made.collection[:128]!r} allows no cycle of {edge.predicate}, and this edge closes one: "
+            f"{names}. Delete or turn round one of its edges.",
+            "cycle",
+        )
 
 
 async def _write(
@@ -331,14 +361,10 @@ def _checked_edge(snapshot: Snapshot, curation: Curation, collection: str, edge:
     source, target = (_end(snapshot, curation, collection, each) for each in (edge.source, edge.target))
     if source.id == target.id:
         raise invalid_request("An edge joins two different nodes.", "one_end")
-    predicates = curation.allowed.get(collection, GraphChoice()).predicates
-    if predicates is not None:
-        if edge.predicate not in predicates:
-            raise _not_allowed("predicate", edge.predicate, sorted(predicates), collection)
-        ends = predicates[edge.predicate]
-        for name, found, types in (("source", source.type, ends.source), ("target", target.type, ends.target)):
-            if types is not None and found is not None and found not in types:
-                raise _not_allowed(f"type of the {name} of {edge.predicate}", found, types, collection)
+    misfit = curation.allowed.get(collection, GraphChoice()).misfit(edge.predicate, source.type, target.type)
+    if misfit is not None:
+        what = "predicate" if misfit.type is None else f"type of the {misfit.what} of {edge.predicate}"
+        raise _not_allowed(what, misfit.type or edge.predicate, misfit.allowed, collection)
     return edge.model_copy(update={"source": source.id, "target": target.id})
 
 
@@ -373,7 +399,7 @@ def _without_names(form: type[Any], creation: NodeCreation | EdgeCreation) -> An
     return form(**{name: value for name, value in creation if name in form.model_fields})
 
 
-def _not_allowed(what: str, given: str, allowed: list[str], collection: str) -> ApiProblem:
+def _not_allowed(what: str, given: str, allowed: Sequence[str], collection: str) -> ApiProblem:
     return invalid_request(
         f"The {what} {given!r} is not among those chosen for the graph of the collection {collection[:128]!r}: "
         f"{', '.join(allowed[:20])}{' and more' if len(allowed) > 20 else ''}.",

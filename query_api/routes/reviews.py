@@ -1,4 +1,5 @@
-"""`/v1/reviews` and edits of entities: what may be one, what people decided; merges, renamings, splits.
+"""`/v1/reviews` and edits of entities: what may be one, which statements do not go together, what people decided;
+merges, renamings, splits.
 
 Each write is an event on the curation topic; the outcome of all of them is in `indexer.resolution.groups`.
 """
@@ -11,6 +12,9 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Path, Query, Request
 
 from indexer.resolution.own_names import qualified_name
+from query_api.entities.catalogue import EntityCatalogue
+from query_api.entities.conflicts import ConflictFinder
+from query_api.entities.description import EntityDescriber
 from query_api.entities.review_queue import (
     Candidates,
     Catalogue,
@@ -18,8 +22,10 @@ from query_api.entities.review_queue import (
     NotComputed,
     ReviewKey,
     Reviews,
+    conflict_reviews,
     decided_reviews,
     open_reviews,
+    undecided,
 )
 from query_api.errors import ApiProblem, invalid_request, problem_responses
 from query_api.index.curation_follower import CollectionEdits, Curation
@@ -34,11 +40,12 @@ from query_api.routes.edits import (
     WaitSeconds,
     current_curation,
     edits_of,
+    note_about,
     write,
 )
 from query_api.routes.parameters import AllCollections, ServiceOf
 from query_api.service_context import Service
-from schemas.choices import ReviewState
+from schemas.choices import ReviewKind, ReviewState
 from schemas.cursors import read_cursor, write_cursor
 from schemas.edits_api import (
     EditAccepted,
@@ -55,11 +62,13 @@ from schemas.graph_edits import (
     MERGE,
     DecisionEdit,
     EntityEdit,
+    GraphChoice,
     MergeEdit,
     decision_id,
     merge_id,
 )
 from schemas.ids import COMPUTED_ID, entity_id, normalise_name
+from schemas.predicates import ONE_OBJECT, ONE_SUBJECT
 
 router = APIRouter(tags=["entities"], route_class=ModelRoute)
 
@@ -67,55 +76,61 @@ ReviewId = Annotated[str, Path(max_length=128, description="As the list has it."
 State = Annotated[ReviewState | Literal["decided", "all"], Query(description="`decided` is any but `open`.")]
 
 
-@router.get("/v1/reviews", summary="List entities that may be one", responses=problem_responses(400))
+@router.get(
+    "/v1/reviews", summary="List what waits for a decision, and what was decided", responses=problem_responses(400)
+)
 async def list_reviews(
     request: Request,
     service: ServiceOf,
     collection: AllCollections = None,
     state: State = "open",
+    kind: Annotated[ReviewKind | None, Query(description="Only this kind.")] = None,
     min_score: Annotated[float, Query(ge=0, le=1, description="Open ones with a lower score are left out.")] = 0.0,
     cursor: Cursor = None,
     limit: Limit = 100,
     after: After = None,
     wait_seconds: WaitSeconds = 10.0,
 ) -> ReviewPage:
-    """Open ones first, the best score first; then what people decided, the newest first."""
+    """Open ones first, the best score first; then what people decided, the newest first. Statements go together, or do
+    not, as documents have them now: a review goes with either of its documents."""
     curation = await current_curation(service, after, wait_seconds)
     beyond = None if cursor is None else read_cursor(cursor, ReviewKey, "this list")
-    found: list[tuple[ReviewKey, Review]] = []
+    edits = edits_of(curation, collection)
+    looked_in = [name for name, each in edits.items() if any(decision.about for decision, _ in each.decisions.values())]
     if state in {"open", "all"}:
-        found += await _open(request, service, curation, collection, min_score)
-    if state != "open":
-        decided = await _decided(service, curation, collection)
-        found += [each for each in decided if state in {"decided", "all"} or each[1].state == state]
+        looked_in = searched(collection, service.snapshot(), curation)
+    catalogue, candidates = await _candidates(request, service, looked_in)
+    found: list[tuple[ReviewKey, Review]] = []
+    for name, those in candidates.items():
+        found += open_reviews(those, catalogue, name, curation.of(name))
+        found += conflict_reviews(those, catalogue, name, curation.of(name))
+    for name, each in edits.items() if state != "open" else ():
+        found += decided_reviews(name, each, await service.read(partial(_names, service.snapshot().graph, each)))
+
+    def is_wanted(review: Review) -> bool:
+        if kind not in (None, review.kind) or (review.state == "open" and (review.score or 0.0) < min_score):
+            return False
+        return state in {"all", review.state} or (state == "decided" and review.state != "open")
+
+    found = [each for each in found if is_wanted(each[1])]
     following = sorted((each for each in found if beyond is None or each[0] > beyond), key=lambda each: each[0])
     shown = following[:limit]
     return ReviewPage(
-        reviews=[review for _, review in shown],
+        reviews=await service.read(lambda: [_with_statements(review, candidates) for _, review in shown]),
         next_cursor=write_cursor(shown[-1][0]) if len(following) > limit else None,
         total=len(found),
     )
 
 
-async def _open(
-    request: Request, service: Service, curation: Curation, collection: str | None, min_score: float
-) -> list[tuple[ReviewKey, Review]]:
-    catalogue = await _catalogue(request, service)
-    candidates = await _candidates(request, catalogue, searched(collection, service.snapshot(), curation))
-    return [
-        each
-        for name, those in candidates.items()
-        for each in open_reviews(those, catalogue, name, curation.of(name))
-        if (each[1].score or 0.0) >= min_score
-    ]
-
-
-async def _decided(service: Service, curation: Curation, collection: str | None) -> list[tuple[ReviewKey, Review]]:
-    found: list[tuple[ReviewKey, Review]] = []
-    for name, edits in edits_of(curation, collection).items():
-        names = await service.read(partial(_names, service.snapshot().graph, edits))
-        found += decided_reviews(name, edits, names)
-    return found
+def _with_statements(review: Review, candidates: Mapping[str, Candidates]) -> Review:
+    """A conflict, or a duplicate that two statements name, with what is stated; the newest last."""
+    found = candidates.get(review.collection)
+    identifier = decision_id([each.id for each in review.entities], review.about)
+    if found is None or (conflict := found.conflicts.get(identifier)) is None:
+        return review
+    stated = found.details(conflict.facts)
+    stated.sort(key=lambda each: min((evidence.stated_at or "" for evidence in each.evidence), default=""))
+    return review.model_copy(update={"statements": stated, "about": conflict.about})
 
 
 @router.post(
@@ -127,7 +142,7 @@ async def post_review(
     """`accept` and `reject` replace what was decided about the pair before; `undo` takes back that, a merge, or a
     split."""
     curation = await current_curation(service)
-    collection, entities = await _reviewed(request, service, curation, decision.collection, review_id)
+    collection, entities, about = await _reviewed(request, service, curation, decision.collection, review_id)
     if review_id in curation.of(collection).merges:
         if decision.decision != "undo":
             raise invalid_request("A merge can only be taken back, with `undo`.")
@@ -137,7 +152,7 @@ async def post_review(
     elif len(entities) < 2:
         raise invalid_request("A split can only be taken back, with `undo`.")
     else:
-        edit = DecisionEdit(decision=decision.decision, entities=entities, by=decision.by)
+        edit = DecisionEdit(decision=decision.decision, entities=entities, about=about, by=decision.by)
     return _accepted(review_id, collection, await write(service, collection, DECISION, review_id, edit))
 
 
@@ -190,7 +205,8 @@ async def put_entity(
     wanted = EntityEdit(name=change.name, type=change.type, by=change.by) if change.name or change.type else None
     if position is None or wanted is not None or identifier in edits.entities:
         position = await write(service, collection, ENTITY, identifier, wanted)
-    return _accepted(identifier, collection, position)
+    note = note_about(change.name) if change.name else None
+    return _accepted(identifier, collection, position).model_copy(update={"note": note})
 
 
 def _reviews(request: Request) -> Reviews:
@@ -203,36 +219,55 @@ async def _catalogue(request: Request, service: Service) -> Catalogue:
     return await service.read(lambda: reviews.catalogue_of(snapshot))
 
 
-async def _candidates(request: Request, catalogue: Catalogue, collections: Sequence[str]) -> Mapping[str, Candidates]:
-    """Those of each collection. Raises ApiProblem 503 while they are being looked for."""
-    reviews = _reviews(request)
+async def _candidates(
+    request: Request, service: Service, collections: Sequence[str]
+) -> tuple[Catalogue, Mapping[str, Candidates]]:
+    """Those of each collection, with the catalogue. Raises ApiProblem 503 while they are being looked for."""
+    snapshot, reviews = service.snapshot(), _reviews(request)
+    catalogue = await service.read(lambda: reviews.catalogue_of(snapshot))
+
+    def completed(collection: str, found: Candidates) -> Candidates:
+        if not isinstance(catalogue, EntityCatalogue):
+            return found
+        waiting = undecided(found.pairs, catalogue, collection, snapshot.curation.of(collection))
+        acyclic = {"is_a", *snapshot.curation.allowed.get(collection, GraphChoice()).acyclic}
+        finder = ConflictFinder(snapshot.graph, catalogue, collection, {*ONE_OBJECT, *ONE_SUBJECT, *acyclic})
+        conflicts = {each.id: each for each in finder.find(sorted(acyclic), waiting)}
+        describer = EntityDescriber(snapshot.graph, catalogue, snapshot.text.chunks, snapshot.text.documents)
+        return found._replace(conflicts=conflicts, details=describer.details)
+
     try:
-        found = await asyncio.gather(*(reviews.candidates(catalogue, each) for each in collections))
-        return dict(zip(collections, found, strict=True))
+        found = await asyncio.gather(
+            *(reviews.candidates(catalogue, each, partial(completed, each)) for each in collections)
+        )
+        return catalogue, dict(zip(collections, found, strict=True))
     except NotComputed as error:
         raise ApiProblem(503, "Not yet computed", f"{error} Ask again.", retry_after_seconds=5) from error
 
 
 async def _reviewed(
     request: Request, service: Service, curation: Curation, collection: str | None, review_id: str
-) -> tuple[str, list[str]]:
-    """The collection of a review and its entities. Raises ApiProblem: 404 for none, 422 for several, 503 while
-    candidates are being looked for."""
+) -> tuple[str, list[str], str | None]:
+    """The collection of a review, its entities, and what is stated of them. Raises ApiProblem: 404 for none, 422 for
+    several, 503 while candidates are being looked for."""
     said = {
         name: edits.merges.get(review_id) or edits.decisions.get(review_id)
         for name, edits in edits_of(curation, collection).items()
     }
-    entities = {name: placed.edit.entities for name, placed in said.items() if placed is not None}
+    known = {
+        name: (placed.edit.entities, getattr(placed.edit, "about", None))
+        for name, placed in said.items()
+        if placed is not None
+    }
     looked_in: list[str] = []
-    if not entities:
+    if not known:
         looked_in = searched(collection, service.snapshot(), curation)
-        candidates = await _candidates(request, await _catalogue(request, service), looked_in)
-        pairs = {name: pair for name, each in candidates.items() if (pair := each.find(review_id)) is not None}
-        entities = {name: [pair.first, pair.second] for name, pair in pairs.items()}
-    found = only_collection(entities, f"A review {review_id[:80]!r}")
+        _, candidates = await _candidates(request, service, looked_in)
+        known = {name: each for name, those in candidates.items() if (each := those.find(review_id)) is not None}
+    found = only_collection(known, f"A review {review_id[:80]!r}")
     if found is None:
         raise ApiProblem(404, "Not found", f"There is no review {review_id[:80]!r} {where(looked_in)}.")
-    return found, entities[found]
+    return found, *known[found]
 
 
 def _of_all(catalogue: Catalogue, entities: Sequence[str], looked_in: Sequence[str]) -> str:

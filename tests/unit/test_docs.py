@@ -283,5 +283,5 @@ def test_the_table_of_bad_input_names_every_reason_of_a_dead_letter_and_no_other
     lines = TEXTS["docs/bad-input.md"].splitlines()
     in_table = {reason for line in lines for reason in re.findall(r"`(\w+)`", line.split("|")[-2:][0])}
     of_requests_only = {"another_log", "fair_share", "not_utf8", "overloaded", "too_many_members"}
-    of_requests_only |= {"duplicate_id", "unreadable"}
+    of_requests_only |= {"cycle", "duplicate_id", "unreadable"}
     assert in_table == set(get_args(DeadLetterReason)) | of_requests_only

@@ -3,6 +3,7 @@
 Entries are sorted by row; pointers say where each row begins.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, NamedTuple, Self
@@ -152,6 +153,11 @@ class EncodedStrings:
 
     def __getitem__(self, row: int) -> str:
         return self.values[int(self.codes[row])]
+
+    def among(self, wanted: Iterable[str]) -> NDArray[np.bool_]:
+        """Which rows have one of these strings."""
+        known = pc.is_in(self.distinct(), value_set=pa.array(list(wanted), pa.string()))
+        return np.isin(self.codes, np.flatnonzero(known.to_numpy(zero_copy_only=False)))
 
     def of(self, rows: NDArray[np.integer[Any]]) -> list[str]:
         return [self.values[code] for code in self.codes[rows].tolist()]

@@ -238,7 +238,7 @@ class Explorer:
 
     def _by_hand(self, ref: NodeRef) -> Iterator[tuple[NodeRef, GraphEdge]]:
         """Edges that people made, as far as their other ends are there, in the order of their ids."""
-        here = End("document" if ref.kind == "hand_made" else ref.kind, ref.at)
+        here = self.end_of(ref)
         for relation in sorted(relations_of(self._view.segments, [here]), key=lambda each: each.name):
             for end, inverse in relation.others(here):
                 other = self.ref_of(end)
@@ -247,6 +247,11 @@ class Explorer:
                     self.node_id(source), self.node_id(target), "hand_made", relation.weight, relation.predicate
                 )
                 yield other, edge
+
+    @staticmethod
+    def end_of(ref: NodeRef) -> End:
+        """As an end of a relation."""
+        return End("document" if ref.kind == "hand_made" else ref.kind, ref.at)
 
     def ref_of(self, end: End) -> NodeRef:
         """The node that an end of a relation is."""

@@ -28,7 +28,7 @@ from query_api.index.graph.edges import (
 from query_api.index.graph.identifiers import MISSING, Keys, document_key_of
 from query_api.index.graph.segment import Deleted, Segment
 from query_api.index.lsm import settled
-from schemas.graph_delta import Contribution
+from schemas.graph_delta import DENIAL, Contribution
 from schemas.ids import DocumentKey
 
 
@@ -73,8 +73,17 @@ class ViewSegment:
         chunks = segment.statements.of_entries(segment.roles.entering(local).others)
         return bool(self.live(segment.passages_of(chunks)).any())
 
-    def statements(self, query_index: Numbers, statements: Numbers) -> Iterator[Statement]:
-        """These statements; `query_index` has for each an index into the query."""
+    def statements_in(self, collection: str, *, denied: bool = False) -> Numbers:
+        """Those of live documents of a collection, or the denials."""
+        segment = self.segment
+        of_documents = segment.collections.among([collection]) & ~self.deleted
+        passages = segment.passages_of(segment.statements.of_entries(np.arange(len(segment.statement_keys))))
+        is_denial = segment.extractors.among([DENIAL])
+        return np.flatnonzero(of_documents[segment.passage_documents[passages]] & (is_denial == denied))
+
+    def statements(self, query_index: Numbers, statements: Numbers, *, denied: bool = False) -> Iterator[Statement]:
+        """Those of these statements that state, or deny, something; `query_index` has for each an index into the
+        query."""
         segment = self.segment
         chunks = segment.statements.of_entries(statements)
         which, edges, entities = segment.roles.leaving(statements)
@@ -95,7 +104,8 @@ class ViewSegment:
         for (at, key, chunk, passage, confidence, sentence), predicate, extractor, of_one in zip(
             rows_of(*columns), predicates, extractors, roles, strict=True
         ):
-            yield Statement(at, key, chunk, passage, predicate, confidence, sentence, extractor, tuple(of_one))
+            if denied == (extractor == DENIAL):
+                yield Statement(at, key, chunk, passage, predicate, confidence, sentence, extractor, tuple(of_one))
 
 
 class _Part(NamedTuple):

@@ -90,6 +90,14 @@ def made_relations(segments: ViewSegments, documents: Numbers | None = None) -> 
         yield from _relations(segments, part, rows[which], relations)
 
 
+def relations_with(segments: ViewSegments, predicates: Iterable[str]) -> Iterator[MadeRelation]:
+    """Those with these predicates."""
+    for part in segments:
+        relations = np.flatnonzero(part.segment.relation_predicates.among(predicates))
+        relations = relations[~part.deleted[part.segment.relations.of_entries(relations)]]
+        yield from _relations(segments, part, np.zeros_like(relations), relations)
+
+
 def _with_documents(
     segments: ViewSegments, documents: Numbers | None
 ) -> Iterable[tuple[ViewSegment, Numbers, Numbers]]:

@@ -2,12 +2,13 @@
 
 from math import sqrt
 
+import msgspec
 import pytest
 
 from indexer.communities.entity_graph import EntityGraph, entity_graphs
 from indexer.graph.contributions import tables_of
 from indexer.graph.tables import GraphTables
-from schemas.graph_delta import MentionEdge
+from schemas.graph_delta import DENIAL, MentionEdge
 from schemas.ids import CANARY_COLLECTION, entity_id
 from tests.support.fakes.text_stores import Page, made_edge, made_node
 
@@ -31,6 +32,14 @@ def test_statements_weigh_their_predicate_and_a_tenth_more_for_each_further_one(
     assert weights(once) == {("ada", "engine"): 0.85}
     assert weights(once, again) == {("ada", "engine"): 1.0}, "0.85 + 2 x 0.1, 1 at most"
     assert weights(again) == {("ada", "engine"): 0.95}
+
+
+def test_statement_that_is_denied_joins_nothing() -> None:
+    stated = Page("1", "One", [["x"]], facts=[("Ada", "uses", "Engine"), ("Ada", "uses", "Loom")]).contribution()
+    denied = msgspec.structs.replace(stated.statements[0], extractor=DENIAL)
+    tables = tables_of([msgspec.structs.replace(stated, statements=[denied, stated.statements[1]])])
+    [graph] = entity_graphs(tables)
+    assert len(graph.pairs.sources) == 1
 
 
 def test_mentions_in_a_chunk_are_damped_by_how_common_the_entities_are() -> None:

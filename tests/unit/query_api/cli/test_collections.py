@@ -132,6 +132,23 @@ def test_graph_setting_is_taken_from_a_file(monkeypatch: pytest.MonkeyPatch, tmp
     assert (stub.asked, result.exit_code) == ({}, Exit.USAGE)
 
 
+def test_statements_against_the_schema_are_shown_with_it() -> None:
+    fact = {
+        "subject": {"label": "Petrel"},
+        "predicate": "owns",
+        "object": {"label": "Kestrel"},
+        "further": [],
+        "strength": 0.8,
+        "by_people": [],
+        "evidence": [{"sentence": "Petrel owns Kestrel.", "title": "", "collection": "notes", "document_id": "a.md"}],
+    }
+    violation = {"what": "source", "predicate": "owns", "type": "team", "statements": 1_200, "examples": [fact]}
+    answer = {"chosen": {"predicates": {"owns": {"source": ["person"]}}}, "position": "0:3", "violations": [violation]}
+    shown = "\n".join(collection_settings._lines("graph", answer))
+    assert "does not fit: 1,200 of owns (source is of the type team)" in shown
+    assert "Petrel owns Kestrel. [notes/a.md]" in shown
+
+
 def test_collections_are_listed_with_what_was_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
     result, _ = run(monkeypatch, "collections", "list")
     rows = [line.split() for line in result.output.splitlines()]

@@ -10,7 +10,8 @@ from query_api.cli import app as base_commands
 from query_api.cli import reviews
 
 REVIEW = {
-    "id": "5" * 32, "collection": "a", "state": "open", "score": 0.75, "reason": "Initials may stand for words.",
+    "id": "5" * 32, "collection": "a", "kind": "duplicate", "state": "open", "about": None, "statements": [],
+    "score": 0.75, "reason": "Initials may stand for words.",
     "name": None, "by": None, "position": None, "overruled": False,
     "entities": [
         {"id": "a" * 32, "name": "M. [bold]Okafor", "type": "person", "mentions": 1},
@@ -19,13 +20,27 @@ REVIEW = {
 }  # fmt: skip
 
 
+STATED = [
+    {
+        "subject": {"label": team}, "predicate": "owns", "object": {"label": "Kestrel"}, "further": [], "strength": 0.8,
+        "by_people": [],
+        "evidence": [
+            {"sentence": f"{team} owns Kestrel.", "title": "T", "collection": "a", "document_id": f"{team}.md"}
+        ],
+    }
+    for team in ("Petrel", "Heron")
+]  # fmt: skip
+CONFLICT = REVIEW | {"kind": "conflict", "about": "owner", "statements": STATED}
+
+
 class ReviewsClient:
     def __init__(self) -> None:
         self.asked: list[tuple[str, Any]] = []
 
     def get(self, path: str, params: dict[str, Any] | None = None) -> dict[str, Any]:
         self.asked.append((path, params))
-        return {"reviews": [REVIEW], "next_cursor": "c1"}
+        shown = CONFLICT if (params or {}).get("kind") == "conflict" else REVIEW
+        return {"reviews": [shown], "next_cursor": "c1"}
 
     def post(self, path: str, body: bytes) -> dict[str, Any]:
         self.asked.append((path, json.loads(body)))
@@ -57,6 +72,14 @@ def test_reviews_are_listed_with_their_reason(monkeypatch: pytest.MonkeyPatch) -
     assert "Looked in all collections" in told
     told, _ = run(monkeypatch, "list", "--limit", "1", "--json")
     assert json.loads(told)["reviews"] == [REVIEW]
+
+
+def test_conflict_is_listed_with_both_sentences(monkeypatch: pytest.MonkeyPatch) -> None:
+    listed, client = run(monkeypatch, "list", "--kind", "conflict", "--limit", "1")
+    assert client.asked[0][1]["kind"] == "conflict"
+    assert "open, conflict, 0.75" in " ".join(listed.split())
+    for team in ("Petrel", "Heron"):
+        assert f"{team} owns Kestrel. [a/{team}.md]" in listed
 
 
 @pytest.mark.parametrize("decision", ["accept", "reject", "undo"])

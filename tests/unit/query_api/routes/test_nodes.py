@@ -1,5 +1,6 @@
 """Nodes and edges that people make: written as documents, checked before, shown with what documents say."""
 
+import asyncio
 from typing import Any
 
 import msgspec
@@ -98,6 +99,31 @@ async def test_an_edge_joins_what_people_made_to_what_documents_say(running: Run
     assert problem(await running.get("/v1/edges/e1", collection="a"))["status"] == 404
 
 
+async def test_property_of_a_megabyte_is_refused_by_name(running: Running, log: CurationLog) -> None:
+    large = {"properties": {"plan": "x" * 1_000_000}}
+    edge = {"collection": "a", "source": "Ada", "target": "notes/river.md", "predicate": "names"}
+    for path, body in (("/v1/nodes", PETREL), ("/v1/edges", edge)):
+        refused = problem(await running.http.post(path, json=body | large))
+        assert (refused["status"], "plan" in refused["detail"], "10000" in refused["detail"]) == (422, True, True)
+    assert log.documents == []
+
+
+async def test_node_as_large_as_its_limits_is_taken(running: Running, log: CurationLog) -> None:
+    large = {"text": "語" * 200_000, "properties": {f"p{at}": "x" * 1_000 for at in range(50)}}
+    await post(running, "/v1/nodes", PETREL | large)
+
+
+async def test_node_named_by_a_stop_word_is_taken_with_a_note(running: Running, log: CurationLog) -> None:
+    node = {"collection": "a", "id": "it", "label": "It", "text": "A novel of 1986."}
+    made = await post(running, "/v1/nodes", node)
+    assert "'It' is a common word" in made["note"]
+    assert (await post(running, "/v1/nodes", PETREL))["note"] is None
+    changed = node | {"aliases": ["It, the novel"]}
+    del changed["collection"], changed["id"]
+    answer = await running.http.put("/v1/nodes/it?collection=a", json=changed)
+    assert (answer.status_code, answer.json()["note"]) == (202, None)
+
+
 async def test_lists_come_in_pages(running: Running, log: CurationLog) -> None:
     for name in "cabed":
         node = {"collection": "a", "id": name, "label": name, "type": "x" if name in "ab" else "y"}
@@ -165,6 +191,61 @@ async def test_what_a_collection_does_not_allow_is_refused(running: Running, log
         assert (refused["status"], "not among those chosen" in refused["detail"]) == (422, True)
     assert (await running.http.delete("/v1/collections/a/graph")).status_code == 202
     await post(running, "/v1/edges", edge | {"predicate": "likes"})
+
+
+async def chosen_without_cycles(running: Running, *predicates: str) -> None:
+    chosen = {"predicates": {each: {"acyclic": True} for each in predicates} | {"likes": {}}}
+    assert (await running.http.put("/v1/collections/a/graph", json=chosen)).status_code == 202
+
+
+def edge_between(source: str, target: str, predicate: str = "precedes") -> dict[str, Any]:
+    return {
+        "collection": "a",
+        "id": f"{source}-{target}",
+        "source": source,
+        "target": target,
+        "predicate": predicate,
+    }
+
+
+async def test_edge_that_closes_a_forbidden_cycle_is_refused(running: Running, log: CurationLog) -> None:
+    await chosen_without_cycles(running, "precedes")
+    for name in ("plan", "build", "ship"):
+        await post(running, "/v1/nodes", {"collection": "a", "id": name, "label": name.title()})
+    await post(running, "/v1/edges", edge_between("plan", "build"))
+    await post(running, "/v1/edges", edge_between("build", "ship"))
+    sent = len(log.documents)
+    refused = problem(await running.http.post("/v1/edges", json=edge_between("ship", "plan")))
+    assert (refused["status"], refused["reason"]) == (422, "cycle")
+    assert "Ship → Plan → Build → Ship" in refused["detail"]
+    assert len(log.documents) == sent
+    await post(running, "/v1/edges", edge_between("ship", "plan", "likes"))
+
+    turned = edge_between("ship", "build")
+    body = {name: turned[name] for name in ("source", "target", "predicate")}
+    answer = await running.http.put("/v1/edges/build-ship?collection=a", json=body)
+    assert answer.status_code == 202, "it replaces the edge that it would close a cycle with"
+    assert (await running.http.delete("/v1/edges/plan-build?collection=a")).status_code == 202
+    await post(running, "/v1/edges", edge_between("build", "plan"))
+
+
+async def test_cycle_of_documents_is_refused_by_their_titles(running: Running, log: CurationLog) -> None:
+    await chosen_without_cycles(running, "precedes")
+    edge = {"collection": "a", "source": "notes/river.md", "target": "reports/status", "predicate": "precedes"}
+    await post(running, "/v1/edges", edge)
+    opposite = {"source": "reports/status", "target": "notes/river.md"}
+    refused = problem(await running.http.post("/v1/edges", json=edge | opposite))
+    assert (refused["reason"], "Report → River → Report" in refused["detail"]) == ("cycle", True)
+
+
+async def test_opposite_edges_at_the_same_time_are_not_both_taken(running: Running, log: CurationLog) -> None:
+    await chosen_without_cycles(running, "precedes")
+    for name in ("plan", "build"):
+        await post(running, "/v1/nodes", {"collection": "a", "id": name, "label": name.title()})
+    edges = [edge_between("plan", "build"), edge_between("build", "plan")]
+    answers = await asyncio.gather(*(running.http.post("/v1/edges", json=each) for each in edges))
+    assert sorted(each.status_code for each in answers) == [202, 422]
+    assert len([each for each in log.documents if b"edge:" in (each.key or b"")]) == 1
 
 
 async def test_a_read_waits_for_what_was_written(running: Running, log: CurationLog) -> None:

@@ -9,8 +9,9 @@ from hypothesis import HealthCheck, given, settings
 
 from query_api.index.graph.identifiers import entity_key_of
 from query_api.index.graph.view import GraphView
-from schemas.graph_delta import AboutEdge, ChunkNode, Contribution, LinkEdge, MentionEdge, SectionNode
+from schemas.graph_delta import DENIAL, AboutEdge, ChunkNode, Contribution, LinkEdge, MentionEdge, SectionNode
 from schemas.ids import DocumentKey, chunk_id, passage_id, section_id
+from tests.support.fakes.text_stores import Page
 from tests.support.oracles.graph_views import Batch, everything, histories
 from tests.unit.query_api.encyclopedia import encyclopedia
 
@@ -203,3 +204,18 @@ def test_what_is_only_an_entity_joins_no_passages() -> None:
     entities = np.array([entity_key_of("a", "ann"), entity_key_of("a", "x")], dtype=np.uint64)
     assert view.passage_frequencies(entities).tolist() == [0, 1]
     assert view.entity("a", "ann") is not None
+
+
+def test_denial_is_read_apart_from_statements() -> None:
+    stated = Page("a", "A", [["x"]], facts=[("Ada", "uses", "Engine"), ("Ada", "uses", "Loom")]).contribution()
+    denied = msgspec.structs.replace(stated.statements[0], extractor=DENIAL)
+    made = msgspec.structs.replace(stated, statements=[denied, stated.statements[1]])
+    view = GraphView.from_contributions([made], 0)
+    ada = np.array([entity_key_of("wiki", "ada")], dtype=np.uint64)
+    expected = [role.name for role in stated.statements[1].roles]
+    for found in (view.statements_with(ada), view.statements_in(np.arange(1))):
+        assert [[role.surface.casefold() for role in each.roles] for each in found] == [expected]
+    (part,) = view.segments
+    numbers = part.statements_in("wiki", denied=True)
+    assert [each.extractor for each in part.statements(np.zeros_like(numbers), numbers, denied=True)] == [DENIAL]
+    assert (len(numbers), len(part.statements_in("wiki")), len(part.statements_in("other"))) == (1, 1, 0)
