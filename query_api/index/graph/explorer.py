@@ -1,8 +1,9 @@
 """Exploring the graph: the neighbours of a node, and a subgraph small enough to draw.
 
 A document goes by its record key, a chunk and an entity by their computed ids of 32 hex digits, a hand-made node by the
-id that people gave it: it represents the document that states it. A fact is one edge, from the subject to the object,
-however many statements say so; hand-made edges are what they are.
+id that people gave it: it represents the document that states it, the chunks of that, and entities that have its names
+alone. A fact is one edge, from the subject to the object, however many statements say so; hand-made edges are what they
+are. A term that texts are ranked by, and no entity is, is shown only where a fact or an edge of people ends in it.
 """
 
 from collections import Counter
@@ -47,20 +48,20 @@ class NodeRef:
 
 Labels = Callable[[Sequence[str]], dict[str, str]]
 """Chunk ids → what to show for each; asked once for all chunks of an answer."""
-EntityNames = Callable[[int], tuple[str, str] | None]
-"""Key of an entity → name and type in the catalogue; None where there are none."""
+EntityNames = Callable[[int], tuple[str, str | None] | None]
+"""Key of an entity → name and type in the catalogue, empty for its normalised name; None for what is no entity."""
 
 
 class Explorer:
-    """Explores one graph view. `chunk_labels` reads the beginnings of chunks; it may block. An entity that
-    `entity_names` does not know goes by its normalised name."""
+    """Explores one graph view. `chunk_labels` reads the beginnings of chunks; it may block."""
 
-    def __init__(self, view: GraphView, chunk_labels: Labels, entity_names: EntityNames = lambda _: None) -> None:
+    def __init__(self, view: GraphView, chunk_labels: Labels, entity_names: EntityNames = lambda _: ("", None)) -> None:
         self._view = view
         self._chunk_labels = chunk_labels
         self._entity_names = entity_names
         self._entity_ids: dict[int, str] = {}
         self._made: dict[int, MadeNode | None] = {}
+        self._has_made = any(len(part.segment.node_keys.keys) for part in view.segments)
 
     def find(self, identifier: str, collection: str) -> NodeRef | None:
         """The hand-made node of this id in `collection`, the node of a chunk's or entity's id, of a document's key, of
@@ -72,16 +73,16 @@ class Explorer:
         if COMPUTED_ID.fullmatch(identifier):
             chunk = int(view.chunks([identifier])[0])
             if chunk != MISSING:
-                return NodeRef("chunk", chunk)
+                return self._whole(NodeRef("chunk", chunk))
             entity = key_of(identifier)
             if view.entity_names([entity]):
-                return NodeRef("entity", entity)
+                return self._whole(NodeRef("entity", entity))
         for key in _possible_keys(identifier, collection):
             document = view.document(key)
             if document is not None and next(made_relations(view.segments, np.array([document])), None) is None:
                 return self._document_ref(document)
         named = view.entity(collection, normalise_name(identifier))
-        return None if named is None else NodeRef("entity", named)
+        return None if named is None else self._whole(NodeRef("entity", named))
 
     def around(self, ref: NodeRef, kinds: frozenset[EdgeKind] | None, limit: int) -> NodeDetail:
         """The node with at most `limit` neighbours, the heaviest edges first; equal ones in the order of the text."""
@@ -149,6 +150,36 @@ class Explorer:
         return edges[:limit], len(edges) > limit
 
     def _edges(self, ref: NodeRef) -> Iterator[tuple[NodeRef, GraphEdge]]:
+        """Those of all that the node represents, but for what joins that itself."""
+        for part in self._parts(ref):
+            for other, edge in self._edges_of(part):
+                whole = self._whole(other)
+                is_within = whole == ref and (part, other) != (ref, ref)
+                is_twice = part != ref and (part.kind, edge.kind) == ("chunk", "states")  # the entities' facts are here
+                is_term = whole.kind == "entity" and self._entity_names(whole.at) is None
+                if not (is_within or is_twice or (is_term and edge.kind not in ("states", "hand_made"))):
+                    ids = {self.node_id(part): self.node_id(ref), self.node_id(other): self.node_id(whole)}
+                    yield whole, edge.model_copy(update={"source": ids[edge.source], "target": ids[edge.target]})
+
+    def _parts(self, ref: NodeRef) -> Iterator[NodeRef]:
+        yield ref
+        if ref.kind == "hand_made":
+            passages = self._view.passages_of_document(ref.at)
+            yield from (NodeRef("chunk", chunk) for each in passages for chunk in self._view.chunks_of_passage(each))
+            named = self._view.about_of(np.array([ref.at])).entity.tolist()
+            yield from (part for at in named if self._whole(part := NodeRef("entity", at)) == ref)
+
+    def _whole(self, ref: NodeRef) -> NodeRef:
+        """The hand-made node that represents this one, else itself."""
+        said_by: list[int] = []
+        if ref.kind == "entity" and self._has_made:
+            said_by = self._view.about(np.array([ref.at], dtype=np.uint64)).document.tolist()
+        elif ref.kind == "chunk" and self._has_made:
+            said_by = [self._document_of_chunk(ref.at)]
+        made = [each for each in map(self._document_ref, said_by) if each.kind == "hand_made"]
+        return made[0] if len(made) == 1 else ref
+
+    def _edges_of(self, ref: NodeRef) -> Iterator[tuple[NodeRef, GraphEdge]]:
         match ref.kind:
             case "document" | "hand_made":
                 yield from self._of_document(ref)
@@ -305,7 +336,8 @@ class Explorer:
                 )
             elif ref.kind == "entity":
                 collection, name = names.get(ref.at, (None, ""))
-                label, kind = self._entity_names(ref.at) or (labels.get(ref.at, name), None)
+                known, kind = self._entity_names(ref.at) or ("", None)
+                label = known or labels.get(ref.at, name)
                 node = GraphNode(id=self.node_id(ref), kind="entity", label=label, collection=collection, type=kind)
             else:
                 document = ref.at if ref.kind == "document" else self._document_of_chunk(ref.at)
