@@ -343,6 +343,9 @@ class Readiness(BaseModel):
     )
     kafka: Literal["reachable", "unreachable"]
     snapshot_age_seconds: float | None = None
+    graph_position: int | None = Field(
+        None, description="That of the graph which is served: a new one is another graph."
+    )
 
 
 class WorkerStatus(BaseModel):

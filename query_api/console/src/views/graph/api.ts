@@ -2,7 +2,8 @@
 
 import { ApiError, request, segment } from "../../lib/api.ts";
 import type {
-  ChunkDetail, EntityDetail, EntityPage, EntityPaths, EntitySummary, GraphEdge as StoredEdge, GraphNode, Retrieval, RetrievedHit,
+  ChunkDetail, CommunityDetail, CommunityPage, EdgePage, EntityDetail, EntityPage, EntityPaths, EntitySummary, GraphEdge as StoredEdge, GraphNode,
+  HandMadeEdge, HandMadeNode, NodeDetail, Retrieval, RetrievedHit,
 } from "../../lib/types.ts"; // prettier-ignore
 
 export type NodeKind = GraphNode["kind"];
@@ -43,19 +44,48 @@ interface SubgraphOptions {
   signal?: AbortSignal;
 }
 
-/** Part of a collection's graph around a node. Throws ApiError. */
-export const subgraph = (
+/** Part of a collection's graph around a node, each fact once. Throws ApiError. */
+export async function subgraph(
   node: string,
   collection: string,
   { depth = 1, limit = 200, kinds, signal }: SubgraphOptions = {},
-): Promise<Part> =>
-  request("v1/graph", { query: { node, collection, depth, limit, kinds: kinds?.join() }, signal });
+): Promise<Part> {
+  const query = { node, collection, depth, limit, kinds: kinds?.join() };
+  return onceEach(await request<Part>("v1/graph", { query, signal }));
+}
+
+/** Without a chunk's part in a fact whose end it mentions: the fact itself is an edge between its ends. */
+export function onceEach(part: Part): Part {
+  const mentioned = new Set(part.edges.filter(({ kind }) => kind === "mentions").map(({ from, to }) => JSON.stringify([from, to])));
+  const isTwice = ({ kind, from, to }: GraphEdge) => kind === "states" && mentioned.has(JSON.stringify([from, to]));
+  return { ...part, edges: part.edges.filter((edge) => !isTwice(edge)) };
+}
 
 export const entity = (id: string, collection: string, signal?: AbortSignal): Promise<EntityDetail> =>
   request(`v1/entities/${segment(id)}`, { query: { collection, limit: 50 }, signal });
 
 export const chunk = (id: string, signal?: AbortSignal): Promise<ChunkDetail> =>
   request(`v1/chunks/${segment(id)}`, { signal });
+
+/** All of a node that people made; null where it is gone. Throws ApiError. */
+export const madeNode = async (id: string, collection: string, signal?: AbortSignal): Promise<HandMadeNode | null> =>
+  (await request<NodeDetail>(`v1/nodes/${segment(id)}`, { query: { collection, limit: 1 }, signal })).hand_made;
+
+/** All of an edge that people made. It may name its ends in other words than the picture. Throws ApiError. */
+export async function madeEdge({ from, to, label }: GraphEdge, collection: string, signal?: AbortSignal): Promise<HandMadeEdge | null> {
+  const is = (end: string, node: string) => end === node || `${collection}/${end}` === node;
+  const fit = ({ source, target }: HandMadeEdge) => Number(is(source, from)) + Number(is(target, to));
+  const query = { collection, node: from, predicate: label, limit: 200 };
+  const { edges } = await request<EdgePage>("v1/edges", { query, signal });
+  return edges.sort((a, b) => fit(b) - fit(a))[0] ?? null;
+}
+
+export const community = (id: string, limit: number): Promise<CommunityDetail> =>
+  request(`v1/communities/${segment(id)}`, { query: { limit } });
+
+/** The largest communities of a level. Throws ApiError. */
+export const communitiesOf = async (collection: string, level: string, limit: number): Promise<CommunityPage["communities"]> =>
+  (await request<CommunityPage>("v1/communities", { query: { collection, level, limit } })).communities;
 
 export const paths = (from: string, to: string, collection: string): Promise<EntityPaths> =>
   request("v1/paths", { query: { from, to, collection } });
