@@ -1,6 +1,6 @@
 /** An edit on its way: sent, then read back, so that what is shown is never older than it. */
 
-import { asApiError, request, type ApiError } from "./api.ts";
+import { ApiError, asApiError, request } from "./api.ts";
 import type { Parameters } from "./query.ts";
 import type { EditAccepted } from "./types.ts";
 
@@ -24,7 +24,7 @@ export class Writing {
     this.busy = true;
     this.forget();
     try {
-      const json = prepare === undefined ? undefined : await prepare();
+      const json = prepare === undefined ? undefined : await bodyOf(prepare);
       const accepted = await request<EditAccepted>(path, { method, json, query: query ?? {} });
       const { position, token } = accepted;
       const read = token === null ? "v1/reviews" : "v1/edges";
@@ -37,5 +37,14 @@ export class Writing {
     } finally {
       this.busy = false;
     }
+  }
+}
+
+/** What a form holds is refused here as the service would. */
+async function bodyOf(prepare: () => Promise<unknown> | unknown): Promise<unknown> {
+  try {
+    return await prepare();
+  } catch (failure) {
+    throw failure instanceof ApiError ? failure : new ApiError(422, "Not saved", asApiError(failure).message);
   }
 }
