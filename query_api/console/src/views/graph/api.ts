@@ -2,8 +2,8 @@
 
 import { ApiError, request, segment } from "../../lib/api.ts";
 import type {
-  ChunkDetail, CommunityDetail, CommunityPage, EdgePage, EntityDetail, EntityPage, EntityPaths, EntitySummary, GraphEdge as StoredEdge, GraphNode,
-  HandMadeEdge, HandMadeNode, NodeDetail, Retrieval, RetrievedHit,
+  ChunkDetail, CommunityDetail, CommunityPage, EdgePage, EntityDetail, EntityPage, EntityPaths, GraphEdge as StoredEdge, GraphNode,
+  HandMadeEdge, HandMadeNode, NamedNodePage, NodeDetail, Retrieval, RetrievedHit,
 } from "../../lib/types.ts"; // prettier-ignore
 
 export type NodeKind = GraphNode["kind"];
@@ -90,18 +90,26 @@ export const communitiesOf = async (collection: string, level: string, limit: nu
 export const paths = (from: string, to: string, collection: string): Promise<EntityPaths> =>
   request("v1/paths", { query: { from, to, collection } });
 
-export const entitiesBy = async (
-  prefix: string,
-  collection: string | null,
-  limit: number,
-  signal?: AbortSignal,
-): Promise<EntitySummary[]> => {
-  const page = await request<EntityPage>("v1/entities", {
-    query: { prefix, collection, limit },
-    signal,
-  });
-  return page.entities;
-};
+/** What a picture can begin at. */
+export interface Named {
+  id: string;
+  label: string;
+  collection: string;
+  /** Its type, and of an entity how often it is mentioned. */
+  type: string;
+  mentions: number | null;
+}
+
+/** Nodes that people made and entities of which a word begins so: those in the order of names, these the most salient
+ *  first. Throws ApiError. */
+export async function namedBy(prefix: string, collection: string | null, limit: number, signal?: AbortSignal): Promise<Named[]> {
+  const [made, { entities }] = await Promise.all([
+    request<NamedNodePage>("v1/nodes", { query: { prefix, kind: "hand_made", collection, limit }, signal }),
+    request<EntityPage>("v1/entities", { query: { prefix, collection, limit }, signal }),
+  ]);
+  const nodes = made.nodes.map(({ id, label, collection: where, type }) => ({ id, label, collection: where ?? "", type: type ?? "", mentions: null }));
+  return [...nodes, ...entities];
+}
 
 /** The entities that chunks mention together with this one most often, as edges. Statements are not part of it: they are
  *  edges of `/v1/graph`. Throws ApiError. */
