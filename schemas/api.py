@@ -343,9 +343,7 @@ class Readiness(BaseModel):
     )
     kafka: Literal["reachable", "unreachable"]
     snapshot_age_seconds: float | None = None
-    graph_position: int | None = Field(
-        None, description="That of the graph which is served: a new one is another graph."
-    )
+    graph_position: int | None = Field(None, description="Of the graph that is served.")
 
 
 class WorkerStatus(BaseModel):
