@@ -44,7 +44,9 @@ const AROUND_PATH_NODES = 100;
 const MEMBERS = 40; // of a community, that are drawn
 const OUTLINED = 24; // communities of a level
 const OUTLINED_MEMBERS = 500; // of each
-const RELOADED = 60; // parts of the picture, those that were asked for last
+const RELOADED = 60; // parts of a picture; one of more stays as it is
+const REST = 4; // times as long as a reload took, before the next of a graph that changes all the time
+const SHORTEST_REST_MS = 300;
 const IDENTIFIER = /^[0-9a-f]{32}$/;
 
 export class Exploration {
@@ -64,6 +66,8 @@ export class Exploration {
   /** What the picture was made of, so that it can be asked for again; the first is where it began. */
   #asked: Asked[] = [];
   #hidden = new Set<string>();
+  #isBehind = false;
+  #follows = false;
   /** The level whose communities are outlined, null for those of a community's own. */
   level = $state<Level | null>(null);
 
@@ -138,11 +142,29 @@ export class Exploration {
     });
   }
 
+  /** The graph is another now: the picture is read again, as soon as nothing else is being read. */
+  follow(): void {
+    this.#isBehind = true;
+    if (!this.#follows) void this.#catchUp();
+  }
+
+  async #catchUp(): Promise<void> {
+    this.#follows = true;
+    while (this.#isBehind) {
+      const begun = performance.now();
+      this.#isBehind = this.loading;
+      await this.reload();
+      const took = performance.now() - begun;
+      await new Promise((resolve) => setTimeout(resolve, Math.max(SHORTEST_REST_MS, REST * took)));
+    }
+    this.#follows = false;
+  }
+
   /** Asks again for what is shown, since the graph is another now: what came is added, what is gone leaves. */
   async reload(): Promise<void> {
     const start = this.#start;
-    const asked = this.#asked.slice(-RELOADED);
-    if (this.loading || start === null || asked.length === 0 || asked.length < this.#asked.length) return;
+    const asked = [...this.#asked];
+    if (this.loading || start === null || asked.length === 0 || asked.length > RELOADED) return;
     const { model } = this;
     const part = await this.#askedAgain(asked).catch(() => null); // the next graph is another chance
     if (part === null || this.#start !== start || this.#asked.length !== asked.length) return;

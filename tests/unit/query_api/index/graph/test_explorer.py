@@ -123,7 +123,8 @@ def test_facts_of_documents_lead_to_hand_made_node() -> None:
 
 def test_two_names_of_an_entity_are_one_node() -> None:
     names = ("tern", "terns")
-    pages = [Page(f"{each}.md", "", [[f"{each} dive."]], [each], types={each: "concept"}, collection="a") for each in names]
+    types = dict.fromkeys(names, "concept")
+    pages = [Page(f"{each}.md", "", [[f"{each} dive."]], [each], types=types, collection="a") for each in names]
     view = GraphView.from_contributions([page.contribution() for page in pages], 0)
     first, second = (key_of(entity_id("a", name)) for name in names)
     known = KnownEntity("tern", "concept", (first, second))
