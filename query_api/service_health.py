@@ -30,6 +30,7 @@ def readiness(service: Service) -> Readiness:
         dead_letters_note=service.dead_letters.note(),
         dead_letters_open_last_day=service.dead_letters.open_count(service.dead_letters.of_last_day()),
         snapshot_age_seconds=None if snapshots.current is None else round(snapshots.age_seconds, 3),
+        graph_position=None if snapshots.current is None else snapshots.current.graph.position,
     )
 
 

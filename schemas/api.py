@@ -343,6 +343,7 @@ class Readiness(BaseModel):
     )
     kafka: Literal["reachable", "unreachable"]
     snapshot_age_seconds: float | None = None
+    graph_position: int | None = Field(None, description="Of the graph that is served.")
 
 
 class WorkerStatus(BaseModel):

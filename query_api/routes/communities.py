@@ -8,9 +8,10 @@ from fastapi import APIRouter, Query
 from query_api.entities.catalogue import EntityCatalogue
 from query_api.errors import ApiProblem, problem_responses
 from query_api.index.community_view import CommunityView, Place
+from query_api.index.graph.explorer import Explorer
 from query_api.index.graph.identifiers import key_of
-from query_api.index.graph.view import GraphView
 from query_api.index.search_snapshot import Snapshot
+from query_api.routes.graph import explorer_of
 from query_api.routes.parameters import AllCollections, ServiceOf
 from schemas.choices import CommunityLevel
 from schemas.clock import rfc3339
@@ -77,11 +78,12 @@ async def get_community(
     def read() -> CommunityDetail:
         summary = with_current_sentences(snapshot, list(view.summaries([found])))[0]
         catalogue = service.catalogues.of(snapshot.graph, snapshot.curation, may_be_older=True)
+        explorer = explorer_of(snapshot, catalogue)
         return CommunityDetail(
             **summary.model_dump(),
             parent_community=view.parent(found),
             children=view.children(found),
-            members=_as_people_see_them(view.members(found), snapshot.graph, catalogue)[:limit],
+            members=_as_people_see_them(view.members(found), summary.collection, catalogue, explorer)[:limit],
             graph_position=view.graph_position,
         )
 
@@ -89,19 +91,17 @@ async def get_community(
 
 
 def _as_people_see_them(
-    members: Sequence[CommunityMember], graph: GraphView, catalogue: EntityCatalogue
+    members: Sequence[CommunityMember], collection: str, catalogue: EntityCatalogue, explorer: Explorer
 ) -> list[CommunityMember]:
-    """Those that are there, each entity once: by the name and type that documents and people give it now."""
-    live = graph.entity_names([key_of(member.id) for member in members])
+    """Those that are there, each node once: by the name and type that documents and people give it now."""
     shown: dict[str, CommunityMember] = {}
     for member in members:
         row = catalogue.row_of(key_of(member.id))
-        if row is not None:
-            entity = catalogue[row]
-            known = CommunityMember(id=entity.id, label=entity.label, type=entity.type, strength=member.strength)
-            shown.setdefault(entity.id, known)
-        elif key_of(member.id) in live:
-            shown.setdefault(member.id, member)
+        place = explorer.find(member.id if row is None else catalogue[row].id, collection)
+        if place is not None:
+            node = explorer.nodes([place])[place]
+            known = {"label": node.label, "type": node.type} if node.type else {}
+            shown.setdefault(node.id, member.model_copy(update={"id": node.id, **known}))
     return list(shown.values())
 
 

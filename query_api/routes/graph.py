@@ -12,7 +12,7 @@ from query_api.entities.description import EntityDescriber
 from query_api.entities.hand_made import HandMade, MadeId
 from query_api.errors import ApiProblem, problem_responses
 from query_api.graph_export import GraphExport, graphml, json_lines
-from query_api.index.graph.explorer import Explorer, NodeRef
+from query_api.index.graph.explorer import Explorer, KnownEntity, NodeRef
 from query_api.index.graph.identifiers import MISSING
 from query_api.index.search_snapshot import Snapshot
 from query_api.routes.collection_choice import needed, only, searched, where
@@ -225,4 +225,8 @@ def explorer_of(snapshot: Snapshot, catalogue: EntityCatalogue) -> Explorer:
     def labels(chunk_ids: Sequence[str]) -> dict[str, str]:
         return {chunk_id: _beginning(chunk.text) for chunk_id, chunk in tables.chunks(chunk_ids).items()}
 
-    return Explorer(snapshot.graph, labels, catalogue.label_and_type)
+    def entity_names(key: int) -> KnownEntity | None:
+        row = catalogue.row_of(key)
+        return None if row is None else KnownEntity(catalogue[row].label, catalogue[row].type, catalogue[row].members)
+
+    return Explorer(snapshot.graph, labels, entity_names)

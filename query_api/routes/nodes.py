@@ -389,7 +389,8 @@ def _end(snapshot: Snapshot, curation: Curation, collection: str, identifier: st
             "missing_end",
         )
     name = explorer.node_id(found)
-    node = made_id(NODE, name.removeprefix(f"{collection}/")) if found.kind == "document" else None
+    of_document = made_id(NODE, name.removeprefix(f"{collection}/")) if found.kind == "document" else None
+    node = name if found.kind == "hand_made" else of_document
     if node is not None and made.holding([collection], NODE, node):  # named by its document
         return _Joined(node, made.type_of(collection, node))
     return _Joined(name, curation.of(collection).type_of([name]) if found.kind == "entity" else found.kind)

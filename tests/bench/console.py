@@ -222,7 +222,7 @@ def many_edges(browser: Browser, running: Installation) -> dict[str, Any]:
     nodes_and_edges(page)
     page.get_by_role("button", name="Pause").click()
     page.get_by_role("button", name="Table").click()
-    page.locator("tr[data-edge]").first.wait_for()
+    page.locator("tr[data-key]").first.wait_for()
     said = page.locator(".told").inner_text()
     longest = float(page.evaluate("window.longest"))
     page.context.close()

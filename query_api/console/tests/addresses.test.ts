@@ -38,14 +38,14 @@ test("options that do not go together are left out", () => {
 });
 
 test("an address without a group asks for documents, without their copies", () => {
-  assert.deepEqual(asSent({ q: "x" }), { q: "x", group: "document", duplicates: "exact" });
-  assert.deepEqual(asSent({ q: "x", duplicates: "keep" }), { q: "x", group: "document", duplicates: "keep" });
-  assert.deepEqual(asSent({ q: "x", group: "passage" }), { q: "x", group: "passage", duplicates: "keep" });
+  assert.deepEqual(asSent({ q: "x" }), { q: "x", group: "document", duplicates: "exact", explain: true });
+  assert.deepEqual(asSent({ q: "x", duplicates: "keep" }), { q: "x", group: "document", duplicates: "keep", explain: true });
+  assert.deepEqual(asSent({ q: "x", group: "passage" }), { q: "x", group: "passage", duplicates: "keep", explain: true });
 });
 
 test("several hits of one document are passages", () => {
   const several = { q: "x", max_per_document: 3 };
-  assert.deepEqual(asSent(several), { ...several, group: "passage", duplicates: "keep" });
+  assert.deepEqual(asSent(several), { ...several, group: "passage", duplicates: "keep", explain: true });
   assert.deepEqual(consistent({ ...several, group: "document" }), { q: "x", group: "document" });
 });
 

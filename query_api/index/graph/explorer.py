@@ -1,8 +1,9 @@
 """Exploring the graph: the neighbours of a node, and a subgraph small enough to draw.
 
 A document goes by its record key, a chunk and an entity by their computed ids of 32 hex digits, a hand-made node by the
-id that people gave it: it represents the document that states it. A fact is one edge, from the subject to the object,
-however many statements say so; hand-made edges are what they are.
+id that people gave it: it represents the document that states it, the chunks of that, and entities that have its names
+alone. A fact is one edge, from the subject to the object, however many statements say so; hand-made edges are what they
+are. A term that texts are ranked by, and no entity is, is shown only where a fact or an edge of people ends in it.
 """
 
 from collections import Counter
@@ -10,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice, product
+from typing import NamedTuple
 
 import numpy as np
 
@@ -24,6 +26,7 @@ from query_api.index.graph.hand_made_relations import (
     relations_of,
 )
 from query_api.index.graph.identifiers import MISSING, key_of
+from query_api.index.graph.typed_mentions import typed_mentions_in, typed_mentions_of
 from query_api.index.graph.view import GraphView
 from schemas.api import GraphEdge, GraphNode, Neighbour, NodeDetail, NodeKind, Subgraph
 from schemas.choices import EdgeKind
@@ -47,20 +50,30 @@ class NodeRef:
 
 Labels = Callable[[Sequence[str]], dict[str, str]]
 """Chunk ids → what to show for each; asked once for all chunks of an answer."""
-EntityNames = Callable[[int], tuple[str, str] | None]
-"""Key of an entity → name and type in the catalogue; None where there are none."""
+
+
+class KnownEntity(NamedTuple):
+    """As a catalogue has it: `members` are the keys of its names, the first stands for all of them."""
+
+    label: str = ""
+    type: str | None = None
+    members: tuple[int, ...] = ()
+
+
+EntityNames = Callable[[int], KnownEntity | None]
+"""Key of an entity → what it is in the catalogue, without a label to go by its own name; None for what is no entity."""
 
 
 class Explorer:
-    """Explores one graph view. `chunk_labels` reads the beginnings of chunks; it may block. An entity that
-    `entity_names` does not know goes by its normalised name."""
+    """Explores one graph view. `chunk_labels` reads the beginnings of chunks; it may block."""
 
-    def __init__(self, view: GraphView, chunk_labels: Labels, entity_names: EntityNames = lambda _: None) -> None:
+    def __init__(self, view: GraphView, chunk_labels: Labels, names: EntityNames = lambda _: KnownEntity()) -> None:
         self._view = view
         self._chunk_labels = chunk_labels
-        self._entity_names = entity_names
+        self._entity_names = names
         self._entity_ids: dict[int, str] = {}
         self._made: dict[int, MadeNode | None] = {}
+        self._has_made = any(len(part.segment.node_keys.keys) for part in view.segments)
 
     def find(self, identifier: str, collection: str) -> NodeRef | None:
         """The hand-made node of this id in `collection`, the node of a chunk's or entity's id, of a document's key, of
@@ -72,16 +85,16 @@ class Explorer:
         if COMPUTED_ID.fullmatch(identifier):
             chunk = int(view.chunks([identifier])[0])
             if chunk != MISSING:
-                return NodeRef("chunk", chunk)
+                return self._whole(NodeRef("chunk", chunk))
             entity = key_of(identifier)
             if view.entity_names([entity]):
-                return NodeRef("entity", entity)
+                return self._whole(NodeRef("entity", entity))
         for key in _possible_keys(identifier, collection):
             document = view.document(key)
             if document is not None and next(made_relations(view.segments, np.array([document])), None) is None:
                 return self._document_ref(document)
         named = view.entity(collection, normalise_name(identifier))
-        return None if named is None else NodeRef("entity", named)
+        return None if named is None else self._whole(NodeRef("entity", named))
 
     def around(self, ref: NodeRef, kinds: frozenset[EdgeKind] | None, limit: int) -> NodeDetail:
         """The node with at most `limit` neighbours, the heaviest edges first; equal ones in the order of the text."""
@@ -149,6 +162,45 @@ class Explorer:
         return edges[:limit], len(edges) > limit
 
     def _edges(self, ref: NodeRef) -> Iterator[tuple[NodeRef, GraphEdge]]:
+        """Those of all that the node represents, but for what joins that itself."""
+        for part in self._parts(ref):
+            for other, edge in self._edges_of(part):
+                whole = self._whole(other)
+                is_within = whole == ref and (part, other) != (ref, ref)
+                is_twice = part != ref and (part.kind, edge.kind) == ("chunk", "states")  # the entities' facts are here
+                is_term = whole.kind == "entity" and self._entity_names(whole.at) is None
+                if not (is_within or is_twice or (is_term and edge.kind not in ("states", "hand_made"))):
+                    ids = {self.node_id(part): self.node_id(ref), self.node_id(other): self.node_id(whole)}
+                    yield whole, edge.model_copy(update={"source": ids[edge.source], "target": ids[edge.target]})
+
+    def _parts(self, ref: NodeRef) -> Iterator[NodeRef]:
+        yield ref
+        named = [ref.at] if ref.kind == "entity" else []
+        if ref.kind == "hand_made":
+            passages = self._view.passages_of_document(ref.at)
+            yield from (NodeRef("chunk", chunk) for each in passages for chunk in self._view.chunks_of_passage(each))
+            named = self._view.about_of(np.array([ref.at])).entity.tolist()
+        members = dict.fromkeys(NodeRef("entity", each) for key in named for each in self._members(key))
+        yield from (each for each in members if each != ref and self._whole(each) == ref)
+
+    def _members(self, key: int) -> tuple[int, ...]:
+        known = self._entity_names(key)
+        return (known and known.members) or (key,)
+
+    def _whole(self, ref: NodeRef) -> NodeRef:
+        """The node that represents this one: a hand-made one, the first of an entity's names, or itself."""
+        said_by: list[int] = []
+        if ref.kind == "entity":
+            names = self._members(ref.at)
+            ref = NodeRef("entity", names[0])
+            if self._has_made:
+                said_by = np.unique(self._view.about(np.array(names, dtype=np.uint64)).document).tolist()
+        elif ref.kind == "chunk" and self._has_made:
+            said_by = [self._document_of_chunk(ref.at)]
+        made = [each for each in map(self._document_ref, said_by) if each.kind == "hand_made"]
+        return made[0] if len(made) == 1 else ref
+
+    def _edges_of(self, ref: NodeRef) -> Iterator[tuple[NodeRef, GraphEdge]]:
         match ref.kind:
             case "document" | "hand_made":
                 yield from self._of_document(ref)
@@ -185,11 +237,9 @@ class Explorer:
             there = self.node_id(other)
             leaves = name in BOTH_WAYS or ref.at < other_chunk  # the others lead on in the text
             yield other, _edge(here, there, name, weight) if leaves else _edge(there, here, name, weight)
-        mentions = view.mentions_in(passage)
-        for chunk, entity, count in rows_of(mentions.chunk, mentions.entity, mentions.times):
-            if chunk == ref.at:
-                other = NodeRef("entity", entity)
-                yield other, _edge(here, self.node_id(other), "mentions", weight=count)
+        for mention in typed_mentions_in(view.segments, np.array([ref.at])):
+            other = NodeRef("entity", mention.entity)
+            yield other, _edge(here, self.node_id(other), "mentions", weight=mention.times)
         links = view.links_from(passage)
         for chunk, target, weight in rows_of(links.chunk, links.document, links.weight):
             if chunk == ref.at:
@@ -204,10 +254,9 @@ class Explorer:
         for document, weight in rows_of(about.document, about.weight):
             other = self._document_ref(document)
             yield other, _edge(self.node_id(other), here, "about", weight=weight)
-        mentions = view.mentions_of(entity)
-        for chunk, count in islice(rows_of(mentions.chunk, mentions.times), MAX_MENTIONS):
-            other = NodeRef("chunk", chunk)
-            yield other, _edge(self.node_id(other), here, "mentions", weight=count)
+        for mention in islice(typed_mentions_of(view.segments, entity), MAX_MENTIONS):
+            other = NodeRef("chunk", mention.chunk)
+            yield other, _edge(self.node_id(other), here, "mentions", weight=mention.times)
         yield from self._facts(ref, view.statements_with(entity))
 
     def _facts(self, here: NodeRef, statements: Iterable[Statement]) -> Iterator[tuple[NodeRef, GraphEdge]]:
@@ -298,32 +347,19 @@ class Explorer:
         labels = self._view.labels({entity: name for entity, (_, name) in names.items()})
         nodes = {}
         for ref in wanted:
-            if ref.kind == "hand_made":
-                made, key = self._node(ref.at), self._view.document_key(ref.at)
-                node = GraphNode(
-                    id=made.name,
-                    kind="hand_made",
-                    label=made.label,
-                    collection=key.collection,
-                    document_id=key.document_id,
-                    type=made.type,
-                )
-            elif ref.kind == "entity":
-                collection, name = names.get(ref.at, (None, ""))
-                label, kind = self._entity_names(ref.at) or (labels.get(ref.at, name), None)
-                node = GraphNode(id=self.node_id(ref), kind="entity", label=label, collection=collection, type=kind)
+            known = KnownEntity()
+            if ref.kind == "entity":
+                known = self._entity_names(ref.at) or known
+                (collection, label), document_id = names.get(ref.at, (None, "")), None
+                label = labels.get(ref.at, label)
             else:
-                document = ref.at if ref.kind == "document" else self._document_of_chunk(ref.at)
-                key = self._view.document_key(document)
-                title = self._view.title(document)
-                node = GraphNode(
-                    id=self.node_id(ref),
-                    kind=ref.kind,
-                    label=title if ref.kind == "document" else beginnings.get(chunks[ref], title),
-                    collection=key.collection,
-                    document_id=key.document_id,
-                )
-            nodes[ref] = node
+                document = self._document_of_chunk(ref.at) if ref.kind == "chunk" else ref.at
+                collection, document_id = self._view.document_key(document)
+                label = beginnings.get(chunks.get(ref, ""), self._view.title(document))
+            if ref.kind == "hand_made":
+                known = KnownEntity(self._node(ref.at).label, self._node(ref.at).type)
+            shown = {"label": known.label or label, "type": known.type, "document_id": document_id}
+            nodes[ref] = GraphNode(id=self.node_id(ref), kind=ref.kind, collection=collection, **shown)
         return nodes
 
     def _document_of_chunk(self, chunk: int) -> int:

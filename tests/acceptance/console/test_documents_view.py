@@ -69,7 +69,7 @@ def test_documents_view_finds_by_words_and_opens_the_document(open_page: OpenPag
     assert found[0] == "Quill"
     assert len(found) == len(set(found))
     page.get_by_role("link", name="Quill").first.click()
-    expect(page.get_by_text("South")).to_be_visible()
+    expect(page.get_by_title("sent by its producer").filter(has_text="South")).to_be_visible()
 
 
 def test_a_text_that_is_pasted_is_a_document(open_page: OpenPage) -> None:

@@ -167,7 +167,7 @@ def test_filters_and_options_stand_in_the_address(open_page: OpenPage, complaint
     page.get_by_role("button", name="Options").click()
     page.get_by_label("Field", exact=True).focus()
     page.get_by_label("Field", exact=True).select_option("country")
-    expect(page.locator("datalist option")).to_have_count(2)
+    expect(page.locator("datalist[id$='-values'] option")).to_have_count(2)
     page.get_by_label("Value").fill("South")
     page.get_by_role("button", name="Add", exact=True).click()
     page.wait_for_url(re.compile(r"filter=country%3DSouth"))
@@ -208,8 +208,29 @@ def test_hit_shows_how_it_was_found(open_page: OpenPage) -> None:
     page.keyboard.press("Enter")
     expect(note).to_contain_text(re.compile(r"\d+(st|nd|rd|th) of what was found by meaning"))
     expect(note).to_contain_text("likely to be relevant")
+    expect(note.locator("code")).to_have_text(re.compile(r"^\d\.\d{4} = text score \(cosine 0\.\d{3}"))
+    products = [float(each) for each in note.locator("tbody tr td:last-child").all_inner_texts()]
+    assert sum(products[:-1]) == pytest.approx(products[-1], abs=0.02)
     page.keyboard.press("Escape")
     expect(note).to_be_hidden()
+
+
+def test_edges_steps_and_names_are_asked_for(open_page: OpenPage) -> None:
+    page = open_page(f"{QUESTION}&mode=graph&graph_method=expansion")
+    hits(page)
+    page.get_by_role("button", name="Options").click()
+    page.get_by_label(re.compile("^Steps")).select_option("1")
+    for what, value in (("edge", "statement"), ("name", "Orrow")):
+        page.get_by_label(f"One more {what}").fill(value)
+        with page.expect_request("**/v1/search") as asked:
+            page.get_by_role("form", name=f"Add: {what}").get_by_role("button", name="Add").click()
+    sent = asked.value.post_data_json
+    assert (sent["edges"], sent["names"], sent["hops"]) == (["statement"], ["Orrow"], 1)
+    for hit in page.locator("article").all():
+        assert "mentions" not in hit.locator(".path .edge").all_inner_texts()
+    page.get_by_role("button", name="Remove the edge statement").click()
+    expect(page).to_have_url(re.compile("names=Orrow"))
+    assert "edges=" not in page.url
 
 
 def test_neighbours_are_offered_where_there_are_some(open_page: OpenPage) -> None:

@@ -4,6 +4,7 @@ import { poll } from "./poll.ts";
 import type { Readiness } from "./types.ts";
 
 const SECONDS_WELL = 10;
+const SECONDS_FOLLOWED = 2;
 const SECONDS_ILL = 2;
 
 class ServiceState {
@@ -12,6 +13,9 @@ class ServiceState {
   away = $state(false);
   /** Counted up whenever the service is ready again after it was not: what failed meanwhile is worth asking again. */
   recoveries = $state(0);
+  /** Changes whenever another graph is served, within seconds of it while somebody follows; null while none is known. */
+  graphPosition = $state<number | null>(null);
+  #followers = 0;
   #wasIll = false;
   #controller = new AbortController();
 
@@ -27,6 +31,7 @@ class ServiceState {
     try {
       const response = await fetch("readyz", { cache: "no-store", signal: AbortSignal.timeout(5_000) });
       this.readiness = (await response.json()) as Readiness;
+      this.graphPosition = this.readiness.graph_position ?? this.graphPosition;
       this.away = false;
     } catch {
       this.readiness = null;
@@ -36,7 +41,14 @@ class ServiceState {
     if (ready && this.#wasIll) this.recoveries += 1;
     this.#wasIll = !ready;
     const well = ready && this.readiness?.kafka === "reachable";
-    return (well ? SECONDS_WELL : SECONDS_ILL) * 1000;
+    return (well ? (this.#followers > 0 ? SECONDS_FOLLOWED : SECONDS_WELL) : SECONDS_ILL) * 1000;
+  }
+
+  /** Asks more often, so that `graphPosition` is news, until the returned function is called. */
+  follow(): () => void {
+    this.#followers += 1;
+    if (this.#followers === 1) this.check();
+    return () => (this.#followers -= 1);
   }
 
   /** Until the returned function is called. */

@@ -7,10 +7,11 @@ from query_api.index.graph.explorer import Explorer
 from query_api.index.graph.view import GraphView
 from tests.support.fakes.text_stores import Page, made_edge, made_node
 
+PEOPLE = dict.fromkeys(("Ada", "Bo", "Cleo"), "person")
 PAGES = [
-    Page("one", "One", [["Ada measures."], ["Ada writes to Bo.", "The end."]], ["Ada", "Bo"]),
-    Page("two", "Two", [["Bo answers Ada."], ["Bo leaves."]], ["Ada", "Bo"], links=["wiki/three"]),
-    Page("three", "Three", [["Cleo waits."]], ["Cleo"]),
+    Page("one", "One", [["Ada measures."], ["Ada writes to Bo.", "The end."]], ["Ada", "Bo"], types=PEOPLE),
+    Page("two", "Two", [["Bo answers Ada."], ["Bo leaves."]], ["Ada", "Bo"], links=["wiki/three"], types=PEOPLE),
+    Page("three", "Three", [["Cleo waits."]], ["Cleo"], types=PEOPLE),
     Page("alone", "Alone", [["Nothing here."]]),
 ]
 MADE = [made_node("team", "Team Petrel"), made_edge("team", "owns", "wiki/three")]
@@ -78,7 +79,7 @@ def test_no_more_paths_than_asked_for(explorer: Explorer) -> None:
 
 
 def test_a_way_through_what_very_many_mention_is_found_from_the_end() -> None:
-    pages = [Page(f"d{at}", f"Page {at}", [["The Hub stands."]], ["Hub"]) for at in range(600)]
+    pages = [Page(f"d{at}", f"Page {at}", [["The Hub stands."]], ["Hub"], types={"Hub": "place"}) for at in range(600)]
     view = GraphView.from_contributions([page.contribution() for page in pages], 0)
     hub = Explorer(view, lambda ids: dict.fromkeys(ids, "text"))
     start, end = hub.find("d0", "wiki"), hub.find("d599", "wiki")

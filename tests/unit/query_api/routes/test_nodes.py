@@ -81,8 +81,6 @@ async def test_an_edge_joins_what_people_made_to_what_documents_say(running: Run
     assert around == {
         ("entity", "led_by", 0.5),
         ("document", "names", 1.0),
-        ("chunk", None, 1.0),
-        ("entity", None, 1.0),  # of its name
     }
     ada = (await running.get(f"/v1/nodes/{ADA}", kinds="hand_made")).json()
     assert [each["node"]["id"] for each in ada["neighbours"]] == ["petrel"]

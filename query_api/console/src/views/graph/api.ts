@@ -2,7 +2,8 @@
 
 import { ApiError, request, segment } from "../../lib/api.ts";
 import type {
-  ChunkDetail, EntityDetail, EntityPage, EntityPaths, EntitySummary, GraphEdge as StoredEdge, GraphNode, Retrieval, RetrievedHit,
+  ChunkDetail, CommunityDetail, CommunityPage, EdgePage, EntityDetail, EntityPage, EntityPaths, GraphEdge as StoredEdge, GraphNode,
+  HandMadeEdge, HandMadeNode, NamedNodePage, NodeDetail, Retrieval, RetrievedHit,
 } from "../../lib/types.ts"; // prettier-ignore
 
 export type NodeKind = GraphNode["kind"];
@@ -43,13 +44,22 @@ interface SubgraphOptions {
   signal?: AbortSignal;
 }
 
-/** Part of a collection's graph around a node. Throws ApiError. */
-export const subgraph = (
+/** Part of a collection's graph around a node, each fact once. Throws ApiError. */
+export async function subgraph(
   node: string,
   collection: string,
   { depth = 1, limit = 200, kinds, signal }: SubgraphOptions = {},
-): Promise<Part> =>
-  request("v1/graph", { query: { node, collection, depth, limit, kinds: kinds?.join() }, signal });
+): Promise<Part> {
+  const query = { node, collection, depth, limit, kinds: kinds?.join() };
+  return onceEach(await request<Part>("v1/graph", { query, signal }));
+}
+
+/** Without a chunk's part in a fact whose end it mentions: the fact itself is an edge between its ends. */
+export function onceEach(part: Part): Part {
+  const mentioned = new Set(part.edges.filter(({ kind }) => kind === "mentions").map(({ from, to }) => JSON.stringify([from, to])));
+  const isTwice = ({ kind, from, to }: GraphEdge) => kind === "states" && mentioned.has(JSON.stringify([from, to]));
+  return { ...part, edges: part.edges.filter((edge) => !isTwice(edge)) };
+}
 
 export const entity = (id: string, collection: string, signal?: AbortSignal): Promise<EntityDetail> =>
   request(`v1/entities/${segment(id)}`, { query: { collection, limit: 50 }, signal });
@@ -57,21 +67,49 @@ export const entity = (id: string, collection: string, signal?: AbortSignal): Pr
 export const chunk = (id: string, signal?: AbortSignal): Promise<ChunkDetail> =>
   request(`v1/chunks/${segment(id)}`, { signal });
 
+/** All of a node that people made; null where it is gone. Throws ApiError. */
+export const madeNode = async (id: string, collection: string, signal?: AbortSignal): Promise<HandMadeNode | null> =>
+  (await request<NodeDetail>(`v1/nodes/${segment(id)}`, { query: { collection, limit: 1 }, signal })).hand_made;
+
+/** All of an edge that people made. It may name its ends in other words than the picture. Throws ApiError. */
+export async function madeEdge({ from, to, label }: GraphEdge, collection: string, signal?: AbortSignal): Promise<HandMadeEdge | null> {
+  const is = (end: string, node: string) => end === node || `${collection}/${end}` === node;
+  const fit = ({ source, target }: HandMadeEdge) => Number(is(source, from)) + Number(is(target, to));
+  const query = { collection, node: from, predicate: label, limit: 200 };
+  const { edges } = await request<EdgePage>("v1/edges", { query, signal });
+  return edges.sort((a, b) => fit(b) - fit(a))[0] ?? null;
+}
+
+export const community = (id: string, limit: number): Promise<CommunityDetail> =>
+  request(`v1/communities/${segment(id)}`, { query: { limit } });
+
+/** The largest communities of a level. Throws ApiError. */
+export const communitiesOf = async (collection: string, level: string, limit: number): Promise<CommunityPage["communities"]> =>
+  (await request<CommunityPage>("v1/communities", { query: { collection, level, limit } })).communities;
+
 export const paths = (from: string, to: string, collection: string): Promise<EntityPaths> =>
   request("v1/paths", { query: { from, to, collection } });
 
-export const entitiesBy = async (
-  prefix: string,
-  collection: string | null,
-  limit: number,
-  signal?: AbortSignal,
-): Promise<EntitySummary[]> => {
-  const page = await request<EntityPage>("v1/entities", {
-    query: { prefix, collection, limit },
-    signal,
-  });
-  return page.entities;
-};
+/** What a picture can begin at. */
+export interface Named {
+  id: string;
+  label: string;
+  collection: string;
+  /** Its type, and of an entity how often it is mentioned. */
+  type: string;
+  mentions: number | null;
+}
+
+/** Nodes that people made and entities of which a word begins so: those in the order of names, these the most salient
+ *  first. Throws ApiError. */
+export async function namedBy(prefix: string, collection: string | null, limit: number, signal?: AbortSignal): Promise<Named[]> {
+  const [made, { entities }] = await Promise.all([
+    request<NamedNodePage>("v1/nodes", { query: { prefix, kind: "hand_made", collection, limit }, signal }),
+    request<EntityPage>("v1/entities", { query: { prefix, collection, limit }, signal }),
+  ]);
+  const nodes = made.nodes.map(({ id, label, collection: where, type }) => ({ id, label, collection: where ?? "", type: type ?? "", mentions: null }));
+  return [...nodes, ...entities];
+}
 
 /** The entities that chunks mention together with this one most often, as edges. Statements are not part of it: they are
  *  edges of `/v1/graph`. Throws ApiError. */

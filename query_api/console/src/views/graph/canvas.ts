@@ -10,6 +10,8 @@ export interface CanvasProps {
   running: boolean;
   onselect: (id: string | null) => void;
   onexpand: (id: string) => void;
+  /** The node or edge under the pointer, null for none. */
+  onhover: (id: string | null) => void;
 }
 
 /** What a drawn graph can be asked to do. */

@@ -2,9 +2,9 @@
 
 import { asApiError, type ApiError } from "../../lib/api.ts";
 import { plural } from "../../lib/format.ts";
-import { foundHit, paths, subgraph, together, type FoundHit, type Part } from "./api.ts";
+import { communitiesOf, community, foundHit, paths, subgraph, together, type FoundHit, type GraphEdge, type Part } from "./api.ts";
 import { channelsOf, chunksOf, inWords, nodesOf, traced } from "./hitPath.ts";
-import { GraphModel } from "./model.svelte.ts";
+import { edgeKey, GraphModel, type Group } from "./model.svelte.ts";
 
 /** Where a picture begins, as in its address. */
 export interface Start {
@@ -16,7 +16,20 @@ export interface Start {
   nodes: number;
   /** The hit whose path is shown, in place of a node. */
   hit: HitOf | null;
+  /** The id of the community whose members are shown, in place of a node; "" for none. */
+  community: string;
 }
+
+/** What is asked of the graph around a node. */
+interface Asked {
+  id: string;
+  collection: string;
+  depth: number;
+  limit: number;
+}
+
+export const LEVELS = ["coarse", "medium", "fine"] as const;
+export type Level = (typeof LEVELS)[number];
 
 interface HitOf {
   retrieval: string;
@@ -28,6 +41,12 @@ interface HitOf {
 const EXPANDED_NODES = 200;
 const NEIGHBOURS = 25;
 const AROUND_PATH_NODES = 100;
+const MEMBERS = 40; // of a community, that are drawn
+const OUTLINED = 24; // communities of a level
+const OUTLINED_MEMBERS = 500; // of each
+const RELOADED = 60; // parts of a picture; one of more stays as it is
+const REST = 4; // times as long as a reload took, before the next of a graph that changes all the time
+const SHORTEST_REST_MS = 300;
 const IDENTIFIER = /^[0-9a-f]{32}$/;
 
 export class Exploration {
@@ -44,6 +63,13 @@ export class Exploration {
   /** The hit whose path is shown. */
   found = $state.raw<FoundHit | null>(null);
   #start: Start | null = null;
+  /** What the picture was made of, so that it can be asked for again; the first is where it began. */
+  #asked: Asked[] = [];
+  #hidden = new Set<string>();
+  #isBehind = false;
+  #follows = false;
+  /** The level whose communities are outlined, null for those of a community's own. */
+  level = $state<Level | null>(null);
 
   /** How the hit was found, in sentences; "" where the picture did not begin at one. */
   get explanation(): string {
@@ -55,6 +81,9 @@ export class Exploration {
 
   async begin(start: Start): Promise<void> {
     this.#start = start;
+    this.#asked = [];
+    this.#hidden.clear();
+    this.level = null;
     this.model.clear();
     this.selected = this.pathFrom = this.error = this.found = null;
     this.notice = "";
@@ -62,6 +91,7 @@ export class Exploration {
     this.model.mutedNodes = new Set();
     try {
       if (start.hit !== null) await this.#beginAtHit(start, start.hit);
+      else if (start.community !== "") await this.#beginAtCommunity(start);
       else if (start.node !== "") await this.#beginAtNode(start, start.node, start.collection);
       if (this.#start === start) this.notice = "";
     } catch (failure) {
@@ -74,6 +104,97 @@ export class Exploration {
     void this.model.version;
     const first = this.model.nodes[0];
     return first !== undefined && IDENTIFIER.test(this.#start?.node ?? "") ? first.label : null;
+  }
+
+  /** The members of a community and what joins them, its finer communities outlined. */
+  async #beginAtCommunity(start: Start): Promise<void> {
+    this.loading = true;
+    try {
+      const found = await community(start.community, MEMBERS);
+      if (this.#start !== start) return;
+      this.#asked = found.members.map(({ id }) => ({ id, collection: found.collection, depth: 1, limit: EXPANDED_NODES }));
+      const part = await this.#askedAgain(this.#asked);
+      const finer = await Promise.all(found.children.map(({ id }) => community(id, OUTLINED_MEMBERS)));
+      if (this.#start !== start) return;
+      const members = new Set(found.members.map(({ id }) => id));
+      this.model.add({ nodes: part.nodes.filter(({ id }) => members.has(id)), edges: part.edges });
+      this.truncated = found.size > found.members.length;
+      this.model.groups = (finer.length > 0 ? finer : [found]).map(asGroup);
+      this.selected = null;
+    } finally {
+      if (this.#start === start) this.loading = false;
+    }
+  }
+
+  /** Outlines the communities of a level, as far as their members are drawn; none for null. */
+  async outline(level: Level | null): Promise<void> {
+    const start = this.#start;
+    this.level = level;
+    this.model.groups = [];
+    if (level === null) return;
+    await this.#attempt(async () => {
+      const collection = this.model.nodes.find((each) => each.collection !== null)?.collection ?? start?.collection ?? "";
+      const listed = await communitiesOf(collection, level, OUTLINED);
+      const found = await Promise.all(listed.map(({ id }) => community(id, OUTLINED_MEMBERS)));
+      if (this.#start !== start || this.level !== level) return;
+      this.model.groups = found.map(asGroup);
+      if (found.length === 0) this.notice = "No communities are known at this level.";
+    });
+  }
+
+  /** The graph is another now: the picture is read again, as soon as nothing else is being read. */
+  follow(): void {
+    this.#isBehind = true;
+    if (!this.#follows) void this.#catchUp();
+  }
+
+  async #catchUp(): Promise<void> {
+    this.#follows = true;
+    while (this.#isBehind) {
+      const begun = performance.now();
+      this.#isBehind = this.loading;
+      await this.reload();
+      const took = performance.now() - begun;
+      await new Promise((resolve) => setTimeout(resolve, Math.max(SHORTEST_REST_MS, REST * took)));
+    }
+    this.#follows = false;
+  }
+
+  /** Asks again for what is shown, since the graph is another now: what came is added, what is gone leaves. */
+  async reload(): Promise<void> {
+    const start = this.#start;
+    const asked = [...this.#asked];
+    if (this.loading || start === null || asked.length === 0 || asked.length > RELOADED) return;
+    const { model } = this;
+    const part = await this.#askedAgain(asked).catch(() => null); // the next graph is another chance
+    if (part === null || this.#start !== start || this.#asked.length !== asked.length) return;
+    const drawn = (id: string) => start.community === "" || model.node(id) !== null;
+    const nodes = part.nodes.filter(({ id }) => !this.#hidden.has(id) && drawn(id));
+    const before = { nodes: new Set(model.graph.nodes()), edges: new Set(model.graph.edges()) };
+    model.replace({ nodes, edges: [...part.edges, ...model.edges.filter(({ kind }) => kind === "step")] });
+    const came = model.graph.filterNodes((id) => !before.nodes.has(id)).length;
+    const joined = model.graph.filterEdges((key) => !before.edges.has(key)).length;
+    const gone = [...before.nodes].filter((id) => !model.graph.hasNode(id)).length + [...before.edges].filter((key) => !model.graph.hasEdge(key)).length;
+    if (came + joined + gone === 0) return;
+    this.running = true;
+    this.notice = `The graph has changed: ${plural(came, "node")} and ${plural(joined, "edge")} came${gone > 0 ? `, ${gone} left` : ""}.`;
+  }
+
+  /** All of it at once; what is gone meanwhile is empty. Throws ApiError where nothing can be had. */
+  async #askedAgain(asked: readonly Asked[]): Promise<Part> {
+    const parts = await Promise.all(
+      asked.map(async ({ id, collection, depth, limit }): Promise<Part> => {
+        try {
+          return await around(id, collection, depth, limit);
+        } catch (failure) {
+          if (asApiError(failure).status === 404) return { nodes: [], edges: [] };
+          throw failure;
+        }
+      }),
+    );
+    const nodes = new Map(parts.flatMap((part) => part.nodes).map((node) => [node.id, node]));
+    const edges = new Map<string, GraphEdge>(parts.flatMap((part) => part.edges).map((edge) => [edgeKey(edge), edge]));
+    return { nodes: [...nodes.values()], edges: [...edges.values()] };
   }
 
   async #beginAtNode(start: Start, node: string, collection: string): Promise<void> {
@@ -133,16 +254,12 @@ export class Exploration {
     const { model } = this;
     this.loading = true;
     try {
-      const found = await subgraph(id, collection, { depth, limit });
+      const found = await around(id, collection, depth, limit);
       if (this.#start !== start) return;
-      let came = model.add(found, id);
+      if (!this.#asked.some((each) => each.id === id && each.depth >= depth)) this.#asked.push({ id, collection, depth, limit });
+      for (const node of found.nodes) this.#hidden.delete(node.id);
+      const came = model.add(found, id);
       this.truncated ||= found.truncated ?? false;
-      const centre = model.node(id) ?? found.nodes[0];
-      if (centre?.kind === "entity") {
-        const others = await together(centre.id, centre.collection ?? collection, NEIGHBOURS);
-        if (this.#start !== start) return;
-        came += model.add(others, centre.id);
-      }
       this.notice = `${plural(came, "node")} more.`;
       this.running = true;
     } finally {
@@ -150,7 +267,17 @@ export class Exploration {
     }
   }
 
+  /** After an edit: what is around the node, and what was shown already, as it is now. */
+  async changed(id: string): Promise<void> {
+    await this.reload();
+    if (this.model.node(id) !== null) await this.expand(id);
+    const { selected } = this;
+    const isThere = selected !== null && (this.model.graph.hasNode(selected) || this.model.graph.hasEdge(selected));
+    if (!isThere) this.selected = this.model.node(id)?.id ?? null;
+  }
+
   hide(id: string): void {
+    this.#hidden.add(id);
     this.model.hide(id);
     if (this.selected === id) this.selected = null;
     this.notice = "Hidden. Expand a neighbour to bring it back.";
@@ -224,3 +351,19 @@ export class Exploration {
     }
   }
 }
+
+/** What the graph has around a node, and of an entity those that chunks mention with it. Throws ApiError. */
+async function around(id: string, collection: string, depth: number, limit: number): Promise<Part> {
+  const found = await subgraph(id, collection, { depth, limit });
+  const centre = found.nodes[0];
+  if (centre?.kind !== "entity" || centre.type === null) return found; // no entity, but a term that a fact ends in
+  const others = await together(centre.id, centre.collection ?? collection, NEIGHBOURS);
+  const known = new Set(found.nodes.map((node) => node.id));
+  return { ...found, nodes: [...found.nodes, ...others.nodes.filter((node) => !known.has(node.id))], edges: [...found.edges, ...others.edges] };
+}
+
+const asGroup = ({ id, title, members }: { id: string; title: string; members: { id: string }[] }): Group => ({
+  id,
+  title,
+  members: new Set(members.map((member) => member.id)),
+});

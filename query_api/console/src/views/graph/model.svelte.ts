@@ -20,6 +20,13 @@ export interface EdgeAttributes {
   label: string;
 }
 
+/** A community whose members are drawn in an outline of their own. */
+export interface Group {
+  id: string;
+  title: string;
+  members: ReadonlySet<string>;
+}
+
 export interface MarkedPath {
   /** As the legend calls it. */
   title: string;
@@ -56,6 +63,8 @@ export class GraphModel {
   /** The path that is looked at, and what it is called; all else is drawn faintly. */
   path = $state.raw<MarkedPath | null>(null);
   pathShown = $state(true);
+  /** Communities that are outlined. */
+  groups = $state.raw<readonly Group[]>([]);
 
   /** Nodes and edges of the path that is shown. */
   get highlighted(): ReadonlySet<string> {
@@ -67,14 +76,30 @@ export class GraphModel {
     this.pathShown = true;
   }
 
-  /** Adds what is not there yet, up to the bounds; new nodes begin near `origin`. Returns how many nodes came. */
+  /** Makes the picture show this and nothing else; what is in both stays where it is. */
+  replace(part: Part): void {
+    const nodes = new Set(part.nodes.map(({ id }) => id));
+    const edges = new Set(part.edges.map(edgeKey));
+    for (const id of this.graph.nodes()) if (!nodes.has(id)) this.graph.dropNode(id);
+    for (const key of this.graph.edges()) if (!edges.has(key)) this.graph.dropEdge(key);
+    this.leftOut = { nodes: 0, edges: 0 };
+    this.add(part);
+  }
+
+  /** Adds what is not there yet, up to the bounds, and brings the rest up to date; new nodes begin near `origin`, or where
+   *  a neighbour is. Returns how many nodes came. */
   add({ nodes, edges }: Part, origin?: string): number {
     const centre = origin !== undefined && this.graph.hasNode(origin) ? this.graph.getNodeAttributes(origin) : null;
     const before = this.graph.order;
     const radius = Math.sqrt(nodes.length + 1) * 4;
     let nodesLeftOut = 0;
     for (const [index, node] of nodes.entries()) {
-      if (this.graph.hasNode(node.id)) continue;
+      if (this.graph.hasNode(node.id)) {
+        if (isOther(this.graph.getNodeAttribute(node.id, "node"), node)) {
+          this.graph.mergeNodeAttributes(node.id, { label: shorten(node.label), node });
+        }
+        continue;
+      }
       if (this.graph.order >= MAX_NODES) {
         nodesLeftOut += 1;
         continue;
@@ -82,12 +107,13 @@ export class GraphModel {
       // on a sunflower's spiral: no two at one place, which a layout could not part
       const angle = index * 2.399963;
       const distance = radius * Math.sqrt((index + 1) / (nodes.length + 1));
+      const near = centre ?? this.#neighbour(node.id, edges);
       this.graph.addNode(node.id, {
         label: shorten(node.label),
         kind: node.kind,
         node,
-        x: (centre?.x ?? 0) + distance * Math.cos(angle),
-        y: (centre?.y ?? 0) + distance * Math.sin(angle),
+        x: (near?.x ?? 0) + distance * Math.cos(angle),
+        y: (near?.y ?? 0) + distance * Math.sin(angle),
         size: BASE_SIZE[node.kind],
       });
     }
@@ -98,6 +124,12 @@ export class GraphModel {
     return this.graph.order - before;
   }
 
+  #neighbour(id: string, edges: readonly GraphEdge[]): NodeAttributes | null {
+    if (this.graph.order === 0 || this.graph.order > ROOMY_UP_TO) return null;
+    const edge = edges.find(({ from, to }) => (from === id && this.graph.hasNode(to)) || (to === id && this.graph.hasNode(from)));
+    return edge ? this.graph.getNodeAttributes(edge.from === id ? edge.to : edge.from) : null;
+  }
+
   /** Those between nodes that are there. Returns how many had no room. */
   #addEdges(edges: readonly GraphEdge[]): number {
     const found = new Map<string, GraphEdge>();
@@ -105,6 +137,7 @@ export class GraphModel {
       if (!this.graph.hasNode(edge.from) || !this.graph.hasNode(edge.to)) continue;
       const key = edgeKey(edge);
       if (!this.graph.hasEdge(key)) found.set(key, edge);
+      else if (isOther(this.graph.getEdgeAttribute(key, "edge"), edge)) this.graph.setEdgeAttribute(key, "edge", edge);
     }
     const room = Math.max(0, MAX_EDGES - this.graph.size);
     let added = [...found];
@@ -123,6 +156,7 @@ export class GraphModel {
   clear(): void {
     this.graph.clear();
     this.path = null;
+    this.groups = [];
     this.leftOut = { nodes: 0, edges: 0 };
     this.version += 1;
   }
@@ -192,6 +226,9 @@ export function sketch(model: GraphModel, edges: number): Drawn {
   }
   return drawn;
 }
+
+/** What is the same stays the same object, so that who shows it does not begin again. */
+const isOther = (one: object, other: object): boolean => JSON.stringify(one) !== JSON.stringify(other);
 
 function changed<Kind>(kinds: ReadonlySet<Kind>, kind: Kind, isIn: boolean): ReadonlySet<Kind> {
   const copy = new Set(kinds);

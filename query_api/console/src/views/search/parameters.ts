@@ -9,23 +9,31 @@ export const CONTEXTS = ["parent", "window", "section"] as const;
 export const FUSIONS = ["adaptive", "rrf", "weighted"] as const;
 export const GRAPH_METHODS = ["hop", "expansion", "pagerank"] as const;
 export const DUPLICATES = ["keep", "exact", "semantic"] as const;
+/** What the graph channel may follow, besides predicates; the last three by `expansion` alone. */
+export const EDGES = [
+  "link", "statement", "relation", "named", "shared_entity", "title_mention", "mentioned_by", "residual",
+  "next_chunk", "similar_to", "related_to",
+] as const; // prettier-ignore
 export const OPERATORS = ["=", "!=", "<", "<=", ">", ">="] as const;
 
 const TEXTS = [
   "q", "collection", "mode", "group", "context", "fusion", "graph_method", "duplicates", "intent", "diversity", "after",
 ] as const; // prettier-ignore
 const NUMBERS = [
-  "k", "vector_weight", "keyword_weight", "graph_weight", "min_confidence", "context_chunks", "max_per_document",
+  "k", "hops", "vector_weight", "keyword_weight", "graph_weight", "min_confidence", "context_chunks", "max_per_document",
 ] as const; // prettier-ignore
 const FLAGS = ["decompose"] as const;
+const LISTS = ["filter", "edges", "names"] as const;
 
 type Text = (typeof TEXTS)[number];
 type Numeric = (typeof NUMBERS)[number];
 type Flag = (typeof FLAGS)[number];
+type List = (typeof LISTS)[number];
 
 export type Search = Partial<Record<Text, string>> &
   Partial<Record<Numeric, number>> &
-  Partial<Record<Flag, boolean>> & { filter?: string[] };
+  Partial<Record<Flag, boolean>> &
+  Partial<Record<List, string[]>>;
 
 /** The search of an address. Unknown parameters are left out. */
 export function readSearch(parameters: URLSearchParams): Search {
@@ -39,8 +47,10 @@ export function readSearch(parameters: URLSearchParams): Search {
     if (value && Number.isFinite(Number(value))) search[name] = Number(value);
   }
   for (const name of FLAGS) if (parameters.get(name) === "true") search[name] = true;
-  const filter = [...new Set(parameters.getAll("filter"))].filter((each) => each !== "");
-  if (filter.length > 0) search.filter = filter;
+  for (const name of LISTS) {
+    const values = [...new Set(parameters.getAll(name))].filter((each) => each !== "");
+    if (values.length > 0) search[name] = values;
+  }
   return search;
 }
 
@@ -59,10 +69,10 @@ export const groupOf = ({ group, max_per_document }: Search): string =>
 export const duplicatesOf = (search: Search): string =>
   search.duplicates ?? (groupOf(search) === "document" ? "exact" : "keep");
 
-/** As it is sent, with what the address leaves to this page. */
-export const asSent = (search: Search): Search => {
+/** As it is sent, with what the address leaves to this page, and with the factors of each hit. */
+export const asSent = (search: Search): Search & { explain: true } => {
   const kept = consistent(search);
-  return { ...kept, group: groupOf(kept), duplicates: duplicatesOf(kept) };
+  return { ...kept, group: groupOf(kept), duplicates: duplicatesOf(kept), explain: true };
 };
 
 /** Without the options that do not go with the others, which the service would refuse. */
@@ -70,6 +80,7 @@ export function consistent(search: Search): Search {
   const kept = { ...search };
   if (groupOf(kept) === "document") delete kept.max_per_document;
   if (kept.context !== "window") delete kept.context_chunks;
+  if (kept.graph_method !== "expansion") delete kept.hops;
   if (kept.group === "chunk" || kept.mode === "global") delete kept.decompose;
   if (kept.mode === "structured" || kept.mode === "global") delete kept.min_confidence;
   return kept;

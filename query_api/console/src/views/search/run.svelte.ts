@@ -4,10 +4,11 @@ import { asApiError, isAbort, type ApiError } from "../../lib/api.ts";
 import { follow, type Connection, type Done, type Meta, type Stage } from "../../lib/events.ts";
 import { service } from "../../lib/service.svelte.ts";
 import type { Hit } from "../../lib/types.ts";
+import { formulaOf } from "./formula.ts";
 import type { Search } from "./parameters.ts";
 
-/** A hit, and the retrieval it came with: each page of a search is one. */
-export type FoundHit = Hit & { retrieval_id: string };
+/** A hit, the retrieval it came with (each page of a search is one), and how its score came about. */
+export type FoundHit = Hit & { retrieval_id: string; formula: string };
 
 /** The whole answer to a search, to be shown again without asking again. */
 export interface Answer {
@@ -121,7 +122,7 @@ export class SearchRun {
         this.stages = [...this.stages, data as Stage];
         break;
       case "hit":
-        this.hits = [...this.hits, { ...(data as Hit), retrieval_id: this.meta?.retrieval_id ?? "" }];
+        this.hits = [...this.hits, this.#found(data as Hit)];
         break;
       case "done":
         this.done = data as Done;
@@ -136,6 +137,11 @@ export class SearchRun {
         this.error.title = title;
       }
     }
+  }
+
+  #found(hit: Hit): FoundHit {
+    const { retrieval_id = "", mode = "hybrid" } = this.meta ?? {};
+    return { ...hit, retrieval_id, formula: formulaOf(hit, mode, this.search ?? {}) };
   }
 
   #connection(connection: Connection): void {

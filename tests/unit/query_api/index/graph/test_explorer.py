@@ -2,11 +2,12 @@
 
 import pytest
 
-from query_api.index.graph.explorer import Explorer
+from query_api.index.graph.explorer import Explorer, KnownEntity
+from query_api.index.graph.identifiers import key_of
 from query_api.index.graph.view import GraphView
 from schemas.api import GraphEdge
 from schemas.graph_delta import ChunkEdge, ChunkNode, Contribution, SectionNode
-from schemas.ids import DocumentKey, chunk_id, passage_id, section_id
+from schemas.ids import DocumentKey, chunk_id, entity_id, passage_id, section_id
 from tests.support.fakes.text_stores import Page, made_edge, made_node
 
 KEY = DocumentKey("a", "long.md")
@@ -94,7 +95,7 @@ def test_node_is_found_by_its_id_and_as_document() -> None:
     assert explorer.find("ann", "b") is None
 
 
-def test_node_has_its_edges_chunks_and_links_around_it() -> None:
+def test_hand_made_node_is_one_with_its_text_and_name() -> None:
     explorer = made_explorer(ANN, MILL, HARBOUR, OWNS, NAMES)
     place = explorer.find("ann", "a")
     assert place is not None
@@ -102,13 +103,57 @@ def test_node_has_its_edges_chunks_and_links_around_it() -> None:
     assert {(each.node.kind, each.edge.kind, each.edge.label, each.edge.weight) for each in around.neighbours} == {
         ("hand_made", "hand_made", "owns", 0.4),
         ("document", "hand_made", "names", 1.0),
-        ("chunk", "has_chunk", None, 1.0),
         ("chunk", "links_to", None, 1.0),
-        ("entity", "about", None, 1.0),
     }
-    chunk = explorer.find(ANN.chunks()[0][0], "a")
-    assert chunk is not None
-    assert [each.node.id for each in explorer.around(chunk, frozenset({"has_chunk"}), 9).neighbours] == ["ann"]
+    assert explorer.find(ANN.chunks()[0][0], "a") == explorer.find(entity_id("a", "ann"), "a") == place
+
+
+def test_facts_of_documents_lead_to_hand_made_node() -> None:
+    letter = Page("letter", "Letter", [["Ann sails Tern."]], facts=[("Ann", "sails", "Tern")], collection="a")
+    explorer = made_explorer(ANN, letter)
+    tern, ann = (explorer.find(name, "a") for name in ("Tern", "ann"))
+    assert tern is not None
+    assert ann is not None
+    (fact,) = (
+        each.edge for each in explorer.around(tern, frozenset({"states"}), 9).neighbours if each.node.id == "ann"
+    )
+    assert (fact.source, fact.label, fact.target) == ("ann", "sails", entity_id("a", "tern"))
+    assert fact in [each.edge for each in explorer.around(ann, frozenset({"states"}), 9).neighbours]
+
+
+def test_two_names_of_an_entity_are_one_node() -> None:
+    names = ("tern", "terns")
+    types = dict.fromkeys(names, "concept")
+    pages = [Page(f"{each}.md", "", [[f"{each} dive."]], [each], types=types, collection="a") for each in names]
+    view = GraphView.from_contributions([page.contribution() for page in pages], 0)
+    first, second = (key_of(entity_id("a", name)) for name in names)
+    known = KnownEntity("tern", "concept", (first, second))
+    explorer = Explorer(view, lambda _: {}, {first: known, second: known}.get)
+    place = explorer.find("terns", "a")
+    assert place == explorer.find("tern", "a")
+    assert place is not None
+    around = explorer.around(place, frozenset({"mentions"}), 9)
+    assert {each.node.document_id for each in around.neighbours} == {"tern.md", "terns.md"}
+    assert {each.edge.target for each in around.neighbours} == {entity_id("a", "tern")}
+
+
+def test_ranking_term_is_drawn_only_where_a_fact_ends_in_it() -> None:
+    said = Page(
+        "said",
+        "Said",
+        [["Raw Tern uses Plover."]],
+        ("Raw", "Tern"),
+        [("Tern", "uses", "Plover")],
+        types={"Tern": "thing"},
+    )
+    view = GraphView.from_contributions([said.contribution()], 0)
+    drawn = []
+    for explorer in (Explorer(view, lambda _: {}), Explorer(view, lambda _: {}, lambda _: None)):
+        place = explorer.find("said", said.collection)
+        assert place is not None
+        graph = explorer.subgraph(place, None, 2, 99)
+        drawn.append({each.label.lower() for each in graph.nodes if each.kind == "entity"})
+    assert drawn == [{"said", "tern", "plover"}, {"tern", "plover"}]
 
 
 def test_subgraph_follows_edges_of_people_in_their_direction() -> None:

@@ -1,0 +1,50 @@
+/** An edit on its way: sent, then read back, so that what is shown is never older than it. */
+
+import { ApiError, asApiError, request } from "./api.ts";
+import type { Parameters } from "./query.ts";
+import type { EditAccepted } from "./types.ts";
+
+export class Writing {
+  busy = $state(false);
+  said = $state("");
+  error = $state.raw<ApiError | null>(null);
+
+  forget(): void {
+    this.said = "";
+    this.error = null;
+  }
+
+  /** What was accepted, once reads show it; null where it was refused. `prepare` makes the body, and may throw. */
+  async send(
+    path: string,
+    method: "POST" | "PUT" | "DELETE",
+    { prepare, query, collection }: { prepare?: () => Promise<unknown> | unknown; query?: Parameters; collection?: string | undefined },
+    done: string,
+  ): Promise<EditAccepted | null> {
+    this.busy = true;
+    this.forget();
+    try {
+      const json = prepare === undefined ? undefined : await bodyOf(prepare);
+      const accepted = await request<EditAccepted>(path, { method, json, query: query ?? {} });
+      const { position, token } = accepted;
+      const read = token === null ? "v1/reviews" : "v1/edges";
+      await request(read, { query: { collection, limit: 1, after: token ?? position } });
+      this.said = done;
+      return accepted;
+    } catch (failure) {
+      this.error = asApiError(failure);
+      return null;
+    } finally {
+      this.busy = false;
+    }
+  }
+}
+
+/** What a form holds is refused here as the service would. */
+async function bodyOf(prepare: () => Promise<unknown> | unknown): Promise<unknown> {
+  try {
+    return await prepare();
+  } catch (failure) {
+    throw failure instanceof ApiError ? failure : new ApiError(422, "Not saved", asApiError(failure).message);
+  }
+}
