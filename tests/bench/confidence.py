@@ -2,7 +2,7 @@
 
 A source is a labelled collection as `thalweg evaluate` takes it: FOLDER[=COLLECTION], or FILE.tsv=COLLECTION of lines
 `question <tab> documents`. Each data directory is one into which some of them were loaded; they are opened to read. Of
-each source at most 200 questions are searched in process, in every way of asking; the ten hits of each are labelled by
+each source at most `--questions` are searched in process, in every way of asking; the ten hits of each are labelled by
 the judgements, and a logistic regression is fitted to what the engine knew of them. Sources whose names differ by
 numbers at their ends, such as `scifact-200-1`, are samples of one collection, and every collection counts the same.
 
@@ -11,11 +11,12 @@ answer. Questions of a file without documents are such; a folder of more than 20
 asked of a collection of another subject (`--alike` names which are of one). Four in five of these name a document of
 the collection by its title.
 
-Each collection is left out in turn, to see what the numbers are worth for one they were not fitted on, by the size of
-the collection too; those of `--measure` are in no fit, but for their questions as strangers. `--ways` fits only some of the ways, and keeps the
-numbers of the others. Writes `query_api/retrieval/confidence.toml`, or the file named by `--output`, and prints the
-errors; and for `--unanswered FILE=COLLECTION`, questions that nothing in the collection answers, how likely their first
-hits are said to be. Without sources nothing is fitted and these are measured as they are. The last line is JSON.
+Each collection is left out in turn, to see what the numbers are worth for one they were not fitted on, also by the
+number of its documents; those of `--measure` are in no fit, but for their questions as strangers. `--ways` fits only
+some of the ways, and keeps the numbers of the others. Writes `query_api/retrieval/confidence.toml`, or the file named
+by `--output`, and prints the errors; and for `--unanswered FILE=COLLECTION`, questions that nothing in the collection
+answers, how likely their first hits are said to be. Without sources nothing is fitted and these are measured as they
+are. The last line is JSON.
 """
 
 import argparse
@@ -49,7 +50,7 @@ from query_api.evaluation.statistics import calibrate
 from query_api.index.search_snapshot import QueryEncoder, Snapshot
 from query_api.index.store_opening import Stores
 from query_api.index.text.text_snapshot import TextReader
-from query_api.question_encoder import load_encoder
+from query_api.question_encoder import BACKGROUND, GuardedEncoder, load_encoder
 from query_api.retrieval import confidence
 from query_api.retrieval.confidence import FEATURES, WITHOUT_MEANING, ModeCalibration, fitted_calibration
 from query_api.retrieval.pipeline import search
@@ -62,7 +63,6 @@ from schemas.settings import EmbeddingSettings
 _SAMPLE = re.compile(r"(?:-\d+)+$")
 SMALL = "folder-"  # what collections of the small folders are named by
 K = 10
-QUESTIONS = 200  # of one collection, evenly spaced
 STRANGERS = 0.5  # for each question of a folder
 FEW_QUESTIONS = 20  # of a sample, too few for strangers of its own
 NAMELESS = 5  # one in so many strangers names nothing of the collection
@@ -98,7 +98,9 @@ class Labelled(NamedTuple):
 
     @classmethod
     def joined(cls, parts: Iterable["Labelled"]) -> "Labelled":
-        nothing = cls(np.zeros((0, len(FEATURES))), np.zeros(0), np.zeros(0, dtype=np.bool_), np.zeros(0, dtype=np.intp))
+        nothing = cls(
+            np.zeros((0, len(FEATURES))), np.zeros(0), np.zeros(0, dtype=np.bool_), np.zeros(0, dtype=np.intp)
+        )
         return cls(*map(np.concatenate, zip(*[nothing, *parts], strict=True)))
 
     def where(self, rows: NDArray[np.bool_]) -> "Labelled":
@@ -125,7 +127,9 @@ class RecordingCalibration:
 class RememberingEncoder:
     """Embeds each question once, whatever the number of ways it is asked in."""
 
-    def __init__(self, encoder: QueryEncoder) -> None:
+    def __init__(self, encoder: GuardedEncoder) -> None:
+        encoder.probe()
+        self.background = encoder.background
         self._encoder = encoder
         self._known: dict[str, NDArray[np.float32]] = {}
 
@@ -138,6 +142,8 @@ class RememberingEncoder:
 
 class AbsentEncoder:
     """One that is away: what the service goes on with then is a way of asking too."""
+
+    background = BACKGROUND
 
     def encode_queries(self, texts: Sequence[str]) -> NDArray[np.float32]:
         raise EncoderUnavailable(f"There is no encoder for {len(texts)} texts.")
@@ -164,7 +170,7 @@ def opened(data_dir: Path) -> Served:
     text = TextReader.open(generation, max_vectors=10**9).snapshot()
     graph = stores.build_graph(generation, stores.newest_graph_file(generation))
     snapshot = stores.snapshot(generation, text, graph)
-    encoder = RememberingEncoder(load_encoder(EmbeddingSettings(), data_dir))
+    encoder = RememberingEncoder(GuardedEncoder(load_encoder(EmbeddingSettings(), data_dir)))
     return Served(snapshot, encoder, read_manifest(generation).embedding_model, snapshot.text.holds)
 
 
@@ -353,9 +359,10 @@ def as_toml(
         f"# Fitted to the first {K} hits, by document, of the questions of these collections (and how many they are),",
         "# and of questions that nothing in them answers; every collection counts the same. `errors` are the",
         "# expected calibration errors (10 bins) by numbers fitted to the others: of all first hits, of all hits,",
-        "# of the first hits of the small folders and of each collection; of those that are not named here, by these",
-        "# numbers. Then the shares of likely hits that are right, of unlikely ones that are wrong, of right first",
-        "# hits that are not unlikely, and of first hits that are unlikely where nothing answers.",
+        "# of the first hits of the small folders, of collections of each size and of each collection; of those that",
+        "# are not named here, by these numbers. Then the shares of likely hits that are right, of unlikely ones that",
+        "# are wrong, of right first hits that are not unlikely, of first hits that are unlikely where nothing",
+        "# answers, and of answers with unlikely hits alone that hold no right one, by the size of the collection.",
         "",
         f'fitted = "{datetime.now(UTC):%Y-%m-%d}"',
         f"model = {json.dumps(model)}",
@@ -401,6 +408,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("folders", nargs="*", type=folder_and_collection, metavar="SOURCE")
     parser.add_argument("--data-dir", action="append", required=True, type=Path)
     parser.add_argument("--measure", action="append", default=[], type=folder_and_collection, metavar="SOURCE")
+    parser.add_argument("--questions", type=int, default=200, help="Of one source at most, evenly spaced.")
     parser.add_argument("--alike", default="", help="Names of folders of one subject, with commas between.")
     parser.add_argument("--ways", default=",".join(WAYS), help="Fit these, with commas between; the others stay.")
     parser.add_argument("--unanswered", action="append", default=[], metavar="FILE=COLLECTION", help="Measure these.")
@@ -424,7 +432,9 @@ async def main() -> None:
     questions: dict[str, int] = {}
     for labelled, collection in every:
         name, kind, holder = labelled.name, kind_of(labelled.name), holder_of(collection, served)
-        chosen = [Asked(each.text, labelled.judgements[each.id]) for each in spread_out(labelled.questions, QUESTIONS)]
+        chosen = [
+            Asked(each.text, labelled.judgements[each.id]) for each in spread_out(labelled.questions, asked.questions)
+        ]
         unanswered = [Asked(each.text) for each in labelled.unanswered]
         if not unanswered and len(chosen) > FEW_QUESTIONS:
             far = [each for each, _ in every if kind_of(each.name) != kind and not {kind, kind_of(each.name)} <= alike]
