@@ -16,12 +16,28 @@ from indexer.errors import DamagedStore, EncoderFailure, EncoderUnavailable, Tex
 from indexer.generation_folders import Manifest, current_manifest
 from indexer.runtime.circuit_breaker import RESET_SECONDS, CircuitBreaker
 from indexer.runtime.resources import tune_gc
+from query_api.index.text.vectors import CosineSpread
 from schemas.settings import EmbeddingSettings
 
 log = structlog.get_logger(__name__)
 
 EMBED_SECONDS = 2.0  # that a search waits for the vector of its question
-PROBE = "Is the encoder there?"
+PROBES = (
+    "Is the encoder there?",
+    "The committee agreed to publish the budget for the coming year.",
+    "Stir the onions in oil over a low heat until they are soft.",
+    "The function returns an empty list when no element matches.",
+    "Patients who took the medicine slept longer.",
+    "The team won the final by two goals after extra time.",
+    "Migrating birds follow the coast in autumn.",
+    "The castle was built in the twelfth century and destroyed by fire.",
+    "An electric current in a coil produces a magnetic field.",
+    "Customers may return unopened goods within thirty days.",
+    "Trains to the airport leave every twenty minutes.",
+    "She studied law before she became a writer.",
+)
+BACKGROUND_TEXTS = 256  # that the cosines between these count for: as many as are taken from a large collection
+BACKGROUND = CosineSpread(0.05, 0.07, BACKGROUND_TEXTS)  # until they are known
 MOST_EARLIER = 2
 GC_THRESHOLDS = (10_000, 10, 10)  # a search leaves fewer objects; Python's own 700 cost it .4 ms
 
@@ -30,6 +46,7 @@ class NotLoaded:
     """Stands in before there is a model, for searches that need no vector."""
 
     provider = "none"
+    background = BACKGROUND
 
     def encode_queries(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Raises EncoderUnavailable."""
@@ -55,6 +72,7 @@ class GuardedEncoder:
         self.model = encoder.model
         self.digest = encoder.digest
         self.dimension = encoder.dimension
+        self.background = BACKGROUND
         self._encoder = encoder
         self._breaker = CircuitBreaker(reset_seconds, clock)
 
@@ -80,11 +98,14 @@ class GuardedEncoder:
         return vectors
 
     def probe(self) -> None:
-        """Encode a few words; `problem` is then the outcome. May block as long as the encoder's time-out."""
+        """Encode a few sentences; `problem` and `background` are then the outcome. May block as long as the encoder's
+        time-out."""
         try:
-            self.encode_queries([PROBE])
+            vectors = self.encode_queries(PROBES).astype(np.float64)
         except EncoderFailure:
             return
+        cosines = (vectors @ vectors.T)[np.triu_indices(len(vectors), 1)]
+        self.background = CosineSpread(float(cosines.mean()), float(cosines.std()), BACKGROUND_TEXTS)
 
 
 ServedEncoder = GuardedEncoder | NotLoaded

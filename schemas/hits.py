@@ -11,7 +11,7 @@ from schemas.filters import Operator
 
 Likelihood = Literal["likely", "possible", "unlikely"]
 LIKELY_FROM = 0.8
-UNLIKELY_BELOW = 0.3
+UNLIKELY_BELOW = 0.12
 """What people read for a confidence of so much. What the words are worth is in `confidence.toml`."""
 
 
@@ -244,12 +244,12 @@ class Hit(BaseModel):
         None, description="How likely it is relevant, from 0 to 1; null where it is unknown."
     )
     likelihood: Likelihood | None = Field(
-        None, description="The confidence in a word: `likely` from 80 %, `unlikely` below 30 %, `possible` between."
+        None, description="The confidence in a word: `likely` from 80 %, `unlikely` below 12 %, `possible` between."
     )
     unlikely: bool = Field(
         False,
-        description="Whether it is less than 30 % likely relevant. It stays, for one in twelve of the right first hits "
-        "is such a hit; `min_confidence` leaves out such hits.",
+        description="Whether it is less than 12 % likely relevant: of answers with such hits alone, nine in ten hold "
+        "nothing relevant. It stays; `min_confidence` leaves out such hits.",
     )
     factors: Factors | None = Field(None, description="What speaks for it; with `explain`.")
     entities: list[EntityRef] = Field(

@@ -13,13 +13,17 @@ from query_api.index.community_view import CommunityView
 from query_api.index.curation_follower import Curation
 from query_api.index.graph.view import GraphView
 from query_api.index.text.text_snapshot import TextSnapshot
+from query_api.index.text.vectors import CosineSpread
 from schemas.curation import LinkingChoice
 from schemas.hits import SnapshotInfo
 from schemas.ids import format_positions
 
 
 class QueryEncoder(Protocol):
-    """Turns a question into a vector."""
+    """Turns a question into a vector. `background` are the cosines of texts that have nothing to do with each other."""
+
+    @property
+    def background(self) -> CosineSpread: ...
 
     def encode_queries(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """(n_texts, dimension) float32, each row of L2 norm 1. Raises EncoderFailure when there is none just now."""

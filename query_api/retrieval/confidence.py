@@ -33,8 +33,8 @@ _DECIMALS = 4
 
 class Evidence(NamedTuple):
     """The inputs of the features. `idf` weighs each term of the question, most of all one that the collection does not
-    hold. `spread` is that of the question's cosines, None where it has no vector. `fields` is how far documents'
-    fields are what the question asks for, {passage: conclusiveness x score}."""
+    hold. `spread` is that of the question's cosines beside the model's `background`, None where it has no vector.
+    `fields` is how far documents' fields are what the question asks for, {passage: conclusiveness x score}."""
 
     scores: CandidateScores
     idf: NDArray[np.float64]
@@ -113,9 +113,9 @@ def calibrated_mode(mode: Mode, *, has_vector: bool) -> str:
 
 
 def _features(ranked: Sequence[RankedPassage], ranks: Sequence[int], evidence: Evidence) -> NDArray[np.float64]:
-    """(n, 8): how many standard deviations the cosine is above the collection's mean; √ word score; share of the
-    question's idf that it holds; gate x graph score, at most .6; lead of the first, see `_leads`; how far its fields
-    decide; 1 for rank 1, else 0; ln rank."""
+    """(n, 8): how many standard deviations the cosine is above the mean of the collection and of unrelated texts; √
+    word score; share of the question's idf that it holds; gate x graph score, at most .6; lead of the first, see
+    `_leads`; how far its fields decide; 1 for rank 1, else 0; ln rank."""
     scores, spread = evidence.scores, evidence.spread
     rows = np.array([scores.row_of[passage.passage_id] for passage in ranked], dtype=np.intp)
     idf_shares = evidence.idf / (float(evidence.idf.sum()) or 1.0)

@@ -57,13 +57,13 @@ class QuestionResults:
         """The inputs of confidence and factors."""
         if self.candidates is None:
             return None
-        structured = self.text.structured
+        structured, spread = self.text.structured, self.candidates.scorer.spread
         return Evidence(
             self.candidates.scores,
             self.candidates.scorer.query_idf,
             self.graph.gate,
             self.graph.scores,
-            self.candidates.scorer.spread,
+            spread and spread.beside(self.context.encoder.background),
             {each.passage_id: structured.conclusiveness * each.score for each in structured.candidates},
         )
 

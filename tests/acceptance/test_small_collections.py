@@ -1,7 +1,9 @@
 """The folders that people begin with, and odd ones: whatever is asked of them, the answer is sound."""
 
+import csv
 from collections.abc import Sequence
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -9,6 +11,7 @@ import pytest
 
 from tests.support.processes.installation import Installation
 
+BAKERY = Path(__file__).parents[1] / "bench" / "bakery"
 FEW_WORDS = ["the", "2025", "in 2025", "Heron Hive", "blue", "¿dónde está el puente?", "?", "heron heron heron"]
 
 
@@ -78,3 +81,17 @@ def test_a_title_alone_a_row_and_another_language_are_found(loaded: Installation
     assert ask(loaded, "titles-alone", "otter gate")[0]["title"] == "Otter Gate"
     assert "brown" in ask(loaded, "rows-alone", "colour of otter")[0]["text"]
     assert ask(loaded, "two-languages", "¿dónde está el puente?")[0]["title"] == "Puente"
+
+
+def test_answers_among_fifteen_documents_are_not_unlikely(thalweg: Installation) -> None:
+    """Explain X, a few words, or a whole question; and questions of other subjects, which nothing there answers."""
+    thalweg.run("load", str(BAKERY / "documents.jsonl"), "--collection", "bakery", "--wait")
+    with (BAKERY / "questions.tsv").open(encoding="utf-8") as lines:
+        questions = [(row["question"], row["documents"].split(",")) for row in csv.DictReader(lines, delimiter="\t")]
+    found = {q: ask(thalweg, "bakery", q, group="document")[0] for q, _ in questions}
+    answered = [q for q, documents in questions if found[q]["document_id"] in documents]
+    foreign = [q for q, documents in questions if documents == [""]][:15]
+    assert len(answered) >= 23
+    assert sum(found[q]["unlikely"] for q in answered) <= 1
+    assert sum(found[q]["unlikely"] for q in foreign) >= 13
+    assert found["explain gluten"]["confidence"] > 0.5

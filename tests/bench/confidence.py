@@ -2,7 +2,7 @@
 
 A source is a labelled collection as `thalweg evaluate` takes it: FOLDER[=COLLECTION], or FILE.tsv=COLLECTION of lines
 `question <tab> documents`. Each data directory is one into which some of them were loaded; they are opened to read. Of
-each source at most 200 questions are searched in process, in every way of asking; the ten hits of each are labelled by
+each source at most `--questions` are searched in process, in every way of asking; the ten hits of each are labelled by
 the judgements, and a logistic regression is fitted to what the engine knew of them. Sources whose names differ by
 numbers at their ends, such as `scifact-200-1`, are samples of one collection, and every collection counts the same.
 
@@ -11,11 +11,12 @@ answer. Questions of a file without documents are such; a folder of more than 20
 asked of a collection of another subject (`--alike` names which are of one). Four in five of these name a document of
 the collection by its title.
 
-Each collection is left out in turn, to see what the numbers are worth for one they were not fitted on; those of
-`--measure` are in no fit, but for their questions as strangers. `--ways` fits only some of the ways, and keeps the
-numbers of the others. Writes `query_api/retrieval/confidence.toml`, or the file named by `--output`, and prints the
-errors; and for `--unanswered FILE=COLLECTION`, questions that nothing in the collection answers, how likely their first
-hits are said to be. Without sources nothing is fitted and these are measured as they are. The last line is JSON.
+Each collection is left out in turn, to see what the numbers are worth for one they were not fitted on, also by the
+number of its documents; those of `--measure` are in no fit, but for their questions as strangers. `--ways` fits only
+some of the ways, and keeps the numbers of the others. Writes `query_api/retrieval/confidence.toml`, or the file named
+by `--output`, and prints the errors; and for `--unanswered FILE=COLLECTION`, questions that nothing in the collection
+answers, how likely their first hits are said to be. Without sources nothing is fitted and these are measured as they
+are. The last line is JSON.
 """
 
 import argparse
@@ -49,7 +50,7 @@ from query_api.evaluation.statistics import calibrate
 from query_api.index.search_snapshot import QueryEncoder, Snapshot
 from query_api.index.store_opening import Stores
 from query_api.index.text.text_snapshot import TextReader
-from query_api.question_encoder import load_encoder
+from query_api.question_encoder import BACKGROUND, GuardedEncoder, load_encoder
 from query_api.retrieval import confidence
 from query_api.retrieval.confidence import FEATURES, WITHOUT_MEANING, ModeCalibration, fitted_calibration
 from query_api.retrieval.pipeline import search
@@ -62,13 +63,14 @@ from schemas.settings import EmbeddingSettings
 _SAMPLE = re.compile(r"(?:-\d+)+$")
 SMALL = "folder-"  # what collections of the small folders are named by
 K = 10
-QUESTIONS = 200  # of one collection, evenly spaced
 STRANGERS = 0.5  # for each question of a folder
 FEW_QUESTIONS = 20  # of a sample, too few for strangers of its own
 NAMELESS = 5  # one in so many strangers names nothing of the collection
 TITLE_WORDS = 4  # what a person would name a document by
+SIZES = (10, 20, 50, 100, 200)  # documents, by which first hits are measured apart; more are the rest
 HALF, FOUR_FIFTHS = 0.5, 0.8
 HIGHEST = 5  # shown of the unanswered
+MOST_DOCUMENTS = 100_000  # counted of a collection
 RIDGE = 1e-3
 STEPS = 50
 NO_GRADES: Mapping[str, int] = MappingProxyType({})
@@ -86,15 +88,19 @@ WAYS: Mapping[str, tuple[Mode, bool]] = {
 
 class Labelled(NamedTuple):
     """Hits of one collection: (n_hits, len(FEATURES)); (n_hits,) 1 for a relevant one, else 0; (n_hits,) whether
-    anything answers the question."""
+    anything answers the question; (n_hits,) how many documents the collection has. Those of one question stand
+    together, the first one first."""
 
     features: NDArray[np.float64]
     relevant: NDArray[np.float64]
     answered: NDArray[np.bool_]
+    documents: NDArray[np.intp]
 
     @classmethod
     def joined(cls, parts: Iterable["Labelled"]) -> "Labelled":
-        nothing = cls(np.zeros((0, len(FEATURES))), np.zeros(0), np.zeros(0, dtype=np.bool_))
+        nothing = cls(
+            np.zeros((0, len(FEATURES))), np.zeros(0), np.zeros(0, dtype=np.bool_), np.zeros(0, dtype=np.intp)
+        )
         return cls(*map(np.concatenate, zip(*[nothing, *parts], strict=True)))
 
     def where(self, rows: NDArray[np.bool_]) -> "Labelled":
@@ -121,7 +127,9 @@ class RecordingCalibration:
 class RememberingEncoder:
     """Embeds each question once, whatever the number of ways it is asked in."""
 
-    def __init__(self, encoder: QueryEncoder) -> None:
+    def __init__(self, encoder: GuardedEncoder) -> None:
+        encoder.probe()
+        self.background = encoder.background
         self._encoder = encoder
         self._known: dict[str, NDArray[np.float32]] = {}
 
@@ -134,6 +142,8 @@ class RememberingEncoder:
 
 class AbsentEncoder:
     """One that is away: what the service goes on with then is a way of asking too."""
+
+    background = BACKGROUND
 
     def encode_queries(self, texts: Sequence[str]) -> NDArray[np.float32]:
         raise EncoderUnavailable(f"There is no encoder for {len(texts)} texts.")
@@ -157,10 +167,10 @@ def opened(data_dir: Path) -> Served:
     if generation is None:
         raise SystemExit(f"{data_dir} holds no generation; load the folders with `thalweg evaluate` first.")
     stores = Stores(0, "documents")
-    reader = TextReader.open(generation, max_vectors=10**9)
+    text = TextReader.open(generation, max_vectors=10**9).snapshot()
     graph = stores.build_graph(generation, stores.newest_graph_file(generation))
-    snapshot = stores.snapshot(generation, reader, graph)
-    encoder = RememberingEncoder(load_encoder(EmbeddingSettings(), data_dir))
+    snapshot = stores.snapshot(generation, text, graph)
+    encoder = RememberingEncoder(GuardedEncoder(load_encoder(EmbeddingSettings(), data_dir)))
     return Served(snapshot, encoder, read_manifest(generation).embedding_model, snapshot.text.holds)
 
 
@@ -187,6 +197,7 @@ async def assemble_hits(
     """The first hits of every question, asked in one way."""
     mode, meaning = WAYS[way]
     encoder = served.encoder if meaning else AbsentEncoder()
+    documents = len(served.snapshot.text.list_documents(collection, None, MOST_DOCUMENTS)[0])
     parts = []
     for question in questions:
         calibration = RecordingCalibration(way, np.zeros((0, len(FEATURES))))
@@ -198,7 +209,7 @@ async def assemble_hits(
         rows = [hit.rank - 1 for hit in hits]
         if len(calibration.features):
             answered = np.full(len(rows), any(grade > 0 for grade in question.grades.values()))
-            parts.append(Labelled(calibration.features[rows], relevant, answered))
+            parts.append(Labelled(calibration.features[rows], relevant, answered, np.full(len(rows), documents)))
     return Labelled.joined(parts)
 
 
@@ -252,8 +263,9 @@ def left_out(own: Mapping[str, Labelled]) -> dict[str, Judged]:
 
 
 def errors_of(judged: Mapping[str, Judged]) -> dict[str, float]:
-    """The expected calibration errors: of the first hits of all collections, of these of small folders alone, of all
-    hits; of the first hits of each collection; and what the words for confidence are worth."""
+    """The expected calibration errors: of the first hits of all collections, of all hits, of the first hits of small
+    folders alone, of those of collections of each size and of each collection; and what the words for confidence are
+    worth."""
 
     def together(names: Iterable[str]) -> Judged:
         chosen = [judged[name] for name in names]
@@ -264,25 +276,47 @@ def errors_of(judged: Mapping[str, Judged]) -> dict[str, float]:
     errors = {"first": every.error(every.hits.first), "all": every.error(every.hits.first | True)}
     if len(small.likely):
         errors["first_of_folders"] = small.error(small.hits.first)
+    for name, rows in by_size(every.hits.documents):
+        if (of_size := rows & every.hits.first).any():
+            errors[f"first_of_{name}_documents"] = every.error(of_size)
     errors |= {name: each.error(each.hits.first) for name, each in judged.items()}
     return errors | words_of(every)
 
 
+def by_size(documents: NDArray[np.intp]) -> Iterator[tuple[str, NDArray[np.bool_]]]:
+    """The rows of collections of each size, by the most documents that these have."""
+    least = 0
+    for most in SIZES:
+        yield f"up_to_{most}", (documents > least) & (documents <= most)
+        least = most
+    yield f"over_{least}", documents > least
+
+
 def words_of(judged: Judged) -> dict[str, float]:
     """Shares: of the likely hits, those that are right; of the unlikely ones, those that are wrong; of right first
-    hits, those that are not unlikely; of first hits for questions that nothing answers, those that are."""
+    hits, those that are not unlikely; of first hits for questions that nothing answers, those that are; of answers with
+    unlikely hits alone, those without a right one, of all collections and of those of each size."""
     hits, likely = judged.hits, judged.likely
     right, unlikely, first = hits.relevant > 0, likely < UNLIKELY_BELOW, hits.first
 
     def share(of: NDArray[np.bool_], among: NDArray[np.bool_]) -> float:
         return round(float(of[among].mean()), 4) if among.any() else 0.0
 
-    return {
+    found = {
         "likely_right": share(right, likely >= LIKELY_FROM),
         "unlikely_wrong": share(~right, unlikely),
         "right_first_not_unlikely": share(~unlikely, first & right),
         "unanswered_first_unlikely": share(unlikely, first & ~hits.answered),
     }
+    starts = np.flatnonzero(first)
+    if len(starts):
+        vain = np.logical_and.reduceat(unlikely, starts)
+        wrong = ~np.logical_or.reduceat(right, starts)
+        found["unlikely_answers_wrong"] = share(wrong, vain)
+        for name, rows in by_size(hits.documents[starts]):
+            if (rows & vain).any():
+                found[f"unlikely_answers_of_{name}_documents_wrong"] = share(wrong, rows & vain)
+    return found
 
 
 def lines_of(file: Path) -> list[str]:
@@ -325,9 +359,10 @@ def as_toml(
         f"# Fitted to the first {K} hits, by document, of the questions of these collections (and how many they are),",
         "# and of questions that nothing in them answers; every collection counts the same. `errors` are the",
         "# expected calibration errors (10 bins) by numbers fitted to the others: of all first hits, of all hits,",
-        "# of the first hits of the small folders and of each collection; of those that are not named here, by these",
-        "# numbers. Then the shares of likely hits that are right, of unlikely ones that are wrong, of right first",
-        "# hits that are not unlikely, and of first hits that are unlikely where nothing answers.",
+        "# of the first hits of the small folders, of collections of each size and of each collection; of those that",
+        "# are not named here, by these numbers. Then the shares of likely hits that are right, of unlikely ones that",
+        "# are wrong, of right first hits that are not unlikely, of first hits that are unlikely where nothing",
+        "# answers, and of answers with unlikely hits alone that hold no right one, by the size of the collection.",
         "",
         f'fitted = "{datetime.now(UTC):%Y-%m-%d}"',
         f"model = {json.dumps(model)}",
@@ -373,6 +408,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("folders", nargs="*", type=folder_and_collection, metavar="SOURCE")
     parser.add_argument("--data-dir", action="append", required=True, type=Path)
     parser.add_argument("--measure", action="append", default=[], type=folder_and_collection, metavar="SOURCE")
+    parser.add_argument("--questions", type=int, default=200, help="Of one source at most, evenly spaced.")
     parser.add_argument("--alike", default="", help="Names of folders of one subject, with commas between.")
     parser.add_argument("--ways", default=",".join(WAYS), help="Fit these, with commas between; the others stay.")
     parser.add_argument("--unanswered", action="append", default=[], metavar="FILE=COLLECTION", help="Measure these.")
@@ -396,7 +432,9 @@ async def main() -> None:
     questions: dict[str, int] = {}
     for labelled, collection in every:
         name, kind, holder = labelled.name, kind_of(labelled.name), holder_of(collection, served)
-        chosen = [Asked(each.text, labelled.judgements[each.id]) for each in spread_out(labelled.questions, QUESTIONS)]
+        chosen = [
+            Asked(each.text, labelled.judgements[each.id]) for each in spread_out(labelled.questions, asked.questions)
+        ]
         unanswered = [Asked(each.text) for each in labelled.unanswered]
         if not unanswered and len(chosen) > FEW_QUESTIONS:
             far = [each for each, _ in every if kind_of(each.name) != kind and not {kind, kind_of(each.name)} <= alike]

@@ -127,10 +127,16 @@ class ChunkBounds(NamedTuple):
 
 
 class CosineSpread(NamedTuple):
-    """The mean and the standard deviation of a vector's cosines to the chunks of a collection, whatever these say."""
+    """The mean and the standard deviation of cosines to texts, whatever these say, and how many texts they are."""
 
     mean: float
     deviation: float
+    texts: int
+
+    def beside(self, others: "CosineSpread") -> "CosineSpread":
+        """The means of both, each counted by its texts."""
+        mean, deviation = np.average([self[:2], others[:2]], axis=0, weights=[self.texts, others.texts]).tolist()
+        return CosineSpread(mean, deviation, self.texts + others.texts)
 
 
 class VectorIndex:
@@ -185,7 +191,7 @@ class VectorIndex:
         if not cosines:
             return None
         sample = np.concatenate(cosines)
-        return CosineSpread(float(sample.mean()), float(sample.std()))
+        return CosineSpread(float(sample.mean()), float(sample.std()), len(sample))
 
     def chunks_of(self, passage_id: str) -> list[ChunkBounds]:
         """The live chunks of a passage."""

@@ -22,6 +22,8 @@ from query_api.index.community_view import CommunityView
 from query_api.index.graph.view import GraphView
 from query_api.index.search_snapshot import Snapshot
 from query_api.index.store_opening import GraphFile
+from query_api.index.text.vectors import CosineSpread
+from query_api.question_encoder import BACKGROUND
 from query_api.rerankers.reranker import ServedReranker
 from query_api.retrieval.confidence import Calibration, fitted_calibration
 from query_api.retrieval.pipeline import search, wants_reranker
@@ -155,6 +157,7 @@ class Words:
     dimension: int = 8
     is_plain: bool = True
     failure: Exception | None = None
+    background: CosineSpread = BACKGROUND
 
     def encode_queries(self, texts: Sequence[str]) -> NDArray[np.float32]:
         if self.failure is not None:

@@ -24,6 +24,7 @@ from query_api.index.text.bm25_index import TermScores
 from query_api.index.text.filter_evaluation import DocumentColumns, DocumentIndex
 from query_api.index.text.text_segments import EVERYTHING, Candidate, Scope, Segment, Segments
 from query_api.index.text.vectors import CosineSpread
+from query_api.question_encoder import BACKGROUND
 from query_api.retrieval.search_context import SearchBudgets
 from schemas.graph_delta import (
     AboutEdge,
@@ -147,6 +148,7 @@ class WordCounts:
 
     vocabulary: dict[str, int]
     broken: Exception | None = None
+    background: CosineSpread = BACKGROUND
 
     def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
         if self.broken is not None:
@@ -238,7 +240,7 @@ class InMemoryText:
 
     def cosine_spread(self, vector: NDArray[np.float32], collection: str | None) -> CosineSpread | None:
         del vector, collection
-        return CosineSpread(0.1, 0.1)
+        return CosineSpread(0.1, 0.1, 256)
 
     @cached_property
     def fields(self) -> DocumentIndex:

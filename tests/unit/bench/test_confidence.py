@@ -10,7 +10,7 @@ from query_api.retrieval.confidence import FEATURES
 from tests.bench.confidence import Asked, Judged, Labelled, errors_of, fit, left_out, strangers_to, words_of
 
 
-def hits(copies: int, *, right_far: int = 1, right_near: int = 3) -> Labelled:
+def hits(copies: int, *, right_far: int = 1, right_near: int = 3, documents: int = 300) -> Labelled:
     """Of four hits with similarity 0 `right_far` are relevant, of four with similarity 1 `right_near`."""
     features = np.zeros((8 * copies, len(FEATURES)))
     features[4 * copies :, FEATURES.index("similarity")] = 1.0
@@ -18,7 +18,7 @@ def hits(copies: int, *, right_far: int = 1, right_near: int = 3) -> Labelled:
     near = np.array([1.0] * right_near + [0.0] * (4 - right_near))
     features[:, FEATURES.index("first")] = 1.0
     answers = np.concatenate([np.tile(relevant, copies), np.tile(near, copies)])
-    return Labelled(features, answers, np.ones(len(answers), dtype=np.bool_))
+    return Labelled(features, answers, np.ones(len(answers), dtype=np.bool_), np.full(len(answers), documents))
 
 
 def test_log_odds_are_found_again() -> None:
@@ -39,15 +39,25 @@ def test_a_collection_is_judged_by_what_the_others_teach() -> None:
     assert differing["folder-a"] == differing["first_of_folders"] == pytest.approx(0.25, abs=0.02)
 
 
+def test_collections_are_measured_by_size_beside_their_names() -> None:
+    differing = errors_of(left_out({"a": hits(50, documents=15), "b": hits(50, right_far=2, right_near=4)}))
+    assert differing["first_of_up_to_20_documents"] == differing["a"] == pytest.approx(0.25, abs=0.02)
+    assert differing["first_of_over_200_documents"] == differing["b"]
+    assert "first_of_up_to_10_documents" not in differing
+
+
 def test_words_are_measured_by_what_they_promise() -> None:
-    features = np.zeros((4, len(FEATURES)))
-    features[:, FEATURES.index("first")] = 1.0
-    hits = Labelled(features, np.array([1.0, 1.0, 0.0, 0.0]), np.array([True, True, True, False]))
-    assert words_of(Judged(hits, np.array([0.9, 0.5, 0.9, 0.1]))) == {
+    features = np.zeros((6, len(FEATURES)))
+    features[[0, 1, 2, 4], FEATURES.index("first")] = 1.0
+    right = np.array([1.0, 1.0, 0.0, 0.0, 0.0, 1.0])
+    found = Labelled(features, right, np.array([True, True, False, False, True, True]), np.array([300] * 4 + [15] * 2))
+    assert words_of(Judged(found, np.array([0.9, 0.5, 0.1, 0.9, 0.1, 0.1]))) == {
         "likely_right": 0.5,
-        "unlikely_wrong": 1.0,
+        "unlikely_wrong": round(2 / 3, 4),
         "right_first_not_unlikely": 1.0,
         "unanswered_first_unlikely": 1.0,
+        "unlikely_answers_wrong": 0.0,
+        "unlikely_answers_of_up_to_20_documents_wrong": 0.0,
     }
 
 

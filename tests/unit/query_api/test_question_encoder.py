@@ -3,6 +3,7 @@
 import asyncio
 import shutil
 from collections.abc import Sequence
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,8 @@ from numpy.typing import NDArray
 from indexer.embedding.encoder import HashingEncoder, PromptedEncoder
 from indexer.errors import EncoderBusy, EncoderFailure, EncoderRefused, EncoderUnavailable, TextNotEncoded
 from indexer.generation_folders import make_generation, open_generation, switch_to
-from query_api.question_encoder import GuardedEncoder, ServedModel, load_encoder
+from query_api.index.text.vectors import CosineSpread
+from query_api.question_encoder import BACKGROUND, PROBES, GuardedEncoder, ServedModel, load_encoder
 from schemas.settings import EmbeddingSettings
 from tests.support.fakes.engine import MANIFEST
 from tests.support.fakes.model_endpoints import embeddings_endpoint
@@ -65,6 +67,20 @@ def test_while_it_rests_searches_fail_at_once_and_then_one_of_them_looks(made: A
     resting.probe()
     assert resting.problem is None
     assert resting.encode_queries(["q"]).shape == (1, 384)
+
+
+def test_probe_measures_how_alike_unrelated_texts_are(made: Any) -> None:
+    resting, encoder, clock = made
+    encoder.failure = EncoderUnavailable("It is away.")
+    resting.probe()
+    assert resting.background == BACKGROUND
+    encoder.failure, clock.now = None, 5.0
+    resting.probe()
+    vectors = encoder.encode(PROBES)
+    cosines = [float(one @ other) for one, other in combinations(vectors, 2)]
+    assert resting.background == CosineSpread(
+        pytest.approx(np.mean(cosines), abs=1e-6), pytest.approx(np.std(cosines), abs=1e-6), BACKGROUND.texts
+    )
 
 
 def test_a_rate_limit_is_respected(made: Any) -> None:

@@ -135,7 +135,7 @@ async def test_hits_below_the_floor_are_left_out_and_the_answer_ends(executor: E
 
 
 async def test_a_hit_has_its_confidence_in_a_word(executor: Executor) -> None:
-    settings = SearchSettings(calibration=ByRank({1: 0.8, 2: 0.3, 3: 0.2999}))
+    settings = SearchSettings(calibration=ByRank({1: 0.8, 2: 0.12, 3: 0.1199}))
     answer = await ask(world(COPIES), executor, q=QUESTION, settings=settings)
     assert [(hit.likelihood, hit.unlikely) for hit in answer.hits[:3]] == [
         ("likely", False),

@@ -86,9 +86,9 @@ async def test_queries_tell_what_finds_unlikely_hits_alone(running: Running) -> 
     usage = running.engine.reader.usage
     usage.retrievals += [
         made_retrieval("zqxv plover", ["c", "d"], 1_000, confidence=0.1),
-        made_retrieval("Zqxv  Plover", ["c", "d"], 2_000, confidence=0.29),
+        made_retrieval("Zqxv  Plover", ["c", "d"], 2_000, confidence=0.11),
         made_retrieval("zqxv plover", ["c", "d"], 3_000, confidence=0.1, first_rank=11),
-        made_retrieval("the river", ["c"], 4_000, confidence=0.3),
+        made_retrieval("the river", ["c"], 4_000, confidence=0.12),
     ]
     told = (await running.get("/v1/analytics/queries")).json()
     assert (told["searches"], told["without_hits"], told["unlikely"]) == (4, 0, 2)

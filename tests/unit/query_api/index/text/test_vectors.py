@@ -86,8 +86,17 @@ def test_spread_is_that_of_the_collections_live_chunks() -> None:
     assert found is not None
     assert found.mean == pytest.approx(np.mean(cosines), abs=0.02)
     assert found.deviation == pytest.approx(np.std(cosines), rel=0.1)
-    assert rows.cosine_spread(query, "b") == CosineSpread(pytest.approx(float(vector_of([8]) @ query), abs=1e-5), 0.0)
+    assert found.texts == 300
+    assert rows.cosine_spread(query, "b") == CosineSpread(
+        pytest.approx(float(vector_of([8]) @ query), abs=1e-5), 0.0, 1
+    )
     assert rows.cosine_spread(query, "none") is None
+
+
+def test_spread_of_few_chunks_is_mostly_that_of_unrelated_texts() -> None:
+    unrelated = CosineSpread(0.0, 0.1, 30)
+    assert CosineSpread(0.5, 0.3, 10).beside(unrelated) == CosineSpread(pytest.approx(0.125), pytest.approx(0.15), 40)
+    assert CosineSpread(0.5, 0.3, 30).beside(unrelated) == CosineSpread(pytest.approx(0.25), pytest.approx(0.2), 60)
 
 
 def test_limits_and_queries_without_a_direction() -> None:
