@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from indexer.documents import PreparedDocument, Section, Statement
-from indexer.extraction.concepts import concept_mentions
+from indexer.extraction.concepts import concept_mentions, explained_concepts
 from indexer.extraction.entities import entities_by_rules
 from indexer.extraction.entity_mentions import EntityMention
 from schemas.curation import LinkingChoice
@@ -96,6 +96,7 @@ def contribution(
     latest_first = sorted(prepared.statements, key=lambda statement: statement.sentence, reverse=True)
     nodes = (_statement_node(prepared, statement) for statement in latest_first)
     statements = {node.id: node for node in nodes}  # of equal ones the first sentence's stays
+    found = _with_concepts(prepared, entities)
     return Contribution(
         collection=prepared.key.collection,
         document_id=prepared.key.document_id,
@@ -105,10 +106,8 @@ def contribution(
         chunks=[
             ChunkNode(one.id, chunked.passages[one.passage].id, one.passage, one.section) for one in chunked.chunks
         ],
-        about=sorted(
-            (AboutEdge(about.name, about.surface, about.weight) for about in prepared.about), key=lambda edge: edge.name
-        ),
-        mentions=_mentions(prepared, _with_concepts(prepared, entities)),
+        about=_about(prepared, found),
+        mentions=_mentions(prepared, found),
         statements=sorted(statements.values(), key=lambda node: (node.chunk, node.predicate, node.id)),
         edges=chunk_edges(chunked.chunks, vectors, rules),
         links=sorted(
@@ -123,6 +122,14 @@ def contribution(
 def _with_concepts(prepared: PreparedDocument, entities: Sequence[EntityMention] | None) -> list[EntityMention]:
     found = list(entities_by_rules(prepared.mentions) if entities is None else entities)
     return [*found, *concept_mentions(prepared, {one.name for one in found})]
+
+
+def _about(prepared: PreparedDocument, entities: Sequence[EntityMention]) -> list[AboutEdge]:
+    """What the document is named by, and the entities that it explains."""
+    named = {about.name: AboutEdge(about.name, about.surface, about.weight) for about in prepared.about}
+    for entity, relevance in explained_concepts(prepared, entities):
+        named.setdefault(entity.name, AboutEdge(entity.name, entity.surface, relevance))
+    return sorted(named.values(), key=lambda edge: edge.name)
 
 
 def _mentions(prepared: PreparedDocument, entities: Sequence[EntityMention]) -> list[MentionEdge]:

@@ -104,7 +104,7 @@ def test_node_has_its_edges_chunks_and_links_around_it() -> None:
         ("document", "hand_made", "names", 1.0),
         ("chunk", "has_chunk", None, 1.0),
         ("chunk", "links_to", None, 1.0),
-        ("entity", "about", None, 1.0),
+        ("entity", "about", "explains", 1.0),
     }
     chunk = explorer.find(ANN.chunks()[0][0], "a")
     assert chunk is not None

@@ -203,3 +203,13 @@ def test_what_is_only_an_entity_joins_no_passages() -> None:
     entities = np.array([entity_key_of("a", "ann"), entity_key_of("a", "x")], dtype=np.uint64)
     assert view.passage_frequencies(entities).tolist() == [0, 1]
     assert view.entity("a", "ann") is not None
+
+
+def test_document_that_explains_a_concept_is_not_named_by_it() -> None:
+    about = [AboutEdge("tides", "Tides", 1.0), AboutEdge("sluice", "sluice", 0.6)]
+    view = GraphView.from_contributions([msgspec.structs.replace(document("one", "sluice"), about=about)], 0)
+    sluice = np.array([entity_key_of("a", "sluice")], dtype=np.uint64)
+    assert len(view.about(sluice).document) == 0
+    assert view.about(sluice, least=0.0).weight.tolist() == [np.float32(0.6)]
+    assert len(view.about_of(np.array([0])).entity) == 1
+    assert len(view.about_of(np.array([0]), least=0.0).entity) == 2
