@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from indexer.documents import PreparedDocument, Section, Statement
-from indexer.extraction.concepts import concept_mentions
+from indexer.extraction.concepts import concept_mentions, explained_concepts
 from indexer.extraction.entities import entities_by_rules
 from indexer.extraction.entity_mentions import EntityMention
 from indexer.resolution.own_names import OwnName, own_names
@@ -111,9 +111,7 @@ def contribution(
         chunks=[
             ChunkNode(one.id, chunked.passages[one.passage].id, one.passage, one.section) for one in chunked.chunks
         ],
-        about=sorted(
-            (AboutEdge(about.name, about.surface, about.weight) for about in prepared.about), key=lambda edge: edge.name
-        ),
+        about=_about(prepared, found, own),
         mentions=_mentions(prepared, found, own),
         statements=sorted(statements.values(), key=lambda node: (node.chunk, node.predicate, node.id)),
         edges=chunk_edges(chunked.chunks, vectors, rules),
@@ -129,6 +127,17 @@ def contribution(
 def _with_concepts(prepared: PreparedDocument, entities: Sequence[EntityMention] | None) -> list[EntityMention]:
     found = list(entities_by_rules(prepared.mentions) if entities is None else entities)
     return [*found, *concept_mentions(prepared, {one.name for one in found})]
+
+
+def _about(
+    prepared: PreparedDocument, entities: Sequence[EntityMention], own: Mapping[str, OwnName]
+) -> list[AboutEdge]:
+    """What the document is named by, and the entities that it explains."""
+    named = {about.name: AboutEdge(about.name, about.surface, about.weight) for about in prepared.about}
+    for entity, relevance in explained_concepts(prepared, entities):
+        name, surface, _ = own.get(entity.name) or OwnName(entity.name, entity.surface, "")
+        named.setdefault(name, AboutEdge(name, surface, relevance))
+    return sorted(named.values(), key=lambda edge: edge.name)
 
 
 def _mentions(

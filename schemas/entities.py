@@ -99,6 +99,7 @@ class EntityDocument(BaseModel):
     title: str
     mentions: int
     about: bool = False
+    relevance: float = Field(0.0, description="How much it explains the entity: .5 by a heading, 1 by its title.")
 
 
 class EntityNeighbour(BaseModel):
@@ -122,6 +123,10 @@ class EntityDetail(EntitySummary):
     """All that the graph has of an entity, as far as the limits allow."""
 
     definition: EntityDefinition | None
+    domain: str = Field("", description="The topic that most of its documents are filed under, else the collection.")
+    prerequisites: list[EntityRef] = Field(default_factory=list, description="What it requires, or depends on.")
+    parents: list[EntityRef] = Field(default_factory=list, description="What it is, or is part of.")
+    subtopics: list[EntityRef] = Field(default_factory=list, description="What is one, or part, of it.")
     example: Evidence | None = Field(None, description="The first place that mentions it.")
     aliases: list[Alias]
     statements: list[StatementDetail]

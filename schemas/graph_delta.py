@@ -27,8 +27,12 @@ class ChunkNode(msgspec.Struct, frozen=True, array_like=True):
     section: int
 
 
+NAMING = 0.7
+
+
 class AboutEdge(msgspec.Struct, frozen=True, array_like=True):
-    """Document → entity: a title or an alias of it. `weight` is in (0, 1]: 1 for the whole title."""
+    """Document → entity that it explains. `weight` is in (0, 1]: from NAMING on it is a title or an alias of the
+    document, 1 for the whole title; below, a concept that it defines, or has a heading for."""
 
     name: str
     surface: str

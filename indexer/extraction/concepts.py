@@ -1,36 +1,52 @@
 """Concepts: what a document defines or states something of, and what its title and headings name, as entities.
 
 The tagger and the rules of names find what is written with a capital. A concept mostly is not (`tidal turbines`), so it
-is admitted by evidence: it is an end of a statement, or the title or a heading whose words the text uses. Its
-confidence says how much of that there is. What ends a statement and is no concept has the type that the statement's
-predicate implies (the value of `author` is a person), and literals such as dates, states and versions have none.
+is admitted by evidence: it is an end of a statement, the title or a heading whose words the text uses, or emphasised or
+repeated there. Its confidence says how much of that there is. A word that is a verb alone is none. What ends a
+statement and is no concept has the type that the statement's predicate implies (the value of `author` is a person), and
+literals such as dates, states and versions have none.
 """
 
+import re
 from collections import defaultdict
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from math import prod
 
 from indexer.documents import PreparedDocument, Statement
-from indexer.extraction.entity_mentions import MAX_MENTIONS_PER_CHUNK, EntityMention
+from indexer.extraction.entity_mentions import MAX_MENTIONS_PER_CHUNK, THING, EntityMention
 from indexer.extraction.keyphrases import occurrences, tokens_of, topic_headings
-from indexer.extraction.lexicon import STOP_WORDS
+from indexer.extraction.lexicon import DAYS, STOP_WORDS, word_set
 from indexer.extraction.metadata import EXTRACTOR as HEADER
+from indexer.extraction.name_form import is_name
 from indexer.extraction.names import Name, kind_of, name_of
 from indexer.extraction.prose.facts import TIME
 from indexer.extraction.prose.noun_phrases import NAME, NONE, whole_phrase
-from indexer.extraction.prose.predicates import VERB_FORMS
-from indexer.extraction.prose.word_classes import plural, singular
+from indexer.extraction.prose.open_verbs import open_verbs
+from indexer.extraction.prose.predicates import THIRD_PERSONS, VERB_FORMS
+from indexer.extraction.prose.word_classes import JUDGEMENTS, NUMBERS, QUANTIFIERS, plural, singular
 from indexer.extraction.relating_fields import type_of_value
-from indexer.extraction.relations import LIST
+from indexer.extraction.relations import DEFINITION, LIST
 from indexer.extraction.word_use import is_common_word
 
 MAX_WORDS = 5
+CACHED_NAMES = 16_384
 # How sure one piece of evidence makes it that a name is a concept; two pieces are independent.
-DEFINED, TITLE, SUBJECT, OBJECT, HEADING, KIND = 0.8, 0.7, 0.6, 0.5, 0.4, 0.3
+DEFINED, TITLE, SUBJECT, OBJECT, HEADING, KIND = 0.8, 0.7, 0.35, 0.3, 0.3, 0.25
+STRESSED = 0.05  # several words that are emphasised, or repeated
+FRAGMENT = 0.1  # an end of a statement that is more, or less, than a name: `town of Omsk`, `new council`
 DOCUMENT = 0.2  # that a document is an entity, since its fields say something of it
+HEADED, DEFINES = 0.5, 0.6  # how much a document is about a concept, at most 1; below what it is named by
 CONCEPT, WORK = "concept", "work"
 IS_A = "is_a"
+_NO_NAME = re.compile(r"@|_$|^\d+ [^\W\d]")
+# Nouns that name a relation to what is spoken of, or a time of day.
+GENERAL = word_set(
+    """advance advantage alternative attention benefit capability care chance concern consequence disadvantage drawback
+    favor favour half hour implication importance interest lead means minute moment month need night opinion period
+    possibility potential relationship respect second sum view week hundred thousand million"""
+) | {*NUMBERS, *DAYS}
 
 
 @dataclass
@@ -63,6 +79,18 @@ def concept_mentions(prepared: PreparedDocument, typed: Container[str]) -> list[
     return list(_mentions(prepared, admitted, places))
 
 
+def explained_concepts(
+    prepared: PreparedDocument, entities: Iterable[EntityMention]
+) -> Iterator[tuple[EntityMention, float]]:
+    """Of these entities those that the document defines or has a heading for, with how much it is about them."""
+    relevance = {name_of(heading): HEADED for _, heading in topic_headings(prepared.chunked.sections)}
+    defining = (each for each in prepared.statements if each.extractor == DEFINITION)
+    relevance |= {name: DEFINES for each in defining for role, name, _ in each.roles if role == "subject"}
+    for entity in entities:
+        if entity.name in relevance:
+            yield entity, relevance[entity.name]
+
+
 def _stated(prepared: PreparedDocument, typed: Container[str]) -> dict[str, _Admitted]:
     """The ends of the document's statements, by name."""
     found: dict[str, _Admitted] = {}
@@ -76,6 +104,8 @@ def _stated(prepared: PreparedDocument, typed: Container[str]) -> dict[str, _Adm
             entity = found.setdefault(name, _Admitted(_written(written, entity_type), entity_type))
             is_document = entity_type == WORK and role == "subject"
             entity.evidence.add(DOCUMENT if is_document else _evidence_of(statement, role))
+            if entity_type in (CONCEPT, THING) and _is_fragment(written):
+                entity.evidence = {FRAGMENT}
             sentences = entity.stated[statement.chunk]
             if statement.sentence >= 0:
                 sentences.add(statement.sentence)
@@ -104,18 +134,32 @@ def _is_literal(surface: str) -> bool:
     return not any(map(str.isalpha, surface)) or TIME.fullmatch(surface) is not None
 
 
+@lru_cache(CACHED_NAMES)
 def _type_of_name(surface: str, *, is_end: bool = False) -> str:
     """`concept` for a noun phrase of common words, the type by its words for a name; "" for anything else. An end of a
     sentence's statement may be one only with its article: `the flying club`, `the key safe`."""
     has_article = is_end and surface.islower()
-    phrase = whole_phrase(f"the {surface}" if has_article else surface, MAX_WORDS + has_article)
-    if phrase is None or phrase.grade() == NONE or name_of(surface) in STOP_WORDS:
+    phrase, name = whole_phrase(f"the {surface}" if has_article else surface, MAX_WORDS + has_article), name_of(surface)
+    if phrase is None or phrase.grade() == NONE or name in STOP_WORDS or _NO_NAME.search(surface):
         return ""
     if phrase.determiner and not has_article:
         return ""
     if phrase.grade() == NAME and not all(map(is_common_word, phrase.words.words)):
-        return kind_of(name_of(surface), surface)
-    return "" if phrase.is_vague() else CONCEPT
+        return kind_of(name, surface) if " " in surface or is_name(surface) or surface.islower() else ""
+    verb = open_verbs().get(name)
+    is_verb = verb is not None and (verb.is_certain or (verb.is_participle and not verb.is_base))
+    return "" if is_verb or phrase.is_vague() or not GENERAL.isdisjoint((name, singular(name))) else CONCEPT
+
+
+def _is_fragment(surface: str) -> bool:
+    """Whether words around or before a name make it one of several: a number, an adjective, an owner."""
+    first, *others = surface.split()
+    lower = [word.lower() for word in (first, *others)]
+    if first.islower() and not surface.islower() and ("of" in others or "'s " in surface or "’s " in surface):
+        return True
+    return bool(others) and (
+        first.lower() in QUANTIFIERS | JUDGEMENTS or any(word.isdigit() or word in NUMBERS for word in lower)
+    )
 
 
 def _written(surface: str, entity_type: str) -> str:
@@ -127,21 +171,29 @@ def _written(surface: str, entity_type: str) -> str:
 
 
 def _named(prepared: PreparedDocument) -> Iterator[tuple[str, _Admitted]]:
-    """What the title and the headings name, by name; the title last. A heading names a concept only."""
+    """What is emphasised or repeated, and what the headings and the title name, by name; the surest last. Only a title
+    names more than concepts."""
+    stressed = {one.name: one.surface for one in prepared.mentions if one.kind == CONCEPT and " " in one.name}
+    for name, surface in stressed.items():
+        is_clause = _is_command(surface) or name.rpartition(" ")[2] in THIRD_PERSONS
+        if not is_clause and _type_of_name(surface) == CONCEPT and not _is_fragment(surface):
+            yield name, _Admitted(_written(surface, CONCEPT), CONCEPT, {STRESSED})
     for _, heading in topic_headings(prepared.chunked.sections):
         if _type_of_name(heading) == CONCEPT and not _is_command(heading):
             yield name_of(heading), _Admitted(_written(heading, CONCEPT), CONCEPT, {HEADING})
     for each in prepared.about:
-        kind = _type_of_name(each.surface) if each.weight >= 1 else ""
+        kind = _type_of_name(each.surface) if each.weight >= 1 and not _is_command(each.surface) else ""
         if kind:
             yield name_of(each.surface), _Admitted(_written(each.surface, kind), kind, {TITLE})
 
 
 def _is_command(surface: str) -> bool:
-    """Whether a heading says what to do: `Rotate tokens`."""
+    """Whether a heading or a title says what to do: `Rotate tokens`, `Add a built-in type`."""
     words = surface.lower().split()
+    verb = open_verbs().get(words[0])
+    is_sure = verb is not None and verb.is_base and verb.is_certain
     is_verb = any(form.is_base for form in VERB_FORMS.get(words[0], ()))
-    return len(words) > 1 and is_verb and singular(words[-1]) != words[-1]
+    return len(words) > 1 and (is_sure or (is_verb and singular(words[-1]) != words[-1]))
 
 
 def _places(prepared: PreparedDocument, terms: Mapping[str, str]) -> dict[str, dict[int, list[Name]]]:

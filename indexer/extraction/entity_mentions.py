@@ -14,6 +14,8 @@ from indexer.documents import PreparedDocument
 from indexer.extraction.lexicon import PARTS_OF_DOCUMENTS, STOP_WORDS
 from indexer.extraction.mention_tagger import TaggedSpan
 from indexer.extraction.name_form import (
+    ACRONYM,
+    CLASS,
     begins_sentence,
     is_calendar_time,
     is_heading,
@@ -31,13 +33,17 @@ from schemas.ids import normalise_name
 MAX_NAME_CHARACTERS = 120
 MAX_MENTIONS_PER_CHUNK = 64
 NUMBER, TIME = "number", "time"
-THING, PERSON = "thing", "person"
+THING, PERSON, PLACE, PRODUCT, IDENTIFIER = "thing", "person", "place", "product", "identifier"
 MIN_TYPE_CONFIDENCE = 0.4  # of the elected type; below it is not shown
+SURE_TYPE = 0.6  # in technical texts
+SURE_OF_ACRONYM = 0.9  # there
 SURE_IN_PROSE = 0.5  # of a mention by which common words are a name
 SURE_AT_BEGINNING = 0.75  # where all mentions begin a sentence
 SURE = 0.95  # in technical texts, inside a sentence
+SURE_ALONE, NEVER = 0.75, 1.1  # of a common word that is a name alone, inside a sentence and elsewhere
 REPEATED = 3  # or by so many, and more than the words have in lower case
 _AMOUNTS = (NUMBER, TIME)
+_DOUBTED_TYPES = (PERSON, "organisation", PLACE)
 _ARTICLES = ("The", "the")  # part of a name, unlike `A`
 _JOINED_ON = re.compile(r"(?: [-–—]|:) ")
 _LOWER_CASE = re.compile(r"^(?:[a-z-]+ )+")
@@ -92,19 +98,36 @@ def entity_occurrences(prepared: PreparedDocument, spans: Sequence[Sequence[Tagg
     confidences (ties: by the alphabet); their confidence is that sum over the number of mentions. What cannot be a name
     by its form, see `name_form`, is left out; things become works, products, events or concepts where form shows it.
     """
-    kept = _without_common_words(prepared, _without_overlaps(list(_candidates(prepared, spans))))
+    texts = [chunk.text for chunk in prepared.chunked.chunks]
+    use = WordUse(texts, has_code=bool(prepared.verbatim))
+    kept = _without_common_words(prepared, use, _without_overlaps(list(_candidates(prepared, spans))))
     elected = _elected_types(kept)
-    unsure = {name for name, (_, confidence) in elected.items() if confidence < MIN_TYPE_CONFIDENCE}
-    unsure |= {one.name for one in kept if elected[one.name][0] == PERSON and is_no_person(one.surface)}
+    unsure = {one.name for one in kept if _is_unsure(one.surface, *elected[one.name], is_technical=use.is_technical)}
     things = [
         one for one in kept if elected[one.name][0] == THING or (one.name in unsure and one.entity_type not in _AMOUNTS)
     ]
     kinds = dict.fromkeys((one.name for one in things), THING) | _kinds_of_things(prepared, things)
     kinds |= {one.name: kind for one in kept if (kind := kind_of_code(one.surface, elected[one.name][0]))}
+    if use.is_technical and PRODUCT in kinds.values():
+        classes = {name.lower() for text in texts for name in CLASS.findall(text)}
+        kinds |= {name: IDENTIFIER for name in classes if kinds.get(name) == PRODUCT}
     return [
         one._replace(entity_type=kinds.get(one.name, elected[one.name][0]), confidence=elected[one.name][1])
         for one in kept
     ]
+
+
+def _is_unsure(surface: str, kind: str, confidence: float, *, is_technical: bool) -> bool:
+    """Whether it is not shown as a person, place or organisation: too few mentions agree, or its form is not one's."""
+    if kind not in _DOUBTED_TYPES:
+        return confidence < MIN_TYPE_CONFIDENCE
+    is_acronym = ACRONYM.fullmatch(surface) is not None
+    is_brand = kind_of_thing(surface, 0, len(surface)) == PRODUCT
+    needed = SURE_TYPE if is_technical or is_brand else MIN_TYPE_CONFIDENCE
+    if is_acronym and (is_technical or kind == PLACE):
+        needed = SURE_OF_ACRONYM if is_technical else SURE_ALONE
+    has_version = is_brand and " " in surface
+    return confidence < needed or has_version or surface.islower() or (kind == PERSON and is_no_person(surface))
 
 
 def _elected_types(occurrences: Iterable[EntityOccurrence]) -> dict[str, tuple[str, float]]:
@@ -216,11 +239,10 @@ def _kinds_of_things(prepared: PreparedDocument, things: Iterable[EntityOccurren
 
 
 def _without_common_words(
-    prepared: PreparedDocument, occurrences: Sequence[EntityOccurrence]
+    prepared: PreparedDocument, use: WordUse, occurrences: Sequence[EntityOccurrence]
 ) -> list[EntityOccurrence]:
     """Those but for common words that are not names here: they have a capital for their place only, or none of their
     mentions is sure. The tagger is sure too soon in technical texts, where only a mention inside a sentence counts."""
-    use = WordUse([chunk.text for chunk in prepared.chunked.chunks], has_code=bool(prepared.verbatim))
     if use.is_technical:
         occurrences = _without_words_around(prepared, use, occurrences)
     mentions: dict[str, list[EntityOccurrence]] = defaultdict(list)
@@ -240,6 +262,8 @@ def _no_name_in_prose(
         surface, sure = of_name[0].surface, max(one.confidence for one in of_name)
         is_inside = any(_is_inside(prepared, one) for one in of_name)
         needed = SURE_IN_PROSE if is_inside else SURE_AT_BEGINNING
+        if " " not in surface:
+            needed = SURE_ALONE if is_inside else NEVER
         is_common = sure < needed and use.is_common(surface)
         if is_common or (not is_inside and sure < SURE and use.may_be_common(surface)):
             no_names.add(name)

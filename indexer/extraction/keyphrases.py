@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from indexer.documents import ParsedDocument, Section
 from indexer.extraction.lexicon import PARTS_OF_DOCUMENTS, SENTENCE_STARTERS, STOP_WORDS
-from indexer.extraction.names import Name, name_of
+from indexer.extraction.names import PART, Name, name_of
 
 MAX_EMPHASISED = 400
 MAX_REPEATED = 30
@@ -44,7 +44,7 @@ def topic_headings(sections: Iterable[Section]) -> Iterator[tuple[int, str]]:
         if section.headings:
             heading = " ".join(section.headings[-1].split())
             short = len(heading) <= MAX_TERM_CHARACTERS and heading.count(" ") < MAX_TERM_TOKENS
-            if short and heading.lower().rstrip(" .:?") not in PARTS_OF_DOCUMENTS:
+            if short and heading.lower().rstrip(" .:?") not in PARTS_OF_DOCUMENTS and not PART.fullmatch(heading):
                 yield section.start, heading
 
 
@@ -56,7 +56,7 @@ def emphasised_phrases(parsed: ParsedDocument, sections: Iterable[Section]) -> d
         if len(terms) >= MAX_EMPHASISED:
             break
         surface = " ".join(phrase.split()).strip(" .,;:!?*_`\"'")
-        if not 2 < len(surface) <= MAX_TERM_CHARACTERS:
+        if not 2 < len(surface) <= MAX_TERM_CHARACTERS or PART.fullmatch(surface):
             continue
         words = _TOKEN.findall(surface.lower())
         common = all(word in SENTENCE_STARTERS or not word[0].isalpha() for word in words)

@@ -13,6 +13,7 @@ from indexer.extraction.lexicon import (
     CLOSING_NOUNS,
     CONCEPT_WORDS,
     CONNECTORS,
+    DAYS,
     EVENT_WORDS,
     KINDS_IN_CODE,
     MONTHS,
@@ -24,6 +25,7 @@ from indexer.extraction.lexicon import (
     WORK_WORDS,
     word_set,
 )
+from indexer.extraction.names import PART
 from indexer.extraction.word_use import is_common_word
 
 MAX_LINE = 400  # longer ones are prose
@@ -31,8 +33,9 @@ CACHED_LINES = 1024
 
 _EDGE = " \t-–—|*·•:;,/←→│─"
 _SIGNS = re.compile(  # of code and tables
-    r"[|<>{}\[\]=*;\\^~`@$│─←→▶◀§≤≥…Σ·×÷±\n\r\t]|--|::|(?<!\S)-\w|\.\.| [+] |:\S|/[a-z.]|/$|^/|_$|^[#+%]|\(\)"
+    r"[|<>{}\[\]=*;\\^~`@$│─←→▶◀§≤≥…Σ·×÷±\n\r\t]|--|::| / |(?<!\S)-\w|\.\.| [+] |:\S|/[a-z.]|/$|^/|_$|^[#+%]|\(\)"
     r"|[!?] [a-z]|%[a-z]| _|^\d+\.\d+[./]|^[A-Za-z], [A-Za-z]$|^[a-z]{1,2}\d\.[a-z]|^[A-Z]\.\w+_|_\w* \w*_| [a-z]+_\w"
+    r"| [a-z]{3,}[A-Z][a-z]"
 )
 _GLUE_BEFORE = tuple("/\\@#$=~_.%&+<*")
 _GLUE_BEHIND = tuple("/\\@#$=~_(%&+>{[*")
@@ -46,15 +49,18 @@ _MONTH_OF_YEAR = re.compile(rf"{_MONTH_WORD}-\d{{4}}", re.IGNORECASE)
 _MONTH = re.compile(rf"\b{_MONTH_WORD}\b", re.IGNORECASE)
 _MEASURED = re.compile(r"^0\d+ |(?:^| )[-+]?(?:0?\.\d|0\.|\d{2,}\.\d|\d+\.\d* )")  # not a version at the end
 _PLACEHOLDER = re.compile(r"\b(?:X\.Y|N{3,}|X{3,})")
-_CODE_NAME = re.compile(r"\w*_\w*|[a-z]\w*\.[a-z][\w.]*|[a-z]+[A-Z]\w*")
+_CODE_NAME = re.compile(
+    r"\w*_\w*|[a-z]\w*\.[a-z][\w.]*|[a-z]+[A-Z]\w*|[A-Z]\w*[a-z](?:Error|Exception|Warning)s?|[A-Z]{2,6}-\d{2,}"
+)
 _SEE = "See "
 _CODE_WITH_WORDS = re.compile(r"(?:[A-Z][a-z]+ )?(?P<kept>\w+_\w+)(?: [a-z]+)*")
-_NUMBER_WITH_WORDS = re.compile(r"(?P<kept>[A-Z]{2,6} \d{2,})(?: [^\W_]+)+")
-_PART = re.compile(
-    r"(?:section|chapter|figure|table|step|page|appendix|footnote|line|item|note|issue)s? (?:[\d.]+|[A-Z])",
-    re.IGNORECASE,
-)
-_BRAND = re.compile(r"[A-Z]\w*[a-z]\w*[A-Z]\w*|[A-Z][a-z]+-?\d+")
+_NUMBER_WITH_WORDS = re.compile(r"(?:[A-Z][a-z]+ (?=[A-Z]{2,6}-))?(?P<kept>[A-Z]{2,6}[ -]\d{2,})(?: [^\W_][\w.]*)*")
+_AMOUNT = re.compile(r"(?:[a-z]+ of )?\d[\d.,]* [^\W\d]{1,3}\.?")
+_SAID = re.compile(r"\d+\.\d|(?:I|We|You|It|There|Let) [a-z]")
+_DAY = re.compile(rf"(?:{'|'.join(sorted(DAYS))})s?|(?:mon|tue|wed|thu|fri|sat)\.?", re.IGNORECASE)
+_BRAND = re.compile(r"(?=\w{5})[A-Z]\w*[a-z]\w*[A-Z]\w*|[A-Z][a-z]+-?\d+")
+ACRONYM = re.compile(r"[A-Z]{2,6}s?")
+CLASS = re.compile(r"(?<=[a-z_]\.)[A-Z]\w*[a-z]\w*|(?<![\w.])[A-Z]\w*[a-z]\w*(?=\((?! )|\[[A-Za-z])")
 _ITEM = re.compile(r"\s*(?:[-*•>]|\d{1,3}[.)])?\s*(?P<label>[A-Z][\w -]{0,30}: )?")
 _PARTICLE_JOINED = re.compile(r"(?:Mac|Mc|De|Del|Di|Du|La|Le|Van|Von|Fitz|O)[A-Z]")
 _DOTTED_WORDS = re.compile(r"[a-z]{2}\.[^\W\d_]")
@@ -84,9 +90,10 @@ _POSSESSIVE_OF_NAME = re.compile(r"['’]s [A-Z]")
 _LETTERED = re.compile(r"\b([a-z]{3,})[A-Z]\b")
 _CASE_PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 _NUMBERED = re.compile(r"[A-Z]{2,6}[ -]?\d+(?:[-.]\d+)*")
-_VERSION = re.compile(r"[^\W\d]\w* \d+(?:\.\d+)+\+?$")
+_VERSION = re.compile(r"[^\W\d]\w* \d+(?:\.\d+)+\+?$|^[A-Z]\w*[a-z][A-Z]\w* \d+$")
 _INDENTED = re.compile(r"(?: {4}|\t)\s*\S")
 _WORD = re.compile(r"[^\W\d_]+")
+_NUMBERED_ITEM = re.compile(r"(?:^|[.\n]\s*)\(?\w{1,2}\)$")
 _LONGEST_INITIALS = 4  # with their last full stop: `Jr.`, `U.S.`
 _COMPOUND_BEFORE = re.compile(r"(?<![\w-])(?:[A-Z][\w]*-)+$")
 _COMPOUND_BEHIND = re.compile(r"(?:-[A-Z]\w*)+(?!\w)")
@@ -109,7 +116,8 @@ def whole_name(text: str, start: int, end: int) -> tuple[int, int] | None:
         start -= len(before[0])
     if text.startswith("-", end) and (behind := _COMPOUND_BEHIND.match(text, end)):
         end = behind.end()
-    is_piece = _is_glued(text, start, end)
+    part = PART.match(text, start)  # `Art` of `Art. 9`
+    is_piece = _is_glued(text, start, end) or (part is not None and part.end() >= end and not part[0].isalpha())
     return None if is_piece or not is_name(text[start:end]) or _is_code(text, start, end) else (start, end)
 
 
@@ -174,6 +182,10 @@ def is_no_person(surface: str) -> bool:
 def kind_of_thing(text: str, start: int, end: int) -> str:
     """What a thing is, by its last word, a version number, or quotation marks around it; empty where none shows it."""
     words = text[start:end].split()
+    opening, closing = text[:start].rstrip(" ")[-1:], text[end:].lstrip(" ,.")[:1]
+    is_quoted = opening and closing and opening in '"“«„' and closing in '"”»“'
+    if is_quoted and not text[start:end].isupper():
+        return "work"
     if _VERSION.search(text[start:end]) or _BRAND.fullmatch(text, start, end):
         return "product"
     if len(words) > 1:
@@ -181,14 +193,13 @@ def kind_of_thing(text: str, start: int, end: int) -> str:
         for kind, last_words in kinds:
             if words[-1].lower() in last_words and (kind != "event" or not words[-1].islower()):
                 return kind
-    opening, closing = text[:start].rstrip(" ")[-1:], text[end:].lstrip(" ,.")[:1]
-    return "work" if opening and closing and opening in '"“«„' and closing in '"”»“' else ""
+    return ""
 
 
 def begins_sentence(text: str, start: int) -> bool:
     """Whether a line, a sentence, an item of a list or a cell of a table begins there."""
     before = text[max(0, start - 8) : start].rstrip(" \"'“‘(*_")
-    return not before or before[-1] in ".!?:\n|-•·>"
+    return not before or before[-1] in ".!?:\n|-•·>" or _NUMBERED_ITEM.search(before) is not None
 
 
 def _trimmed(text: str, start: int, end: int) -> tuple[int, int]:
@@ -215,7 +226,8 @@ def _trimmed(text: str, start: int, end: int) -> tuple[int, int]:
 def _without_label(text: str, start: int, end: int) -> tuple[int, int]:
     """The span without a label before a colon, or without what follows the colon where that is not a name."""
     label, colon, rest = text[start:end].partition(": ")
-    if colon and (rest[:1].islower() or (rest[1:].islower() and rest.lower() in SENTENCE_STARTERS)):
+    is_said = _SAID.match(rest) or (rest[1:].islower() and rest.lower() in SENTENCE_STARTERS)
+    if colon and (rest[:1].islower() or is_said):
         return start, start + len(label)
     is_label = bool(colon) and label.isalpha() and is_common_word(label)
     return start + (len(label) + len(colon) if is_label else 0), end
@@ -286,7 +298,7 @@ def is_name(surface: str) -> bool:
         return False
     if _is_in_lower_case(letters) and (not digits or " " in surface):
         return False
-    if _is_placeholder(surface) or _PART.fullmatch(surface) or _ROMAN.fullmatch(surface):
+    if _is_placeholder(surface) or any(form.fullmatch(surface) for form in (PART, _ROMAN, _AMOUNT, _DAY)):
         return False
     return not _is_shouted(surface)
 
@@ -294,13 +306,15 @@ def is_name(surface: str) -> bool:
 def _is_shouted(surface: str) -> bool:
     """Whether it is a word that may begin any sentence, or several common words in capitals (`MUST NOT`)."""
     words = _WORD.findall(surface)
+    if surface.rstrip(".") in ABBREVIATIONS or surface.startswith(("I'", "I’")):
+        return True
     if " " in surface and all(len(word) == 1 or word in STOP_WORDS for word in words):  # `A if B`
         return True
     if len(surface) <= 2 or not (len(words) == 1 or surface.isupper()):  # `US`, `IT`
         return False
     if " " in surface and all(len(word) > 2 and is_common_word(word) for word in words):
         return True
-    return all(word.lower() in SENTENCE_STARTERS for word in words)
+    return _NUMBERED.fullmatch(surface) is None and all(word.lower() in SENTENCE_STARTERS for word in words)
 
 
 def _is_glued(text: str, start: int, end: int) -> bool:

@@ -34,6 +34,12 @@ MAX_NAME_CHARACTERS = 120
 MAX_RUN_TOKENS = 12
 CACHED_RUNS = 32_768
 
+# A part of some document; it names nothing without the document.
+PART = re.compile(
+    r"(?:section|sec|chapter|figure|fig|table|step|page|appendix|footnote|line|item|note|issue|art|article|para|paragraph"
+    r"|annex|clause|equation|listing|ext)s?\.? (?:\d[\d.]*|[A-Z])(?: para\.? \d+)?(?!\w)",
+    re.IGNORECASE,
+)
 _ARTICLES = frozenset(("the", "a", "an"))
 _LEADING = HONORIFICS | _ARTICLES
 _DATE_WORDS = MONTHS | DAYS
@@ -243,6 +249,8 @@ def _is_full_name(words: list[str], name: str, surface: str) -> bool:
 
 
 def _names_something(name: str, surface: str) -> bool:
+    if PART.fullmatch(surface):
+        return False
     if " " in name:
         words = name.split(" ")
         return any(len(word) > 1 and word not in _DATE_WORDS and not word.isdigit() for word in words)

@@ -10,7 +10,7 @@ from typing import Any
 from indexer.documents import Chunk, ChunkedDocument, ParsedDocument, Section, Statement
 from indexer.extraction.lexicon import PARTS_OF_DOCUMENTS, STOP_WORDS, word_set
 from indexer.extraction.metadata import metadata_statements, objects_of, predicate_of
-from indexer.extraction.names import MAX_NAME_CHARACTERS, name_of
+from indexer.extraction.names import MAX_NAME_CHARACTERS, PART, name_of
 from indexer.extraction.offsets import OffsetIndex
 from indexer.extraction.prose.appositions import apposition_facts, life_facts
 from indexer.extraction.prose.clauses import clause_facts, is_factual
@@ -158,7 +158,9 @@ def _name_in_heading(section: Section) -> str:
 
 
 def _are_two_names(one: str, other: str) -> bool:
-    return one != other and all(0 < len(name) <= MAX_NAME_CHARACTERS for name in (one, other))
+    return one != other and all(
+        0 < len(name) <= MAX_NAME_CHARACTERS and not PART.fullmatch(name) for name in (one, other)
+    )
 
 
 def _sentence_statements(

@@ -149,7 +149,10 @@ class _Walk:
         return self._layout(node, tag)
 
     def _span(self, node: LexborNode, tag: str) -> Callable[[], object]:
-        builder, mark = self._builder, self._builder.mark()
+        builder = self._builder
+        if tag == "a" and node.prev is not None and node.prev.tag == "a":
+            builder.write(" ")  # links side by side are drawn apart
+        mark = builder.mark()
         if tag == "a":
             target = (node.attributes.get("href") or "").strip()
             return lambda: builder.link(target, mark)

@@ -33,6 +33,7 @@ from schemas.predicates import ALIAS
 
 LITERAL_TYPES = frozenset(("time",))
 _DOUBTED_TYPES = ("person", "organisation", "place")  # the others are decided by form
+LEAST_VOTES, MOST_OF = 0.25, 2 / 3  # of the mentions, and of those with another type than `thing`
 REUSED = 10.0
 _BRACKETED = re.compile(r"\s*[(\[][^()\[\]]*[)\]]$")
 _AGREEING = dict.fromkeys(KINDS_OF_THING | UNTYPED, "thing")  # types that agree with each other
@@ -56,7 +57,7 @@ class Entity(NamedTuple):
 class EntityCatalogue:
     """Entities in columns, the most salient first, then by name and id.
 
-    `weights` are their mentions, each with its confidence; an entity's salience is 1 - exp(-weight). `members` are the
+    `weights` are their mentions, each with its confidence, by which `salience` goes. `members` are the
     keys of the names that each is made of; `groups` has the row of every such key, which `keys` holds in ascending
     order.
     """
@@ -86,7 +87,7 @@ class EntityCatalogue:
             self.labels[row].as_py(),
             self.chosen_types.get(row) or ENTITY_TYPES[self.types[row]],
             round(float(self.confidences[row]), 3),
-            round(float(-np.expm1(-self.weights[row])), 3),
+            round(float(salience(self.weights[row])), 3),
             int(self.mentions[row]),
             self.members[row],
         )
@@ -124,7 +125,7 @@ class EntityCatalogue:
         """The rows of entities with a word of the name or of the label that begins with `prefix`. Literals, such as
         dates, only where their type is given."""
         keep = ~self._is_literal() if entity_type is None else self._has_type(entity_type)
-        keep &= -np.expm1(-self.weights) >= min_salience
+        keep &= salience(self.weights) >= min_salience
         if collection is not None:
             keep &= self._is_in(collection)
         wanted = normalise_name(prefix)
@@ -193,6 +194,11 @@ class EntityCatalogue:
         for pair in rows[rows[:, 0] != rows[:, 1]].tolist():
             if len({normalise_name(self.labels[row].as_py()) for row in pair}) == 2:  # not distinguished by brackets
                 yield pair[0], pair[1]
+
+
+def salience(weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    """How sure it is that the documents are about entities whose mentions have these sums of confidences."""
+    return -np.expm1(-weights)
 
 
 def _has_word_beginning(texts: pa.Array, wanted: str) -> NDArray[np.bool_]:
@@ -297,9 +303,11 @@ def _distinguished(
 
 
 def _elected(votes: NDArray[np.float64], mentions: NDArray[np.int64]) -> NDArray[np.uint8]:
-    """The types with most votes; `thing` for a person, place or organisation where the documents agree too little."""
+    """The types with most votes; `thing` for a person, place or organisation where the documents agree too little. The
+    votes for `thing` are of documents that do not know."""
     types: NDArray[np.uint8] = votes.argmax(axis=1).astype(np.uint8)
-    agreed = votes.max(axis=1, initial=0.0) >= MIN_TYPE_CONFIDENCE * mentions
+    best, known = votes.max(axis=1, initial=0.0), votes.sum(axis=1) - votes[:, ENTITY_TYPES.index("thing")]
+    agreed = (best >= MIN_TYPE_CONFIDENCE * mentions) | ((best >= LEAST_VOTES * mentions) & (best >= MOST_OF * known))
     doubtful = np.isin(types, [ENTITY_TYPES.index(each) for each in _DOUBTED_TYPES]) & ~agreed
     types[doubtful] = ENTITY_TYPES.index("thing")
     return types

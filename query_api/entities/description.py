@@ -1,10 +1,11 @@
 """What the graph has of an entity: definition, statements with their sentences, documents, neighbours."""
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 
+from indexer.extraction.metadata import EXTRACTOR as HEADER
 from indexer.read.rows import ChunkRow
 from indexer.schema import DocumentRow
 from query_api.entities.catalogue import LITERAL_TYPES, Entity, EntityCatalogue
@@ -33,13 +34,19 @@ from schemas.entities import (
     StatementDetail,
     StatementPart,
 )
+from schemas.graph_delta import NAMING
 from schemas.ids import DocumentKey, normalise_name
 
 EVIDENCE_EACH = 3
 MAX_CHUNKS = 1_000  # of an entity's mentions, in which its neighbours are looked for
 DEFINING = "is_a"
+NEEDS, NEEDED_BY = frozenset(("requires", "depends_on", "builds_on")), frozenset(("prerequisite_of",))
+WITHIN = frozenset((DEFINING, "part_of", "subtopic_of", "specialization_of", "variant_of"))
+FILED_UNDER = frozenset(("domain", "topic", "category", "subject", "area"))
+MAX_FILED = 20  # documents by which the domain is told
 
-ChunkReader = Callable[[Iterable[str]], Mapping[str, ChunkRow]]
+Texts = Mapping[str, ChunkRow]
+ChunkReader = Callable[[Iterable[str]], Texts]
 DocumentReader = Callable[[Iterable[DocumentKey]], Mapping[DocumentKey, DocumentRow]]
 
 
@@ -77,6 +84,10 @@ class EntityDescriber:
         return EntityDetail(
             **summary(entity).model_dump(),
             definition=self._definition(entity, facts, documents),
+            domain=self._domain(entity, documents),
+            prerequisites=self._joined(entity, facts, NEEDS, NEEDED_BY)[:limit],
+            parents=self._joined(entity, facts, WITHIN, frozenset())[:limit],
+            subtopics=self._joined(entity, facts, frozenset(), WITHIN)[:limit],
             example=self._first_mention(mentions),
             aliases=[Alias(surface=surface, mentions=times) for surface, times in list(names.items())[:limit]],
             statements=[self._statement(fact, texts) for fact in shown],
@@ -148,7 +159,7 @@ class EntityDescriber:
         entity = self._catalogue[end.row]
         return EntityRef(id=entity.id, label=entity.label, type=entity.type)
 
-    def _statement(self, fact: Fact, texts: Mapping[str, ChunkRow]) -> StatementDetail:
+    def _statement(self, fact: Fact, texts: Texts) -> StatementDetail:
         first = fact.statements[:1]
         return StatementDetail(
             subject=self.reference(fact.subject),
@@ -166,20 +177,20 @@ class EntityDescriber:
             evidence=list(self.evidence(fact, texts)),
         )
 
-    def _texts_of(self, facts: Sequence[Fact]) -> Mapping[str, ChunkRow]:
+    def _texts_of(self, facts: Sequence[Fact]) -> Texts:
         return self._chunks(
             dict.fromkeys(
                 self._view.chunk_id(statement.chunk) for fact in facts for statement in fact.statements[:EVIDENCE_EACH]
             )
         )
 
-    def evidence(self, fact: Fact, texts: Mapping[str, ChunkRow] | None = None) -> Iterator[Evidence]:
+    def evidence(self, fact: Fact, texts: Texts | None = None) -> Iterator[Evidence]:
         """A few places that state it, with the sentence that names both ends."""
         texts = self._texts_of([fact]) if texts is None else texts
         for statement in fact.statements[:EVIDENCE_EACH]:
             ends = {part.name: normalise_name(part.surface) for part in statement.roles}
             names = [ends.get("subject", ""), ends.get("object", "")]
-            yield self._at(statement.chunk, statement.passage, texts, names, statement.predicate)
+            yield self._at(statement.chunk, statement.passage, texts, names, statement)
 
     def evidence_of_mentions(self, one: TypedMention, other: TypedMention) -> Evidence:
         """Of mentions in one chunk, with the sentence that names both."""
@@ -210,16 +221,16 @@ class EntityDescriber:
         }
 
     def _at(
-        self, chunk: int, passage: int, texts: Mapping[str, ChunkRow], names: Sequence[str], predicate: str = ""
+        self, chunk: int, passage: int, texts: Texts, names: Sequence[str], stated: Statement | None = None
     ) -> Evidence:
         identifier, document = self._view.chunk_id(chunk), self._view.document_of_passage(passage)
         row, key = texts.get(identifier), self._view.document_key(document)
         record = self._document_rows([key]).get(key)
         sentence = None
-        if row is not None:
-            sentence = (
-                sentence_of_fact(row.text, predicate, *names[:2]) if predicate else sentence_holding(row.text, names)
-            )
+        if row is not None and stated is None:
+            sentence = sentence_holding(row.text, names)
+        elif row is not None and stated is not None:
+            sentence = sentence_of_fact(row.text, stated.predicate, *names[:2], is_stated=stated.sentence >= 0)
         return Evidence(
             sentence=sentence,
             chunk_id=identifier,
@@ -244,6 +255,28 @@ class EntityDescriber:
                 if evidence.sentence:
                     return EntityDefinition(text=evidence.sentence, source=evidence)
         return self._beginning(entity) if any(each.about for each in documents) else None
+
+    def _joined(
+        self, entity: Entity, facts: Iterable[Fact], onward: Container[str], back: Container[str]
+    ) -> list[EntityRef]:
+        """The other ends of facts that lead there by one of the predicates `onward`, or from there by one of `back`."""
+        own = self._catalogue.row_of(entity.members[0])
+        found: dict[tuple[str, int], EntityRef] = {}
+        for fact in facts:
+            for end, other, predicates in ((fact.subject, fact.object, onward), (fact.object, fact.subject, back)):
+                if end.row == own and other.row != own and fact.predicate in predicates:
+                    found.setdefault(other.identity, self.reference(other))
+        return list(found.values())
+
+    def _domain(self, entity: Entity, documents: Sequence[EntityDocument]) -> str:
+        """What most of the documents state as their topic or the like (ties: the first), else the collection."""
+        keys = (DocumentKey(each.collection, each.document_id) for each in documents[:MAX_FILED])
+        numbers = [number for key in keys if (number := self._view.document(key)) is not None]
+        first = [passage for number in numbers for passage in self._view.passages_of_document(number)[:1]]
+        stated = self._view.statements_in(np.array(first, dtype=np.int64))
+        filed = (each for each in stated if each.predicate in FILED_UNDER and each.extractor == HEADER)
+        topics = Counter(part.surface for each in filed for part in each.roles if part.name == "object")
+        return topics.most_common(1)[0][0] if topics else entity.collection
 
     def _first_mention(self, mentions: Sequence[TypedMention]) -> Evidence | None:
         for one in sorted(mentions, key=lambda each: (each.document, each.chunk))[:1]:
@@ -271,9 +304,12 @@ class EntityDescriber:
         counts: Counter[int] = Counter()
         for mention in mentions:
             counts[mention.document] += mention.times
-        about = set(self._view.about(keys).document.tolist())
+        about = self._view.about(keys, least=0.0)
+        relevance: dict[int, float] = {}
+        for document, weight in zip(about.document.tolist(), about.weight.tolist(), strict=True):
+            relevance[document] = max(relevance.get(document, 0.0), round(weight, 3))
         found = []
-        for document in {*counts, *about}:
+        for document in {*counts, *relevance}:
             key = self._view.document_key(document)
             found.append(
                 EntityDocument(
@@ -281,10 +317,11 @@ class EntityDescriber:
                     document_id=key.document_id,
                     title=self._view.title(document),
                     mentions=counts[document],
-                    about=document in about,
+                    about=relevance.get(document, 0.0) >= NAMING,
+                    relevance=relevance.get(document, 0.0),
                 )
             )
-        return sorted(found, key=lambda each: (not each.about, -each.mentions, each.document_id))
+        return sorted(found, key=lambda each: (not each.about, -each.relevance, -each.mentions, each.document_id))
 
     def _neighbours(
         self, entity: Entity, mentions: Sequence[TypedMention], facts: Sequence[Fact]

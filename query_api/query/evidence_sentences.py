@@ -36,16 +36,18 @@ def sentence_naming(text: str, name: str) -> str | None:
     return None
 
 
-def sentence_of_fact(text: str, predicate: str, end: str, other: str) -> str | None:
+def sentence_of_fact(text: str, predicate: str, end: str, other: str, *, is_stated: bool = True) -> str | None:
     """The sentence that states a fact of two normalised names, `other` in it: one that holds both, rather with
     the predicate's words; else one with these and `other`, or its number (`Superseded-By: 435`); else one with `other`;
-    None where none has it.
+    None where none has it. Of a fact that no sentence states, as in front matter, one with the predicate's words.
     """
     stated, number = predicate.replace("_", " ").casefold(), other.rpartition(" ")[2]
     best, most = None, 0
     for sentence in sentences_of(text) if other else ():
         words = f" {normalise_text(sentence)} "
         names_other, says_so = f" {other} " in words, stated in sentence.casefold().replace("-", " ")
+        if not (is_stated or says_so):
+            continue
         if names_other and f" {end} " in words:
             value = 3 + says_so
         else:

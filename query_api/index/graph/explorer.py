@@ -35,6 +35,7 @@ from schemas.ids import COMPUTED_ID, DocumentKey, entity_id, normalise_name
 from schemas.predicates import STRENGTH_STEP, predicate_strength
 
 BOTH_WAYS = ("related_to",)
+EXPLAINS = "explains"
 DOCUMENTS = ("document", "hand_made")
 MAX_MENTIONS = 2_000
 
@@ -216,10 +217,10 @@ class Explorer:
             for chunk in view.chunks_of_passage(passage):
                 other = NodeRef("chunk", chunk)
                 yield other, _edge(here, self.node_id(other), "has_chunk")
-        about = view.about_of(np.array([ref.at]))
+        about = view.about_of(np.array([ref.at]), least=0.0)
         for entity, weight in rows_of(about.entity, about.weight):
             other = NodeRef("entity", entity)
-            yield other, _edge(here, self.node_id(other), "about", weight=weight)
+            yield other, _edge(here, self.node_id(other), "about", weight, EXPLAINS)
         links = view.links_to(np.array([ref.at]))
         for chunk, weight in rows_of(links.chunk, links.weight):
             other = NodeRef("chunk", chunk)
@@ -250,10 +251,10 @@ class Explorer:
     def _of_entity(self, ref: NodeRef) -> Iterator[tuple[NodeRef, GraphEdge]]:
         view, here = self._view, self.node_id(ref)
         entity = np.array([ref.at], dtype=np.uint64)
-        about = view.about(entity)
+        about = view.about(entity, least=0.0)
         for document, weight in rows_of(about.document, about.weight):
             other = self._document_ref(document)
-            yield other, _edge(self.node_id(other), here, "about", weight=weight)
+            yield other, _edge(self.node_id(other), here, "about", weight, EXPLAINS)
         for mention in islice(typed_mentions_of(view.segments, entity), MAX_MENTIONS):
             other = NodeRef("chunk", mention.chunk)
             yield other, _edge(self.node_id(other), here, "mentions", weight=mention.times)

@@ -28,7 +28,7 @@ from query_api.index.graph.edges import (
 from query_api.index.graph.identifiers import MISSING, Keys, document_key_of
 from query_api.index.graph.segment import Deleted, Segment
 from query_api.index.lsm import settled
-from schemas.graph_delta import DENIAL, Contribution
+from schemas.graph_delta import DENIAL, NAMING, Contribution
 from schemas.ids import DocumentKey
 
 
@@ -313,12 +313,12 @@ def frequencies(located: Located, n_entities: int) -> Numbers:
     return counts
 
 
-def about(located: Located, entities: Keys) -> About:
-    """The documents that are about these entities."""
+def about(located: Located, entities: Keys, least: float = NAMING) -> About:
+    """The documents that are about these entities with such a weight."""
     found: list[About] = []
     for part, rows, local in located:
         which, edges, documents = part.segment.about.entering(local)
-        keep = ~part.deleted[documents] if part.n_deleted else slice(None)
+        keep = (part.segment.about_weights[edges] >= least) & ~part.deleted[documents]
         found.append(
             About(
                 rows[which][keep],

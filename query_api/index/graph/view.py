@@ -41,7 +41,7 @@ from query_api.index.graph.graph_segments import (
     neighbourhoods,
 )
 from query_api.index.graph.identifiers import MISSING, Keys, document_key_of, entity_key_of, entity_keys_of
-from schemas.graph_delta import ENTITY_TYPES, Contribution
+from schemas.graph_delta import ENTITY_TYPES, NAMING, Contribution
 from schemas.ids import DocumentKey
 
 NO_POSITION = -1
@@ -267,28 +267,25 @@ class GraphView:
         """In how many live passages each entity is mentioned."""
         return frequencies(self._segments.with_entities(entities), len(entities))
 
-    def about(self, entities: Keys) -> About:
-        """The documents that are about these entities."""
-        return about(self._segments.with_entities(entities), entities)
+    def about(self, entities: Keys, least: float = NAMING) -> About:
+        """The documents that these entities name, or, with less than NAMING, that explain them."""
+        return about(self._segments.with_entities(entities), entities, least)
 
     def neighbourhoods(self, entities: Sequence[int], min_mentions: int, max_mentions: int) -> dict[int, Neighbourhood]:
         """Of the entities that a live document names; `mentions` of those that `min_mentions` to `max_mentions`
         passages mention."""
         return neighbourhoods(self._segments, entities, min_mentions, max_mentions)
 
-    def about_of(self, documents: Numbers) -> About:
-        """The entities that these documents are about."""
+    def about_of(self, documents: Numbers, least: float = NAMING) -> About:
+        """The entities that name these documents, or, with less than NAMING, that they explain."""
         found: list[About] = []
         for part, rows, local in self._segments.with_nodes(documents, "documents"):
             which, edges, entities = part.segment.about.leaving(local)
-            found.append(
-                About(
-                    rows[which],
-                    local[which] + part.documents,
-                    part.segment.entity_keys[entities],
-                    part.segment.about_weights[edges],
-                )
-            )
+            weights = part.segment.about_weights[edges]
+            keep = weights >= least
+            documents_of = local[which[keep]] + part.documents
+            keys = part.segment.entity_keys[entities[keep]]
+            found.append(About(rows[which[keep]], documents_of, keys, weights[keep]))
         return About(*joined(found, About._fields))
 
     def links_from(self, passages: Numbers) -> Links:

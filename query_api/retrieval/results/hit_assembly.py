@@ -52,13 +52,14 @@ async def read_hits(ranking: Ranking | MergedRanking, page: Sequence[RankedPassa
 async def _hits(results: QuestionResults, page: Sequence[RankedPassage], ranks: Sequence[int]) -> list[Hit]:
     context, graph = results.context, results.graph
     snapshot, question = context.snapshot, context.question
-    paths = PathBuilder(question, snapshot.graph, graph) if graph.seed_set is not None else None
+    matches = results.text.structured.matches
+    paths = PathBuilder(question, snapshot.graph, graph, matches) if graph.seed_set is not None else None
     own = dict.fromkeys(passage.passage_id for passage in page)
     evidence = paths.evidence_passages(list(own)) if paths else set()
     wanted = [*own, *(beside.passage_id for passage in page for beside in passage.further)]
     texts = await read_texts(context, TEXTS_OF_HITS, _page_texts(results, wanted, evidence), results.diagnostics)
     assembled = assemble_hits(page, ranks, texts, question, results.idf, paths, snapshot.documents_topic)
-    matches, communities = results.text.structured.matches, results.text.communities.communities
+    communities = results.text.communities.communities
     hits = [
         hit.model_copy(
             update={"matches": list(matches.get(hit.passage_id, ())), "community": communities.get(hit.passage_id)}

@@ -4,8 +4,10 @@ It ends at the hit's document, comes by no document or entity twice but for step
 goes by another document only where the question names that one, or it fits the question better than the hit does.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
+
+import numpy as np
 
 from query_api.index.graph.hand_made_relations import End
 from query_api.index.graph.view import GraphView
@@ -41,7 +43,11 @@ QUESTION = PathEnd("question", None)
 class PathBuilder:
     """The ways one search took through the graph."""
 
-    def __init__(self, question: Question, view: GraphView, results: GraphResults) -> None:
+    def __init__(
+        self, question: Question, view: GraphView, results: GraphResults, matches: Mapping[str, Sequence[str]]
+    ) -> None:
+        """`matches` are what passages' documents have of what the question asks of fields, as hits have them."""
+        self._matches = matches
         self._question = question
         self._view = view
         self._reasons = results.reasons
@@ -111,6 +117,9 @@ class PathBuilder:
         if reason is None:
             return []
         end = self._document(self._view.document_of_passage(self._numbers[passage_id]))
+        for field, _, words in (match.partition("=") for match in self._matches.get(passage_id, ())):
+            if field == "document":
+                return [_edge(QUESTION, "names", end, words, by="question")]
         return without_loops(self._edges(passage_id, reason, end, text, best_chunk), end)
 
     def _document(self, document: int) -> PathEnd:
@@ -189,7 +198,10 @@ class PathBuilder:
         shown = text(chunk)
         evidence = None
         if shown is not None:
-            evidence = sentence_of_fact(shown, reason.predicate, normalise_text(start.name), normalise_text(other.name))
+            names = normalise_text(start.name), normalise_text(other.name)
+            facts = self._view.statements_in(np.array([self._view.passage_of_chunk(reason.chunk)]))
+            is_stated = any(each.sentence >= 0 for each in facts if each.predicate == reason.predicate)
+            evidence = sentence_of_fact(shown, reason.predicate, *names, is_stated=is_stated)
         fact = _edge(start, reason.predicate, other, evidence, chunk, inverse=reason.inverse)
         stating = self._view.passage_id(self._view.passage_of_chunk(reason.chunk))
         if stating == passage_id:
@@ -243,8 +255,8 @@ class PathBuilder:
         return PathEnd(label, self._entity_ids.get(entity))
 
     def _step(self, source: PathEnd, edge: str, target: PathEnd, chunk: int, entity: int, text: ChunkTexts) -> PathEdge:
-        """A step with its evidence: the sentence of the chunk that names the entity, else that with most words of the
-        question."""
+        """A step with its evidence: the sentence of the chunk that names the entity, of a link that with most words of
+        the question."""
         identifier = self._view.chunk_id(chunk)
         shown = text(identifier)
         if shown is None:
@@ -252,7 +264,7 @@ class PathBuilder:
         if entity:
             self._look_up([entity])
         name = self._names.get(entity, "")
-        evidence = sentence_naming(shown, name) or _best_sentence(shown, self._question)
+        evidence = sentence_naming(shown, name) or _sentence_with(shown, name, self._question)
         return _edge(source, edge, target, evidence, identifier)
 
 
@@ -277,6 +289,12 @@ def without_loops(edges: Sequence[PathEdge], end: PathEnd) -> list[PathEdge]:
 def _best_sentence(text: str, question: Question) -> str | None:
     """The sentence that holds most of the question's words; the first of equal ones."""
     return max(sentences_of(text), key=lambda sentence: len(question.stems_in(sentence)), default=None)
+
+
+def _sentence_with(text: str, name: str, question: Question) -> str | None:
+    """The first sentence with all words of a name, in whatever order; without a name that which fits the question."""
+    holding = (each for each in sentences_of(text) if all(word in normalise_text(each) for word in name.split()))
+    return next(holding, None) if name else _best_sentence(text, question)
 
 
 def _named(link: QueryLink, end: PathEnd) -> PathEdge:

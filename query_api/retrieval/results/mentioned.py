@@ -57,8 +57,9 @@ def _statements(statements: Sequence[Statement], text: str, on_path: set[str]) -
         ends = {role.name: role.surface for role in statement.roles}
         subject, target = ends.get("subject", ""), ends.get("object", "")
         if subject and target:
-            sentence = sentence_of_fact(text, statement.predicate, normalise_name(subject), normalise_name(target))
-            leads = bool({normalise_name(subject), normalise_name(target)} & on_path)
+            names = normalise_name(subject), normalise_name(target)
+            sentence = sentence_of_fact(text, statement.predicate, *names, is_stated=statement.sentence >= 0)
+            leads = not on_path.isdisjoint(names)
             fact = HitStatement(subject=subject, predicate=statement.predicate, object=target, sentence=sentence)
             found.append((not leads, -statement.confidence, fact))
     return [fact for *_, fact in sorted(found, key=lambda each: each[:2])[:MOST_OF_A_HIT]]

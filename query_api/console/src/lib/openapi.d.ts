@@ -375,6 +375,10 @@ export interface components {
             mentions: number;
             names: number;
             definition: components["schemas"]["EntityDefinition"] | null;
+            domain: string;
+            prerequisites: components["schemas"]["EntityRef"][];
+            parents: components["schemas"]["EntityRef"][];
+            subtopics: components["schemas"]["EntityRef"][];
             example: components["schemas"]["Evidence"] | null;
             aliases: components["schemas"]["Alias"][];
             statements: components["schemas"]["StatementDetail"][];
@@ -393,6 +397,7 @@ export interface components {
             title: string;
             mentions: number;
             about: boolean;
+            relevance: number;
         };
         EntityNeighbour: {
             entity: components["schemas"]["EntityRef"];

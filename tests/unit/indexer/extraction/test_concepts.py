@@ -6,7 +6,7 @@ import pytest
 
 from indexer.chunking.splitter import ChunkingParameters
 from indexer.document_pipeline import prepare
-from indexer.extraction.concepts import concept_mentions
+from indexer.extraction.concepts import concept_mentions, explained_concepts
 from indexer.extraction.entity_mentions import EntityMention
 from schemas.events import DocumentUpsert
 from schemas.ids import DocumentKey
@@ -81,3 +81,40 @@ def test_document_of_fields_is_less_sure_than_what_it_defines() -> None:
         one.surface: one.confidence for one in mentions("A sluice is a gate.", title="Old minutes", author="Ann Moss")
     }
     assert found["Old minutes"] < found["gate"] < found["sluice"]
+
+
+def confidences(text: str, **options: Any) -> dict[str, float]:
+    return {one.surface: one.confidence for one in mentions(text, **options)}
+
+
+def test_word_that_is_only_a_verb_or_general_is_no_concept() -> None:
+    parts = ("Allow", "Requested", "Concerns", "Valves")
+    text = "\n\n".join(f"## {word}\n\nHere {word.lower()} is written." for word in parts)
+    assert types(text) == {"valves": "concept"}
+
+
+@pytest.mark.parametrize("title", ["Add a salt marsh", "Restart heron", "Rotate tokens"])
+def test_title_that_is_a_command_is_no_concept(title: str) -> None:
+    assert types(f"Here we say: {title.lower()}.", title=title) == {}
+
+
+@pytest.mark.parametrize("fragment", ["new council", "tides of 2 metres", "town of Omsk"])
+def test_fragment_of_a_phrase_is_an_end_but_stays_below_the_cut(fragment: str) -> None:
+    found = confidences(f"The ledger service requires the {fragment}. The ledger service requires the archive disk.")
+    assert found.get(fragment, 0.0) < found["archive disk"] < 0.357 < found["ledger service"] * 2
+
+
+def test_repeated_phrase_is_a_concept_by_many_repetitions() -> None:
+    text = "\n\n".join(["When it rains, tidal turbine blades of steel grow wet and heavy in any case there."] * 20)
+    (found,) = {(one.name, one.confidence) for one in mentions(text) if one.name == "tidal turbine blades"}
+    assert found == ("tidal turbine blades", 0.05)
+
+
+def test_document_explains_what_it_defines_or_has_a_heading_for() -> None:
+    text = "A sluice is a gate.\n\n## Salt marshes\n\nSalt marshes require the sluice."
+    upsert = DocumentUpsert(
+        key=DocumentKey("n", "n.md"), content=text.encode(), content_type="text/markdown", title="N"
+    )
+    prepared = prepare(upsert, ChunkingParameters())
+    found = explained_concepts(prepared, concept_mentions(prepared, ()))
+    assert {entity.name: relevance for entity, relevance in found} == {"sluice": 0.6, "salt marshes": 0.5}

@@ -232,3 +232,26 @@ def test_no_person_by_its_form_is_a_thing() -> None:
         "Holt": "person",
         "QueryPlan": "product",
     }
+
+
+CODE = "The CI of Omsk uses HeronForm, which is typing.HeronForm, with heron_form and get_form. Then bsddb3 is off."
+
+
+def test_technical_text_has_no_acronym_as_organisation_by_little() -> None:
+    prepared = prepared_from(CODE)
+    marks = [
+        Marked(0, "CI", "organisation", 0.8),
+        Marked(0, "HeronForm", "thing", 0.9),
+        Marked(0, "Omsk", "place", 0.7),
+        Marked(0, "bsddb3", "organisation", 0.9),
+    ]
+    found = {one.surface: one.entity_type for one in entity_occurrences(prepared, spans_of(prepared, *marks))}
+    assert found == {"CI": "thing", "HeronForm": "identifier", "Omsk": "place", "bsddb3": "thing"}
+
+
+def test_common_word_alone_is_a_name_only_inside_a_sentence() -> None:
+    prepared = prepared_from("Weather is fine. We read the Weather on Sundays.")
+    inside = spans_of(prepared, Marked(0, "Weather", "thing", 0.9), Marked(0, "Weather", "thing", 0.9, 1))
+    outside = spans_of(prepared, Marked(0, "Weather", "organisation", 0.99))
+    assert [one.surface for one in entity_occurrences(prepared, inside)] == ["Weather", "Weather"]
+    assert entity_occurrences(prepared, outside) == []

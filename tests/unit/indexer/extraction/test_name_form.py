@@ -266,3 +266,38 @@ def test_what_is_no_person_by_its_form(surface: str) -> None:
 @pytest.mark.parametrize("surface", ["Holt", "McHolt", "DeHolt", "O'Holt", "Anna Petrova", "Anna-Maria", "JP"])
 def test_what_may_be_a_person_by_its_form(surface: str) -> None:
     assert not is_no_person(surface)
+
+
+@pytest.mark.parametrize(
+    ("text", "span"),
+    [
+        ("It writes 1.6 MB a day.", "1.6 MB"),
+        ("The pump takes 7 kW here.", "7 kW"),
+        ("As Art. 9 says, no.", "Art"),
+        ("As Art. 9 says, no.", "Art. 9"),
+        ("See Figure 1 for it.", "Figure 1"),
+        ("Docs / Reference / Webhooks", "Docs / Reference"),
+        ("We meet on Monday again.", "Monday"),
+        ("Then Rotate tokensExport went.", "Rotate tokensExport"),
+        ("Then I'll see Ms there.", "Ms"),
+    ],
+)
+def test_amounts_parts_and_pieces_of_pages_are_no_names(text: str, span: str) -> None:
+    start = text.index(span)
+    assert whole_name(text, start, start + len(span)) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("GATE-63 storage 2.6.0", "GATE-63"),
+        ("Ticket HELP-4672", "HELP-4672"),
+        ("Amos: I am sorry", "Amos"),
+        ("Harry Potter: Chamber of Secrets", "Harry Potter: Chamber of Secrets"),
+        ("Apple iPhone", "Apple iPhone"),
+    ],
+)
+def test_words_around_a_code_or_a_speaker_are_left_out(text: str, name: str) -> None:
+    bounds = whole_name(f"So {text}, yes.", 3, 3 + len(text))
+    assert bounds is not None
+    assert f"So {text}, yes."[slice(*bounds)] == name

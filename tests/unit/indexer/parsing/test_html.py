@@ -80,3 +80,8 @@ def test_markup_of_ordinary_depth_is_left_as_it_is() -> None:
 def test_deep_nesting_costs_little_and_loses_no_words(bomb: str) -> None:
     parsed = read("<p>begin</p>" + bomb + ">end")
     assert parsed.text.startswith("begin")
+
+
+def test_links_side_by_side_are_apart() -> None:
+    parsed = read("<p><a href='a.html'>Clock skew</a><a href='b.html'>An upgrade</a>s</p>")
+    assert parsed.text.strip() == "Clock skew An upgrades"

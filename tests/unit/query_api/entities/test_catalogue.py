@@ -151,3 +151,12 @@ def test_a_type_that_documents_agree_on_too_little_is_not_shown() -> None:
 
     assert type_of(1) == "person"
     assert type_of(4) == "thing"  # a quarter each
+
+
+def test_documents_that_do_not_know_a_type_leave_it_to_the_others() -> None:
+    kinds = ["person", "person", "person", "thing", "thing", "place"]
+    pages = [
+        Page(str(at), str(at), [["Heron"]], ["Heron"], collection=COLLECTION, types={"Heron": kind})
+        for at, kind in enumerate(kinds)
+    ]
+    assert catalogue_of(GraphView.from_contributions([page.contribution() for page in pages], 0))[0].type == "person"

@@ -143,3 +143,31 @@ def test_statements_drawn_are_shown_with_their_sentences() -> None:
     (shown,) = describer_of(view).of_statements(sample_statements(view, COLLECTION, "owns", 10, seed=0))
     assert (shown.subject.label, shown.object.label, shown.stated) == ("Team Petrel", "Beacon", 1)
     assert [each.sentence for each in shown.evidence] == ["Team Petrel owns Beacon."]
+
+
+RIVER_PAGES = [
+    Page(
+        "tidal", "Tidal turbine", [["A tidal turbine is a turbine. A tidal turbine requires a foundation."]],
+        ["tidal turbine", "turbine", "foundation"], collection=COLLECTION,
+        facts=[("tidal turbine", "is_a", "turbine"), ("tidal turbine", "requires", "foundation")],
+        types=dict.fromkeys(("tidal turbine", "turbine", "foundation"), "concept"),
+    ),
+    Page(
+        "surveys", "Surveys", [["A survey is a prerequisite of a tidal turbine."]],
+        ["tidal turbine", "survey"], collection=COLLECTION, facts=[("survey", "prerequisite_of", "tidal turbine")],
+        types=dict.fromkeys(("tidal turbine", "survey"), "concept"),
+    ),
+]  # fmt: skip
+
+
+def test_entity_has_prerequisites_parents_and_subtopics() -> None:
+    view = view_of((), RIVER_PAGES)
+    turbine, kind = described("tidal turbine", view), described("turbine", view)
+    assert {each.label for each in turbine.prerequisites} == {"foundation", "survey"}
+    assert [each.label for each in turbine.parents] == ["turbine"]
+    assert ([each.label for each in kind.subtopics], kind.parents) == (["tidal turbine"], [])
+    assert turbine.domain == COLLECTION
+    assert [(each.document_id, each.about, each.relevance) for each in turbine.documents] == [
+        ("tidal", True, 1.0),
+        ("surveys", False, 0.0),
+    ]

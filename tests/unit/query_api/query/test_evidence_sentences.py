@@ -61,3 +61,17 @@ def test_the_sentence_of_a_fact_holds_the_end_it_is_evidence_of(
     predicate: str, end: str, other: str, sentence: str | None
 ) -> None:
     assert sentence_of_fact(CHUNK, predicate, end, other) == sentence
+
+
+@pytest.mark.parametrize(
+    ("predicate", "end", "other", "sentence"),
+    [
+        ("author", "tarn", "ada", None),
+        ("author", "ben", "ada", None),
+        ("superseded_by", "pep 354", "pep 435", "Superseded-By: 435."),
+    ],
+)
+def test_fact_of_front_matter_is_not_proved_by_any_sentence(
+    predicate: str, end: str, other: str, sentence: str | None
+) -> None:
+    assert sentence_of_fact(CHUNK, predicate, end, other, is_stated=False) == sentence

@@ -5,7 +5,7 @@ from concurrent.futures import Executor
 import pytest
 
 from tests.support.fakes.text_stores import world
-from tests.unit.query_api.retrieval.asking import ask
+from tests.unit.query_api.retrieval.asking import PAGES, ask
 from tests.unit.query_api.retrieval.documentation_site import SITE
 
 
@@ -62,3 +62,9 @@ async def test_a_question_about_fields_is_answered_by_them(
 ) -> None:
     hits = (await ask(world(SITE), executor, question, collection="site", group="document")).hits
     assert {hit.document_id.removesuffix(".md") for hit in hits[: len(answers)]} == answers
+
+
+async def test_hit_found_by_its_id_is_named_by_the_question(executor: Executor) -> None:
+    hits = (await ask(world(PAGES), executor, "What does document jane say of Alpha Film?")).hits
+    (edge,) = next(hit.path for hit in hits if hit.document_id == "jane")
+    assert (edge.edge, edge.target, edge.evidence) == ("names", "Jane Doe", "jane")

@@ -13,7 +13,7 @@ export const NODE_KINDS = ["document", "chunk", "entity", "hand_made"] as const 
 export const EDGE_KINDS = {
   states: "states",
   mentions: "mentions",
-  about: "is about",
+  about: "explains",
   links_to: "links to",
   similar_to: "similar to",
   related_to: "related to",

@@ -91,7 +91,7 @@ def test_the_graph_alone_adds_half_of_how_well_each_fits_by_its_text() -> None:
 def test_a_path_of_two_steps_is_told_step_by_step_with_evidence() -> None:
     start = beginning_at(ALPHA, *CHAIN)
     found = expansion(start)
-    trail = PathBuilder(Question("Who made it?"), start.view, found)
+    trail = PathBuilder(Question("Who made it?"), start.view, found, {})
     target = LISBON.passage_ids()[0]
     assert trail.evidence_passages([target]) == {ALPHA.passage_ids()[0], JANE.passage_ids()[0]}
     texts = {chunk: text for page in CHAIN for chunk, _, text in page.chunks()}
