@@ -186,12 +186,22 @@ def read_model(form: type[Model], value: bytes, name: str) -> Model:
 
 
 class PredicateEnds(BaseModel):
-    """Types of nodes that a predicate may join; null for any."""
+    """Types of nodes that a predicate may join, null for any; and whether its edges may lead back to where they
+    began."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
     source: list[TypeName] | None = Field(None, min_length=1, max_length=100)
     target: list[TypeName] | None = Field(None, min_length=1, max_length=100)
+    acyclic: bool = Field(False, description="An edge that closes a cycle is refused.")
+
+
+class Misfit(NamedTuple):
+    """What of an edge is not allowed, as what it was given, and what would be."""
+
+    what: Literal["predicate", "source", "target"]
+    given: str
+    allowed: list[str]
 
 
 class GraphChoice(BaseModel):
@@ -201,6 +211,24 @@ class GraphChoice(BaseModel):
 
     node_types: list[TypeName] | None = Field(None, min_length=1, max_length=100)
     predicates: dict[Predicate, PredicateEnds] | None = Field(None, min_length=1, max_length=200)
+
+    @property
+    def acyclic(self) -> list[str]:
+        """The predicates without cycles."""
+        return [name for name, ends in (self.predicates or {}).items() if ends.acyclic]
+
+    def misfit(self, predicate: str, source: str | None, target: str | None) -> Misfit | None:
+        """Of an edge between nodes of these types; None for a type that is not known."""
+        if self.predicates is None:
+            return None
+        if predicate not in self.predicates:
+            return Misfit("predicate", predicate, sorted(self.predicates))
+        ends = self.predicates[predicate]
+        if source is not None and ends.source is not None and source not in ends.source:
+            return Misfit("source", source, ends.source)
+        if target is not None and ends.target is not None and target not in ends.target:
+            return Misfit("target", target, ends.target)
+        return None
 
 
 class GraphSettingsEvent(NamedTuple):
