@@ -197,11 +197,11 @@ class PredicateEnds(BaseModel):
 
 
 class Misfit(NamedTuple):
-    """What of an edge is not allowed, as what it was given, and what would be."""
+    """What of an edge is not allowed; `type` is that of an end."""
 
-    what: Literal["predicate", "source", "target"]
-    given: str
-    allowed: list[str]
+    what: Literal["predicate", "source", "target", "cycle"]
+    type: str | None
+    allowed: tuple[str, ...] = ()
 
 
 class GraphChoice(BaseModel):
@@ -219,15 +219,12 @@ class GraphChoice(BaseModel):
 
     def misfit(self, predicate: str, source: str | None, target: str | None) -> Misfit | None:
         """Of an edge between nodes of these types; None for a type that is not known."""
-        if self.predicates is None:
-            return None
-        if predicate not in self.predicates:
-            return Misfit("predicate", predicate, sorted(self.predicates))
-        ends = self.predicates[predicate]
+        if self.predicates is None or (ends := self.predicates.get(predicate)) is None:
+            return None if self.predicates is None else Misfit("predicate", None, tuple(sorted(self.predicates)))
         if source is not None and ends.source is not None and source not in ends.source:
-            return Misfit("source", source, ends.source)
+            return Misfit("source", source, tuple(ends.source))
         if target is not None and ends.target is not None and target not in ends.target:
-            return Misfit("target", target, ends.target)
+            return Misfit("target", target, tuple(ends.target))
         return None
 
 

@@ -337,4 +337,5 @@ def import_graph(
             loaded = loader.run(graph.records(), [])
     if not as_json:
         say(f"{summary.collection}: {summary.nodes:,} nodes, {summary.edges:,} edges, digest {summary.line['digest']}")
-    _show(ImportedGraph(**vars(loaded), graph=summary.line), as_json=as_json, verbose=False)
+    if as_json or graph.refused or not dry_run:
+        _show(ImportedGraph(**vars(loaded), graph=summary.line), as_json=as_json, verbose=False)

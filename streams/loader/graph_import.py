@@ -14,14 +14,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from graphlib import CycleError, TopologicalSorter
-from itertools import pairwise
+from itertools import islice, pairwise
 from pathlib import Path
 from typing import IO, Any
 from urllib.parse import quote, urlencode
 
 from schemas.errors import Failure, MalformedEvent
 from schemas.graph_documents import MEDIA_TYPES
-from schemas.graph_edits import NODE, GraphChoice
+from schemas.graph_edits import EDGE, NODE, GraphChoice
 from schemas.graph_files import EDGE_FIELDS, HAND_MADE, NODE_FIELDS, GraphItem, GraphSummary, imported, imported_id
 from schemas.ids import DEFAULT_COLLECTION
 from streams.loader.folders import Refused
@@ -63,7 +63,9 @@ def _reader_of(path: Path, stack: ExitStack) -> Iterator[Read]:
     content = stack.enter_context(opened(path))
     if begins in (b"<", b"{"):
         return _graphml(content, path) if begins == b"<" else _lines(content, path)
-    raise Failure(f"{str(path)!r} is not a graph: neither GraphML, JSON lines, nor a zip or folder with nodes.csv.")
+    raise Failure(
+        f"{str(path)!r} is not a graph: neither GraphML, JSON lines, nor a zip (not cut) or folder with nodes.csv."
+    )
 
 
 def _lines(content: IO[bytes], path: Path) -> Iterator[Read]:
@@ -183,16 +185,12 @@ class GraphImport:
                 said |= read
                 continue
             summary = summary or self._begin(said)
-            problem: Refused | None = None
             if isinstance(read, GraphItem):
                 summary.add(read)
                 if (summary.nodes + summary.edges) % SHOWN_TOGETHER == 0:
                     checked.advance(SHOWN_TOGETHER)
-            try:
-                problem = self._problem(read, origin) if isinstance(read, GraphItem) else read
-            except MalformedEvent as error:
-                problem = Refused(origin, error.reason, str(error))
-            self.refused += [] if problem is None else [problem]
+            problems = self._problems(read, origin) if isinstance(read, GraphItem) else [read]
+            self.refused += islice(problems, 1)
             if len(self.refused) == MAX_REFUSED:
                 return summary
         summary = summary or self._begin(said)
@@ -202,6 +200,8 @@ class GraphImport:
     def records(self) -> Iterator[Record]:
         """After `check`: the documents of all that it holds, but what comes again with the texts of its own nodes."""
         for origin, read in read_graph(self.path):
+            if isinstance(read, Refused):
+                raise Failure(f"{origin}: {read.message} The file was changed while it was read.")
             if isinstance(read, GraphItem) and not self._is_of_text(read):
                 yield self._record(read, origin)
 
@@ -222,6 +222,7 @@ class GraphImport:
         documents = self.service.documents(self.collection, hand_made=False)
         self._documents = {f"{self.collection}/{each['id']}" for each in documents}
         self._nodes: dict[str, tuple[str, str | None]] = {}  # kind and type; None for any type
+        self._edges: set[int] = set()  # hashes of their keys
         self._ways: dict[str, dict[str, dict[str, str]]] = {}  # predicate without cycles: source: target: origin
         for predicate in self._choice.acyclic:
             self._ways[predicate] = defaultdict(dict)
@@ -233,38 +234,53 @@ class GraphImport:
                 query["cursor"] = page["next_cursor"]
         return GraphSummary(self.collection)
 
-    def _problem(self, item: GraphItem, origin: str) -> Refused | None:
-        """Why it cannot be imported. Raises MalformedEvent for the same reason."""
-        is_made, misfit = item.kind == HAND_MADE, None
+    def _problems(self, item: GraphItem, origin: str) -> Iterator[Refused]:
+        """Why it cannot be imported; each may follow from the one before."""
         if item.side == NODE:
-            (node,) = item.ends
-            if node in self._nodes:
-                return Refused(origin, "duplicate_id", f"The node {node[:80]!r} is in the file twice.")
-            if node in self._documents:
-                message = f"The document {node[:80]!r} is in the collection and says itself what the file has of it."
-                return Refused(origin, "duplicate_id", f"{message} Import into another collection.")
-            node_type = item.fields.get("type", "thing") if is_made else None if item.kind == "entity" else item.kind
-            kind = OF_TEXT if self._is_of_text(item) else item.kind
-            self._nodes[node] = sys.intern(kind), node_type and sys.intern(node_type)
-            if is_made and self._choice.node_types is not None and node_type not in self._choice.node_types:
-                misfit = ("type", node_type, self._choice.node_types)
+            yield from self._problems_of_node(item, origin)
         else:
-            unknown = next((end for end in item.ends if end not in self._nodes), None)
-            if unknown is not None:
-                message = f"No node {unknown[:80]!r} comes before this edge: every end is a node of the file."
-                return Refused(origin, "missing_end", message)
-            if is_made:
-                predicate = item.fields.get("label", "related_to")
-                misfit = self._choice.misfit(predicate, *(self._nodes[end][1] for end in item.ends))
-                if predicate in self._ways:
-                    source, target = map(self._name, item.ends)
-                    self._ways[predicate][source][target] = origin
+            yield from self._problems_of_edge(item, origin)
+        try:
+            key = self._record(item, origin).key
+        except MalformedEvent as error:
+            yield Refused(origin, error.reason, str(error))
+            return
+        if item.kind == HAND_MADE and item.side == EDGE:
+            if hash(key) in self._edges:
+                yield Refused(
+                    origin, "duplicate_id", f"The edge {key.document_id[:80]!r} is there twice: give it an id."
+                )
+            self._edges.add(hash(key))
+
+    def _problems_of_node(self, item: GraphItem, origin: str) -> Iterator[Refused]:
+        (node,), is_made = item.ends, item.kind == HAND_MADE
+        node_type = item.fields.get("type", "thing") if is_made else None if item.kind == "entity" else item.kind
+        kind, is_there = OF_TEXT if self._is_of_text(item) else item.kind, node in self._nodes
+        self._nodes[node] = sys.intern(kind), node_type and sys.intern(node_type)
+        if is_there:
+            yield Refused(origin, "duplicate_id", f"The node {node[:80]!r} is in the file twice.")
+        if node in self._documents:
+            message = f"The document {node[:80]!r} is in the collection, and says itself what the file has of it."
+            yield Refused(origin, "duplicate_id", f"{message} Import into another collection.")
+        allowed = self._choice.node_types
+        if is_made and allowed is not None and node_type not in allowed:
+            yield _not_allowed(origin, "type", str(node_type), allowed)
+
+    def _problems_of_edge(self, item: GraphItem, origin: str) -> Iterator[Refused]:
+        for end in item.ends:
+            if end not in self._nodes:
+                message = f"No node {end[:80]!r} comes before this edge: every end is a node of the file."
+                yield Refused(origin, "missing_end", message)
+        if item.kind != HAND_MADE:
+            return
+        predicate = item.fields.get("label", "related_to")
+        misfit = self._choice.misfit(predicate, *(self._nodes[end][1] for end in item.ends))
         if misfit is not None:
-            what, given, allowed = misfit
-            message = f"The {what} {given!r} is not among those chosen for the collection: {', '.join(allowed[:20])}."
-            return Refused(origin, "not_allowed", message)
-        self._record(item, origin)
-        return None
+            what = "predicate" if misfit.type is None else f"type of the {misfit.what} of {predicate}"
+            yield _not_allowed(origin, what, misfit.type or predicate, misfit.allowed)
+        if predicate in self._ways:
+            source, target = map(self._name, item.ends)
+            self._ways[predicate][source][target] = origin
 
     def _name(self, end: str) -> str:
         kind = self._nodes[end][0]
@@ -289,3 +305,8 @@ class GraphImport:
                 f"It holds {held}, and says {told}: it was cut or changed. Where you changed it, delete what it says "
             )
             yield Refused(str(self.path), "changed", f"{message}(the lines with `graph`, manifest.json) to import it.")
+
+
+def _not_allowed(origin: str, what: str, given: str, allowed: Sequence[str]) -> Refused:
+    message = f"The {what} {given!r} is not among those chosen for the collection: {', '.join(allowed[:20])}."
+    return Refused(origin, "not_allowed", message)

@@ -256,6 +256,7 @@ def test_fields_that_no_node_or_edge_can_have_come_back(tmp_path: Path) -> None:
         (['{"node": "a"}', "[1]"], ":2", "It is not {"),
         ([{"node": "a"}, {"edge": ["a", "b"]}], ":2", "No node 'b' comes before this edge"),
         ([{"node": "a"}, {"node": "a"}], ":2", "The node 'a' is in the file twice."),
+        ([{"node": "a"}, {"node": "b"}, {"edge": ["a", "b"]}, {"edge": ["a", "b"]}], ":4", "is there twice"),
         ([{"node": "a"}, {"node": "b"}, {"edge": ["a", "b"], "weight": "much"}], ":3", "weight: 'much' is not of"),
         ([{"node": "a"}, {"node": "b"}, {"edge": ["a", "b"], "weight": 7}], ":3", "weight: Input should be less"),
         ([{"node": "a"}, {"edge": ["a", "a"]}], ":2", "it joins two different ends"),
@@ -263,7 +264,7 @@ def test_fields_that_no_node_or_edge_can_have_come_back(tmp_path: Path) -> None:
         ([{"node": "a", "p": {"deep": []}}], ":1", "properties.p"),
         ([{"node": "a b"}], ":1", "its id is not 'node:"),
         ([{"node": "a", "kind": "No Kind"}], ":1", "'No Kind' is not a kind of nodes."),
-        ([{"node": "default/a.md", "kind": "document"}], ":1", "is in the collection and says itself"),
+        ([{"node": "default/a.md", "kind": "document"}], ":1", "is in the collection, and says itself"),
         ([{"graph": {"collection": "default"}}, {"node": "a"}], "", "it was cut or changed"),
     ],
 )  # fmt: skip
