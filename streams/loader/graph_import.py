@@ -101,7 +101,8 @@ def _graphml(content: IO[bytes], path: Path) -> Iterator[Read]:
         elif name == "data" and etree.QName(parent).localname == "graph":
             yield origin, {keys.get(element.get("key"), ""): element.text}
         elif name in ("node", "edge"):
-            fields = {keys.get(each.get("key"), ""): each.text or "" for each in element.iterchildren("{*}data")}
+            held = ((each.get("key", ""), each.text or "") for each in element.iterchildren("{*}data"))
+            fields = {keys.get(key) or key: text for key, text in held}
             ends = [element.get(each, "") for each in (("id",) if name == "node" else ("source", "target"))]
             yield origin, _item(origin, ends, fields)
             element.clear()
@@ -136,10 +137,10 @@ def _item(origin: str, ends: Sequence[str], fields: Mapping[Any, Any]) -> GraphI
         try:
             if value not in ("", None):
                 (given if name in known else further)[name] = _READ[known.get(name, "any")](value)
-        except (ValueError, TypeError):
+        except (ValueError, TypeError, RecursionError):
             return Refused(origin, "wrong_type", f"{name}: {str(value)[:80]!r} is not of the type {known[name]}.")
-    if further:
-        given["properties"] = further | dict(given.get("properties") or {})
+    if further and isinstance(given.setdefault("properties", {}), dict):
+        given["properties"] = further | given["properties"]
     return GraphItem.of(ends, given) if all(ends) else Refused(origin, "wrong_type", NODE_OR_EDGE)
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import kuzu
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 from indexer.chunking.splitter import ChunkingParameters
 from indexer.document_pipeline import prepare
@@ -24,9 +25,12 @@ from schemas.graph_documents import MEDIA_TYPES
 from schemas.graph_edits import EDGE, NODE, EditKind
 from schemas.ids import DocumentKey
 from schemas.settings import LimitSettings
+from streams.cli.app import Joined
+from streams.cli.load import graph_app
 from streams.loader.graph_import import MAX_REFUSED, GraphImport
 from streams.loader.progress_bars import no_bars
 from streams.loader.sources import Record
+from streams.settings import WorkerSettings
 
 WRITERS = {"jsonl": json_lines, "graphml": graphml, "csv.zip": csv_archive}
 TEXTS = {
@@ -97,6 +101,7 @@ class Service:
 
     def __init__(self, chosen: dict[str, Any] | None = None, documents: Sequence[str] = (), edges: Any = ()) -> None:
         self.chosen, self.ids, self.edges = chosen or {}, documents, list(edges)
+        self.published: list[dict[str, Any]] = []
 
     def get(self, path: str) -> dict[str, Any]:
         return {"edges": self.edges, "next_cursor": None} if "/v1/edges" in path else {"chosen": self.chosen}
@@ -104,6 +109,14 @@ class Service:
     def documents(self, _collection: str, *, hand_made: bool = True) -> list[dict[str, Any]]:
         assert not hand_made
         return [{"id": each} for each in self.ids]
+
+    def publish(self, envelopes: Sequence[bytes]) -> dict[str, Any]:
+        self.published += map(json.loads, envelopes)
+        accepted = [{"index": index, "position": f"0:{index}"} for index in range(len(envelopes))]
+        return {"token": "0:9", "accepted": accepted, "refused": []}
+
+    def close(self) -> None:
+        """Nothing is open."""
 
 
 def record_of(kind: EditKind, name: str, made: dict[str, Any]) -> Record:
@@ -262,6 +275,8 @@ def test_fields_that_no_node_or_edge_can_have_come_back(tmp_path: Path) -> None:
         ([{"node": "a"}, {"edge": ["a", "a"]}], ":2", "it joins two different ends"),
         ([{"node": "a", "properties": {"p": "x" * 2**20}}], ":1", "properties.p"),
         ([{"node": "a", "p": {"deep": []}}], ":1", "properties.p"),
+        ([{"node": "a", "properties": "[1]", "p": 1}], ":1", "properties: Input should be"),
+        ([{"node": "a", "aliases": "[" * 10**5}], ":1", "aliases: '[[["),
         ([{"node": "a b"}], ":1", "its id is not 'node:"),
         ([{"node": "a", "kind": "No Kind"}], ":1", "'No Kind' is not a kind of nodes."),
         ([{"node": "default/a.md", "kind": "document"}], ":1", "is in the collection, and says itself"),
@@ -333,3 +348,26 @@ def test_schema_of_the_collection_holds_for_imports(tmp_path: Path) -> None:
     assert origin in (":4", ":5")
     assert "no cycle of part_of" in message
     assert refusals(cycle, Service({"predicates": {"part_of": {"acyclic": True}}})) == []
+
+
+def run(service: Service, *arguments: str) -> tuple[int, str]:
+    joined = Joined(lambda *_: service, WorkerSettings)  # type: ignore[arg-type, return-value]
+    done = CliRunner().invoke(graph_app, [*arguments, "--url", "http://service"], obj=joined)
+    return done.exit_code, done.stdout
+
+
+def test_command_sends_what_fits_and_nothing_else(tmp_path: Path) -> None:
+    service = Service()
+    path = lines(tmp_path, {"node": "a"}, {"node": "b"}, {"edge": ["a", "b"], "label": "knows"})
+    code, said = run(service, str(path), "--dry-run")
+    assert (code, service.published) == (0, [])
+    assert "default: 2 nodes, 1 edges, digest " in said
+    code, said = run(service, str(path), "--no-wait", "--json", "--collection", "sea")
+    assert code == 0
+    assert json.loads(said)["graph"] | {"digest": ""} == {"collection": "sea", "nodes": 2, "edges": 1, "digest": ""}
+    assert [each["collection"] for each in service.published] == ["sea"] * 3
+    assert [each["id"].split(":")[0] for each in service.published] == ["node", "node", "edge"]
+    code, said = run(service, str(lines(tmp_path, {"node": "c"}, "{", {"edge": ["c", "d"]})))
+    assert (code, len(service.published)) == (1, 3)
+    assert f"{path}:2: The line is not JSON" in said
+    assert f"{path}:3: No node 'd' comes before this edge" in said
