@@ -123,7 +123,8 @@ class GraphExport:
             yield GraphItem.of([identifier], {"kind": "value", "label": label})
         for row in self._catalogue.rows_in(self._collection).tolist():
             entity = self._catalogue[row]
-            names = {name for _, name in self._view.entity_names(entity.members).values()}
+            several = self._view.entity_names(entity.members) if len(entity.members) > 1 else {}
+            names = {entity.name, *(name for _, name in several.values())}
             fields = {"kind": "entity", "label": entity.label, "type": entity.type, "mentions": entity.mentions}
             aliases = sorted(names - {normalise_name(entity.label)})
             yield GraphItem.of([str(self._id_of(entity.members[0]))], {**fields, "aliases": aliases})
