@@ -328,6 +328,7 @@ def import_graph(
     from streams.loader.progress_bars import progress_bars
 
     with closing(joined(context).service_client(url, data_dir)) as service:
+        service.get("/v1/status")  # a long file is not read for a service that is not there
         graph = GraphImport(file, collection, service)
         with progress_bars(shown=not as_json) as bars:
             summary = graph.check(bars)

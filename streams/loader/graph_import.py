@@ -38,7 +38,7 @@ TABLES = (("nodes.csv", ("id",)), ("edges.csv", ("source", "target")))
 NODE_OR_EDGE = 'It is not {"node": id, …} or {"edge": [source, target], …} with the fields of a node or an edge.'
 
 Read = tuple[str, GraphItem | dict[str, Any] | Refused]
-"""Where it stands, and a node or edge, what the file says of itself, or why it is neither."""
+"""Its place, and a node or edge, what the file says of itself, or why it is neither."""
 
 
 def read_graph(path: Path) -> Iterator[Read]:
@@ -300,10 +300,10 @@ class GraphImport:
     def _cut(self, said: Mapping[str, Any], summary: GraphSummary) -> Iterator[Refused]:
         """An exported file says at its end what it holds."""
         held = {name: str(value) for name, value in summary.line.items() if name != "collection"}
-        told = {name: str(said.get(name, "nothing")) for name in held}
-        if "collection" in said and told != held:
+        stated = {name: str(said.get(name, "nothing")) for name in held}
+        if "collection" in said and stated != held:
             message = (
-                f"It holds {held}, and says {told}: it was cut or changed. Where you changed it, delete what it says "
+                f"It holds {held}, and says {stated}: it was cut or changed. Where you changed it, delete what it says "
             )
             yield Refused(str(self.path), "changed", f"{message}(the lines with `graph`, manifest.json) to import it.")
 

@@ -23,12 +23,13 @@ def export(thalweg: Installation, collection: str, file: Path, file_format: str 
 
 def test_graph_is_the_same_in_another_installation(hashing: Installation, tmp_path: Path) -> None:
     edges = [
-        {"id": "e-1", "source": "thirza-munn", "target": "sea/services/heron.md", "predicate": "reads"},
-        {"id": "e-2", "source": "thirza-munn", "target": "heron", "predicate": "knows", "weight": 0.3},
+        {"id": "e-1", "source": "thirza-munn", "target": "sea/teams/dispatch.md", "predicate": "reads"},
+        {"id": "e-2", "source": "thirza-munn", "target": "Dispatch", "predicate": "knows", "weight": 0.3},
     ]
-    islands = tmp_path / "islands.jsonl"
+    wiki, islands = tmp_path / "wiki.jsonl", tmp_path / "islands.jsonl"
+    wiki.write_text("".join(WIKI.read_text().splitlines(keepends=True)[:12]))
     islands.write_text(ISLANDS.read_text().replace('"collection": "islands"', '"collection": "sea"'))
-    hashing.run("load", "--collection", "sea", str(WIKI), str(islands))
+    hashing.run("load", "--collection", "sea", str(wiki), str(islands))
     for edge in edges:
         made = httpx.post(f"{hashing.url}/v1/edges", json={"collection": "sea", **edge}, timeout=70).raise_for_status()
     after = {"after": made.json()["token"], "wait_seconds": 60, "collection": "sea"}
@@ -36,8 +37,6 @@ def test_graph_is_the_same_in_another_installation(hashing: Installation, tmp_pa
     for file_format in ("csv", "graphml"):
         export(hashing, "sea", tmp_path / f"sea.{file_format}", file_format)
     first = export(hashing, "sea", tmp_path / "sea.jsonl")
-    stored = httpx.get(f"{hashing.url}/v1/statements", params={"collection": "sea", "limit": 1}, timeout=70).json()
-    print(first, {name: value for name, value in stored.items() if name != "statements"})
     refused = hashing.run("graph", "import", str(tmp_path / "sea.jsonl"), check=False)
     assert refused.returncode == 1
     assert "is in the collection, and says itself" in refused.stdout
@@ -50,4 +49,3 @@ def test_graph_is_the_same_in_another_installation(hashing: Installation, tmp_pa
         again = other.run_json("graph", "import", str(tmp_path / "sea.csv"), "--url", other.url)
         assert again["published"] == once["published"]
         assert export(other, "sea", tmp_path / "again.jsonl") == first
-        print(once["outcomes"], again["outcomes"], once["seconds"], again["seconds"])
