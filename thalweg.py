@@ -18,6 +18,7 @@ from query_api.cli.entities import app as entity_commands
 from query_api.cli.evaluate import app as evaluation_commands
 from query_api.cli.generations import app as generation_commands
 from query_api.cli.graph import app as graph_commands
+from query_api.cli.graph import graph_app
 from query_api.cli.replay import app as replay_commands
 from query_api.cli.reviews import app as review_commands
 from query_api.cli.search import app as search_commands
@@ -27,6 +28,7 @@ from streams.cli.app import app as stream_commands
 from streams.cli.backup import app as backup_commands
 from streams.cli.config import app as config_commands
 from streams.cli.load import app as document_commands
+from streams.cli.load import graph_app as graph_import_commands
 from streams.cli.verify import app as verify_commands
 
 if TYPE_CHECKING:
@@ -100,6 +102,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+graph_app.add_typer(graph_import_commands)
 for commands in (
     stream_commands,
     document_commands,

@@ -1,60 +1,53 @@
-"""The graph of a collection as a file: documents, entities and hand-made nodes, with what joins them.
+"""The graph of a collection as a file: what documents say, and what people made.
 
-GraphML (Brandes et al. 2002) for graph programs, or a JSON object a line. Nodes come before edges, each end of an edge
-is among the nodes, and nothing but the joined facts and the values in them is held in memory while it is written. What
-ends a fact and is no entity, such as a date or a state, is a node of the kind `value`.
+GraphML (Brandes et al. 2002) for graph programs, a JSON object a line, or a zip of CSV with scripts that load it into
+Neo4j and Kùzu. Nodes come before edges, each end of an edge is among the nodes, and nothing but the stated facts, the
+values in them and what names the rest is held in memory while it is written. What ends a fact and is no entity, such as
+a date or a state, is a node of the kind `value`. What was imported is what it was where it was exported
+(`schemas.graph_files`), whatever documents say of it by now.
 """
 
+import csv
 import io
 import json
-import re
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+import zipfile
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Any, NamedTuple
+from importlib.resources import files
+from itertools import chain, islice
+from typing import IO, Any, cast
 
 import numpy as np
 from lxml import etree
 
+from indexer.read.rows import ChunkRow
 from query_api.entities.catalogue import EntityCatalogue
-from query_api.index.graph.edges import Role
-from query_api.index.graph.explorer import Explorer, NodeRef
-from query_api.index.graph.hand_made_relations import End, MadeRelation, made_nodes, made_relations
+from query_api.index.graph.builder import CHUNK_EDGE_KINDS
+from query_api.index.graph.edges import Numbers, Role, Statement, rows_of
+from query_api.index.graph.explorer import BOTH_WAYS, Explorer
+from query_api.index.graph.hand_made_relations import End, made_nodes, made_relations
+from query_api.index.graph.identifiers import entity_keys_of, key_of
 from query_api.index.graph.typed_mentions import typed_mentions_in_passages
 from query_api.index.graph.view import GraphView
-from schemas.graph_delta import decode_attributes
-from schemas.ids import entity_id
+from query_api.query.evidence_sentences import sentence_of_fact
+from schemas.graph_edits import EDGE
+from schemas.graph_files import EDGE_FIELDS, HAND_MADE, NODE_FIELDS, GraphItem, GraphSummary, exported
+from schemas.ids import entity_id, normalise_name
 from schemas.predicates import STRENGTH_STEP, predicate_strength
 
 PART_BYTES = 64 * 1024
-TEXTS_AT_ONCE = 100
+READ_AT_ONCE = 100
+MAX_CHUNKS = 200  # of a fact, that are named
 NAMESPACE = "http://graphml.graphdrawing.org/xmlns"
-NODE_FIELDS = {"kind": "string", "label": "string", "type": "string", "mentions": "long", "text": "string"}
-EDGE_FIELDS = {"kind": "string", "label": "string", "weight": "double", "count": "long", "note": "string"}
+SCRIPTS = ("kuzu.cypher", "neo4j.cypher")
 
-_NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-
-
-class ExportedNode(NamedTuple):
-    """`fields` of NODE_FIELDS; `properties` as people gave them."""
-
-    id: str
-    fields: dict[str, Any]
-    properties: dict[str, Any]
-
-
-class ExportedEdge(NamedTuple):
-    """`fields` of EDGE_FIELDS: `count` is how often a document mentions an entity, or how often a fact is stated."""
-
-    source: str
-    target: str
-    fields: dict[str, Any]
-    properties: dict[str, Any]
+Fact = tuple[str, str, str]
 
 
 class GraphExport:
     """One collection of a view, with its catalogue. `texts` reads those of hand-made nodes by the numbers of their
-    documents; it may block."""
+    documents, `chunks` those of chunks by their ids; they may block. `summary` is of what was written so far."""
 
     def __init__(
         self,
@@ -62,10 +55,12 @@ class GraphExport:
         catalogue: EntityCatalogue,
         collection: str,
         texts: Callable[[Iterable[int]], Mapping[int, str]],
+        chunks: Callable[[Iterable[str]], Mapping[str, ChunkRow]] = lambda _: {},
     ) -> None:
         self._view = view
         self._catalogue = catalogue
         self._texts = texts
+        self._chunks = chunks
         self._explorer = Explorer(view, lambda _: {})
         self._collection = collection
         self._row_of = dict(zip(catalogue.keys.tolist(), catalogue.groups.tolist(), strict=True))
@@ -73,92 +68,159 @@ class GraphExport:
             number for number in view.live_documents().tolist() if view.document_key(number).collection == collection
         ]
         numbers = np.array(of_collection, dtype=np.int64)
-        self._nodes = {node.document: node for node in made_nodes(view.segments, numbers)}
+        self._nodes = sorted(made_nodes(view.segments, numbers), key=lambda node: node.name)
         self._relations = sorted(made_relations(view.segments, numbers), key=lambda each: each.name)
-        said = {each.document for each in self._relations}
-        self._documents = [number for number in of_collection if number not in said]
+        self._fields = {
+            node.document: exported(
+                {"label": node.label, "type": node.type, "aliases": list(node.aliases)}, node.attributes
+            )
+            for node in self._nodes
+        }
+        aside = {each.document for each in self._relations}
+        aside |= {number for number, fields in self._fields.items() if fields["kind"] != HAND_MADE}
+        self._documents = [number for number in of_collection if number not in aside]
+        self._seen: set[int] = set()
+        self.summary = GraphSummary(collection)
 
     @property
     def is_empty(self) -> bool:
-        return not self._documents
+        return not (self._documents or self._nodes)
 
-    def nodes(self) -> Iterator[ExportedNode]:
-        for number in self._documents:
-            if number not in self._nodes:
-                title = self._view.title(number)
-                yield ExportedNode(self._document_id(number), {"kind": "document", "label": title}, {})
-        for identifier, label in self._values.values():
-            yield ExportedNode(identifier, {"kind": "value", "label": label}, {})
-        for row in self._catalogue.rows_in(self._collection).tolist():
-            entity = self._catalogue[row]
-            fields = {"kind": "entity", "label": entity.label, "type": entity.type, "mentions": entity.mentions}
-            yield ExportedNode(entity.id, fields, {})
-        nodes = sorted(self._nodes.values(), key=lambda node: node.name)
-        for first in range(0, len(nodes), TEXTS_AT_ONCE):
-            part = nodes[first : first + TEXTS_AT_ONCE]
+    def nodes(self) -> Iterator[GraphItem]:
+        """What was imported before what documents say by now."""
+        yield from self._once(self._made_nodes())
+        yield from self._once(self._nodes_of_documents())
+
+    def edges(self) -> Iterator[GraphItem]:
+        yield from self._once(self._made_edges())
+        yield from self._once(self._edges_of_documents())
+
+    def _once(self, items: Iterable[GraphItem]) -> Iterator[GraphItem]:
+        for item in items:
+            name = hash(
+                (*item.ends, item.side == EDGE and (item.kind, item.fields.get("label"), item.fields.get("id")))
+            )
+            if name not in self._seen:
+                self._seen.add(name)
+                self.summary.add(item)
+                yield item
+
+    def _made_nodes(self) -> Iterator[GraphItem]:
+        for part in _batches(self._nodes):
             texts = self._texts(node.document for node in part)
             for node in part:
-                fields = {
-                    "kind": "hand_made",
-                    "label": node.label,
-                    "type": node.type,
-                    "text": texts.get(node.document, ""),
-                }
-                yield ExportedNode(node.name, fields, _properties(node.attributes))
-        ends = (end for _, joined in self._made() for end in joined if end.kind == "chunk")
-        for chunk in dict.fromkeys(map(self._explorer.node_id, ends)):
-            yield ExportedNode(chunk, {"kind": "chunk", "label": chunk}, {})
+                fields = {**self._fields[node.document], "text": texts.get(node.document)}
+                yield GraphItem.of([fields.pop("id", node.name)], fields)
 
-    def edges(self) -> Iterator[ExportedEdge]:
-        facts: Counter[tuple[str, str, str]] = Counter()
+    def _nodes_of_documents(self) -> Iterator[GraphItem]:
+        for number in self._documents:
+            here = self._document_id(number)
+            if number not in self._fields:
+                yield GraphItem.of([here], {"kind": "document", "label": self._view.title(number)})
+            for ordinal, chunk in enumerate(self._chunks_of(number).values()):
+                yield GraphItem.of([chunk], {"kind": "chunk", "document": here, "ordinal": ordinal})
+        for identifier, label in self._values.values():
+            yield GraphItem.of([identifier], {"kind": "value", "label": label})
+        for row in self._catalogue.rows_in(self._collection).tolist():
+            entity = self._catalogue[row]
+            several = self._view.entity_names(entity.members) if len(entity.members) > 1 else {}
+            names = {entity.name, *(name for _, name in several.values())}
+            fields = {"kind": "entity", "label": entity.label, "type": entity.type, "mentions": entity.mentions}
+            aliases = sorted(names - {normalise_name(entity.label)})
+            yield GraphItem.of([str(self._id_of(entity.members[0]))], {**fields, "aliases": aliases})
+
+    def _made_edges(self) -> Iterator[GraphItem]:
+        for relation in self._relations:
+            ends = [self._exported_as(each) for each in (relation.source, relation.target) if each is not None]
+            found = [each for each in ends if each is not None]
+            if len(found) == 2:
+                shown = {"label": relation.predicate, "weight": round(relation.weight, 6)}
+                fields = exported(shown, relation.attributes)
+                yield GraphItem.of(found, {**fields, "id": relation.name} if fields["kind"] == HAND_MADE else fields)
+
+    def _edges_of_documents(self) -> Iterator[GraphItem]:
+        facts: defaultdict[Fact, list[tuple[int, str, str]]] = defaultdict(list)
         for number in self._documents:
             here = self._document_id(number)
             passages = np.array(self._view.passages_of_document(number), dtype=np.int64)
-            mentioned: Counter[int] = Counter()
+            mentioned: Counter[str] = Counter()
             for mention in typed_mentions_in_passages(self._view.segments, passages):
-                mentioned[self._row_of[mention.entity]] += mention.times
-            for row, times in sorted(mentioned.items()):
-                yield ExportedEdge(here, self._catalogue[row].id, {"kind": "mentions", "count": times}, {})
-            links = self._view.links_from(passages)
-            for target in np.unique(links.document).tolist():
-                if self._view.document_key(target).collection == self._collection:
-                    yield ExportedEdge(here, self._document_id(target), {"kind": "links_to"}, {})
-            facts.update(self._stated(passages))
-        for (source, predicate, target), stated in sorted(facts.items()):
-            strength = round(min(1.0, predicate_strength(predicate) + STRENGTH_STEP * (stated - 1)), 3)
-            fields = {"kind": "states", "label": predicate, "weight": strength, "count": stated}
-            yield ExportedEdge(source, target, fields, {})
-        for relation, joined in self._made():
-            attributes = decode_attributes(relation.attributes)
+                mentioned[str(self._id_of(mention.entity))] += mention.times
+            for identifier, times in sorted(mentioned.items()):
+                yield GraphItem.of([here, identifier], {"kind": "mentions", "count": times})
+            for target in np.unique(self._view.links_from(passages).document).tolist():
+                if target != number and self._view.document_key(target).collection == self._collection:
+                    yield GraphItem.of([here, self._document_id(target)], {"kind": "links_to"})
+            yield from self._chunk_edges(here, self._chunks_of(number))
+            for statement, subject, stated_of in self._ends(passages):
+                fact = str(self._id_of(subject.entity)), statement.predicate, str(self._id_of(stated_of.entity))
+                if fact[0] != fact[2]:  # of names that people merged
+                    facts[fact].append((statement.chunk, subject.surface, stated_of.surface))
+        for part in _batches(sorted(facts.items())):
+            yield from self._facts(part)
+
+    def _chunk_edges(self, document: str, chunks: Mapping[int, str]) -> Iterator[GraphItem]:
+        for chunk in chunks.values():
+            yield GraphItem.of([document, chunk], {"kind": "has_chunk"})
+        around = self._view.chunk_edges(np.array([*chunks], dtype=np.int64))
+        rows = rows_of(around.chunk, around.other, around.kind, around.weight)
+        for one, other, kind, weight in sorted(set(rows)):  # each is there from both of its ends
+            if CHUNK_EDGE_KINDS[kind] in BOTH_WAYS or one < other:
+                fields = {"kind": CHUNK_EDGE_KINDS[kind], "weight": round(weight, 3)}
+                yield GraphItem.of([chunks[one], chunks[other]], fields)
+
+    def _facts(self, facts: Sequence[tuple[Fact, list[tuple[int, str, str]]]]) -> Iterator[GraphItem]:
+        """Each with the chunks that state it, and the sentence of the first of them."""
+        named = [
+            sorted((self._view.chunk_id(chunk), *map(normalise_name, ends)) for chunk, *ends in stated)
+            for _, stated in facts
+        ]
+        texts = self._chunks([stated[0][0] for stated in named])
+        for ((source, predicate, target), _), stated in zip(facts, named, strict=True):
+            first, *ends = stated[0]
+            strength = min(1.0, predicate_strength(predicate) + STRENGTH_STEP * (len(stated) - 1))
             fields = {
-                "kind": "hand_made",
-                "label": relation.predicate,
-                "weight": relation.weight,
-                "note": attributes.get("note"),
+                "kind": "states",
+                "label": predicate,
+                "weight": round(strength, 3),
+                "count": len(stated),
+                "note": sentence_of_fact(texts[first].text, predicate, *ends) if first in texts else None,
+                "chunks": [chunk for chunk, *_ in stated[:MAX_CHUNKS]],
             }
-            source_id, target_id = map(self._exported_as, joined)
-            yield ExportedEdge(str(source_id), str(target_id), fields, _properties(relation.attributes))
+            yield GraphItem.of([source, target], fields)
+
+    def _chunks_of(self, document: int) -> dict[int, str]:
+        """{number: id}"""
+        passages = self._view.passages_of_document(document)
+        chunks = (chunk for passage in passages for chunk in self._view.chunks_of_passage(passage))
+        return {chunk: self._view.chunk_id(chunk) for chunk in chunks}
 
     def _document_id(self, document: int) -> str:
         return self._explorer.node_id(self._explorer.ref_of(End("document", document)))
 
-    def _ends(self, passages: Any) -> Iterator[tuple[str, Role, Role]]:
-        """(predicate, subject, object) of the statements of some passages."""
+    def _ends(self, passages: Numbers) -> Iterator[tuple[Statement, Role, Role]]:
+        """The statements of some passages that have a subject and an object, with both."""
         for statement in self._view.statements_in(passages):
             ends = {part.name: part for part in statement.roles}
             if "subject" in ends and "object" in ends:
-                yield statement.predicate, ends["subject"], ends["object"]
+                yield statement, ends["subject"], ends["object"]
 
-    def _stated(self, passages: Any) -> Iterator[tuple[str, str, str]]:
-        """(id, predicate, id) of each."""
-        for predicate, *ends in self._ends(passages):
-            source, target = (self._id_of(end.entity) for end in ends)
-            if source != target:  # of names that people merged
-                yield source, predicate, target
-
-    def _id_of(self, key: int) -> str:
+    def _id_of(self, key: int) -> str | None:
+        """Of an entity or a value, as what was imported has it; None for a name that is neither."""
         row = self._row_of.get(key)
-        return self._values[key][0] if row is None else self._catalogue[row].id
+        entity = None if row is None else self._catalogue[row]
+        same = (self._named[each] for each in (entity.members if entity else [key]) if each in self._named)
+        return next(same, entity.id if entity else self._values.get(key, (None, ""))[0])
+
+    @cached_property
+    def _named(self) -> dict[int, str]:
+        """{key of a name here: id} of imported entities and values."""
+        found: dict[int, str] = {}
+        for fields in self._fields.values():
+            if fields["kind"] in ("entity", "value"):
+                names = map(normalise_name, [fields.get("label") or "", *fields.get("aliases", ())])
+                found |= dict.fromkeys([key_of(fields["id"]), *entity_keys_of(self._collection, names)], fields["id"])
+        return found
 
     @cached_property
     def _values(self) -> dict[int, tuple[str, str]]:
@@ -168,93 +230,117 @@ class GraphExport:
             for _, *ends in self._ends(np.array(self._view.passages_of_document(number), dtype=np.int64)):
                 for end in ends:
                     if end.entity not in self._row_of:
-                        labels.setdefault(end.entity, end.surface)
+                        labels[end.entity] = min(labels.get(end.entity, end.surface), end.surface)
         names = self._view.entity_names(list(labels))
-        return {key: (entity_id(*names[key]), label) for key, label in labels.items()}
+        return {key: (self._named.get(key) or entity_id(*names[key]), label) for key, label in labels.items()}
 
-    def _made(self) -> Iterator[tuple[MadeRelation, tuple[NodeRef, NodeRef]]]:
-        """The hand-made edges whose ends are there, and exported as nodes."""
-        for relation in self._relations:
-            if relation.source is not None and relation.target is not None:
-                joined = self._explorer.ref_of(relation.source), self._explorer.ref_of(relation.target)
-                if None not in map(self._exported_as, joined):
-                    yield relation, joined
-
-    def _exported_as(self, ref: NodeRef) -> str | None:
-        """None for a name that is not an entity."""
-        if ref.kind != "entity":
-            return self._explorer.node_id(ref)
-        row = self._row_of.get(ref.at)
-        return None if row is None else self._catalogue[row].id
+    def _exported_as(self, end: End) -> str | None:
+        if end.kind == "entity":
+            return self._id_of(end.at)
+        fields = self._fields.get(end.at, {}) if end.kind == "document" else {}
+        return fields.get("id") or self._explorer.node_id(self._explorer.ref_of(end))
 
 
-def _properties(attributes: str) -> dict[str, Any]:
-    found: dict[str, Any] = decode_attributes(attributes).get("properties") or {}
-    return found
+def _batches(items: Iterable[Any]) -> Iterator[list[Any]]:
+    left = iter(items)
+    while part := list(islice(left, READ_AT_ONCE)):
+        yield part
+
+
+class _Outlet:
+    """What was written so far, to be taken in parts."""
+
+    def __init__(self) -> None:
+        self._written: list[bytes] = []
+        self._size = 0
+
+    def write(self, data: bytes) -> int:
+        self._written.append(bytes(data))
+        self._size += len(data)
+        return len(data)
+
+    def flush(self) -> None:
+        """There is nowhere to flush it to."""
+
+    def part(self, at_least: int = PART_BYTES) -> Iterator[bytes]:
+        """Once it is so much."""
+        if self._size >= at_least:
+            yield b"".join(self._written)
+            self._written, self._size = [], 0
 
 
 def json_lines(export: GraphExport) -> Iterator[bytes]:
-    """`{"node": id, …}` and `{"edge": [source, target], …}`, each on a line; what is empty is left out."""
-    lines = (_line({"node": node.id}, node) for node in export.nodes())
-    yield from _parts(lines)
-    yield from _parts(_line({"edge": [edge.source, edge.target]}, edge) for edge in export.edges())
-
-
-def _line(named: dict[str, Any], each: ExportedNode | ExportedEdge) -> bytes:
-    given = {name: value for name, value in each.fields.items() if value not in ("", None)}
-    properties = {"properties": each.properties} if each.properties else {}
-    return json.dumps({**named, **given, **properties}, ensure_ascii=False).encode("utf-8", "replace") + b"\n"
-
-
-def _parts(pieces: Iterable[bytes]) -> Iterator[bytes]:
-    """The same bytes in parts of about PART_BYTES."""
-    gathered, size = [], 0
-    for piece in pieces:
-        gathered.append(piece)
-        size += len(piece)
-        if size >= PART_BYTES:
-            yield b"".join(gathered)
-            gathered, size = [], 0
-    yield b"".join(gathered)
+    """`{"node": id, …}` and `{"edge": [source, target], …}`, each on a line, between two of the `graph`."""
+    outlet = _Outlet()
+    lines: Iterable[dict[str, Any]] = (item.line for items in (export.nodes, export.edges) for item in items())
+    for line in chain([{"graph": {"collection": export.summary.collection}}], lines):
+        outlet.write(json.dumps(line, ensure_ascii=False).encode("utf-8", "replace") + b"\n")
+        yield from outlet.part()
+    outlet.write(json.dumps({"graph": export.summary.line}).encode() + b"\n")
+    yield from outlet.part(0)
 
 
 def graphml(export: GraphExport) -> Iterator[bytes]:
-    """A GraphML document. Properties are in one field, as JSON."""
-    buffer = io.BytesIO()
-    with etree.xmlfile(buffer, encoding="utf-8") as document:
+    """A GraphML document, a node or edge a line. Lists and properties are JSON."""
+    outlet = _Outlet()
+    with etree.xmlfile(outlet, encoding="utf-8") as document:
         document.write_declaration()
         with document.element("graphml", xmlns=NAMESPACE):
-            for side, names in (("node", NODE_FIELDS), ("edge", EDGE_FIELDS)):
-                for name, kind in {**names, "properties": "string"}.items():
-                    key = {"id": f"{side}_{name}", "for": side, "attr.name": name, "attr.type": kind}
-                    document.write(etree.Element("key", key))
+            summary = dict.fromkeys(export.summary.line, "string")
+            for side, names in (("node", NODE_FIELDS), ("edge", EDGE_FIELDS), ("graph", summary)):
+                for name, kind in names.items():
+                    attributes = {"attr.name": name, "attr.type": "string" if kind == "json" else kind}
+                    document.write(_element("key", {"id": f"{side}_{name}", "for": side, **attributes}, {}))
             with document.element("graph", edgedefault="directed"):
+                document.write(_data("graph", "collection", export.summary.collection))
                 for node in export.nodes():
-                    document.write(_element("node", {"id": node.id}, node))
-                    yield from _written(buffer)
+                    document.write(_element("node", {"id": node.ends[0]}, node.fields))
+                    yield from outlet.part()
                 for edge in export.edges():
-                    document.write(_element("edge", {"source": edge.source, "target": edge.target}, edge))
-                    yield from _written(buffer)
-    yield buffer.getvalue()
+                    document.write(
+                        _element("edge", dict(zip(("source", "target"), edge.ends, strict=True)), edge.fields)
+                    )
+                    yield from outlet.part()
+                for name, value in list(export.summary.line.items())[1:]:
+                    document.write(_data("graph", name, value))
+    yield from outlet.part(0)
 
 
-def _element(side: str, named: dict[str, str], each: ExportedNode | ExportedEdge) -> Any:
-    element = etree.Element(side, {name: _plain(value) for name, value in named.items()})
-    properties = {"properties": json.dumps(each.properties, ensure_ascii=False)} if each.properties else {}
-    for name, value in {**each.fields, **properties}.items():
-        if value not in ("", None):
-            etree.SubElement(element, "data", key=f"{side}_{name}").text = _plain(str(value))
+def _element(side: str, named: dict[str, str], fields: Mapping[str, Any]) -> Any:
+    element = etree.Element(side, named)
+    element.extend(_data(side, name, value) for name, value in fields.items())
+    element.tail = "\n"
     return element
 
 
-def _plain(text: str) -> str:
-    """Without what XML cannot hold: control characters, lone surrogates."""
-    return _NOT_XML.sub("\N{REPLACEMENT CHARACTER}", text)
+def _data(side: str, name: str, value: Any) -> Any:
+    data = etree.Element("data", key=f"{side}_{name}")
+    data.text = _text(value)
+    return data
 
 
-def _written(buffer: io.BytesIO) -> Iterator[bytes]:
-    """What was written so far, once it is a part's worth."""
-    if buffer.tell() >= PART_BYTES:
-        yield buffer.getvalue()
-        buffer.seek(0)
-        buffer.truncate()
+def _text(value: Any) -> str:
+    return json.dumps(value) if isinstance(value, list | dict) else str(value)
+
+
+def csv_archive(export: GraphExport) -> Iterator[bytes]:
+    """A zip of `nodes.csv`, `edges.csv`, the scripts that load them, and `manifest.json`."""
+    outlet = _Outlet()
+    with zipfile.ZipFile(cast("IO[bytes]", outlet), "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, ends, fields, items in (
+            ("nodes.csv", ("id",), NODE_FIELDS, export.nodes),
+            ("edges.csv", ("source", "target"), EDGE_FIELDS, export.edges),
+        ):
+            with (
+                archive.open(name, "w", force_zip64=True) as member,
+                io.TextIOWrapper(member, "utf-8", "replace", "") as text,
+            ):
+                rows = csv.writer(text, lineterminator="\n")
+                rows.writerow([*ends, *fields])
+                for item in items():
+                    rows.writerow([*item.ends, *(_text(item.fields.get(each, "")) for each in fields)])
+                    yield from outlet.part()
+        for script in SCRIPTS:
+            archive.writestr(script, files(__package__).joinpath("graph_scripts", script).read_bytes())
+        archive.writestr("manifest.json", json.dumps(export.summary.line))
+    yield from outlet.part(0)

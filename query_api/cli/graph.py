@@ -21,7 +21,8 @@ class GraphGroup(TyperGroup):
         if args and not args[0].startswith("-") and args[0] not in self.commands:
             from difflib import get_close_matches
 
-            if not get_close_matches(args[0], self.commands, n=1):
+            as_long = [each for each in self.commands if abs(len(each) - len(args[0])) <= 1]
+            if not get_close_matches(args[0], as_long, n=1, cutoff=0.7):
                 args = ["show", *args]
         return super().resolve_command(ctx, args)
 
@@ -29,7 +30,7 @@ class GraphGroup(TyperGroup):
 graph_app = typer.Typer(
     cls=GraphGroup,
     no_args_is_help=True,
-    help="Draw a node of the graph with its edges: 'thalweg graph NODE'.",
+    help="Draw a node of the graph with its edges, 'thalweg graph NODE', or import a graph.",
 )
 app.add_typer(graph_app, name="graph")
 

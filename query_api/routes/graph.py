@@ -11,7 +11,7 @@ from query_api.entities.catalogue import EntityCatalogue
 from query_api.entities.description import EntityDescriber
 from query_api.entities.hand_made import HandMade, MadeId
 from query_api.errors import ApiProblem, problem_responses
-from query_api.graph_export import GraphExport, graphml, json_lines
+from query_api.graph_export import GraphExport, csv_archive, graphml, json_lines
 from query_api.index.graph.explorer import Explorer, KnownEntity, NodeRef
 from query_api.index.graph.identifiers import MISSING
 from query_api.index.search_snapshot import Snapshot
@@ -29,7 +29,8 @@ from schemas.search import split_list
 router = APIRouter()
 
 LABEL_CHARACTERS = 80
-EXPORT_TYPES = {"graphml": "application/graphml+xml", "jsonl": "application/x-ndjson"}
+EXPORT_TYPES = {"graphml": "application/graphml+xml", "jsonl": "application/x-ndjson", "csv": "application/zip"}
+WRITERS = {"graphml": graphml, "jsonl": json_lines, "csv": csv_archive}
 NODE_IS = (
     "a hand-made node's id, a chunk's or entity's id, a document's key `<collection>/<id>` or its id, or an entity's "
     "name"
@@ -127,7 +128,8 @@ async def get_subgraph(
     response_class=StreamingResponse,
     responses={
         200: {
-            "description": "GraphML, or a JSON object a line: `node` or `edge` (source and target), and its fields.",
+            "description": "GraphML; a JSON object a line: `node` or `edge` (source and target), and its fields, with "
+            "`graph` in the first and last line; or a zip of CSV files with scripts for Kùzu and Neo4j.",
             "content": {each: {"schema": {"type": "string"}} for each in EXPORT_TYPES.values()},
         },
         **problem_responses(404),
@@ -136,21 +138,23 @@ async def get_subgraph(
 async def export_graph(
     service: ServiceOf,
     collection: OneCollection = None,
-    file_format: Annotated[Literal["graphml", "jsonl"], Query(alias="format")] = "graphml",
+    file_format: Annotated[Literal["graphml", "jsonl", "csv"], Query(alias="format")] = "graphml",
 ) -> StreamingResponse:
-    """Documents, entities and hand-made nodes, then what joins them: mentions, facts, links, hand-made edges."""
+    """Documents, chunks, values, entities and hand-made nodes, then what joins them: mentions, links, edges between
+    chunks, hand-made edges, and facts with the chunks that state them. Ends with the number of nodes and edges and a
+    digest, which is the same wherever the graph is; `thalweg graph import` reads it."""
     snapshot = service.snapshot()
     exported = needed(collection, snapshot, None, "a file holds the graph of one")
 
     def prepare() -> GraphExport:
         catalogue = service.catalogues.of(snapshot.graph, snapshot.curation)
-        return GraphExport(snapshot.graph, catalogue, exported, HandMade(snapshot).texts)
+        texts, chunks = HandMade(snapshot).texts, snapshot.text.chunks
+        return GraphExport(snapshot.graph, catalogue, exported, texts, chunks)
 
     export = await service.read(prepare)
     if export.is_empty and collection is not None:
         raise ApiProblem(404, "No such collection", f"The graph holds nothing of the collection {collection[:128]!r}.")
-    parts = graphml(export) if file_format == "graphml" else json_lines(export)
-    return StreamingResponse(parts, media_type=EXPORT_TYPES[file_format])
+    return StreamingResponse(WRITERS[file_format](export), media_type=EXPORT_TYPES[file_format])
 
 
 def _source(snapshot: Snapshot, key: DocumentKey) -> HitSource | None:

@@ -204,10 +204,10 @@ def _quiet_kafka_client() -> None:
 class Joined:
     """What commands here need of the query service: neither process imports the other, so `thalweg.py` hands it down.
 
-    `service_client` opens a client of the service at an address, with the key that the settings name; its second
-    argument is the data directory of the command line. `service_settings` imports the class of its settings."""
+    `service_client` opens a client of the service at an address, or of the one on the data directory of the command
+    line, with the key that the settings name. `service_settings` imports the class of its settings."""
 
-    service_client: "Callable[[str, Path | None], Service]"
+    service_client: "Callable[[str | None, Path | None], Service]"
     service_settings: "Callable[[], type[ProcessSettings]]"
 
 

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 SHOWN_IDS = 20
 
 app = typer.Typer()
+graph_app = typer.Typer()
 
 DataDir = Annotated[Path | None, typer.Option("--data-dir", help="The data directory of the `thalweg up` to talk to.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
@@ -297,3 +298,45 @@ def export(
     except OSError as error:
         raise Failure(f"{file} cannot be written: {error.strerror or error}.") from error
     say(f"{count:,} documents written to {file}; 'thalweg load' takes it.", error=True)
+
+
+@graph_app.command("import", epilog="Example: thalweg graph import notes.jsonl --dry-run")
+@plain_failures()
+def import_graph(
+    context: typer.Context,
+    file: Annotated[
+        Path,
+        typer.Argument(help="GraphML, JSON lines, or CSV in a zip or folder, as GET /v1/graph/export writes them."),
+    ],
+    collection: Annotated[
+        str | None, typer.Option(help="Into this collection.", show_default="the one that the file names")
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Check the file, and send nothing.")] = False,
+    wait: Wait = True,
+    patience: Patience = 120.0,
+    as_json: Json = False,
+    url: Url = None,
+    data_dir: DataDir = None,
+) -> None:
+    """Import a graph: its nodes and edges become nodes and edges as people make them.
+
+    The whole file is checked before anything is sent, and where something does not fit, it is listed by its line and
+    nothing is sent. Importing a file again changes nothing.
+    """
+    from streams.loader.graph_import import GraphImport, ImportedGraph
+    from streams.loader.loader import Loaded
+    from streams.loader.progress_bars import progress_bars
+
+    with closing(joined(context).service_client(url, data_dir)) as service:
+        service.get("/v1/status")  # a long file is not read for a service that is not there
+        graph = GraphImport(file, collection, service)
+        with progress_bars(shown=not as_json) as bars:
+            summary = graph.check(bars)
+    loaded = Loaded(0, "", None, graph.refused, 0.0)
+    if not dry_run and not graph.refused:
+        with _loader(context, url, data_dir, wait=wait, patience=patience, quiet=as_json) as loader:
+            loaded = loader.run(graph.records(), [])
+    if not as_json:
+        say(f"{summary.collection}: {summary.nodes:,} nodes, {summary.edges:,} edges, digest {summary.line['digest']}")
+    if as_json or graph.refused or not dry_run:
+        _show(ImportedGraph(**vars(loaded), graph=summary.line), as_json=as_json, verbose=False)

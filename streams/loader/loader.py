@@ -210,7 +210,7 @@ class Loader:
             agree(plan)
         found = _Found()
         records = self._records(paths, selection, found, plan, may_be_empty=may_be_empty)
-        loaded = self._run(records, found.refused)
+        loaded = self.run(records, found.refused)
         return replace(
             loaded,
             unknown_fields=dict(found.unknown),
@@ -245,7 +245,7 @@ class Loader:
         keys = [_key(named, document_id) for document_id in document_ids]
         if collection is None:
             self._refuse_other_collections(document_ids)
-        return self._run([tombstone(key, str(key)) for key in keys], [])
+        return self.run([tombstone(key, str(key)) for key in keys], [])
 
     def _refuse_other_collections(self, document_ids: Sequence[str]) -> None:
         for document_id in document_ids:
@@ -309,7 +309,8 @@ class Loader:
         for document_id in sorted(gone):
             yield tombstone(DocumentKey(selection.collection, document_id), f"{document_id} (left the folder)")
 
-    def _run(self, records: Iterable[Record], refused: list[Refused]) -> Loaded:
+    def run(self, records: Iterable[Record], refused: list[Refused]) -> Loaded:
+        """Send them, and follow them where it waits. `refused` grows."""
         published = Published()
         try:
             return self._send(records, refused, published)

@@ -34,7 +34,7 @@ JSON_LINES_ENDINGS = (".jsonl", ".ndjson")
 COMPRESSED = (".gz", ".xz", ".zst")
 RECORD_OVERHEAD_BYTES = 4 * 1024
 _SURROGATES = re.compile(r"[\ud800-\udfff]")  # how Python shows bytes of a file's name that are not UTF-8
-_BROKEN = (OSError, EOFError, lzma.LZMAError, zlib.error)
+BROKEN = (OSError, EOFError, lzma.LZMAError, zlib.error)
 
 
 @dataclass(frozen=True)
@@ -204,14 +204,15 @@ def is_json_lines(file: Path) -> bool:
 def _json_lines_file(file: Path, selection: Selection, sizes: Sizes) -> Iterator[Record | Refused]:
     """The lines of a file, as far as it can be read."""
     try:
-        with _opened(file) as lines:
+        with opened(file) as lines:
             yield from _json_lines(lines, str(file), selection, sizes)
-    except _BROKEN as error:
+    except BROKEN as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         yield Refused(str(file), "unreadable", f"The file cannot be read to its end: {reason}.")
 
 
-def _opened(file: Path) -> IO[bytes]:
+def opened(file: Path) -> IO[bytes]:
+    """The file's content, decompressed as its name says."""
     match file.suffix.lower():
         case ".gz":
             return cast("IO[bytes]", gzip.open(file, "rb"))
@@ -226,7 +227,7 @@ def _opened(file: Path) -> IO[bytes]:
 
 
 def _json_lines(lines: IO[bytes], name: str, selection: Selection, sizes: Sizes) -> Iterator[Record | Refused]:
-    for number, raw in enumerate(_bounded_lines(lines, sizes.max_record_bytes), start=1):
+    for number, raw in enumerate(bounded_lines(lines, sizes.max_record_bytes), start=1):
         origin = f"{name}:{number}"
         if raw is None:
             yield Refused(origin, "too_large", f"The line is over {sizes.max_record_bytes:,} bytes.")
@@ -240,7 +241,7 @@ def _json_lines(lines: IO[bytes], name: str, selection: Selection, sizes: Sizes)
             yield Refused(origin, error.reason, str(error))
 
 
-def _bounded_lines(lines: IO[bytes], max_bytes: int) -> Iterator[bytes | None]:
+def bounded_lines(lines: IO[bytes], max_bytes: int) -> Iterator[bytes | None]:
     """Every line; None for one that is longer, of which no more than `max_bytes` are ever in memory."""
     while line := lines.readline(max_bytes + 1):
         if len(line) <= max_bytes:

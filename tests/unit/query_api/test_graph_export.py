@@ -13,7 +13,7 @@ from schemas.graph_delta import HandMadeNode
 from schemas.graph_edits import GraphEdit, MergeEdit
 from schemas.ids import entity_id
 from tests.support.fakes.text_stores import Page, made_edge, made_node
-from tests.unit.query_api.entities.organisation import COLLECTION, FACTS, pages, view_of
+from tests.unit.query_api.entities.organisation import COLLECTION, FACTS, pages, read_chunks, view_of
 
 BEACON, KAFKA, PETREL = (entity_id(COLLECTION, name) for name in ("beacon", "kafka", "team petrel"))
 NODE = Page(
@@ -45,11 +45,16 @@ def export_of(view: GraphView, curation: Curation | None = None, collection: str
         EntityCatalogues().of(view, curation or Curation()),
         collection,
         lambda documents: dict.fromkeys(documents, "How to."),
+        read_chunks,
     )
 
 
 def lines_of(view: GraphView, curation: Curation | None = None) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in b"".join(json_lines(export_of(view, curation))).splitlines()]
+    """The nodes and edges, without what the file says of itself in its first and last line."""
+    first, *lines, last = map(json.loads, b"".join(json_lines(export_of(view, curation))).splitlines())
+    counted = {"nodes": sum("node" in each for each in lines), "edges": sum("edge" in each for each in lines)}
+    assert (first, last["graph"] | counted) == ({"graph": {"collection": COLLECTION}}, last["graph"])
+    return lines
 
 
 def test_nodes_come_first_and_every_end_is_among_them() -> None:
@@ -63,8 +68,10 @@ def test_nodes_come_first_and_every_end_is_among_them() -> None:
     assert nodes["runbook"]["properties"] == {"pages": 3, "ok": True}
     assert all(end in nodes for each in edges for end in each["edge"])
     stated = {tuple(each["edge"]): each for each in edges if each["kind"] == "states"}
+    chunks = sorted(page.chunks()[0][0] for page in pages(["beacon", "more"]))
     assert stated[BEACON, KAFKA] == {
-        "edge": [BEACON, KAFKA], "kind": "states", "label": "depends_on", "weight": 1.0, "count": 2,
+        "edge": [BEACON, KAFKA], "kind": "states", "label": "depends_on", "weight": 1.0, "count": 2, "chunks": chunks,
+        "note": "Beacon requires Kafka.",
     }  # fmt: skip
     assert {"edge": ["company/beacon", KAFKA], "kind": "mentions", "count": 1} in edges
     made = [(each["edge"], each["label"], each["weight"]) for each in edges if each["kind"] == "hand_made"]
@@ -112,7 +119,8 @@ def test_control_characters_links_and_chunks_pass() -> None:
     chunk = first.chunks()[0][0]
     made = [NODE, edge(chunk, "noted_in", "runbook", "e")]
     lines = lines_of(GraphView.from_contributions([each.contribution() for each in (first, second, *made)], 0))
-    assert {"node": chunk, "kind": "chunk", "label": chunk} in lines
+    assert {"node": chunk, "kind": "chunk", "document": "company/teams", "ordinal": 0} in lines
+    assert {"edge": ["company/teams", chunk], "kind": "has_chunk"} in lines
     odd = GraphView.from_contributions([page.contribution(), first.contribution()], 0)
     assert {"edge": ["company/odd\x7fid", "company/teams"], "kind": "links_to"} in lines_of(odd)
     etree.fromstring(b"".join(graphml(export_of(odd))))
@@ -120,10 +128,10 @@ def test_control_characters_links_and_chunks_pass() -> None:
 
 
 def test_a_large_graph_comes_in_parts() -> None:
-    many = [made_node(f"n{at:05}", f"N {at}", collection=COLLECTION) for at in range(2_000)]
+    many = [made_node(f"n{at:05}", f"N {at}", collection=COLLECTION) for at in range(3_000)]
     view = view_of(["teams"], made=many)
     parts = list(graphml(export_of(view)))
     assert len(parts) > 3
     assert max(map(len, parts)) < 100_000
-    assert len(list(etree.fromstring(b"".join(parts)).iter(f"{{{NAMESPACE}}}node"))) > 2_000
+    assert len(list(etree.fromstring(b"".join(parts)).iter(f"{{{NAMESPACE}}}node"))) > 3_000
     assert len(list(json_lines(export_of(view)))) > 3

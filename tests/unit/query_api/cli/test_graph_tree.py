@@ -183,6 +183,13 @@ def test_several_are_listed_and_none_is_told(service: Service) -> None:
         find_node(service.client, "zzz", COLLECTION, None)
 
 
+def test_node_named_much_like_a_command_is_drawn(service: Service) -> None:
+    service.candidates = []
+    for name in ("Report", "important", "port"):
+        run(name, exit_code=Exit.FAILED)
+    assert len(service.asked) >= 3
+
+
 def test_a_misspelt_command_is_no_node(service: Service) -> None:
     assert "Did you mean 'show'?" in words(run("shwo", "x", exit_code=Exit.USAGE))
     assert "Did you mean 'states'?" in words(run("show", "x", "--kinds", "stats", exit_code=Exit.USAGE))
