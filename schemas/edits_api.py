@@ -123,7 +123,7 @@ class ReviewedEntity(BaseModel):
 
 class Review(BaseModel):
     """Entities that may be one, or statements of different documents that contradict each other or of which one says
-    more; and what people decided. `score` is in (0, 1]: how alike the names are, how sure the statements."""
+    more; and what people decided. `score` is in (0, 1]: how similar the names are, how sure the statements."""
 
     id: str
     collection: str

@@ -43,7 +43,7 @@ DEFINING = "is_a"
 NEEDS, NEEDED_BY = frozenset(("requires", "depends_on", "builds_on")), frozenset(("prerequisite_of",))
 WITHIN = frozenset((DEFINING, "part_of", "subtopic_of", "specialization_of", "variant_of"))
 FILED_UNDER = frozenset(("domain", "topic", "category", "subject", "area"))
-MAX_FILED = 20  # documents by which the domain is told
+MAX_FILED = 20  # documents by which the domain is found
 
 Texts = Mapping[str, ChunkRow]
 ChunkReader = Callable[[Iterable[str]], Texts]

@@ -13,14 +13,14 @@ from thalweg import app
 
 ROOT = Path(__file__).parents[2]
 MOST_SETTINGS = 55
-MOST_COMMANDS = 38
+MOST_COMMANDS = 39
 MOST_ROUTES = 84
 MOST_BYTES = {"README.md": 10_240, "ARCHITECTURE.md": 14_336, "CHANGELOG.md": 4_096}
 MOST_OF_PACKAGES = {  # lines, modules
-    "indexer": (20_600, 128),
-    "query_api": (35_700, 202),
-    "streams": (12_300, 83),
-    "schemas": (6_360, 47),
+    "indexer": (21_050, 131),
+    "query_api": (36_850, 205),
+    "streams": (12_660, 84),
+    "schemas": (6_620, 48),
     "kafka_client": (1_500, 12),
 }
 BESIDE_THE_TREE = ("evaluate graph",)  # `evaluate` hands it on

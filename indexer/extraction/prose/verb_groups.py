@@ -59,6 +59,7 @@ _NOT_BEFORE_VERB = word_set("to the a an of 's ’s")
 _AFTER_PARTICIPLE = word_set(
     "by to with from into in on at under"
 )  # `is wired to`; `used to` and `related to` are of other classes
+_LINKING = word_set("grows becomes remains seems looks feels stays turns gets goes keeps falls appears sounds proves")
 FINITE = THIRD_PERSONS | BE | MODALS | _HAVE | _DO
 _BOUNDARIES = RELATIVES | SUBORDINATORS | {",", ";", ":", "-", "–", "(", "and", "but", "or"}
 _OPENING_GROUP = _FINITE_BE | _HAVE | _DO | MODALS | VERB_FORMS.keys()  # words that may begin a verb group
@@ -149,6 +150,8 @@ class VerbGroups:
         is_bare = not (target.determiner or words.is_capital(target.low))
         if is_bare and _is_verb_rather(verb, subject, target, preposition):
             return False
+        if is_bare and target.size == 1 and not preposition and verb.third in _LINKING:
+            return False  # `grow wet`
         if verb.is_certain and (verb.is_base or verb.is_third):
             return True
         is_loose = is_bare and verb.is_third and subject.grade() < DEFINITE

@@ -219,6 +219,8 @@ def test_denial_is_read_apart_from_statements() -> None:
     numbers = part.statements_in("wiki", denied=True)
     assert [each.extractor for each in part.statements(np.zeros_like(numbers), numbers, denied=True)] == [DENIAL]
     assert (len(numbers), len(part.statements_in("wiki")), len(part.statements_in("other"))) == (1, 1, 0)
+
+
 def test_document_that_explains_a_concept_is_not_named_by_it() -> None:
     about = [AboutEdge("tides", "Tides", 1.0), AboutEdge("sluice", "sluice", 0.6)]
     view = GraphView.from_contributions([msgspec.structs.replace(document("one", "sluice"), about=about)], 0)
