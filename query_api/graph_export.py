@@ -34,7 +34,7 @@ from query_api.query.evidence_sentences import sentence_of_fact
 from schemas.graph_edits import EDGE
 from schemas.graph_files import EDGE_FIELDS, HAND_MADE, NODE_FIELDS, GraphItem, GraphSummary, exported
 from schemas.ids import entity_id, normalise_name
-from schemas.predicates import STRENGTH_STEP, predicate_strength
+from schemas.predicates import fact_strength, predicate_strength
 
 PART_BYTES = 64 * 1024
 READ_AT_ONCE = 100
@@ -178,11 +178,10 @@ class GraphExport:
         texts = self._chunks([stated[0][0] for stated in named])
         for ((source, predicate, target), _), stated in zip(facts, named, strict=True):
             first, *ends = stated[0]
-            strength = min(1.0, predicate_strength(predicate) + STRENGTH_STEP * (len(stated) - 1))
             fields = {
                 "kind": "states",
                 "label": predicate,
-                "weight": round(strength, 3),
+                "weight": fact_strength(predicate_strength(predicate), len(stated)),
                 "count": len(stated),
                 "note": sentence_of_fact(texts[first].text, predicate, *ends) if first in texts else None,
                 "chunks": [chunk for chunk, *_ in stated[:MAX_CHUNKS]],

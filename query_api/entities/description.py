@@ -201,8 +201,11 @@ class EntityDescriber:
         """The sentence of a fact between two entities, or that of a chunk which names an entity; else None."""
         kinds = {source.kind, target.kind}
         if kinds == {"entity"}:
-            facts = self.facts_of(np.array([source.at], dtype=np.uint64))
-            stated = (fact for fact in facts if fact.predicate == edge.label and target.at in _keys_of(fact))
+            facts, targets = (
+                self.facts_of(self._catalogue.keys_of(source.at)),
+                self._catalogue.keys_of(target.at).tolist(),
+            )
+            stated = (each for each in facts if each.predicate == edge.label and not _keys_of(each).isdisjoint(targets))
             return next((found for fact in stated for found in self.evidence(fact)), None)
         if kinds == {"entity", "chunk"}:
             entity, chunk = (source, target) if source.kind == "entity" else (target, source)

@@ -87,18 +87,18 @@ def search_around(
     first; none weaker than `min_strength`."""
     number = count()
     waiting: list[tuple[float, int, int, Path[N, V]]] = [(-1.0, 0, next(number), (1.0, ()))]
-    passed: set[N] = set()
+    passed: dict[N, int] = {}  # with the fewest steps: a weaker path that is shorter leads on where a longer one ends
     found: list[Path[N, V]] = []
     while waiting and len(found) < limit and len(passed) < MAX_EXPANDED:
         _, length, _, (strength, steps) = heapq.heappop(waiting)
         here = steps[-1].target if steps else start
-        if here in passed:
+        if passed.get(here, max_steps + 1) <= length:
             continue
-        passed.add(here)
-        if steps and is_wanted(here):
+        if steps and here not in passed and is_wanted(here):
             found.append((strength, steps))
+        passed[here] = length
         for step in steps_from([here]) if length < max_steps else ():
             whole = strength * step.strength
-            if whole >= min_strength and step.target not in passed:
+            if whole >= min_strength and passed.get(step.target, max_steps + 1) > length + 1:
                 heapq.heappush(waiting, (-whole, length + 1, next(number), (whole, (*steps, step))))
     return FoundPaths(found, truncated=any(path[1][-1].target not in passed for *_, path in waiting))

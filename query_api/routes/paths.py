@@ -18,6 +18,7 @@ from query_api.routes.collection_choice import only, searched, where
 from query_api.routes.entities import AfterEdit, AfterToken, WaitSeconds, catalogue_at, describer_of
 from query_api.routes.graph import explorer_of
 from query_api.routes.parameters import OneCollection, ServiceOf
+from schemas.api import GraphNode
 from schemas.entities import EntityPaths, EntityRef, NodePaths
 from schemas.search import split_list
 
@@ -180,15 +181,14 @@ class _Joining:
 
     def _places(self, identifier: str) -> dict[str, NodeRef]:
         """{collection: the node of this id or name there}."""
-        found, called = {}, self._named.called(identifier)
+        found: dict[str, NodeRef] = {}
+        called: dict[str, GraphNode] | None = None
         for each in self._looked_in:
             entity = self._catalogue.find(identifier, each)
             place = self._explorer.find(identifier if entity is None else entity.id, each)
-            is_term = entity is None and (
-                place is None or place.kind == "entity"
-            )  # a title that nobody mentions is one
-            if is_term and each in called:
-                place = self._explorer.find(called[each].id, each)
+            if entity is None and (place is None or place.kind == "entity"):  # a title that nobody mentions is a term
+                called = self._named.called(identifier) if called is None else called  # which reads all titles
+                place = self._explorer.find(called[each].id, each) if each in called else place
             if place is not None:
                 found[each] = place
         if not found:

@@ -3,7 +3,7 @@
 A document goes by its record key, a chunk and an entity by their computed ids of 32 hex digits, a hand-made node by the
 id that people gave it: it represents the document that states it, the chunks of that, and entities that have its names
 alone. A fact is one edge, from the subject to the object, however many statements say so; hand-made edges are what they
-are. A term that texts are ranked by, and no entity is, is shown only where a fact or an edge of people ends in it.
+are. A term of the ranking that is not an entity is shown only where a fact or an edge of people ends in it.
 """
 
 from collections import Counter
@@ -25,14 +25,14 @@ from query_api.index.graph.hand_made_relations import (
     node_named,
     relations_of,
 )
-from query_api.index.graph.identifiers import MISSING, key_of
+from query_api.index.graph.identifiers import MISSING, Keys, key_of
 from query_api.index.graph.typed_mentions import typed_mentions_in, typed_mentions_of
 from query_api.index.graph.view import GraphView
 from schemas.api import GraphEdge, GraphNode, Neighbour, NodeDetail, NodeKind, Subgraph
 from schemas.choices import EdgeKind
 from schemas.errors import MalformedEvent
 from schemas.ids import COMPUTED_ID, DocumentKey, entity_id, normalise_name
-from schemas.predicates import STRENGTH_STEP, predicate_strength
+from schemas.predicates import fact_strength, predicate_strength
 
 BOTH_WAYS = ("related_to",)
 EXPLAINS = "explains"
@@ -62,7 +62,7 @@ class KnownEntity(NamedTuple):
 
 
 EntityNames = Callable[[int], KnownEntity | None]
-"""Key of an entity → what it is in the catalogue, without a label to go by its own name; None for what is no entity."""
+"""Key of an entity → what it is in the catalogue, without a label to go by its own name; None for another name."""
 
 
 class Explorer:
@@ -73,6 +73,7 @@ class Explorer:
         self._chunk_labels = chunk_labels
         self._entity_names = names
         self._entity_ids: dict[int, str] = {}
+        self._wholes: dict[NodeRef, NodeRef] = {}
         self._made: dict[int, MadeNode | None] = {}
         self._has_made = any(len(part.segment.node_keys.keys) for part in view.segments)
 
@@ -164,7 +165,9 @@ class Explorer:
 
     def _edges(self, ref: NodeRef) -> Iterator[tuple[NodeRef, GraphEdge]]:
         """Those of all that the node represents, but for what joins that itself."""
-        for part in self._parts(ref):
+        parts = list(self._parts(ref))
+        yield from self._facts(ref, np.array([each.at for each in parts if each.kind == "entity"], dtype=np.uint64))
+        for part in parts:
             for other, edge in self._edges_of(part):
                 whole = self._whole(other)
                 is_within = whole == ref and (part, other) != (ref, ref)
@@ -190,16 +193,19 @@ class Explorer:
 
     def _whole(self, ref: NodeRef) -> NodeRef:
         """The node that represents this one: a hand-made one, the first of an entity's names, or itself."""
-        said_by: list[int] = []
+        if ref in self._wholes:
+            return self._wholes[ref]
+        whole, said_by = ref, list[int]()
         if ref.kind == "entity":
             names = self._members(ref.at)
-            ref = NodeRef("entity", names[0])
+            whole = NodeRef("entity", names[0])
             if self._has_made:
                 said_by = np.unique(self._view.about(np.array(names, dtype=np.uint64)).document).tolist()
         elif ref.kind == "chunk" and self._has_made:
             said_by = [self._document_of_chunk(ref.at)]
         made = [each for each in map(self._document_ref, said_by) if each.kind == "hand_made"]
-        return made[0] if len(made) == 1 else ref
+        self._wholes[ref] = made[0] if len(made) == 1 else whole
+        return self._wholes[ref]
 
     def _edges_of(self, ref: NodeRef) -> Iterator[tuple[NodeRef, GraphEdge]]:
         match ref.kind:
@@ -258,24 +264,22 @@ class Explorer:
         for mention in islice(typed_mentions_of(view.segments, entity), MAX_MENTIONS):
             other = NodeRef("chunk", mention.chunk)
             yield other, _edge(self.node_id(other), here, "mentions", weight=mention.times)
-        yield from self._facts(ref, view.statements_with(entity))
 
-    def _facts(self, here: NodeRef, statements: Iterable[Statement]) -> Iterator[tuple[NodeRef, GraphEdge]]:
-        """The facts that an entity has a part in: one edge from the subject to the object, or to what else has a part,
-        which is then named with its role. It weighs its predicate's strength, more for each further statement."""
-        facts: Counter[tuple[int, str, int]] = Counter()
-        for statement in statements:
+    def _facts(self, here: NodeRef, names: Keys) -> Iterator[tuple[NodeRef, GraphEdge]]:
+        """The facts that a node of these names has a part in: one edge from the subject to the object, or to what else
+        has a part, which is then named with its role. It weighs more for each further statement."""
+        facts: Counter[tuple[NodeRef, str, NodeRef]] = Counter()
+        for statement in {each.key: each for each in self._view.statements_with(names)}.values():
             subjects = [role.entity for role in statement.roles if role.name == "subject"]
             for subject, role in product(subjects[:1], statement.roles):
-                if role.name != "subject" and here.at in (subject, role.entity) and role.entity != subject:
+                source, target = (self._whole(NodeRef("entity", each)) for each in (subject, role.entity))
+                if role.name != "subject" and here in (source, target) and source != target:
                     further = "" if role.name == "object" else f" ({role.name})"
-                    facts[subject, f"{statement.predicate}{further}", role.entity] += 1
-        for (subject, label, target), stated in facts.items():
-            ends = NodeRef("entity", subject), NodeRef("entity", target)
-            strength = min(1.0, predicate_strength(label.partition(" ")[0]) + STRENGTH_STEP * (stated - 1))
-            other = ends[1] if here == ends[0] else ends[0]
-            source_id, target_id = map(self.node_id, ends)
-            yield other, _edge(source_id, target_id, "states", round(strength, 3), label)
+                    facts[source, f"{statement.predicate}{further}", target] += 1
+        for (source, label, target), stated in facts.items():
+            strength = fact_strength(predicate_strength(label.partition(" ")[0]), stated)
+            edge = _edge(self.node_id(source), self.node_id(target), "states", strength, label)
+            yield target if here == source else source, edge
 
     def _stated(self, here: str, statements: Iterable[Statement]) -> Iterator[tuple[NodeRef, GraphEdge]]:
         """A chunk's statement is shown as edges to each entity that has a part in it, named by predicate and role."""

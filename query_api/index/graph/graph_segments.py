@@ -3,7 +3,7 @@
 Every state is immutable: a change makes a new tuple of segments, which shares the arrays of all that stay.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Self
 
@@ -73,13 +73,18 @@ class ViewSegment:
         chunks = segment.statements.of_entries(segment.roles.entering(local).others)
         return bool(self.live(segment.passages_of(chunks)).any())
 
-    def statements_in(self, collection: str, *, denied: bool = False) -> Numbers:
-        """Those of live documents of a collection, or the denials."""
+    def statements_in(
+        self, collection: str | None = None, predicates: Collection[str] | None = None, *, denied: bool = False
+    ) -> Numbers:
+        """What live documents, of one collection or of all, state or deny, with one of these predicates or any."""
         segment = self.segment
-        of_documents = segment.collections.among([collection]) & ~self.deleted
-        passages = segment.passages_of(segment.statements.of_entries(np.arange(len(segment.statement_keys))))
-        is_denial = segment.extractors.among([DENIAL])
-        return np.flatnonzero(of_documents[segment.passage_documents[passages]] & (is_denial == denied))
+        keep = segment.extractors.among([DENIAL]) == denied
+        if predicates is not None:
+            keep &= segment.predicates.among(predicates)
+        numbers = np.flatnonzero(keep)
+        documents = segment.passage_documents[segment.passages_of(segment.statements.of_entries(numbers))]
+        of_documents = ~self.deleted if collection is None else segment.collections.among([collection]) & ~self.deleted
+        return numbers[of_documents[documents]]
 
     def statements(self, query_index: Numbers, statements: Numbers, *, denied: bool = False) -> Iterator[Statement]:
         """Those of these statements that state, or deny, something; `query_index` has for each an index into the

@@ -6,7 +6,7 @@ merged (a log-structured merge: O'Neil et al. 1996). Documents, passages and chu
 entities go by key, the same in each. A link or a mention may name what has not arrived: it counts once that is there.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Self
 
 import numpy as np
@@ -377,12 +377,12 @@ class GraphView:
             found.extend(part.statements(rows[which][keep], statements[keep]))
         return found
 
-    def statements_of(self, predicate: str) -> list[Statement]:
-        """Those of all documents with a predicate."""
+    def statements_of(
+        self, collection: str, predicates: Collection[str] | None = None, *, denied: bool = False
+    ) -> list[Statement]:
+        """What the documents of a collection state, or deny, with one of these predicates or any; by their keys."""
         found: list[Statement] = []
         for part in self._segments:
-            predicates, statements = part.segment.predicates, part.segment.statements
-            rows = np.flatnonzero(predicates.codes == pc.index(predicates.distinct(), predicate).as_py())
-            rows = rows[part.live(part.segment.passages_of(statements.of_entries(rows)))]
-            found.extend(part.statements(np.zeros(len(rows), dtype=np.int64), rows))
-        return found
+            numbers = part.statements_in(collection, predicates, denied=denied)
+            found.extend(part.statements(np.zeros_like(numbers), numbers, denied=denied))
+        return sorted(found, key=lambda each: each.key)
