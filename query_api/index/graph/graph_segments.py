@@ -17,7 +17,6 @@ from query_api.index.graph.builder import segment_of
 from query_api.index.graph.edges import (
     About,
     MentionEdges,
-    Mentions,
     Neighbourhood,
     Numbers,
     Role,
@@ -335,31 +334,14 @@ def about(located: Located, entities: Keys, least: float = NAMING) -> About:
     return About(*joined(found, About._fields))
 
 
-def mentions(located: Located, entities: Keys) -> Mentions:
-    """Where these entities are mentioned."""
-    found = [
-        Mentions(*places, part.segment.times(edges), part.segment.first_sentences(edges))
-        for part, edges, places in _live_mentions(located, entities)
-    ]
-    return Mentions(*joined(found, Mentions._fields))
-
-
 def mention_edges(located: Located, entities: Keys) -> MentionEdges:
-    """The same without counts and sentences."""
-    return MentionEdges(*joined([places for *_, places in _live_mentions(located, entities)], MentionEdges._fields))
-
-
-def _live_mentions(located: Located, entities: Keys) -> Iterator[tuple[ViewSegment, Numbers, MentionEdges]]:
-    """By segment: the edges to these entities from live chunks, by their numbers there, and where they are."""
+    """Where these entities are mentioned."""
+    found: list[MentionEdges] = []
     for part, rows, local in located:
-        which, edges, chunks = part.segment.mentions.leaving(local)
-        passages = part.segment.passages_of(chunks)
+        which, chunks, passages = part.mentions_of(local)
         keep = part.live(passages) if part.n_deleted else slice(None)
         query_index = rows[which[keep]]
-        yield (
-            part,
-            edges[keep],
-            MentionEdges(
-                query_index, chunks[keep] + part.chunks, passages[keep] + part.passages, entities[query_index]
-            ),
+        found.append(
+            MentionEdges(query_index, chunks[keep] + part.chunks, passages[keep] + part.passages, entities[query_index])
         )
+    return MentionEdges(*joined(found, MentionEdges._fields))

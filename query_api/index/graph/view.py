@@ -6,7 +6,7 @@ merged (a log-structured merge: O'Neil et al. 1996). Documents, passages and chu
 entities go by key, the same in each. A link or a mention may name what has not arrived: it counts once that is there.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Self
 
 import numpy as np
@@ -22,7 +22,6 @@ from query_api.index.graph.edges import (
     Links,
     Memory,
     MentionEdges,
-    Mentions,
     Neighbourhood,
     Numbers,
     Statement,
@@ -35,7 +34,6 @@ from query_api.index.graph.graph_segments import (
     about,
     frequencies,
     mention_edges,
-    mentions,
     named,
     names,
     neighbourhoods,
@@ -230,37 +228,24 @@ class GraphView:
 
     # Edges.
 
-    def mentions_in(self, passages: Numbers) -> Mentions:
-        """What these passages mention: chunk → entity edges of their chunks, in the order of the text."""
-        found = [
-            Mentions(*places, part.segment.times(edges), part.segment.first_sentences(edges))
-            for part, edges, places in self._mentions_in(passages)
-        ]
-        return Mentions(*joined(found, Mentions._fields))
-
     def mention_edges_in(self, passages: Numbers) -> MentionEdges:
-        """`mentions_in` without counts and sentences."""
-        return MentionEdges(*joined([places for *_, places in self._mentions_in(passages)], MentionEdges._fields))
-
-    def _mentions_in(self, passages: Numbers) -> Iterator[tuple[ViewSegment, Numbers, MentionEdges]]:
-        """By segment: the edges from the passages' chunks to entities, by their numbers there."""
+        """What these passages mention: chunk → entity edges of their chunks, in the order of the text."""
+        found: list[MentionEdges] = []
         for part, rows, local in self._segments.with_nodes(passages, "passages"):
             which, chunks = entries_of(part.segment.passage_chunks, local)
-            at, edges, entities = part.segment.mentions.entering(chunks)
-            places = MentionEdges(
-                rows[which[at]],
-                chunks[at] + part.chunks,
-                local[which[at]] + part.passages,
-                part.segment.entity_keys[entities],
+            at, _, entities = part.segment.mentions.entering(chunks)
+            found.append(
+                MentionEdges(
+                    rows[which[at]],
+                    chunks[at] + part.chunks,
+                    local[which[at]] + part.passages,
+                    part.segment.entity_keys[entities],
+                )
             )
-            yield part, edges, places
-
-    def mentions_of(self, entities: Keys) -> Mentions:
-        """Where these entities are mentioned."""
-        return mentions(self._segments.with_entities(entities), entities)
+        return MentionEdges(*joined(found, MentionEdges._fields))
 
     def mention_edges_of(self, entities: Keys) -> MentionEdges:
-        """`mentions_of` without counts and sentences."""
+        """Where these entities are mentioned."""
         return mention_edges(self._segments.with_entities(entities), entities)
 
     def passage_frequencies(self, entities: Keys) -> Numbers:
