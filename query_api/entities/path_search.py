@@ -10,7 +10,6 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from itertools import count
 from typing import Generic, NamedTuple, TypeVar
 
-MAX_STEPS = 8
 MAX_EXPANDED = 300
 MAX_PATHS_THROUGH = 2  # of one node
 
@@ -41,11 +40,10 @@ def search_paths(
     start: N,
     end: N,
     steps_from: Callable[[Sequence[N]], Iterable[Step[N, V]]],
-    max_steps: int = MAX_STEPS,
-    limit: int = 1,
+    max_steps: int,
+    limit: int,
     *,
     shortest_first: bool,
-    max_expanded: int = MAX_EXPANDED,
 ) -> FoundPaths[Path[N, V]]:
     """At most `limit` paths of at most `max_steps` steps, none through a node twice: the strongest first, or the
     shortest and of one length the strongest. `steps_from` gives the steps that may follow the nodes of a path."""
@@ -62,7 +60,7 @@ def search_paths(
             found.append((strength, steps))
         elif len(steps) == max_steps or passed[here] >= MAX_PATHS_THROUGH:
             continue
-        elif here not in passed and len(passed) >= max_expanded:
+        elif here not in passed and len(passed) >= MAX_EXPANDED:
             truncated = True
         else:
             passed[here] += 1

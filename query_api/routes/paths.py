@@ -122,8 +122,7 @@ class _Joining:
             collection=entities[0].collection,
             source=summary(entities[0]),
             target=summary(entities[1]),
-            paths=found.paths,
-            truncated=found.truncated,
+            **found._asdict(),
             graph_position=self._position,
         )
 
@@ -144,22 +143,20 @@ class _Joining:
             collection=self._explorer.collection_of(nodes[0]),
             source=self._references(nodes)[0],
             target=None,
-            paths=found.paths,
-            truncated=found.truncated,
+            **found._asdict(),
             graph_position=self._position,
         )
 
     def _over_edges(self, source: str, target: str, limit: int) -> NodePaths:
         start, end = nodes = self._nodes(source, target)
         evidence_of = describer_of(self._current, self._catalogue).evidence_of_edge
-        found = node_paths(self._explorer, start, end, self._max_steps, limit, evidence_of)
+        found = node_paths(self._explorer, start, end, self._max_steps, limit, evidence_of, self._predicates)
         shown = self._references(nodes)
         return NodePaths(
             collection=self._explorer.collection_of(start),
             source=shown[0],
             target=shown[1],
-            paths=found.paths,
-            truncated=found.truncated,
+            **found._asdict(),
             graph_position=self._current.graph.position,
         )
 
