@@ -2,7 +2,7 @@
 
 GraphML (Brandes et al. 2002) for graph programs, a JSON object a line, or a zip of CSV with scripts that load it into
 Neo4j and Kùzu. Nodes come before edges, each end of an edge is among the nodes, and nothing but the stated facts, the
-values in them and what names the rest is held in memory while it is written. What ends a fact and is no entity, such as
+values in them and what names the rest is held in memory while it is written. What ends a fact and is not an entity, as
 a date or a state, is a node of the kind `value`. What was imported is what it was where it was exported
 (`schemas.graph_files`), whatever documents say of it by now.
 """
@@ -230,7 +230,7 @@ class GraphExport:
 
     @cached_property
     def _values(self) -> dict[int, tuple[str, str]]:
-        """{key: (id, label)} of the ends of facts that are no entities."""
+        """{key: (id, label)} of the ends of facts that are not entities."""
         labels: dict[int, str] = {}
         for (subject, _, target), stated in self._stated.items():
             for at, key in ((1, subject), (2, target)):

@@ -147,7 +147,7 @@ class EntityCatalogue:
             keep &= self._is_in(collection)
         wanted = normalise_name(prefix)
         if wanted:
-            keep &= _has_word_beginning(self.names, wanted) | _has_word_beginning(pc.utf8_lower(self.labels), wanted)
+            keep &= begins(self.names, wanted, words=True) | begins(self.labels, wanted, words=True)
         elif prefix.strip():
             keep[:] = False
         return np.flatnonzero(keep)
@@ -220,10 +220,12 @@ def salience(weights: NDArray[np.float64]) -> NDArray[np.float64]:
     return -np.expm1(-weights)
 
 
-def _has_word_beginning(texts: pa.Array, wanted: str) -> NDArray[np.bool_]:
-    begins = pc.or_(pc.starts_with(texts, wanted), pc.match_substring(texts, f" {wanted}"))
-    found: NDArray[np.bool_] = begins.to_numpy(zero_copy_only=False)
-    return found
+def begins(texts: pa.Array, prefix: str, *, words: bool = False) -> NDArray[np.bool_]:
+    """(n_texts,) bool: the text, or with `words` any word of it, begins with the prefix, in any case."""
+    found = pc.starts_with(texts, prefix, ignore_case=True)
+    if words:
+        found = pc.or_(found, pc.match_substring(texts, f" {prefix}", ignore_case=True))
+    return np.asarray(found.to_numpy(zero_copy_only=False), dtype=np.bool_)
 
 
 class EntityCatalogues:

@@ -47,6 +47,7 @@ class PathFinder:
         self._view = view
         self._catalogue = catalogue
         self._describer = describer
+        self._facts = describer.facts
         self._predicates = predicates
         self._steps: dict[PathEnd, list[_Step]] = {}
         self._surfaces: dict[PathEnd, str] = {}  # of names
@@ -115,7 +116,7 @@ class PathFinder:
         kind, at = node
         keys = np.array(self._catalogue.members[at] if kind == "entity" else [at], dtype=np.uint64)
         best: dict[PathEnd, _Step] = {}
-        facts = self._describer.facts_of_node(at) if kind == "node" else self._describer.facts_of(keys)
+        facts = self._facts.of_node(at) if kind == "node" else self._facts.of_entities(keys)
         for fact in facts:
             for end in (fact.subject, fact.object):
                 self._surfaces.setdefault(end.identity, end.surface)

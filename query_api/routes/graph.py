@@ -96,7 +96,16 @@ async def get_node(
 ) -> NodeDetail:
     """The heaviest edges first. A hand-made node is found by its id in its collection, before all others there."""
     await snapshot_after(service, after, wait_seconds)
-    return await service.read(lambda: _look(service, node_id, collection, kinds, limit))
+
+    def read() -> NodeDetail:
+        explorer, place = _found(service, node_id, collection)
+        detail = explorer.around(place, frozenset(kinds) if kinds else None, limit)
+        if place.kind == "hand_made":
+            made = MadeId(explorer.node_id(place), explorer.collection_of(place))
+            detail.hand_made = next(iter(HandMade(service.snapshot()).nodes([made])), None)
+        return detail
+
+    return await service.read(read)
 
 
 @router.get(
@@ -118,7 +127,12 @@ async def get_subgraph(
 ) -> Subgraph:
     """Nodes breadth first, the heaviest edges of each first; every edge's ends are among the nodes."""
     await snapshot_after(service, after, wait_seconds)
-    return await service.read(lambda: _draw(service, node, collection, kinds, depth, limit, outward=outward))
+
+    def read() -> Subgraph:
+        explorer, place = _found(service, node, collection)
+        return explorer.subgraph(place, frozenset(kinds) if kinds else None, depth, limit, outward=outward)
+
+    return await service.read(read)
 
 
 @router.get(
@@ -172,31 +186,6 @@ def _graph_of_chunk(service: Service, snapshot: Snapshot, chunk_id: str) -> dict
     catalogue = service.catalogues.of(snapshot.graph, snapshot.curation, may_be_older=True)
     entities, statements = describer_of(snapshot, catalogue).of_chunk(chunk)
     return {"entities": entities, "statements": statements}
-
-
-def _look(
-    service: Service, node_id: str, collection: str | None, kinds: list[EdgeKind] | None, limit: int
-) -> NodeDetail:
-    explorer, place = _found(service, node_id, collection)
-    detail = explorer.around(place, frozenset(kinds) if kinds else None, limit)
-    if place.kind == "hand_made":
-        made = MadeId(explorer.node_id(place), explorer.collection_of(place))
-        detail.hand_made = next(iter(HandMade(service.snapshot()).nodes([made])), None)
-    return detail
-
-
-def _draw(
-    service: Service,
-    node_id: str,
-    collection: str | None,
-    kinds: list[EdgeKind] | None,
-    depth: int,
-    limit: int,
-    *,
-    outward: bool,
-) -> Subgraph:
-    explorer, place = _found(service, node_id, collection)
-    return explorer.subgraph(place, frozenset(kinds) if kinds else None, depth, limit, outward=outward)
 
 
 def _found(service: Service, node_id: str, collection: str | None) -> tuple[Explorer, NodeRef]:

@@ -283,16 +283,6 @@ def neighbourhoods(
     }
 
 
-def named(located: Located) -> set[int]:
-    """The keys of those entities that a live document names."""
-    return {
-        key
-        for part, _, local in located
-        for at, key in rows_of(local, part.segment.entity_keys[local])
-        if not part.n_deleted or part.is_named(at)
-    }
-
-
 def names(located: Located) -> dict[int, tuple[str, str]]:
     """{key: (collection, normalised name)} of those entities that a live document names."""
     found: dict[int, tuple[str, str]] = {}

@@ -34,7 +34,6 @@ from query_api.index.graph.graph_segments import (
     about,
     frequencies,
     mention_edges,
-    named,
     names,
     neighbourhoods,
 )
@@ -174,20 +173,16 @@ class GraphView:
     def entity(self, collection: str, name: str) -> int | None:
         """The key of the entity with this normalised name, or None when no live document names it."""
         key = entity_key_of(collection, name)
-        return key if self._named([key]) else None
+        return key if self.entity_names([key]) else None
 
     def entities_named(self, names: Sequence[str], collection: str | None = None) -> dict[str, list[int]]:
         """{normalised name: keys of the live entities of that name}, in one collection or in all, keys ascending."""
         collections = self.collections() if collection is None else [collection]
         keys = {key: name for each in collections for key, name in zip(entity_keys_of(each, names), names, strict=True)}
         found: dict[str, list[int]] = {}
-        for key in sorted(self._named(list(keys))):
+        for key in sorted(self.entity_names(list(keys))):
             found.setdefault(keys[key], []).append(key)
         return found
-
-    def _named(self, entities: Sequence[int]) -> set[int]:
-        """Those of the keys that are of entities which a live document names."""
-        return named(self._segments.with_entities(np.array(entities, dtype=np.uint64)))
 
     def collections(self) -> list[str]:
         """The names of the collections that have or had documents here, ascending."""
