@@ -90,8 +90,7 @@ class FactFinder:
         return self.of_statements([], self._relations_of([GraphEnd("document", document)]))
 
     def _relations_of(self, ends: Sequence[GraphEnd]) -> list[MadeRelation]:
-        relations = {each.document: each for each in relations_of(self._view.segments, ends)}
-        return list(relations.values())
+        return list({each.document: each for each in relations_of(self._view.segments, ends)}.values())
 
     def _between(self, relation: MadeRelation) -> EdgeBetween | None:
         source, target = self.end_of_relation(relation.source), self.end_of_relation(relation.target)

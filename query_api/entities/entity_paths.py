@@ -84,14 +84,8 @@ class PathFinder:
         def steps_from(nodes: Sequence[PathEnd]) -> Iterable[_Step]:
             return (step for step in self._from(nodes[-1]) if step.target not in passed)
 
-        found = search_around(
-            through or start,
-            steps_from,
-            max_steps - len(first[1]),
-            limit,
-            min_strength=min_strength / first[0],
-            is_wanted=is_wanted,
-        )
+        left, least = max_steps - len(first[1]), min_strength / first[0]
+        found = search_around(through or start, steps_from, left, limit, min_strength=least, is_wanted=is_wanted)
         whole = [(strength * first[0], (*first[1], *steps)) for strength, steps in found.paths]
         return FoundPaths([self._path(start, *path) for path in whole], found.truncated)
 
@@ -99,10 +93,9 @@ class PathFinder:
         if start == end:
             return FoundPaths([], truncated=False)
 
-        def steps_from(nodes: Sequence[PathEnd]) -> Iterable[_Step]:
-            return self._from(nodes[-1], end)
-
-        return search_paths(start, end, steps_from, max_steps, limit, shortest_first=False)
+        return search_paths(
+            start, end, lambda nodes: self._from(nodes[-1], end), max_steps, limit, shortest_first=False
+        )
 
     def _from(self, node: PathEnd, end: PathEnd | None = None) -> list[_Step]:
         """The strongest steps from a node, one to each other; always those to the end."""
