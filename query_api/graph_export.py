@@ -2,7 +2,7 @@
 
 GraphML (Brandes et al. 2002) for graph programs, a JSON object a line, or a zip of CSV with scripts that load it into
 Neo4j and Kùzu. Nodes come before edges, each end of an edge is among the nodes, and nothing but the stated facts, the
-values in them and what names the rest is held in memory while it is written. What ends a fact and is no entity, such as
+values in them and what names the rest is held in memory while it is written. What ends a fact and is not an entity, as
 a date or a state, is a node of the kind `value`. What was imported is what it was where it was exported
 (`schemas.graph_files`), whatever documents say of it by now.
 """
@@ -24,7 +24,7 @@ from lxml import etree
 from indexer.read.rows import ChunkRow
 from query_api.entities.catalogue import EntityCatalogue
 from query_api.index.graph.builder import CHUNK_EDGE_KINDS
-from query_api.index.graph.edges import Numbers, Role, Statement, rows_of
+from query_api.index.graph.edges import rows_of
 from query_api.index.graph.explorer import BOTH_WAYS, Explorer
 from query_api.index.graph.hand_made_relations import End, made_nodes, made_relations
 from query_api.index.graph.identifiers import entity_keys_of, key_of
@@ -34,7 +34,7 @@ from query_api.query.evidence_sentences import sentence_of_fact
 from schemas.graph_edits import EDGE
 from schemas.graph_files import EDGE_FIELDS, HAND_MADE, NODE_FIELDS, GraphItem, GraphSummary, exported
 from schemas.ids import entity_id, normalise_name
-from schemas.predicates import STRENGTH_STEP, predicate_strength
+from schemas.predicates import fact_strength, predicate_strength
 
 PART_BYTES = 64 * 1024
 READ_AT_ONCE = 100
@@ -42,7 +42,7 @@ MAX_CHUNKS = 200  # of a fact, that are named
 NAMESPACE = "http://graphml.graphdrawing.org/xmlns"
 SCRIPTS = ("kuzu.cypher", "neo4j.cypher")
 
-Fact = tuple[str, str, str]
+Stated = tuple[int, str, str]  # in a chunk, with the surfaces of subject and object
 
 
 class GraphExport:
@@ -139,7 +139,7 @@ class GraphExport:
                 yield GraphItem.of(found, {**fields, "id": relation.name} if fields["kind"] == HAND_MADE else fields)
 
     def _edges_of_documents(self) -> Iterator[GraphItem]:
-        facts: defaultdict[Fact, list[tuple[int, str, str]]] = defaultdict(list)
+        facts: defaultdict[tuple[str, str, str], list[Stated]] = defaultdict(list)
         for number in self._documents:
             here = self._document_id(number)
             passages = np.array(self._view.passages_of_document(number), dtype=np.int64)
@@ -148,14 +148,14 @@ class GraphExport:
                 mentioned[str(self._id_of(mention.entity))] += mention.times
             for identifier, times in sorted(mentioned.items()):
                 yield GraphItem.of([here, identifier], {"kind": "mentions", "count": times})
-            for target in np.unique(self._view.links_from(passages).document).tolist():
-                if target != number and self._view.document_key(target).collection == self._collection:
-                    yield GraphItem.of([here, self._document_id(target)], {"kind": "links_to"})
+            for linked in np.unique(self._view.links_from(passages).document).tolist():
+                if linked != number and self._view.document_key(linked).collection == self._collection:
+                    yield GraphItem.of([here, self._document_id(linked)], {"kind": "links_to"})
             yield from self._chunk_edges(here, self._chunks_of(number))
-            for statement, subject, stated_of in self._ends(passages):
-                fact = str(self._id_of(subject.entity)), statement.predicate, str(self._id_of(stated_of.entity))
-                if fact[0] != fact[2]:  # of names that people merged
-                    facts[fact].append((statement.chunk, subject.surface, stated_of.surface))
+        for (subject, predicate, target), stated in self._stated.items():
+            fact = str(self._id_of(subject)), predicate, str(self._id_of(target))
+            if fact[0] != fact[2]:  # of names that people merged
+                facts[fact] += stated
         for part in _batches(sorted(facts.items())):
             yield from self._facts(part)
 
@@ -169,7 +169,7 @@ class GraphExport:
                 fields = {"kind": CHUNK_EDGE_KINDS[kind], "weight": round(weight, 3)}
                 yield GraphItem.of([chunks[one], chunks[other]], fields)
 
-    def _facts(self, facts: Sequence[tuple[Fact, list[tuple[int, str, str]]]]) -> Iterator[GraphItem]:
+    def _facts(self, facts: Sequence[tuple[tuple[str, str, str], list[Stated]]]) -> Iterator[GraphItem]:
         """Each with the chunks that state it, and the sentence of the first of them."""
         named = [
             sorted((self._view.chunk_id(chunk), *map(normalise_name, ends)) for chunk, *ends in stated)
@@ -178,11 +178,10 @@ class GraphExport:
         texts = self._chunks([stated[0][0] for stated in named])
         for ((source, predicate, target), _), stated in zip(facts, named, strict=True):
             first, *ends = stated[0]
-            strength = min(1.0, predicate_strength(predicate) + STRENGTH_STEP * (len(stated) - 1))
             fields = {
                 "kind": "states",
                 "label": predicate,
-                "weight": round(strength, 3),
+                "weight": fact_strength(predicate_strength(predicate), len(stated)),
                 "count": len(stated),
                 "note": sentence_of_fact(texts[first].text, predicate, *ends) if first in texts else None,
                 "chunks": [chunk for chunk, *_ in stated[:MAX_CHUNKS]],
@@ -198,12 +197,19 @@ class GraphExport:
     def _document_id(self, document: int) -> str:
         return self._explorer.node_id(self._explorer.ref_of(End("document", document)))
 
-    def _ends(self, passages: Numbers) -> Iterator[tuple[Statement, Role, Role]]:
-        """The statements of some passages that have a subject and an object, with both."""
-        for statement in self._view.statements_in(passages):
-            ends = {part.name: part for part in statement.roles}
-            if "subject" in ends and "object" in ends:
-                yield statement, ends["subject"], ends["object"]
+    @cached_property
+    def _stated(self) -> dict[tuple[int, str, int], list[Stated]]:
+        """By the keys of the ends and the predicate."""
+        found: dict[tuple[int, str, int], list[Stated]] = defaultdict(list)
+        for number in self._documents:
+            passages = np.array(self._view.passages_of_document(number), dtype=np.int64)
+            for statement in self._view.statements_in(passages):
+                ends = {part.name: part for part in statement.roles}
+                if "subject" in ends and "object" in ends:
+                    subject, target = ends["subject"], ends["object"]
+                    stated = statement.chunk, subject.surface, target.surface
+                    found[subject.entity, statement.predicate, target.entity].append(stated)
+        return found
 
     def _id_of(self, key: int) -> str | None:
         """Of an entity or a value, as what was imported has it; None for a name that is neither."""
@@ -224,13 +230,13 @@ class GraphExport:
 
     @cached_property
     def _values(self) -> dict[int, tuple[str, str]]:
-        """{key: (id, label)} of the ends of facts that are no entities."""
+        """{key: (id, label)} of the ends of facts that are not entities."""
         labels: dict[int, str] = {}
-        for number in self._documents:
-            for _, *ends in self._ends(np.array(self._view.passages_of_document(number), dtype=np.int64)):
-                for end in ends:
-                    if end.entity not in self._row_of:
-                        labels[end.entity] = min(labels.get(end.entity, end.surface), end.surface)
+        for (subject, _, target), stated in self._stated.items():
+            for at, key in ((1, subject), (2, target)):
+                if key not in self._row_of:
+                    surfaces = [str(each[at]) for each in stated]
+                    labels[key] = min([labels.get(key, surfaces[0]), *surfaces])
         names = self._view.entity_names(list(labels))
         return {key: (self._named.get(key) or entity_id(*names[key]), label) for key, label in labels.items()}
 

@@ -66,6 +66,11 @@ def predicate_strength(predicate: str) -> float:
     return PREDICATE_STRENGTHS.get(predicate, UNLISTED_STRENGTH)
 
 
+def fact_strength(base: float, times: int) -> float:
+    """Of a fact that is stated so often: many documents repeat what holds."""
+    return round(min(1.0, base + STRENGTH_STEP * (times - 1)), 3)
+
+
 ONE_OBJECT = {
     "owner": "owner", "owned_by": "owner", "accountable": "accountable", "reports_to": "reports_to",
     "subsidiary_of": "parent company", "capital_of": "capital_of", "headquarters": "headquarters", "born_in": "born_in",

@@ -1,4 +1,4 @@
-"""The commands `thalweg reviews …`: entities that may be one, statements that do not go together, what was decided."""
+"""The commands `thalweg reviews …`: entities that may be one, statements that contradict each other, decisions."""
 
 import json
 from contextlib import closing
@@ -16,7 +16,7 @@ from schemas.errors import plain_failures
 from schemas.terminal import say
 
 app = typer.Typer()
-reviews_app = typer.Typer(no_args_is_help=True, help="See what may be one or does not go together, and decide.")
+reviews_app = typer.Typer(no_args_is_help=True, help="See what may be one or contradicts each other, and decide.")
 app.add_typer(reviews_app, name="reviews")
 
 DECISIONS = ("accept", "reject", "undo")
@@ -58,7 +58,7 @@ REVIEWS = Listing(
 
 @reviews_app.callback()
 def reviews() -> None:
-    """See what may be one or does not go together, and decide."""
+    """See what may be one or contradicts each other, and decide."""
 
 
 @reviews_app.command("list", epilog="Example: thalweg reviews list --min-score 0.8")

@@ -23,12 +23,13 @@ from indexer.resolution.candidates import NamedEntity
 from indexer.resolution.keys import KINDS_OF_THING, UNTYPED, resolution_key
 from indexer.resolution.own_names import qualified_name
 from query_api.index.curation_follower import Curation
+from query_api.index.graph.edges import Numbers
 from query_api.index.graph.graph_segments import ViewSegment
 from query_api.index.graph.identifiers import MISSING, Keys, find, key_of
 from query_api.index.graph.typed_mentions import TypedEntities, typed_entities
 from query_api.index.graph.view import GraphView
 from schemas.graph_delta import ENTITY_TYPES
-from schemas.ids import entity_id, normalise_name
+from schemas.ids import COMPUTED_ID, entity_id, normalise_name
 from schemas.predicates import ALIAS
 
 LITERAL_TYPES = frozenset(("time",))
@@ -85,22 +86,42 @@ class EntityCatalogue:
             collection,
             name,
             self.labels[row].as_py(),
-            self.chosen_types.get(row) or ENTITY_TYPES[self.types[row]],
+            self.type_of(row),
             round(float(self.confidences[row]), 3),
             round(float(salience(self.weights[row])), 3),
             int(self.mentions[row]),
             self.members[row],
         )
 
+    def type_of(self, row: int) -> str:
+        return self.chosen_types.get(row) or ENTITY_TYPES[self.types[row]]
+
     def row_of(self, key: int) -> int | None:
         """The row of the entity that the name with this key belongs to."""
-        found = int(find(self.keys, np.array([key], dtype=np.uint64))[0])
-        return None if found == MISSING else int(self.groups[found])
+        row = int(self.rows_of(np.array([key], dtype=np.uint64))[0])
+        return None if row == MISSING else row
 
-    def label_and_type(self, key: int) -> tuple[str, str] | None:
-        """Of the entity that the name with this key belongs to."""
+    def rows_of(self, keys: Keys) -> Numbers:
+        """(n_keys,) `row_of` of each, MISSING for what is not the key of an entity's name."""
+        found = find(self.keys, keys)
+        known = np.flatnonzero(found != MISSING)
+        rows = np.full(len(keys), MISSING, dtype=np.int64)
+        rows[known] = self.groups[found[known]]
+        return rows
+
+    def ends_of(self, part: ViewSegment, statements: Numbers) -> tuple[Numbers, Numbers]:
+        """The rows of the subject and of the object of each of these; MISSING where that is not an entity."""
+        which, edges, entities = part.segment.roles.leaving(statements)
+        rows = self.rows_of(part.segment.entity_keys[entities])
+        ends = np.full((2, len(statements)), MISSING, dtype=np.int64)
+        for end, name in zip(ends, ("subject", "object"), strict=True):
+            of_role = np.flatnonzero(part.segment.role_names.among([name])[edges])[::-1]  # of several the first
+            end[which[of_role]] = rows[of_role]
+        return ends[0], ends[1]
+
+    def of_key(self, key: int) -> Entity | None:
         row = self.row_of(key)
-        return None if row is None else (self[row].label, self[row].type)
+        return None if row is None else self[row]
 
     def keys_of(self, key: int) -> Keys:
         """Those of all names that are one with the name with this key."""
@@ -111,13 +132,9 @@ class EntityCatalogue:
         """By the id of one of its names, or by a name in the collection."""
         forms = qualified_name(identifier), normalise_name(identifier), resolution_key(identifier, "concept")
         keys = [key_of(entity_id(collection, form)) for form in filter(None, forms)]
-        if len(identifier) == 32 and all(digit in "0123456789abcdef" for digit in identifier):
+        if COMPUTED_ID.fullmatch(identifier):
             keys.insert(0, key_of(identifier))
-        for key in keys:
-            row = self.row_of(key)
-            if row is not None:
-                return self[row]
-        return None
+        return next(filter(None, map(self.of_key, keys)), None)
 
     def rows(
         self, *, collection: str | None, prefix: str, entity_type: str | None, min_salience: float = 0.0
@@ -130,7 +147,7 @@ class EntityCatalogue:
             keep &= self._is_in(collection)
         wanted = normalise_name(prefix)
         if wanted:
-            keep &= _has_word_beginning(self.names, wanted) | _has_word_beginning(pc.utf8_lower(self.labels), wanted)
+            keep &= begins(self.names, wanted, words=True) | begins(self.labels, wanted, words=True)
         elif prefix.strip():
             keep[:] = False
         return np.flatnonzero(keep)
@@ -184,13 +201,15 @@ class EntityCatalogue:
     def _stated_to_be_one(self) -> Iterator[tuple[int, int]]:
         """The rows that a document says are one: in a statement, or as names of what it is about."""
         view = self.view or GraphView.empty()
-        stated = ([each.entity for each in statement.roles[:2]] for statement in view.statements_of(ALIAS))
+        stated = [
+            np.stack(self.ends_of(part, part.statements_in(predicates=[ALIAS])), axis=1) for part in view.segments
+        ]
         about = view.about_of(view.live_documents())
-        names = about.entity[about.weight >= 1]
+        names = self.rows_of(about.entity[about.weight >= 1])
         documents = about.document[about.weight >= 1]
-        titled = np.stack((names[1:], names[:-1]), axis=1)[documents[1:] == documents[:-1]].tolist()
-        found = find(self.keys, np.array([*stated, *titled], dtype=np.uint64).ravel()).reshape(-1, 2)
-        rows = self.groups[found[(found != MISSING).all(axis=1)]]
+        titled = np.stack((names[1:], names[:-1]), axis=1)[documents[1:] == documents[:-1]]
+        rows = np.concatenate([*stated, titled])
+        rows = rows[(rows != MISSING).all(axis=1)]
         for pair in rows[rows[:, 0] != rows[:, 1]].tolist():
             if len({normalise_name(self.labels[row].as_py()) for row in pair}) == 2:  # not distinguished by brackets
                 yield pair[0], pair[1]
@@ -201,10 +220,12 @@ def salience(weights: NDArray[np.float64]) -> NDArray[np.float64]:
     return -np.expm1(-weights)
 
 
-def _has_word_beginning(texts: pa.Array, wanted: str) -> NDArray[np.bool_]:
-    begins = pc.or_(pc.starts_with(texts, wanted), pc.match_substring(texts, f" {wanted}"))
-    found: NDArray[np.bool_] = begins.to_numpy(zero_copy_only=False)
-    return found
+def begins(texts: pa.Array, prefix: str, *, words: bool = False) -> NDArray[np.bool_]:
+    """(n_texts,) bool: the text, or with `words` any word of it, begins with the prefix, in any case."""
+    found = pc.starts_with(texts, prefix, ignore_case=True)
+    if words:
+        found = pc.or_(found, pc.match_substring(texts, f" {prefix}", ignore_case=True))
+    return np.asarray(found.to_numpy(zero_copy_only=False), dtype=np.bool_)
 
 
 class EntityCatalogues:

@@ -60,7 +60,7 @@ class EntityDescriber:
         self._catalogue = catalogue
         self._chunks = chunks
         self._document_rows = documents
-        self._facts = FactFinder(view, catalogue)
+        self.facts = FactFinder(view, catalogue)
 
     def describe(
         self, entity: Entity, limit: int, since_ms: int | None = None, earlier: "EntityDescriber | None" = None
@@ -70,7 +70,7 @@ class EntityDescriber:
         same catalogue, the facts that were stated there and no longer are."""
         keys = np.array(entity.members, dtype=np.uint64)
         mentions = list(typed_mentions_of(self._view.segments, keys))
-        facts = self.facts_of(keys)
+        facts = self.facts.of_entities(keys)
         documents = self._documents(keys, mentions)
         neighbours, near = self._neighbours(entity, mentions, facts)
         treating = [each.document for each in mentions]
@@ -103,7 +103,7 @@ class EntityDescriber:
     def facts_missing_from(self, later: Sequence[Fact], keys: Keys) -> list[Fact]:
         """What documents state here of these entities, and the later facts do not have from documents."""
         stated = {fact.identity for fact in later if fact.statements}
-        return [fact for fact in self.facts_of(keys) if fact.statements and fact.identity not in stated]
+        return [fact for fact in self.facts.of_entities(keys) if fact.statements and fact.identity not in stated]
 
     def _since(
         self, since_ms: int, facts: Sequence[Fact], documents: Sequence[EntityDocument]
@@ -126,17 +126,9 @@ class EntityDescriber:
             document_ids=[self._view.document_key(each).document_id for each in found.documents[:EVIDENCE_EACH]],
         )
 
-    def facts_of(self, keys: Keys) -> list[Fact]:
-        """What is stated, or joined by people, with these entities as subject or object, the strongest first."""
-        return self._facts.of_entities(keys)
-
-    def facts_of_node(self, document: int) -> list[Fact]:
-        """Of the hand-made node of a document."""
-        return self._facts.of_node(document)
-
     def of_statements(self, statements: Iterable[Statement]) -> list[StatementDetail]:
         """What these state, each fact once, the strongest first."""
-        return self.details(self._facts.of_statements(statements))
+        return self.details(self.facts.of_statements(statements))
 
     def details(self, facts: Sequence[Fact]) -> list[StatementDetail]:
         texts = self._texts_of(facts)
@@ -166,7 +158,7 @@ class EntityDescriber:
             predicate=fact.predicate,
             object=self.reference(fact.object),
             further=[
-                StatementPart(role=part.name, entity=self.reference(self._facts.end_of(part)))
+                StatementPart(role=part.name, entity=self.reference(self.facts.end_of(part)))
                 for statement in first
                 for part in statement.roles
                 if part.name not in ("subject", "object")
@@ -201,8 +193,9 @@ class EntityDescriber:
         """The sentence of a fact between two entities, or that of a chunk which names an entity; else None."""
         kinds = {source.kind, target.kind}
         if kinds == {"entity"}:
-            facts = self.facts_of(np.array([source.at], dtype=np.uint64))
-            stated = (fact for fact in facts if fact.predicate == edge.label and target.at in _keys_of(fact))
+            own, others = (self._catalogue.keys_of(each.at) for each in (source, target))
+            facts = (fact for fact in self.facts.of_entities(own) if fact.predicate == edge.label)
+            stated = (fact for fact in facts if not _keys_of(fact).isdisjoint(others.tolist()))
             return next((found for fact in stated for found in self.evidence(fact)), None)
         if kinds == {"entity", "chunk"}:
             entity, chunk = (source, target) if source.kind == "entity" else (target, source)

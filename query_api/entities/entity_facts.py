@@ -1,9 +1,8 @@
 """Facts between entities: what statements of documents say, together with the edges that people made."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,7 +15,7 @@ from query_api.index.graph.identifiers import Keys, key_of
 from query_api.index.graph.view import GraphView
 from schemas.edits_api import ReviewedEntity
 from schemas.ids import CANARY_COLLECTION, digest, document_node_id, entity_id
-from schemas.predicates import STRENGTH_STEP, predicate_strength
+from schemas.predicates import fact_strength, predicate_strength
 
 
 @dataclass(frozen=True)
@@ -67,13 +66,11 @@ class Fact:
 
     @property
     def strength(self) -> float:
-        """The predicate's, or the weight that people gave it, and more for each further statement or edge (as many
-        documents repeat what holds)."""
+        """The predicate's, or the weight that people gave it, and more for each further statement or edge."""
         bases = [edge.weight for edge in self.edges]
         if self.statements:
             bases.append(predicate_strength(self.predicate))
-        further = STRENGTH_STEP * (len(self.statements) + len(self.edges) - 1)
-        return round(min(1.0, max(bases) + further), 3)
+        return fact_strength(max(bases), len(self.statements) + len(self.edges))
 
 
 class FactFinder:
@@ -93,8 +90,7 @@ class FactFinder:
         return self.of_statements([], self._relations_of([GraphEnd("document", document)]))
 
     def _relations_of(self, ends: Sequence[GraphEnd]) -> list[MadeRelation]:
-        relations = {each.document: each for each in relations_of(self._view.segments, ends)}
-        return list(relations.values())
+        return list({each.document: each for each in relations_of(self._view.segments, ends)}.values())
 
     def _between(self, relation: MadeRelation) -> EdgeBetween | None:
         source, target = self.end_of_relation(relation.source), self.end_of_relation(relation.target)
@@ -160,36 +156,17 @@ def _order(fact: Fact) -> tuple[str, str]:
     return fact.subject.surface, fact.object.surface
 
 
-BLOCK = 200  # documents read at a time
-MOST_DRAWN_FROM = 20_000  # statements; of a larger graph, those of documents at random
-
-
 def sample_statements(
     view: GraphView, collection: str | None, predicate: str | None, size: int, seed: int
 ) -> list[Statement]:
     """So many statements of live documents at random, of a collection and with a predicate, or of all for None; the
-    same for the same seed and graph. Up to MOST_DRAWN_FROM, each is as likely."""
-    random = np.random.default_rng(seed)
-    drawn_from: list[Statement] = []
-    for statements in _by_documents(view, collection, random):
-        drawn_from += [each for each in statements if predicate is None or each.predicate == predicate]
-        if len(drawn_from) >= MOST_DRAWN_FROM:
-            break
-    drawn_from.sort(key=lambda each: each.key)
-    return [drawn_from[at] for at in random.permutation(len(drawn_from))[:size].tolist()]
-
-
-def _by_documents(view: GraphView, collection: str | None, random: np.random.Generator) -> Iterator[list[Statement]]:
-    documents = random.permutation(view.live_documents())
-    for start in range(0, len(documents), BLOCK):
-        of_block = [
-            document
-            for document in documents[start : start + BLOCK].tolist()
-            if _is_in(view.document_key(document).collection, collection)
-        ]
-        passages = chain.from_iterable(map(view.passages_of_document, of_block))
-        yield view.statements_in(np.fromiter(passages, dtype=np.int64))
-
-
-def _is_in(collection: str, wanted: str | None) -> bool:
-    return collection == wanted if wanted is not None else collection != CANARY_COLLECTION
+    same for the same seed and graph. Each is as likely."""
+    predicates = None if predicate is None else [predicate]
+    found = [(part, part.statements_in(collection, predicates)) for part in view.segments]
+    if collection is None:
+        found = [(part, np.setdiff1d(numbers, part.statements_in(CANARY_COLLECTION))) for part, numbers in found]
+    keys = np.sort(np.concatenate([part.segment.statement_keys[numbers] for part, numbers in found]))
+    drawn = np.random.default_rng(seed).permutation(keys)[:size]
+    chosen = ((part, numbers[np.isin(part.segment.statement_keys[numbers], drawn)]) for part, numbers in found)
+    read = {each.key: each for part, those in chosen for each in part.statements(np.zeros_like(those), those)}
+    return [read[key] for key in drawn.tolist()]

@@ -47,6 +47,7 @@ class PathFinder:
         self._view = view
         self._catalogue = catalogue
         self._describer = describer
+        self._facts = describer.facts
         self._predicates = predicates
         self._steps: dict[PathEnd, list[_Step]] = {}
         self._surfaces: dict[PathEnd, str] = {}  # of names
@@ -83,14 +84,8 @@ class PathFinder:
         def steps_from(nodes: Sequence[PathEnd]) -> Iterable[_Step]:
             return (step for step in self._from(nodes[-1]) if step.target not in passed)
 
-        found = search_around(
-            through or start,
-            steps_from,
-            max_steps - len(first[1]),
-            limit,
-            min_strength=min_strength / first[0],
-            is_wanted=is_wanted,
-        )
+        left, least = max_steps - len(first[1]), min_strength / first[0]
+        found = search_around(through or start, steps_from, left, limit, min_strength=least, is_wanted=is_wanted)
         whole = [(strength * first[0], (*first[1], *steps)) for strength, steps in found.paths]
         return FoundPaths([self._path(start, *path) for path in whole], found.truncated)
 
@@ -98,10 +93,9 @@ class PathFinder:
         if start == end:
             return FoundPaths([], truncated=False)
 
-        def steps_from(nodes: Sequence[PathEnd]) -> Iterable[_Step]:
-            return self._from(nodes[-1], end)
-
-        return search_paths(start, end, steps_from, max_steps, limit, shortest_first=False)
+        return search_paths(
+            start, end, lambda nodes: self._from(nodes[-1], end), max_steps, limit, shortest_first=False
+        )
 
     def _from(self, node: PathEnd, end: PathEnd | None = None) -> list[_Step]:
         """The strongest steps from a node, one to each other; always those to the end."""
@@ -115,7 +109,7 @@ class PathFinder:
         kind, at = node
         keys = np.array(self._catalogue.members[at] if kind == "entity" else [at], dtype=np.uint64)
         best: dict[PathEnd, _Step] = {}
-        facts = self._describer.facts_of_node(at) if kind == "node" else self._describer.facts_of(keys)
+        facts = self._facts.of_node(at) if kind == "node" else self._facts.of_entities(keys)
         for fact in facts:
             for end in (fact.subject, fact.object):
                 self._surfaces.setdefault(end.identity, end.surface)

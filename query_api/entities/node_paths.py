@@ -4,7 +4,7 @@ Of a node with very many edges only the heaviest are followed, and those that le
 known from there.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from itertools import islice
 
 from query_api.entities.path_search import FoundPaths, Step, search_paths
@@ -27,9 +27,10 @@ def node_paths(
     max_steps: int,
     limit: int,
     evidence_of: EvidenceOf = lambda *_: None,
+    predicates: Collection[str] = (),
 ) -> FoundPaths[NodePath]:
-    """At most `limit` paths of at most `max_steps` edges. None visits a node twice, or a document again that it has
-    left: its chunks are parts of it."""
+    """At most `limit` paths of at most `max_steps` edges, of these predicates or, with none given, of any. None visits
+    a node twice, or a document again that it has left: its chunks are parts of it."""
     if start == end:
         return FoundPaths([], truncated=False)
     around_end = _around(explorer, end)
@@ -41,7 +42,8 @@ def node_paths(
         following, more = explorer.heaviest(nodes[-1], MAX_NEIGHBOURS)
         has_more |= more
         for other, edge in (following | around_end.get(nodes[-1], {})).items():
-            if explorer.document_of(other) not in closed:
+            is_followed = not predicates or edge.label in predicates
+            if is_followed and explorer.document_of(other) not in closed:
                 yield Step(other, min(1.0, edge.weight), edge)
 
     found = search_paths(start, end, steps_from, max_steps, limit, shortest_first=True)

@@ -10,11 +10,9 @@ from collections.abc import Collection, Iterator, Sequence
 from typing import Literal, NamedTuple, get_args
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from query_api.entities.catalogue import EntityCatalogue
+from query_api.entities.catalogue import EntityCatalogue, begins
 from query_api.index.graph.graph_segments import ViewSegment
 from query_api.index.graph.hand_made_relations import made_documents, made_nodes
 from query_api.index.graph.identifiers import MISSING
@@ -101,7 +99,7 @@ class NamedNodes:
         keep = ~part.deleted & ~made
         if prefix:
             keep = keep & (
-                _begins(segment.titles.array, prefix, words=True) | _begins(segment.document_ids.array, prefix)
+                begins(segment.titles.array, prefix, words=True) | begins(segment.document_ids.array, prefix)
             )
         for row in np.flatnonzero(keep).tolist():
             collection = segment.collections[row]
@@ -123,14 +121,6 @@ def _named(
     node = GraphNode(id=identifier, kind=kind, label=label, collection=collection, document_id=document, type=of_type)
     place = Place(str(LISTED_KINDS.index(kind)), label.casefold()[:MAX_LABEL_CHARACTERS], unique, collection)
     return _Named(place, node)
-
-
-def _begins(texts: pa.Array, prefix: str, *, words: bool = False) -> NDArray[np.bool_]:
-    """(n_texts,) bool: the text, or with `words` any word of it, begins with the prefix, in any case."""
-    begins = pc.starts_with(texts, prefix, ignore_case=True)
-    if words:
-        begins = pc.or_(begins, pc.match_substring(texts, f" {prefix}", ignore_case=True))
-    return np.asarray(begins.to_numpy(zero_copy_only=False), dtype=np.bool_)
 
 
 NEAREST_CHUNKS = 200

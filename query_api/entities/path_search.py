@@ -10,7 +10,6 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from itertools import count
 from typing import Generic, NamedTuple, TypeVar
 
-MAX_STEPS = 8
 MAX_EXPANDED = 300
 MAX_PATHS_THROUGH = 2  # of one node
 
@@ -41,11 +40,10 @@ def search_paths(
     start: N,
     end: N,
     steps_from: Callable[[Sequence[N]], Iterable[Step[N, V]]],
-    max_steps: int = MAX_STEPS,
-    limit: int = 1,
+    max_steps: int,
+    limit: int,
     *,
     shortest_first: bool,
-    max_expanded: int = MAX_EXPANDED,
 ) -> FoundPaths[Path[N, V]]:
     """At most `limit` paths of at most `max_steps` steps, none through a node twice: the strongest first, or the
     shortest and of one length the strongest. `steps_from` gives the steps that may follow the nodes of a path."""
@@ -62,7 +60,7 @@ def search_paths(
             found.append((strength, steps))
         elif len(steps) == max_steps or passed[here] >= MAX_PATHS_THROUGH:
             continue
-        elif here not in passed and len(passed) >= max_expanded:
+        elif here not in passed and len(passed) >= MAX_EXPANDED:
             truncated = True
         else:
             passed[here] += 1
@@ -87,18 +85,18 @@ def search_around(
     first; none weaker than `min_strength`."""
     number = count()
     waiting: list[tuple[float, int, int, Path[N, V]]] = [(-1.0, 0, next(number), (1.0, ()))]
-    passed: set[N] = set()
+    passed: dict[N, int] = {}  # with the fewest steps: a weaker path that is shorter leads on where a longer one ends
     found: list[Path[N, V]] = []
     while waiting and len(found) < limit and len(passed) < MAX_EXPANDED:
         _, length, _, (strength, steps) = heapq.heappop(waiting)
         here = steps[-1].target if steps else start
-        if here in passed:
+        if passed.get(here, max_steps + 1) <= length:
             continue
-        passed.add(here)
-        if steps and is_wanted(here):
+        if steps and here not in passed and is_wanted(here):
             found.append((strength, steps))
+        passed[here] = length
         for step in steps_from([here]) if length < max_steps else ():
             whole = strength * step.strength
-            if whole >= min_strength and step.target not in passed:
+            if whole >= min_strength and passed.get(step.target, max_steps + 1) > length + 1:
                 heapq.heappush(waiting, (-whole, length + 1, next(number), (whole, (*steps, step))))
     return FoundPaths(found, truncated=any(path[1][-1].target not in passed for *_, path in waiting))

@@ -74,7 +74,7 @@ class ReviewKey(NamedTuple):
 
 class Candidates(NamedTuple):
     """Pairs of entities that may be one, and conflicts, by the ids of decisions about them; `details` describes facts.
-    `earlier` are pairs of a while ago, which somebody may still have before him: a decision elsewhere changed which
+    `earlier` are pairs of a while ago, which somebody may still be looking at: a decision elsewhere changed which
     names speak for the entities."""
 
     entities: Mapping[str, NamedEntity]
@@ -241,20 +241,15 @@ def open_reviews(
     """The pairs about which nobody decided."""
     for identifier in undecided(found.pairs, catalogue, collection, edits):
         pair = found.pairs[identifier]
-        entities = [found.entities[each] for each in (pair.first, pair.second)]
         shown = [
-            ReviewedEntity(id=each.id, name=each.name, type=each.type, mentions=each.mentions) for each in entities
+            ReviewedEntity(id=each.id, name=each.name, type=each.type, mentions=each.mentions)
+            for each in (found.entities[pair.first], found.entities[pair.second])
         ]
-        key = ReviewKey(0, -pair.score, -min(each.mentions for each in entities), identifier)
-        review = Review(
-            id=identifier,
-            collection=collection,
-            state="open",
-            entities=shown,
-            score=round(pair.score, 3),
+        key = ReviewKey(0, -pair.score, -min(each.mentions for each in shown), identifier)
+        yield key, Review(
+            id=identifier, collection=collection, state="open", entities=shown, score=round(pair.score, 3),
             reason=pair.reason,
-        )
-        yield key, review
+        )  # fmt: skip
 
 
 def decided_reviews(

@@ -138,7 +138,7 @@ class Retriever:
         encoder = self._model.of(snapshot.generation) or NotLoaded()
         if isinstance(encoder, NotLoaded) and request.needs_vector:
             raise SearchFailed("The model is not loaded yet.")
-        page = with_mode_of_intent(page_of(request), snapshot)
+        page = await with_mode_of_intent(page_of(request), snapshot)
         key = answer_key(page, snapshot) if request.cache and self._model.encoder else None
         cached = None if key is None else self._cache.get(key)
         retrieved = _RetrievalLog(page, retrieval_id, traceparent, counted, cached=cached is not None)

@@ -11,10 +11,10 @@ from pydantic import BaseModel
 from indexer.chunking.splitter import ChunkingParameters
 from indexer.linking import DEFAULT_RULES
 from query_api.entities.conflicts import schema_violations
-from query_api.entities.description import EntityDescriber
 from query_api.errors import invalid_request
 from query_api.middleware import ModelRoute
 from query_api.routes.collections import checked_key, documents_in, newest_setting, publish
+from query_api.routes.entities import describer_of
 from query_api.routes.parameters import CollectionInPath, ServiceOf
 from query_api.service_context import Service
 from schemas.choices import ExtractorName
@@ -158,8 +158,7 @@ async def get_graph_choice(collection: CollectionInPath, service: ServiceOf) -> 
         if snapshot is None or choice.predicates is None:
             return []
         catalogue = service.catalogues.of(snapshot.graph, snapshot.curation)
-        describer = EntityDescriber(snapshot.graph, catalogue, snapshot.text.chunks, snapshot.text.documents)
-        return schema_violations(snapshot.graph, catalogue, describer, collection, choice)
+        return schema_violations(snapshot.graph, catalogue, describer_of(snapshot, catalogue), collection, choice)
 
     found = await service.read(violations)
     return CollectionGraph(collection=collection, chosen=choice, position=position, violations=found)

@@ -83,7 +83,7 @@ async def get_community(
             **summary.model_dump(),
             parent_community=view.parent(found),
             children=view.children(found),
-            members=_as_people_see_them(view.members(found), summary.collection, catalogue, explorer)[:limit],
+            members=_as_people_see_them(view.members(found), summary.collection, catalogue, explorer, limit),
             graph_position=view.graph_position,
         )
 
@@ -91,13 +91,15 @@ async def get_community(
 
 
 def _as_people_see_them(
-    members: Sequence[CommunityMember], collection: str, catalogue: EntityCatalogue, explorer: Explorer
+    members: Sequence[CommunityMember], collection: str, catalogue: EntityCatalogue, explorer: Explorer, limit: int
 ) -> list[CommunityMember]:
-    """Those that are there, each node once: by the name and type that documents and people give it now."""
+    """The first of those that are there, each node once: by the name and type that documents and people give it now."""
     shown: dict[str, CommunityMember] = {}
     for member in members:
-        row = catalogue.row_of(key_of(member.id))
-        place = explorer.find(member.id if row is None else catalogue[row].id, collection)
+        if len(shown) == limit:
+            break
+        entity = catalogue.of_key(key_of(member.id))
+        place = explorer.find(member.id if entity is None else entity.id, collection)
         if place is not None:
             node = explorer.nodes([place])[place]
             known = {"label": node.label, "type": node.type} if node.type else {}

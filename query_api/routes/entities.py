@@ -3,6 +3,7 @@
 import re
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Annotated, Literal
 
 import msgspec
@@ -234,10 +235,9 @@ def _at(service: Service, snapshot: Snapshot, moment: Moment) -> EarlierGraph:
 
 
 def _at_or_none(service: Service, snapshot: Snapshot, moment: Moment) -> EarlierGraph | None:
-    try:
-        return service.earlier_graphs.at(Generation(service.settings.storage.data_dir, snapshot.generation), moment)
-    except NotKept:
-        return None
+    with suppress(ApiProblem):
+        return _at(service, snapshot, moment)
+    return None
 
 
 def _earlier_describer(snapshot: Snapshot, graph: EarlierGraph, catalogue: EntityCatalogue) -> EntityDescriber:

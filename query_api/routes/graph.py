@@ -8,7 +8,6 @@ from fastapi.responses import StreamingResponse
 from pydantic import BeforeValidator
 
 from query_api.entities.catalogue import EntityCatalogue
-from query_api.entities.description import EntityDescriber
 from query_api.entities.hand_made import HandMade, MadeId
 from query_api.errors import ApiProblem, problem_responses
 from query_api.graph_export import GraphExport, csv_archive, graphml, json_lines
@@ -17,6 +16,7 @@ from query_api.index.graph.identifiers import MISSING
 from query_api.index.search_snapshot import Snapshot
 from query_api.routes.collection_choice import needed, only, searched, where
 from query_api.routes.edits import WaitSeconds
+from query_api.routes.entities import describer_of
 from query_api.routes.nodes import After, snapshot_after
 from query_api.routes.parameters import OneCollection, ServiceOf
 from query_api.service_context import Service
@@ -96,7 +96,16 @@ async def get_node(
 ) -> NodeDetail:
     """The heaviest edges first. A hand-made node is found by its id in its collection, before all others there."""
     await snapshot_after(service, after, wait_seconds)
-    return await service.read(lambda: _look(service, node_id, collection, kinds, limit))
+
+    def read() -> NodeDetail:
+        explorer, place = _found(service, node_id, collection)
+        detail = explorer.around(place, frozenset(kinds) if kinds else None, limit)
+        if place.kind == "hand_made":
+            made = MadeId(explorer.node_id(place), explorer.collection_of(place))
+            detail.hand_made = next(iter(HandMade(service.snapshot()).nodes([made])), None)
+        return detail
+
+    return await service.read(read)
 
 
 @router.get(
@@ -118,7 +127,12 @@ async def get_subgraph(
 ) -> Subgraph:
     """Nodes breadth first, the heaviest edges of each first; every edge's ends are among the nodes."""
     await snapshot_after(service, after, wait_seconds)
-    return await service.read(lambda: _draw(service, node, collection, kinds, depth, limit, outward=outward))
+
+    def read() -> Subgraph:
+        explorer, place = _found(service, node, collection)
+        return explorer.subgraph(place, frozenset(kinds) if kinds else None, depth, limit, outward=outward)
+
+    return await service.read(read)
 
 
 @router.get(
@@ -170,35 +184,8 @@ def _graph_of_chunk(service: Service, snapshot: Snapshot, chunk_id: str) -> dict
     if chunk == MISSING:
         return {}
     catalogue = service.catalogues.of(snapshot.graph, snapshot.curation, may_be_older=True)
-    entities, statements = EntityDescriber(
-        snapshot.graph, catalogue, snapshot.text.chunks, snapshot.text.documents
-    ).of_chunk(chunk)
+    entities, statements = describer_of(snapshot, catalogue).of_chunk(chunk)
     return {"entities": entities, "statements": statements}
-
-
-def _look(
-    service: Service, node_id: str, collection: str | None, kinds: list[EdgeKind] | None, limit: int
-) -> NodeDetail:
-    explorer, place = _found(service, node_id, collection)
-    detail = explorer.around(place, frozenset(kinds) if kinds else None, limit)
-    if place.kind == "hand_made":
-        made = MadeId(explorer.node_id(place), explorer.collection_of(place))
-        detail.hand_made = next(iter(HandMade(service.snapshot()).nodes([made])), None)
-    return detail
-
-
-def _draw(
-    service: Service,
-    node_id: str,
-    collection: str | None,
-    kinds: list[EdgeKind] | None,
-    depth: int,
-    limit: int,
-    *,
-    outward: bool,
-) -> Subgraph:
-    explorer, place = _found(service, node_id, collection)
-    return explorer.subgraph(place, frozenset(kinds) if kinds else None, depth, limit, outward=outward)
 
 
 def _found(service: Service, node_id: str, collection: str | None) -> tuple[Explorer, NodeRef]:
@@ -230,7 +217,7 @@ def explorer_of(snapshot: Snapshot, catalogue: EntityCatalogue) -> Explorer:
         return {chunk_id: _beginning(chunk.text) for chunk_id, chunk in tables.chunks(chunk_ids).items()}
 
     def entity_names(key: int) -> KnownEntity | None:
-        row = catalogue.row_of(key)
-        return None if row is None else KnownEntity(catalogue[row].label, catalogue[row].type, catalogue[row].members)
+        entity = catalogue.of_key(key)
+        return None if entity is None else KnownEntity(entity.label, entity.type, entity.members)
 
     return Explorer(snapshot.graph, labels, entity_names)

@@ -18,6 +18,7 @@ from query_api.routes.collection_choice import only, searched, where
 from query_api.routes.entities import AfterEdit, AfterToken, WaitSeconds, catalogue_at, describer_of
 from query_api.routes.graph import explorer_of
 from query_api.routes.parameters import OneCollection, ServiceOf
+from schemas.api import GraphNode
 from schemas.entities import EntityPaths, EntityRef, NodePaths
 from schemas.search import split_list
 
@@ -111,56 +112,35 @@ class _Joining:
         entities = self._entities(source, target)
         if entities is None:
             return self._over_edges(source, target, limit)
-        start, end = (self._path_end(NodeRef("entity", each.members[0])) for each in entities)
-        found = self._finder.paths(start, end, self._max_steps, limit)
+        start, end = entities
+        ends = [self._path_end(NodeRef("entity", each.members[0])) for each in entities]
+        found = self._finder.paths(ends[0], ends[1], self._max_steps, limit)
         if not found.paths and not self._predicates:
-            over_edges = self._over_edges(entities[0].id, entities[1].id, limit)
+            over_edges = self._over_edges(start.id, end.id, limit)
             if over_edges.paths:
                 return over_edges
-        return EntityPaths(
-            collection=entities[0].collection,
-            source=summary(entities[0]),
-            target=summary(entities[1]),
-            paths=found.paths,
-            truncated=found.truncated,
-            graph_position=self._position,
-        )
+        shown = found._asdict() | {"graph_position": self._position}
+        return EntityPaths(collection=start.collection, source=summary(start), target=summary(end), **shown)
 
     def around(
         self, source: str, through: str | None, entity_type: str | None, min_strength: float, limit: int
     ) -> EntityPaths:
         nodes = self._nodes(source) if through is None else self._nodes(source, through)
-        start, *by = map(self._path_end, nodes)
+        by = map(self._path_end, nodes)
+        start = next(by)
         found = self._finder.around(
-            start,
-            self._max_steps,
-            limit,
-            min_strength=min_strength,
-            entity_type=entity_type,
-            through=by[0] if by else None,
+            start, self._max_steps, limit, min_strength=min_strength, entity_type=entity_type, through=next(by, None)
         )
-        return EntityPaths(
-            collection=self._explorer.collection_of(nodes[0]),
-            source=self._references(nodes)[0],
-            target=None,
-            paths=found.paths,
-            truncated=found.truncated,
-            graph_position=self._position,
-        )
+        shown = found._asdict() | {"source": self._references(nodes)[0], "graph_position": self._position}
+        return EntityPaths(collection=self._explorer.collection_of(nodes[0]), target=None, **shown)
 
     def _over_edges(self, source: str, target: str, limit: int) -> NodePaths:
         start, end = nodes = self._nodes(source, target)
         evidence_of = describer_of(self._current, self._catalogue).evidence_of_edge
-        found = node_paths(self._explorer, start, end, self._max_steps, limit, evidence_of)
-        shown = self._references(nodes)
-        return NodePaths(
-            collection=self._explorer.collection_of(start),
-            source=shown[0],
-            target=shown[1],
-            paths=found.paths,
-            truncated=found.truncated,
-            graph_position=self._current.graph.position,
-        )
+        found = node_paths(self._explorer, start, end, self._max_steps, limit, evidence_of, self._predicates)
+        source_ref, target_ref = self._references(nodes)
+        shown = found._asdict() | {"graph_position": self._current.graph.position}
+        return NodePaths(collection=self._explorer.collection_of(start), source=source_ref, target=target_ref, **shown)
 
     def _entities(self, source: str, target: str) -> tuple[Entity, Entity] | None:
         found = ([self._catalogue.find(each, name) for each in (source, target)] for name in self._looked_in)
@@ -180,15 +160,14 @@ class _Joining:
 
     def _places(self, identifier: str) -> dict[str, NodeRef]:
         """{collection: the node of this id or name there}."""
-        found, called = {}, self._named.called(identifier)
+        found: dict[str, NodeRef] = {}
+        called: dict[str, GraphNode] | None = None
         for each in self._looked_in:
             entity = self._catalogue.find(identifier, each)
             place = self._explorer.find(identifier if entity is None else entity.id, each)
-            is_term = entity is None and (
-                place is None or place.kind == "entity"
-            )  # a title that nobody mentions is one
-            if is_term and each in called:
-                place = self._explorer.find(called[each].id, each)
+            if entity is None and (place is None or place.kind == "entity"):  # a title that nobody mentions is a term
+                called = self._named.called(identifier) if called is None else called  # which reads all titles
+                place = self._explorer.find(called[each].id, each) if each in called else place
             if place is not None:
                 found[each] = place
         if not found:

@@ -13,8 +13,7 @@ from fastapi import APIRouter, Path, Query, Request
 
 from indexer.resolution.own_names import qualified_name
 from query_api.entities.catalogue import EntityCatalogue
-from query_api.entities.conflicts import ConflictFinder
-from query_api.entities.description import EntityDescriber
+from query_api.entities.conflicts import COMPARED, ConflictFinder
 from query_api.entities.review_queue import (
     Candidates,
     Catalogue,
@@ -43,6 +42,7 @@ from query_api.routes.edits import (
     note_about,
     write,
 )
+from query_api.routes.entities import describer_of
 from query_api.routes.parameters import AllCollections, ServiceOf
 from query_api.service_context import Service
 from schemas.choices import ReviewKind, ReviewState
@@ -68,7 +68,6 @@ from schemas.graph_edits import (
     merge_id,
 )
 from schemas.ids import COMPUTED_ID, entity_id, normalise_name
-from schemas.predicates import ONE_OBJECT, ONE_SUBJECT
 
 router = APIRouter(tags=["entities"], route_class=ModelRoute)
 
@@ -100,26 +99,30 @@ async def list_reviews(
     if state in {"open", "all"}:
         looked_in = searched(collection, service.snapshot(), curation)
     catalogue, candidates = await _candidates(request, service, looked_in)
-    found: list[tuple[ReviewKey, Review]] = []
-    for name, those in candidates.items():
-        found += open_reviews(those, catalogue, name, curation.of(name))
-        found += conflict_reviews(those, catalogue, name, curation.of(name))
-    for name, each in edits.items() if state != "open" else ():
-        found += decided_reviews(name, each, await service.read(partial(_names, service.snapshot().graph, each)))
+    view = service.snapshot().graph
 
     def is_wanted(review: Review) -> bool:
         if kind not in (None, review.kind) or (review.state == "open" and (review.score or 0.0) < min_score):
             return False
         return state in {"all", review.state} or (state == "decided" and review.state != "open")
 
-    found = [each for each in found if is_wanted(each[1])]
-    following = sorted((each for each in found if beyond is None or each[0] > beyond), key=lambda each: each[0])
-    shown = following[:limit]
-    return ReviewPage(
-        reviews=await service.read(lambda: [_with_statements(review, candidates) for _, review in shown]),
-        next_cursor=write_cursor(shown[-1][0]) if len(following) > limit else None,
-        total=len(found),
-    )
+    def read() -> ReviewPage:
+        found: list[tuple[ReviewKey, Review]] = []
+        for name, those in candidates.items():
+            found += open_reviews(those, catalogue, name, curation.of(name))
+            found += conflict_reviews(those, catalogue, name, curation.of(name))
+        for name, each in edits.items() if state != "open" else ():
+            found += decided_reviews(name, each, _names(view, each))
+        found = [each for each in found if is_wanted(each[1])]
+        following = sorted((each for each in found if beyond is None or each[0] > beyond), key=lambda each: each[0])
+        shown = following[:limit]
+        return ReviewPage(
+            reviews=[_with_statements(review, candidates) for _, review in shown],
+            next_cursor=write_cursor(shown[-1][0]) if len(following) > limit else None,
+            total=len(found),
+        )
+
+    return await service.read(read)
 
 
 def _with_statements(review: Review, candidates: Mapping[str, Candidates]) -> Review:
@@ -231,10 +234,9 @@ async def _candidates(
             return found
         waiting = undecided(found.pairs, catalogue, collection, snapshot.curation.of(collection))
         acyclic = {"is_a", *snapshot.curation.allowed.get(collection, GraphChoice()).acyclic}
-        finder = ConflictFinder(snapshot.graph, catalogue, collection, {*ONE_OBJECT, *ONE_SUBJECT, *acyclic})
+        finder = ConflictFinder(snapshot.graph, catalogue, collection, COMPARED | acyclic)
         conflicts = {each.id: each for each in finder.find(sorted(acyclic), waiting)}
-        describer = EntityDescriber(snapshot.graph, catalogue, snapshot.text.chunks, snapshot.text.documents)
-        return found._replace(conflicts=conflicts, details=describer.details)
+        return found._replace(conflicts=conflicts, details=describer_of(snapshot, catalogue).details)
 
     try:
         found = await asyncio.gather(

@@ -103,12 +103,10 @@ def segment_of(tables: GraphTables) -> Segment:
         names=WordEncodedStrings.build(_texts(tables.entities["name"], entities.rows)),
         passage_frequencies=_passage_frequencies(mentions.edges, chunk_passages, n_entities),
         mentions=mentions.edges,
-        mention_counts=mentions.counts,
-        mention_sentences=mentions.sentences,
         typed=typed.edges,
         typed_types=typed.table["type"].to_numpy().astype(np.uint8),
         typed_confidences=typed.table["confidence"].to_numpy().astype(np.float16),
-        typed_counts=typed.counts,
+        typed_counts=smallest_integers(typed.table["count"].to_numpy()),
         typed_surfaces=_encoded(typed.table["surface"]),
         about=Edges.build(about_documents[about], about_entities[about], n_documents, n_entities),
         about_weights=tables.about["weight"].to_numpy()[about].astype(np.float32),
@@ -175,8 +173,6 @@ class _Mentions(NamedTuple):
 
     table: pa.Table
     edges: Edges
-    counts: SmallIntegers
-    sentences: SmallIntegers
 
     @classmethod
     def of(cls, mentions: pa.Table, chosen: pa.ChunkedArray, entities: _Ordered, chunks: _Ordered) -> "_Mentions":
@@ -185,12 +181,7 @@ class _Mentions(NamedTuple):
         n_chunks = len(chunks.rows)
         order = np.argsort(sources * n_chunks + targets)
         ordered = found.take(pa.array(order))
-        return cls(
-            ordered,
-            Edges.build(sources[order], targets[order], len(entities.rows), n_chunks),
-            smallest_integers(ordered["count"].to_numpy()),
-            smallest_integers(_first_values(ordered["sentences"]) + 1),
-        )
+        return cls(ordered, Edges.build(sources[order], targets[order], len(entities.rows), n_chunks))
 
 
 def _ends(tables: GraphTables, name: str, sources: _Ordered, targets: _Ordered) -> tuple[Positions, Positions]:
@@ -238,16 +229,6 @@ def _ids(column: pa.ChunkedArray) -> Keys:
 def _halves(ids: pa.Array) -> Keys:
     stored = np.frombuffer(ids.buffers()[1], dtype=">u8")
     return stored[2 * ids.offset : 2 * (ids.offset + len(ids))].astype(np.uint64).reshape(-1, 2)
-
-
-def _first_values(column: pa.ChunkedArray) -> NDArray[np.int32]:
-    """The first value of each list, -1 for an empty one."""
-    lists = one_array(column)
-    firsts = np.full(len(lists), -1, dtype=np.int32)
-    lengths = pc.list_value_length(lists).to_numpy(zero_copy_only=False).astype(np.int64)
-    values = pc.list_flatten(lists).to_numpy(zero_copy_only=False)
-    firsts[lengths > 0] = values[(np.cumsum(lengths) - lengths)[lengths > 0]]
-    return firsts
 
 
 def _kinds(column: pa.ChunkedArray) -> NDArray[np.uint8]:

@@ -11,20 +11,8 @@ from query_api.index.graph.identifiers import Keys
 Numbers = NDArray[np.int64]
 
 
-class Mentions(NamedTuple):
-    """Mentions, one a row; `query_index` is the index into the query, `chunk` carries it,
-    `sentence` is the document-wide number of the first sentence that does (-1 where none is known)."""
-
-    query_index: Numbers
-    chunk: Numbers
-    passage: Numbers
-    entity: Keys
-    times: Numbers
-    sentence: Numbers
-
-
 class MentionEdges(NamedTuple):
-    """Mentions without counts and sentences, which is all that a search needs."""
+    """Mentions, one a row; `query_index` is the index into the query, `chunk` mentions `entity`."""
 
     query_index: Numbers
     chunk: Numbers

@@ -3,20 +3,20 @@
 A document goes by its record key, a chunk and an entity by their computed ids of 32 hex digits, a hand-made node by the
 id that people gave it: it represents the document that states it, the chunks of that, and entities that have its names
 alone. A fact is one edge, from the subject to the object, however many statements say so; hand-made edges are what they
-are. A term that texts are ranked by, and no entity is, is shown only where a fact or an edge of people ends in it.
+are. A term of the ranking that is not an entity is shown only where a fact or an edge of people ends in it.
 """
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from itertools import islice, product
+from itertools import chain, islice, product
 from typing import NamedTuple
 
 import numpy as np
 
 from query_api.index.graph.builder import CHUNK_EDGE_KINDS
-from query_api.index.graph.edges import Statement, rows_of
+from query_api.index.graph.edges import rows_of
 from query_api.index.graph.hand_made_relations import (
     End,
     MadeNode,
@@ -25,14 +25,14 @@ from query_api.index.graph.hand_made_relations import (
     node_named,
     relations_of,
 )
-from query_api.index.graph.identifiers import MISSING, key_of
+from query_api.index.graph.identifiers import MISSING, Keys, key_of
 from query_api.index.graph.typed_mentions import typed_mentions_in, typed_mentions_of
 from query_api.index.graph.view import GraphView
 from schemas.api import GraphEdge, GraphNode, Neighbour, NodeDetail, NodeKind, Subgraph
 from schemas.choices import EdgeKind
 from schemas.errors import MalformedEvent
 from schemas.ids import COMPUTED_ID, DocumentKey, entity_id, normalise_name
-from schemas.predicates import STRENGTH_STEP, predicate_strength
+from schemas.predicates import fact_strength, predicate_strength
 
 BOTH_WAYS = ("related_to",)
 EXPLAINS = "explains"
@@ -62,7 +62,17 @@ class KnownEntity(NamedTuple):
 
 
 EntityNames = Callable[[int], KnownEntity | None]
-"""Key of an entity → what it is in the catalogue, without a label to go by its own name; None for what is no entity."""
+"""Key of an entity → what it is in the catalogue, without a label to go by its own name; None for another name."""
+
+
+class _Edge(NamedTuple):
+    """From a node to another, or with `inverse` from that one."""
+
+    other: NodeRef
+    kind: str
+    weight: float = 1.0
+    label: str | None = None
+    inverse: bool = False
 
 
 class Explorer:
@@ -73,6 +83,7 @@ class Explorer:
         self._chunk_labels = chunk_labels
         self._entity_names = names
         self._entity_ids: dict[int, str] = {}
+        self._wholes: dict[NodeRef, NodeRef] = {}
         self._made: dict[int, MadeNode | None] = {}
         self._has_made = any(len(part.segment.node_keys.keys) for part in view.segments)
 
@@ -164,15 +175,19 @@ class Explorer:
 
     def _edges(self, ref: NodeRef) -> Iterator[tuple[NodeRef, GraphEdge]]:
         """Those of all that the node represents, but for what joins that itself."""
-        for part in self._parts(ref):
-            for other, edge in self._edges_of(part):
-                whole = self._whole(other)
-                is_within = whole == ref and (part, other) != (ref, ref)
-                is_twice = part != ref and (part.kind, edge.kind) == ("chunk", "states")  # the entities' facts are here
-                is_term = whole.kind == "entity" and self._entity_names(whole.at) is None
-                if not (is_within or is_twice or (is_term and edge.kind not in ("states", "hand_made"))):
-                    ids = {self.node_id(part): self.node_id(ref), self.node_id(other): self.node_id(whole)}
-                    yield whole, edge.model_copy(update={"source": ids[edge.source], "target": ids[edge.target]})
+        here, parts = self.node_id(ref), list(self._parts(ref))
+        names = np.array([each.at for each in parts if each.kind == "entity"], dtype=np.uint64)
+        of_parts = ((part, edge) for part in parts for edge in self._edges_of(part))
+        for part, edge in chain(((ref, fact) for fact in self._facts(ref, names)), of_parts):
+            whole = self._whole(edge.other)
+            is_within = whole == ref and (part, edge.other) != (ref, ref)
+            is_twice = part != ref and (part.kind, edge.kind) == ("chunk", "states")  # the entities' facts are here
+            is_term = whole.kind == "entity" and self._entity_names(whole.at) is None
+            if not (is_within or is_twice or (is_term and edge.kind not in ("states", "hand_made"))):
+                there = self.node_id(whole)
+                source, target = (there, here) if edge.inverse else (here, there)
+                fields = {"from": source, "to": target, "kind": edge.kind, "weight": edge.weight, "label": edge.label}
+                yield whole, GraphEdge.model_validate(fields)
 
     def _parts(self, ref: NodeRef) -> Iterator[NodeRef]:
         yield ref
@@ -190,18 +205,21 @@ class Explorer:
 
     def _whole(self, ref: NodeRef) -> NodeRef:
         """The node that represents this one: a hand-made one, the first of an entity's names, or itself."""
-        said_by: list[int] = []
+        if ref in self._wholes:
+            return self._wholes[ref]
+        whole, said_by = ref, list[int]()
         if ref.kind == "entity":
             names = self._members(ref.at)
-            ref = NodeRef("entity", names[0])
+            whole = NodeRef("entity", names[0])
             if self._has_made:
                 said_by = np.unique(self._view.about(np.array(names, dtype=np.uint64)).document).tolist()
         elif ref.kind == "chunk" and self._has_made:
             said_by = [self._document_of_chunk(ref.at)]
         made = [each for each in map(self._document_ref, said_by) if each.kind == "hand_made"]
-        return made[0] if len(made) == 1 else ref
+        self._wholes[ref] = made[0] if len(made) == 1 else whole
+        return self._wholes[ref]
 
-    def _edges_of(self, ref: NodeRef) -> Iterator[tuple[NodeRef, GraphEdge]]:
+    def _edges_of(self, ref: NodeRef) -> Iterator[_Edge]:
         match ref.kind:
             case "document" | "hand_made":
                 yield from self._of_document(ref)
@@ -209,94 +227,64 @@ class Explorer:
                 yield from self._of_chunk(ref)
             case "entity":
                 yield from self._of_entity(ref)
-        yield from self._by_hand(ref)
+        end = self.end_of(ref)  # of edges that people made, in the order of their ids
+        for relation in sorted(relations_of(self._view.segments, [end]), key=lambda each: each.name):
+            for other, inverse in relation.others(end):
+                yield _Edge(self.ref_of(other), "hand_made", relation.weight, relation.predicate, inverse)
 
-    def _of_document(self, ref: NodeRef) -> Iterator[tuple[NodeRef, GraphEdge]]:
-        view, here = self._view, self.node_id(ref)
+    def _of_document(self, ref: NodeRef) -> Iterator[_Edge]:
+        view = self._view
         for passage in view.passages_of_document(ref.at):
             for chunk in view.chunks_of_passage(passage):
-                other = NodeRef("chunk", chunk)
-                yield other, _edge(here, self.node_id(other), "has_chunk")
+                yield _Edge(NodeRef("chunk", chunk), "has_chunk")
         about = view.about_of(np.array([ref.at]), least=0.0)
         for entity, weight in rows_of(about.entity, about.weight):
-            other = NodeRef("entity", entity)
-            yield other, _edge(here, self.node_id(other), "about", weight, EXPLAINS)
+            yield _Edge(NodeRef("entity", entity), "about", weight, EXPLAINS)
         links = view.links_to(np.array([ref.at]))
         for chunk, weight in rows_of(links.chunk, links.weight):
-            other = NodeRef("chunk", chunk)
-            yield other, _edge(self.node_id(other), here, "links_to", weight=weight)
+            yield _Edge(NodeRef("chunk", chunk), "links_to", weight, inverse=True)
 
-    def _of_chunk(self, ref: NodeRef) -> Iterator[tuple[NodeRef, GraphEdge]]:
-        view, here = self._view, self.node_id(ref)
-        passage = np.array([view.passage_of_chunk(ref.at)])
-        document = self._document_ref(view.document_of_passage(int(passage[0])))
-        yield document, _edge(self.node_id(document), here, "has_chunk")
+    def _of_chunk(self, ref: NodeRef) -> Iterator[_Edge]:
+        view, passage = self._view, np.array([self._view.passage_of_chunk(ref.at)])
+        yield _Edge(self._document_ref(view.document_of_passage(int(passage[0]))), "has_chunk", inverse=True)
         around = view.chunk_edges(np.array([ref.at]))
         rows = rows_of(around.other, around.kind, around.weight)
-        for other_chunk, kind, weight in dict.fromkeys(rows):  # one that leads both ways is there twice
-            other, name = NodeRef("chunk", other_chunk), CHUNK_EDGE_KINDS[kind]
-            there = self.node_id(other)
-            leaves = name in BOTH_WAYS or ref.at < other_chunk  # the others lead on in the text
-            yield other, _edge(here, there, name, weight) if leaves else _edge(there, here, name, weight)
+        for other, kind, weight in dict.fromkeys(rows):  # one that leads both ways is there twice
+            leaves = CHUNK_EDGE_KINDS[kind] in BOTH_WAYS or ref.at < other  # the others lead on in the text
+            yield _Edge(NodeRef("chunk", other), CHUNK_EDGE_KINDS[kind], weight, inverse=not leaves)
         for mention in typed_mentions_in(view.segments, np.array([ref.at])):
-            other = NodeRef("entity", mention.entity)
-            yield other, _edge(here, self.node_id(other), "mentions", weight=mention.times)
+            yield _Edge(NodeRef("entity", mention.entity), "mentions", mention.times)
         links = view.links_from(passage)
         for chunk, target, weight in rows_of(links.chunk, links.document, links.weight):
             if chunk == ref.at:
-                other = self._document_ref(target)
-                yield other, _edge(here, self.node_id(other), "links_to", weight=weight)
-        yield from self._stated(here, (each for each in view.statements_in(passage) if each.chunk == ref.at))
+                yield _Edge(self._document_ref(target), "links_to", weight)
+        for statement in view.statements_in(passage):
+            for role in statement.roles if statement.chunk == ref.at else ():
+                label = f"{statement.predicate} ({role.name})"
+                yield _Edge(NodeRef("entity", role.entity), "states", statement.confidence, label)
 
-    def _of_entity(self, ref: NodeRef) -> Iterator[tuple[NodeRef, GraphEdge]]:
-        view, here = self._view, self.node_id(ref)
-        entity = np.array([ref.at], dtype=np.uint64)
+    def _of_entity(self, ref: NodeRef) -> Iterator[_Edge]:
+        view, entity = self._view, np.array([ref.at], dtype=np.uint64)
         about = view.about(entity, least=0.0)
         for document, weight in rows_of(about.document, about.weight):
-            other = self._document_ref(document)
-            yield other, _edge(self.node_id(other), here, "about", weight, EXPLAINS)
+            yield _Edge(self._document_ref(document), "about", weight, EXPLAINS, inverse=True)
         for mention in islice(typed_mentions_of(view.segments, entity), MAX_MENTIONS):
-            other = NodeRef("chunk", mention.chunk)
-            yield other, _edge(self.node_id(other), here, "mentions", weight=mention.times)
-        yield from self._facts(ref, view.statements_with(entity))
+            yield _Edge(NodeRef("chunk", mention.chunk), "mentions", mention.times, inverse=True)
 
-    def _facts(self, here: NodeRef, statements: Iterable[Statement]) -> Iterator[tuple[NodeRef, GraphEdge]]:
-        """The facts that an entity has a part in: one edge from the subject to the object, or to what else has a part,
-        which is then named with its role. It weighs its predicate's strength, more for each further statement."""
-        facts: Counter[tuple[int, str, int]] = Counter()
-        for statement in statements:
+    def _facts(self, here: NodeRef, names: Keys) -> Iterator[_Edge]:
+        """The facts that a node of these names has a part in: one edge from the subject to the object, or to what else
+        has a part, which is then named with its role. It weighs more for each further statement."""
+        facts: Counter[tuple[NodeRef, str, NodeRef]] = Counter()
+        for statement in {each.key: each for each in self._view.statements_with(names)}.values():
             subjects = [role.entity for role in statement.roles if role.name == "subject"]
             for subject, role in product(subjects[:1], statement.roles):
-                if role.name != "subject" and here.at in (subject, role.entity) and role.entity != subject:
+                source, target = (self._whole(NodeRef("entity", each)) for each in (subject, role.entity))
+                if role.name != "subject" and here in (source, target) and source != target:
                     further = "" if role.name == "object" else f" ({role.name})"
-                    facts[subject, f"{statement.predicate}{further}", role.entity] += 1
-        for (subject, label, target), stated in facts.items():
-            ends = NodeRef("entity", subject), NodeRef("entity", target)
-            strength = min(1.0, predicate_strength(label.partition(" ")[0]) + STRENGTH_STEP * (stated - 1))
-            other = ends[1] if here == ends[0] else ends[0]
-            source_id, target_id = map(self.node_id, ends)
-            yield other, _edge(source_id, target_id, "states", round(strength, 3), label)
-
-    def _stated(self, here: str, statements: Iterable[Statement]) -> Iterator[tuple[NodeRef, GraphEdge]]:
-        """A chunk's statement is shown as edges to each entity that has a part in it, named by predicate and role."""
-        for statement in statements:
-            for role in statement.roles:
-                other = NodeRef("entity", role.entity)
-                if (there := self.node_id(other)) != here:
-                    label = f"{statement.predicate} ({role.name})"
-                    yield other, _edge(here, there, "states", statement.confidence, label)
-
-    def _by_hand(self, ref: NodeRef) -> Iterator[tuple[NodeRef, GraphEdge]]:
-        """Edges that people made, as far as their other ends are there, in the order of their ids."""
-        here = self.end_of(ref)
-        for relation in sorted(relations_of(self._view.segments, [here]), key=lambda each: each.name):
-            for end, inverse in relation.others(here):
-                other = self.ref_of(end)
-                source, target = (other, ref) if inverse else (ref, other)
-                edge = _edge(
-                    self.node_id(source), self.node_id(target), "hand_made", relation.weight, relation.predicate
-                )
-                yield other, edge
+                    facts[source, f"{statement.predicate}{further}", target] += 1
+        for (source, label, target), stated in facts.items():
+            strength = fact_strength(predicate_strength(label.partition(" ")[0]), stated)
+            yield _Edge(target if here == source else source, "states", strength, label, here != source)
 
     @staticmethod
     def end_of(ref: NodeRef) -> End:
@@ -379,7 +367,3 @@ def _possible_keys(identifier: str, collection: str) -> Iterator[DocumentKey]:
         if len(parts) == 2:
             with suppress(MalformedEvent):
                 yield DocumentKey.checked(*parts)
-
-
-def _edge(source: str, target: str, kind: str, weight: float = 1.0, label: str | None = None) -> GraphEdge:
-    return GraphEdge.model_validate({"from": source, "to": target, "kind": kind, "weight": weight, "label": label})

@@ -3,7 +3,7 @@
 Every state is immutable: a change makes a new tuple of segments, which shares the arrays of all that stay.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Self
 
@@ -17,7 +17,6 @@ from query_api.index.graph.builder import segment_of
 from query_api.index.graph.edges import (
     About,
     MentionEdges,
-    Mentions,
     Neighbourhood,
     Numbers,
     Role,
@@ -73,13 +72,18 @@ class ViewSegment:
         chunks = segment.statements.of_entries(segment.roles.entering(local).others)
         return bool(self.live(segment.passages_of(chunks)).any())
 
-    def statements_in(self, collection: str, *, denied: bool = False) -> Numbers:
-        """Those of live documents of a collection, or the denials."""
+    def statements_in(
+        self, collection: str | None = None, predicates: Collection[str] | None = None, *, denied: bool = False
+    ) -> Numbers:
+        """What live documents, of one collection or of all, state or deny, with one of these predicates or any."""
         segment = self.segment
-        of_documents = segment.collections.among([collection]) & ~self.deleted
-        passages = segment.passages_of(segment.statements.of_entries(np.arange(len(segment.statement_keys))))
-        is_denial = segment.extractors.among([DENIAL])
-        return np.flatnonzero(of_documents[segment.passage_documents[passages]] & (is_denial == denied))
+        keep = segment.extractors.among([DENIAL]) == denied
+        if predicates is not None:
+            keep &= segment.predicates.among(predicates)
+        numbers = np.flatnonzero(keep)
+        documents = segment.passage_documents[segment.passages_of(segment.statements.of_entries(numbers))]
+        of_documents = ~self.deleted if collection is None else segment.collections.among([collection]) & ~self.deleted
+        return numbers[of_documents[documents]]
 
     def statements(self, query_index: Numbers, statements: Numbers, *, denied: bool = False) -> Iterator[Statement]:
         """Those of these statements that state, or deny, something; `query_index` has for each an index into the
@@ -279,16 +283,6 @@ def neighbourhoods(
     }
 
 
-def named(located: Located) -> set[int]:
-    """The keys of those entities that a live document names."""
-    return {
-        key
-        for part, _, local in located
-        for at, key in rows_of(local, part.segment.entity_keys[local])
-        if not part.n_deleted or part.is_named(at)
-    }
-
-
 def names(located: Located) -> dict[int, tuple[str, str]]:
     """{key: (collection, normalised name)} of those entities that a live document names."""
     found: dict[int, tuple[str, str]] = {}
@@ -330,31 +324,14 @@ def about(located: Located, entities: Keys, least: float = NAMING) -> About:
     return About(*joined(found, About._fields))
 
 
-def mentions(located: Located, entities: Keys) -> Mentions:
-    """Where these entities are mentioned."""
-    found = [
-        Mentions(*places, part.segment.times(edges), part.segment.first_sentences(edges))
-        for part, edges, places in _live_mentions(located, entities)
-    ]
-    return Mentions(*joined(found, Mentions._fields))
-
-
 def mention_edges(located: Located, entities: Keys) -> MentionEdges:
-    """The same without counts and sentences."""
-    return MentionEdges(*joined([places for *_, places in _live_mentions(located, entities)], MentionEdges._fields))
-
-
-def _live_mentions(located: Located, entities: Keys) -> Iterator[tuple[ViewSegment, Numbers, MentionEdges]]:
-    """By segment: the edges to these entities from live chunks, by their numbers there, and where they are."""
+    """Where these entities are mentioned."""
+    found: list[MentionEdges] = []
     for part, rows, local in located:
-        which, edges, chunks = part.segment.mentions.leaving(local)
-        passages = part.segment.passages_of(chunks)
+        which, chunks, passages = part.mentions_of(local)
         keep = part.live(passages) if part.n_deleted else slice(None)
         query_index = rows[which[keep]]
-        yield (
-            part,
-            edges[keep],
-            MentionEdges(
-                query_index, chunks[keep] + part.chunks, passages[keep] + part.passages, entities[query_index]
-            ),
+        found.append(
+            MentionEdges(query_index, chunks[keep] + part.chunks, passages[keep] + part.passages, entities[query_index])
         )
+    return MentionEdges(*joined(found, MentionEdges._fields))

@@ -49,8 +49,6 @@ class Segment:
     passage_frequencies: SmallIntegers  # in how many passages an entity is mentioned
 
     mentions: Edges  # entity → chunk, the way that has more to read
-    mention_counts: SmallIntegers
-    mention_sentences: SmallIntegers  # one more than the number of the first of each; 0 where it is unknown
 
     typed: Edges  # entity → chunk: typed mentions of entities; the others are terms
     typed_types: NDArray[np.uint8]
@@ -152,11 +150,3 @@ class Segment:
     def passages_of(self, chunks: Positions) -> Positions:
         """The passage of each of these chunks."""
         return self.chunk_passages[chunks].astype(np.int64)
-
-    def times(self, mentions: Positions) -> Positions:
-        """How often each of these mentions is made in its chunk."""
-        return self.mention_counts[mentions].astype(np.int64)
-
-    def first_sentences(self, mentions: Positions) -> Positions:
-        """The number of the first sentence of each of these mentions, -1 where it is unknown."""
-        return self.mention_sentences[mentions].astype(np.int64) - 1

@@ -6,7 +6,7 @@ merged (a log-structured merge: O'Neil et al. 1996). Documents, passages and chu
 entities go by key, the same in each. A link or a mention may name what has not arrived: it counts once that is there.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Self
 
 import numpy as np
@@ -22,7 +22,6 @@ from query_api.index.graph.edges import (
     Links,
     Memory,
     MentionEdges,
-    Mentions,
     Neighbourhood,
     Numbers,
     Statement,
@@ -35,8 +34,6 @@ from query_api.index.graph.graph_segments import (
     about,
     frequencies,
     mention_edges,
-    mentions,
-    named,
     names,
     neighbourhoods,
 )
@@ -176,20 +173,16 @@ class GraphView:
     def entity(self, collection: str, name: str) -> int | None:
         """The key of the entity with this normalised name, or None when no live document names it."""
         key = entity_key_of(collection, name)
-        return key if self._named([key]) else None
+        return key if self.entity_names([key]) else None
 
     def entities_named(self, names: Sequence[str], collection: str | None = None) -> dict[str, list[int]]:
         """{normalised name: keys of the live entities of that name}, in one collection or in all, keys ascending."""
         collections = self.collections() if collection is None else [collection]
         keys = {key: name for each in collections for key, name in zip(entity_keys_of(each, names), names, strict=True)}
         found: dict[str, list[int]] = {}
-        for key in sorted(self._named(list(keys))):
+        for key in sorted(self.entity_names(list(keys))):
             found.setdefault(keys[key], []).append(key)
         return found
-
-    def _named(self, entities: Sequence[int]) -> set[int]:
-        """Those of the keys that are of entities which a live document names."""
-        return named(self._segments.with_entities(np.array(entities, dtype=np.uint64)))
 
     def collections(self) -> list[str]:
         """The names of the collections that have or had documents here, ascending."""
@@ -230,37 +223,24 @@ class GraphView:
 
     # Edges.
 
-    def mentions_in(self, passages: Numbers) -> Mentions:
-        """What these passages mention: chunk → entity edges of their chunks, in the order of the text."""
-        found = [
-            Mentions(*places, part.segment.times(edges), part.segment.first_sentences(edges))
-            for part, edges, places in self._mentions_in(passages)
-        ]
-        return Mentions(*joined(found, Mentions._fields))
-
     def mention_edges_in(self, passages: Numbers) -> MentionEdges:
-        """`mentions_in` without counts and sentences."""
-        return MentionEdges(*joined([places for *_, places in self._mentions_in(passages)], MentionEdges._fields))
-
-    def _mentions_in(self, passages: Numbers) -> Iterator[tuple[ViewSegment, Numbers, MentionEdges]]:
-        """By segment: the edges from the passages' chunks to entities, by their numbers there."""
+        """What these passages mention: chunk → entity edges of their chunks, in the order of the text."""
+        found: list[MentionEdges] = []
         for part, rows, local in self._segments.with_nodes(passages, "passages"):
             which, chunks = entries_of(part.segment.passage_chunks, local)
-            at, edges, entities = part.segment.mentions.entering(chunks)
-            places = MentionEdges(
-                rows[which[at]],
-                chunks[at] + part.chunks,
-                local[which[at]] + part.passages,
-                part.segment.entity_keys[entities],
+            at, _, entities = part.segment.mentions.entering(chunks)
+            found.append(
+                MentionEdges(
+                    rows[which[at]],
+                    chunks[at] + part.chunks,
+                    local[which[at]] + part.passages,
+                    part.segment.entity_keys[entities],
+                )
             )
-            yield part, edges, places
-
-    def mentions_of(self, entities: Keys) -> Mentions:
-        """Where these entities are mentioned."""
-        return mentions(self._segments.with_entities(entities), entities)
+        return MentionEdges(*joined(found, MentionEdges._fields))
 
     def mention_edges_of(self, entities: Keys) -> MentionEdges:
-        """`mentions_of` without counts and sentences."""
+        """Where these entities are mentioned."""
         return mention_edges(self._segments.with_entities(entities), entities)
 
     def passage_frequencies(self, entities: Keys) -> Numbers:
@@ -377,12 +357,12 @@ class GraphView:
             found.extend(part.statements(rows[which][keep], statements[keep]))
         return found
 
-    def statements_of(self, predicate: str) -> list[Statement]:
-        """Those of all documents with a predicate."""
+    def statements_of(
+        self, collection: str, predicates: Collection[str] | None = None, *, denied: bool = False
+    ) -> list[Statement]:
+        """What the documents of a collection state, or deny, with one of these predicates or any; by their keys."""
         found: list[Statement] = []
         for part in self._segments:
-            predicates, statements = part.segment.predicates, part.segment.statements
-            rows = np.flatnonzero(predicates.codes == pc.index(predicates.distinct(), predicate).as_py())
-            rows = rows[part.live(part.segment.passages_of(statements.of_entries(rows)))]
-            found.extend(part.statements(np.zeros(len(rows), dtype=np.int64), rows))
-        return found
+            numbers = part.statements_in(collection, predicates, denied=denied)
+            found.extend(part.statements(np.zeros_like(numbers), numbers, denied=denied))
+        return sorted(found, key=lambda each: each.key)

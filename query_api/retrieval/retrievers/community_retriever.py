@@ -7,6 +7,7 @@ The steps are those of global search in Edge et al. 2024, "From Local to Global:
 without a language model: summaries are sentences of documents, and relevance is computed.
 """
 
+import asyncio
 import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -50,7 +51,7 @@ MODE_DECIDED_BY = frozenset(
 )
 
 
-def with_mode_of_intent(request: SearchRequest, snapshot: Snapshot) -> SearchRequest:
+async def with_mode_of_intent(request: SearchRequest, snapshot: Snapshot) -> SearchRequest:
     """In mode `global`, where the question is about a whole collection, or asks for a summary or nothing special and
     names nothing, communities are there to answer it, and the request says nothing of how to search."""
     if snapshot.communities is None or MODE_DECIDED_BY & request.model_fields_set:
@@ -58,7 +59,8 @@ def with_mode_of_intent(request: SearchRequest, snapshot: Snapshot) -> SearchReq
     question, intent = analysed_question(request.q), request.intent or intent_of(request.q)
     is_global = intent == "global" or (intent == "general" and len(question.stems) > 1 and not topic_of(question).stems)
     if intent == "summarise":
-        names = link_names(topic_of(question), snapshot.graph, request.collection, None, snapshot.curation.aliases)
+        asked = topic_of(question), snapshot.graph, request.collection, None, snapshot.curation.aliases
+        names = await asyncio.to_thread(link_names, *asked)  # which looks at every name
         is_global = not names.links and not names.entities
     return request.model_copy(update={"mode": "global"}) if is_global else request
 

@@ -133,7 +133,7 @@ def everything(view: GraphView) -> dict[str, object]:
     passages = np.array([p for number in documents.values() for p in view.passages_of_document(number)], dtype=np.int64)
     chunks = np.array([c for passage in passages.tolist() for c in view.chunks_of_passage(passage)], dtype=np.int64)
     numbers = np.array(list(documents.values()), dtype=np.int64)
-    mentions_in, mentions_of = view.mentions_in(passages), view.mentions_of(entities)
+    mentions_in, mentions_of = view.mention_edges_in(passages), view.mention_edges_of(entities)
     about, about_of = view.about(entities), view.about_of(numbers)
     links_from, links_to = view.links_from(passages), view.links_to(numbers)
     edges = view.chunk_edges(chunks)
@@ -165,14 +165,10 @@ def everything(view: GraphView) -> dict[str, object]:
         "named in a": view.entities_named(NAMES, "a"),
         "frequencies": view.passage_frequencies(entities).tolist(),
         "mentions in": sorted(
-            (pid(p), cid(c), e, n, s) for _, c, p, e, n, s in zip(*map(np.ndarray.tolist, mentions_in), strict=True)
+            (pid(p), cid(c), e) for _, c, p, e in zip(*map(np.ndarray.tolist, mentions_in), strict=True)
         ),
         "mentions of": sorted(
-            (pid(p), cid(c), e, n, s) for _, c, p, e, n, s in zip(*map(np.ndarray.tolist, mentions_of), strict=True)
-        ),
-        "places": (
-            [column.tolist() for column in view.mention_edges_in(passages)] == [c.tolist() for c in mentions_in[:4]],
-            [column.tolist() for column in view.mention_edges_of(entities)] == [c.tolist() for c in mentions_of[:4]],
+            (pid(p), cid(c), e) for _, c, p, e in zip(*map(np.ndarray.tolist, mentions_of), strict=True)
         ),
         "about": sorted((doc(d), e, w) for _, d, e, w in zip(*map(np.ndarray.tolist, about), strict=True)),
         "about of": sorted((doc(d), e, w) for _, d, e, w in zip(*map(np.ndarray.tolist, about_of), strict=True)),

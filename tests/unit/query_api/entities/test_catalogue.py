@@ -2,11 +2,14 @@
 
 from itertools import permutations
 
+import msgspec
+
 from query_api.entities.catalogue import EntityCatalogue, EntityCatalogues
 from query_api.index.curation_follower import Curation, PlacedEvent, fold
 from query_api.index.graph.view import GraphView
 from schemas.graph_edits import DecisionEdit, EntityEdit, GraphEdit, MergeEdit, decision_id
 from schemas.ids import DocumentKey, entity_id, normalise_name
+from schemas.predicates import ALIAS
 from tests.support.fakes.text_stores import Page
 from tests.unit.query_api.entities.organisation import COLLECTION, TEXTS, catalogue_of, pages, view_of
 
@@ -160,3 +163,12 @@ def test_documents_that_do_not_know_a_type_leave_it_to_the_others() -> None:
         for at, kind in enumerate(kinds)
     ]
     assert catalogue_of(GraphView.from_contributions([page.contribution() for page in pages], 0))[0].type == "person"
+
+
+def test_alias_that_names_only_one_thing_is_left_out() -> None:
+    page = Page("a", "A", [["Tern"]], ["Tern"], facts=[("Tern", ALIAS, "Sterna")], types={"Tern": "concept"})
+    made = page.contribution()
+    stated = [msgspec.structs.replace(each, roles=each.roles[:1]) for each in made.statements]
+    others = Page("b", "B", [["Tern"]], ["Tern"], facts=[("Tern", ALIAS, "Sterna")]).contribution()
+    view = GraphView.from_contributions([msgspec.structs.replace(made, statements=stated), others], 0)
+    assert [each.name for each in EntityCatalogues().of(view, Curation()).named(page.collection)] == ["Tern"]

@@ -1,23 +1,23 @@
 """Statements of different documents that contradict each other, found from the graph alone."""
 
 from collections.abc import Sequence
-from itertools import permutations
+from itertools import permutations, repeat
 from typing import Any
 
 import msgspec
 import pytest
 
 from query_api.entities.catalogue import EntityCatalogues
-from query_api.entities.conflicts import Conflict, ConflictFinder
+from query_api.entities.conflicts import COMPARED, Conflict, ConflictFinder
 from query_api.index.curation_follower import Curation
 from query_api.index.graph.view import GraphView
 from schemas.graph_delta import DENIAL
 from schemas.graph_edits import decision_id
 from schemas.ids import entity_id
-from schemas.predicates import ONE_OBJECT, ONE_SUBJECT
 from tests.support.fakes.text_stores import Page, made_edge
 
-NAMES = ("Kestrel", "Team Petrel", "Team Heron", "Ada Bell", "London", "England", "Paris", "Lyon", "France")
+LETTERS = tuple("abcdefghijkl")
+NAMES = (*LETTERS, "Kestrel", "Team Petrel", "Team Heron", "Ada Bell", "London", "England", "Paris", "Lyon", "France")
 KINDS = ("whale", "mammal", "animal")
 Fact = tuple[str, str, str]
 
@@ -39,8 +39,7 @@ def found(
         contributions.append(msgspec.structs.replace(made, statements=statements))
     view = GraphView.from_contributions(contributions, 0)
     without_cycles = {"is_a", *acyclic}
-    predicates = {*ONE_OBJECT, *ONE_SUBJECT, *without_cycles}
-    finder = ConflictFinder(view, EntityCatalogues().of(view, Curation()), "wiki", predicates)
+    finder = ConflictFinder(view, EntityCatalogues().of(view, Curation()), "wiki", COMPARED | without_cycles)
     conflicts = list(finder.find(sorted(without_cycles), may_be_one))
     assert len({each.id for each in conflicts}) == len(conflicts)
     return {each.id: each for each in conflicts}
@@ -117,6 +116,12 @@ def test_cycle_of_kinds_goes_with_any_of_its_documents() -> None:
     assert "→" in conflict.reason
     for at in range(3):
         assert found(pages[:at] + pages[at + 1 :]) == {}
+
+
+def test_cycle_of_twelve_facts_is_found_whole() -> None:
+    facts = zip(LETTERS, repeat("is_a"), (*LETTERS[1:], LETTERS[0]), strict=False)
+    (conflict,) = found([page(str(at), fact) for at, fact in enumerate(facts)]).values()
+    assert len(conflict.facts) == len(LETTERS)
 
 
 def test_cycle_of_another_predicate_counts_where_it_is_forbidden() -> None:

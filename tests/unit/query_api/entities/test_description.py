@@ -3,7 +3,9 @@
 from query_api.entities.catalogue import Entity
 from query_api.entities.consolidation import MOST_OF_A_DOCUMENT
 from query_api.entities.entity_facts import sample_statements
+from query_api.index.graph.explorer import NodeRef
 from query_api.index.graph.view import GraphView
+from schemas.api import GraphEdge
 from schemas.entities import EntityDetail
 from tests.support.fakes.text_stores import Page
 from tests.unit.query_api.entities.organisation import (
@@ -171,3 +173,18 @@ def test_entity_has_prerequisites_parents_and_subtopics() -> None:
         ("tidal", True, 1.0),
         ("surveys", False, 0.0),
     ]
+
+
+def test_edge_of_an_entity_with_two_names_has_the_sentence_of_either() -> None:
+    view = view_of()
+    catalogue = catalogue_of(view)
+    maria, team = (catalogue.find(name, COLLECTION) for name in ("Maria Okafor", "Team Petrel"))
+    assert maria is not None
+    assert team is not None
+    assert len(team.members) == 2
+    for at in team.members:
+        leads = GraphEdge.model_validate({"from": maria.id, "to": team.id, "kind": "states", "label": "leads"})
+        ends = NodeRef("entity", at), NodeRef("entity", maria.members[0])
+        evidence = describer_of(view).evidence_of_edge(*ends, leads)
+        assert evidence is not None
+        assert evidence.sentence == "Maria Okafor leads Team Petrel."

@@ -1,6 +1,11 @@
 """The most central entities: of facts, and of edges that people made."""
 
+from dataclasses import replace
+
+import msgspec
+
 from query_api.entities.entity_centrality import entity_centrality
+from schemas.graph_delta import DENIAL
 from schemas.ids import DocumentKey, entity_id
 from tests.support.fakes.text_stores import Page, made_edge
 from tests.unit.query_api.entities.organisation import COLLECTION, catalogue_of, view_of
@@ -30,3 +35,19 @@ def test_edges_of_people_count() -> None:
     }
     edges = [made_edge(ids["Lisbon"], "hosts", ids[name], collection=COLLECTION) for name in ids if name != "Lisbon"]
     assert most_central(*edges)[0] == "Lisbon"
+
+
+def test_denied_facts_do_not_count() -> None:
+    made = Page("denial", "Denial", [["Lisbon"]], ["Lisbon"], collection=COLLECTION, types={"Lisbon": "place"})
+    others = ("Harbor", "Beacon", "Team Petrel", "Maria Okafor")
+    facts = [("Lisbon", "owns", other) for other in others]
+    contribution = replace(made, facts=facts).contribution()
+    denials = [msgspec.structs.replace(each, extractor=DENIAL) for each in contribution.statements]
+    key = DocumentKey(COLLECTION, "denial")
+    ranks = []
+    for statements in (denials, []):
+        changed = msgspec.structs.replace(contribution, statements=statements)
+        view = view_of().with_changes([(key, changed)], 1)
+        catalogue = catalogue_of(view)
+        ranks.append(entity_centrality(view, catalogue).tolist())
+    assert ranks[0] == ranks[1]

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from query_api.entities.entity_paths import PathFinder
+from query_api.entities.path_search import Step, search_around
 from schemas.entities import EntityPath
 from schemas.ids import entity_id
 from tests.support.fakes.text_stores import Page, made_edge, made_node
@@ -98,3 +99,16 @@ def test_around_includes_hand_made_nodes_and_goes_through_them() -> None:
         made_edge("guild", "licenses", entity_id(COLLECTION, "lisbon"), collection=COLLECTION),
     ]
     assert around("Lisbon", "licenses", made=made) == ["Harbour Guild", "Kafka"]
+
+
+def test_weaker_but_shorter_path_leads_further() -> None:
+    steps = {"a": [("b", 1.0), ("c", 0.5)], "b": [("c", 1.0)], "c": [("d", 1.0)]}
+    found = search_around(
+        "a",
+        lambda nodes: [Step(*step, None) for step in steps.get(nodes[-1], ())],
+        max_steps=2,
+        limit=9,
+        min_strength=0.4,
+        is_wanted=lambda _: True,
+    )
+    assert [(path[-1].target, strength) for strength, path in found.paths] == [("b", 1.0), ("c", 1.0), ("d", 0.5)]

@@ -88,3 +88,14 @@ def test_a_way_through_what_very_many_mention_is_found_from_the_end() -> None:
     found = node_paths(hub, start, end, 4, 3)
     assert [walked(path) for path in found.paths] == [["Page 0", "text", "hub", "text", "Page 599"]]
     assert found.truncated
+
+
+def test_path_over_edges_of_a_predicate_goes_by_these_alone(explorer: Explorer) -> None:
+    start, end = explorer.find("team", "wiki"), explorer.find("three", "wiki")
+    assert start is not None
+    assert end is not None
+    lengths = [
+        [len(path.steps) for path in node_paths(explorer, start, end, 4, 9, predicates=each).paths]
+        for each in (["owns"], ["uses"])
+    ]
+    assert lengths == [[1], []]

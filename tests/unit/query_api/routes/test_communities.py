@@ -69,6 +69,8 @@ async def test_a_community_shows_members_parent_and_summary_with_sources(themes:
     one = (await themes.get(f"/v1/communities/{listed['id']}")).json()
     assert {member["label"] for member in one["members"]} == set(RIVERS)
     assert one["members"][0]["label"] == "Elbe"
+    first = (await themes.get(f"/v1/communities/{listed['id']}", limit=2)).json()
+    assert first["members"] == one["members"][:2]
     assert one["parent_community"]["id"] == one["parent"] == listed["parent"]
     parent = (await themes.get(f"/v1/communities/{one['parent']}")).json()
     assert listed["id"] in {child["id"] for child in parent["children"]}

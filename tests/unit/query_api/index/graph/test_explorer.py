@@ -183,3 +183,19 @@ def test_fact_is_one_edge_from_subject_to_object() -> None:
     assert len(seen[0]) == 1
     assert seen[0] == seen[1]
     assert seen[0][0][1::2] == ("uses", 0.95)
+
+
+def test_fact_stated_of_two_names_of_an_entity_is_one_edge() -> None:
+    stated = [
+        Page(f"{each}.md", "", [[each]], facts=[(each, "uses", "Plover")], collection="a") for each in ("tern", "terns")
+    ]
+    first, second = (key_of(entity_id("a", name)) for name in ("tern", "terns"))
+    known = {each: KnownEntity("tern", "concept", (first, second)) for each in (first, second)}
+    view = GraphView.from_contributions([page.contribution() for page in stated], 0)
+    explorer = Explorer(view, lambda _: {}, lambda key: known.get(key, KnownEntity()))
+    for name in ("terns", "plover"):
+        place = explorer.find(name, "a")
+        assert place is not None
+        edges = [each.edge for each in explorer.around(place, frozenset({"states"}), 10).neighbours]
+        ends = [(each.source, each.label, each.target, each.weight) for each in edges]
+        assert ends == [(entity_id("a", "tern"), "uses", entity_id("a", "plover"), 0.95)]

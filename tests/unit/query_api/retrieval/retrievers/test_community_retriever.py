@@ -141,10 +141,10 @@ async def test_alias_of_a_topic_brings_what_mentions_it(executor: Executor) -> N
     ("cleaning of machines", "hybrid"),
     ("the", "hybrid"),
 ])  # fmt: skip
-def test_question_that_names_nothing_special_is_global(themes: World, q: str, mode: str) -> None:
-    assert with_mode_of_intent(SearchRequest(q=q), themes[0]).mode == mode
-    assert with_mode_of_intent(SearchRequest(q=q, mode="vector"), themes[0]).mode == "vector"
-    assert with_mode_of_intent(SearchRequest(q=q), replace(themes[0], communities=None)).mode == "hybrid"
+async def test_question_that_names_nothing_special_is_global(themes: World, q: str, mode: str) -> None:
+    assert (await with_mode_of_intent(SearchRequest(q=q), themes[0])).mode == mode
+    assert (await with_mode_of_intent(SearchRequest(q=q, mode="vector"), themes[0])).mode == "vector"
+    assert (await with_mode_of_intent(SearchRequest(q=q), replace(themes[0], communities=None))).mode == "hybrid"
 
 
 async def test_themes_go_on_with_those_of_finer_levels(executor: Executor) -> None:
