@@ -48,7 +48,7 @@ def read_graph(path: Path) -> Iterator[Read]:
         with ExitStack() as stack:
             for origin, read in _reader_of(path, stack):
                 yield origin, read
-    except (*BROKEN, ValueError, KeyError, SyntaxError, csv.Error, zipfile.BadZipFile) as error:
+    except (*BROKEN, ValueError, KeyError, SyntaxError, RuntimeError, csv.Error, zipfile.BadZipFile) as error:
         yield origin, Refused(origin, "unreadable", f"After this the file cannot be read: {error}. Was it cut?")
 
 
@@ -106,7 +106,7 @@ def _graphml(content: IO[bytes], path: Path) -> Iterator[Read]:
             ends = [element.get(each, "") for each in (("id",) if name == "node" else ("source", "target"))]
             yield origin, _item(origin, ends, fields)
             element.clear()
-            while element.getprevious() is not None:  # what was read leaves memory
+            while parent is not None and element.getprevious() is not None:  # what was read leaves memory
                 del parent[0]
 
 
@@ -114,7 +114,9 @@ def _tables(path: Path, open_table: Callable[[str], IO[bytes]]) -> Iterator[Read
     csv.field_size_limit(MAX_LINE_BYTES)
     try:
         with open_table("manifest.json") as manifest:
-            yield str(path), json.load(manifest)
+            held = json.load(manifest)
+            is_object, message = isinstance(held, dict), "It is not a JSON object with what the file holds."
+            yield str(path), held if is_object else Refused(f"{path}/manifest.json", "wrong_type", message)
     except (KeyError, FileNotFoundError):
         pass  # people's own tables have none
     for name, ends in TABLES:
@@ -137,21 +139,15 @@ def _item(origin: str, ends: Sequence[str], fields: Mapping[Any, Any]) -> GraphI
         try:
             if value not in ("", None):
                 (given if name in known else further)[name] = _READ[known.get(name, "any")](value)
-        except (ValueError, TypeError, RecursionError):
+        except (ValueError, TypeError, OverflowError, RecursionError):
             return Refused(origin, "wrong_type", f"{name}: {str(value)[:80]!r} is not of the type {known[name]}.")
     if further and isinstance(given.setdefault("properties", {}), dict):
         given["properties"] = further | given["properties"]
     return GraphItem.of(ends, given) if all(ends) else Refused(origin, "wrong_type", NODE_OR_EDGE)
 
 
-def _string(value: Any) -> str:
-    if not isinstance(value, str):
-        raise TypeError
-    return value
-
-
 _READ: dict[str, Callable[[Any], Any]] = {
-    "string": _string,
+    "string": str.__str__,  # which raises TypeError for anything else
     "long": int,
     "double": float,
     "json": lambda value: json.loads(value) if isinstance(value, str) else value,
