@@ -29,6 +29,7 @@ from indexer.extraction.prose.word_classes import JUDGEMENTS, NUMBERS, QUANTIFIE
 from indexer.extraction.relating_fields import type_of_value
 from indexer.extraction.relations import DEFINITION, LIST
 from indexer.extraction.word_use import is_common_word
+from schemas.predicates import IS_A
 
 MAX_WORDS = 5
 CACHED_NAMES = 16_384
@@ -39,7 +40,6 @@ FRAGMENT = 0.1  # an end of a statement that is more, or less, than a name: `tow
 DOCUMENT = 0.2  # that a document is an entity, since its fields say something of it
 HEADED, DEFINES = 0.5, 0.6  # how much a document is about a concept, at most 1; below what it is named by
 CONCEPT, WORK = "concept", "work"
-IS_A = "is_a"
 _NO_NAME = re.compile(r"@|_$|^\d+ [^\W\d]")
 # Nouns that name a relation to what is spoken of, or a time of day.
 GENERAL = word_set(

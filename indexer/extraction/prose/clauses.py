@@ -21,17 +21,11 @@ from indexer.extraction.prose.noun_phrases import (
     phrases_after,
 )
 from indexer.extraction.prose.open_verbs import open_verbs
-from indexer.extraction.prose.predicates import (
-    BEYOND_OBJECT,
-    VERB_FORMS,
-    Relation,
-)
+from indexer.extraction.prose.predicates import BEYOND_OBJECT, VERB_FORMS, Relation
 from indexer.extraction.prose.subjects import Subjects
 from indexer.extraction.prose.verb_groups import FINITE, VerbGroup, VerbGroups
-from indexer.extraction.prose.word_classes import (
-    PREPOSITIONS,
-    is_gerund,
-)
+from indexer.extraction.prose.word_classes import PREPOSITIONS, is_gerund
+from schemas.predicates import ALIAS
 
 _BEYOND_OBJECT = word_set("from with into onto under through against")  # more often of the verb than of its object
 _POSSIBLE = word_set(
@@ -240,7 +234,7 @@ def _is_fact_of_common_nouns(
 
 def _suits(relation: Relation, of_subject: int, of_target: int) -> bool:
     """Whether the ends are named as well as the predicate requires."""
-    if relation.predicate == "also_known_as":
+    if relation.predicate == ALIAS:
         return of_target == NAME
     if relation.predicate == "founded_by":
         return BARE not in (of_subject, of_target)
