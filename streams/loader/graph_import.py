@@ -22,7 +22,7 @@ from urllib.parse import quote, urlencode
 from schemas.errors import Failure, MalformedEvent
 from schemas.graph_documents import MEDIA_TYPES
 from schemas.graph_edits import EDGE, NODE, GraphChoice
-from schemas.graph_files import EDGE_FIELDS, HAND_MADE, NODE_FIELDS, GraphItem, GraphSummary, imported, imported_id
+from schemas.graph_files import ENDS, FIELDS, HAND_MADE, GraphItem, GraphSummary, imported, imported_id, side_of
 from schemas.ids import DEFAULT_COLLECTION
 from streams.loader.folders import Refused
 from streams.loader.http_publishing import Service
@@ -34,7 +34,6 @@ MAX_REFUSED = 1_000
 MAX_LINE_BYTES = 16 * 1024 * 1024
 SHOWN_TOGETHER = 1_000
 OF_TEXT = "chunk of a hand-made node"
-TABLES = (("nodes.csv", ("id",)), ("edges.csv", ("source", "target")))
 NODE_OR_EDGE = 'It is not {"node": id, …} or {"edge": [source, target], …} with the fields of a node or an edge.'
 
 Read = tuple[str, GraphItem | dict[str, Any] | Refused]
@@ -100,11 +99,10 @@ def _graphml(content: IO[bytes], path: Path) -> Iterator[Read]:
             keys[element.get("id")] = element.get("attr.name", "")
         elif name == "data" and etree.QName(parent).localname == "graph":
             yield origin, {keys.get(element.get("key"), ""): element.text}
-        elif name in ("node", "edge"):
+        elif name in ENDS:
             held = ((each.get("key", ""), each.text or "") for each in element.iterchildren("{*}data"))
             fields = {keys.get(key) or key: text for key, text in held}
-            ends = [element.get(each, "") for each in (("id",) if name == "node" else ("source", "target"))]
-            yield origin, _item(origin, ends, fields)
+            yield origin, _item(origin, [element.get(each, "") for each in ENDS[name]], fields)
             element.clear()
             while parent is not None and element.getprevious() is not None:  # what was read leaves memory
                 del parent[0]
@@ -119,8 +117,8 @@ def _tables(path: Path, open_table: Callable[[str], IO[bytes]]) -> Iterator[Read
             yield str(path), held if is_object else Refused(f"{path}/manifest.json", "wrong_type", message)
     except (KeyError, FileNotFoundError):
         pass  # people's own tables have none
-    for name, ends in TABLES:
-        with open_table(name) as table:
+    for side, ends in ENDS.items():
+        with open_table(name := f"{side}s.csv") as table:
             rows = csv.DictReader(io.TextIOWrapper(table, "utf-8-sig", newline=""), strict=True)
             for row in rows:
                 origin = f"{path}/{name}:{rows.line_num}"
@@ -132,7 +130,7 @@ def _tables(path: Path, open_table: Callable[[str], IO[bytes]]) -> Iterator[Read
 
 def _item(origin: str, ends: Sequence[str], fields: Mapping[Any, Any]) -> GraphItem | Refused:
     """Fields of other names are properties."""
-    known = NODE_FIELDS if len(ends) == 1 else EDGE_FIELDS
+    known = FIELDS[side_of(ends)]
     given: dict[str, Any] = {}
     further: dict[str, Any] = {}
     for name, value in fields.items():
