@@ -67,8 +67,7 @@ class GraphItem(NamedTuple):
 
     @property
     def kind(self) -> str:
-        kind: str = self.fields.get("kind", HAND_MADE)
-        return kind
+        return str(self.fields.get("kind", HAND_MADE))
 
     @property
     def line(self) -> dict[str, Any]:

@@ -77,8 +77,7 @@ class _Entities:
         self.are_values = _values_of_fields(tables, self._types)
 
     def ids(self, rows: Labels) -> list[str]:
-        ids: list[str] = spelled(one_array(self.tables.entities["id"].take(pa.array(rows)))).to_pylist()
-        return ids
+        return list(spelled(one_array(self.tables.entities["id"].take(pa.array(rows)))).to_pylist())
 
     def labels(self, rows: Labels) -> list[str]:
         """As documents mostly write them."""
@@ -90,13 +89,11 @@ class _Entities:
         return [self._types.get(row) or "" for row in rows.tolist()]
 
     def chunk_ids(self, rows: Sequence[int]) -> list[str]:
-        ids: list[str] = spelled(one_array(self.tables.chunks["id"].take(pa.array(rows, pa.int64())))).to_pylist()
-        return ids
+        return list(spelled(one_array(self.tables.chunks["id"].take(pa.array(rows, pa.int64())))).to_pylist())
 
     def document_ids(self, chunks: Sequence[int]) -> list[str]:
         documents = self.tables.documents_of("chunks")[np.array(chunks, dtype=np.int64)]
-        ids: list[str] = self.tables.documents["document_id"].take(pa.array(documents)).to_pylist()
-        return ids
+        return list(self.tables.documents["document_id"].take(pa.array(documents)).to_pylist())
 
 
 def _values_of_fields(tables: GraphTables, types: dict[int, str]) -> NDArray[np.bool_]:

@@ -2,9 +2,9 @@
 
 The tagger and the rules of names find what is written with a capital. A concept mostly is not (`tidal turbines`), so it
 is admitted by evidence: it is an end of a statement, the title or a heading whose words the text uses, or emphasised or
-repeated there. Its confidence says how much of that there is. A word that is a verb alone is none. What ends a
-statement and is no concept has the type that the statement's predicate implies (the value of `author` is a person), and
-literals such as dates, states and versions have none.
+repeated there. Its confidence says how much of that there is. A word that is only a verb is not one. What ends a
+statement and is not a concept has the type that the statement's predicate implies (the value of `author` is a person),
+and literals such as dates, states and versions have none.
 """
 
 import re
@@ -23,7 +23,7 @@ from indexer.extraction.name_form import is_name
 from indexer.extraction.names import Name, kind_of, name_of
 from indexer.extraction.prose.facts import TIME
 from indexer.extraction.prose.noun_phrases import NAME, NONE, whole_phrase
-from indexer.extraction.prose.open_verbs import open_verbs
+from indexer.extraction.prose.open_verbs import verb_of
 from indexer.extraction.prose.predicates import THIRD_PERSONS, VERB_FORMS
 from indexer.extraction.prose.word_classes import JUDGEMENTS, NUMBERS, QUANTIFIERS, plural, singular
 from indexer.extraction.relating_fields import type_of_value
@@ -120,7 +120,7 @@ def _evidence_of(statement: Statement, role: str) -> float:
 
 def _type_of_end(about: Container[str], statement: Statement, role: str, surface: str) -> str:
     """The type of an end of a statement; "" for a literal, and for what names nothing."""
-    if role not in ("subject", "object") or _is_literal(surface):
+    if role not in ("subject", "object") or not any(map(str.isalpha, surface)) or TIME.fullmatch(surface):
         return ""
     if statement.extractor not in (HEADER, LIST):
         return _type_of_name(surface, is_end=True)
@@ -128,10 +128,6 @@ def _type_of_end(about: Container[str], statement: Statement, role: str, surface
         known = type_of_value(statement.predicate, surface)
         return _type_of_name(surface) if known is None else known
     return WORK if name_of(surface) in about else _type_of_name(surface)
-
-
-def _is_literal(surface: str) -> bool:
-    return not any(map(str.isalpha, surface)) or TIME.fullmatch(surface) is not None
 
 
 @lru_cache(CACHED_NAMES)
@@ -146,8 +142,8 @@ def _type_of_name(surface: str, *, is_end: bool = False) -> str:
         return ""
     if phrase.grade() == NAME and not all(map(is_common_word, phrase.words.words)):
         return kind_of(name, surface) if " " in surface or is_name(surface) or surface.islower() else ""
-    verb = open_verbs().get(name)
-    is_verb = verb is not None and (verb.is_certain or (verb.is_participle and not verb.is_base))
+    verb = verb_of(name)
+    is_verb = verb.is_certain or (verb.is_participle and not verb.is_base)
     return "" if is_verb or phrase.is_vague() or not GENERAL.isdisjoint((name, singular(name))) else CONCEPT
 
 
@@ -190,15 +186,14 @@ def _named(prepared: PreparedDocument) -> Iterator[tuple[str, _Admitted]]:
 def _is_command(surface: str) -> bool:
     """Whether a heading or a title says what to do: `Rotate tokens`, `Add a built-in type`."""
     words = surface.lower().split()
-    verb = open_verbs().get(words[0])
-    is_sure = verb is not None and verb.is_base and verb.is_certain
+    verb = verb_of(words[0])
     is_verb = any(form.is_base for form in VERB_FORMS.get(words[0], ()))
-    return len(words) > 1 and (is_sure or (is_verb and singular(words[-1]) != words[-1]))
+    return len(words) > 1 and ((verb.is_base and verb.is_certain) or (is_verb and singular(words[-1]) != words[-1]))
 
 
 def _places(prepared: PreparedDocument, terms: Mapping[str, str]) -> dict[str, dict[int, list[Name]]]:
     """{name: {chunk: occurrences}} of the terms, {name: surface}, in singular and plural; offsets in the document."""
-    written = {_key(form): surface for surface in terms.values() for form in _forms(surface)}
+    written = {" ".join(tokens_of(form).words): surface for surface in terms.values() for form in _forms(surface)}
     found: dict[str, dict[int, list[Name]]] = defaultdict(lambda: defaultdict(list))
     reached = 0
     for chunk in prepared.chunked.chunks:
@@ -207,10 +202,6 @@ def _places(prepared: PreparedDocument, terms: Mapping[str, str]) -> dict[str, d
                 found[each.name][chunk.ordinal].append(each._replace(start=chunk.start + each.start))
         reached = max(reached, chunk.end)
     return found
-
-
-def _key(surface: str) -> str:
-    return " ".join(tokens_of(surface).words)
 
 
 def _forms(surface: str) -> Iterator[str]:
@@ -229,17 +220,8 @@ def _mentions(
         for chunk in sorted({*each.stated, *found}):
             ones = found.get(chunk, [])
             sentences = {prepared.sentence_at(one.start) for one in ones} | each.stated.get(chunk, set())
-            chunks[chunk].append(
-                EntityMention(
-                    chunk,
-                    name,
-                    surface,
-                    max(1, len(ones)),
-                    tuple(sorted(sentences)),
-                    each.entity_type,
-                    each.confidence,
-                )
-            )
+            named = chunk, name, surface, max(1, len(ones)), tuple(sorted(sentences))
+            chunks[chunk].append(EntityMention(*named, each.entity_type, each.confidence))
     for chunk in sorted(chunks):
         yield from sorted(chunks[chunk], key=lambda one: (-one.confidence, one.name))[:MAX_MENTIONS_PER_CHUNK]
 

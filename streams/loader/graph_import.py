@@ -231,10 +231,7 @@ class GraphImport:
 
     def _problems(self, item: GraphItem, origin: str) -> Iterator[Refused]:
         """Why it cannot be imported; each may follow from the one before."""
-        if item.side == NODE:
-            yield from self._problems_of_node(item, origin)
-        else:
-            yield from self._problems_of_edge(item, origin)
+        yield from (self._problems_of_node if item.side == NODE else self._problems_of_edge)(item, origin)
         try:
             key = self._record(item, origin).key
         except MalformedEvent as error:
@@ -242,9 +239,8 @@ class GraphImport:
             return
         if item.kind == HAND_MADE and item.side == EDGE:
             if hash(key) in self._edges:
-                yield Refused(
-                    origin, "duplicate_id", f"The edge {key.document_id[:80]!r} is there twice: give it an id."
-                )
+                message = f"The edge {key.document_id[:80]!r} is there twice: give it an id."
+                yield Refused(origin, "duplicate_id", message)
             self._edges.add(hash(key))
 
     def _problems_of_node(self, item: GraphItem, origin: str) -> Iterator[Refused]:
