@@ -2,8 +2,8 @@
 
 GraphML (Brandes et al. 2002) for graph programs, a JSON object a line, or a zip of CSV with scripts that load it into
 Neo4j and Kùzu. Nodes come before edges, each end of an edge is among the nodes, and nothing but the stated facts, the
-values in them and what names the rest is held in memory while it is written. What ends a fact and is not an entity, such
-as a date or a state, is a node of the kind `value`. What was imported is what it was where it was exported
+values in them and what names the rest is held in memory while it is written. What ends a fact and is not an entity,
+such as a date or a state, is a node of the kind `value`. What was imported is what it was where it was exported
 (`schemas.graph_files`), whatever documents say of it by now.
 """
 

@@ -33,11 +33,13 @@ from schemas.predicates import IS_A
 
 MAX_WORDS = 5
 CACHED_NAMES = 16_384
-# How sure one piece of evidence makes it that a name is a concept; two pieces are independent.
-DEFINED, TITLE, SUBJECT, OBJECT, HEADING, KIND = 0.8, 0.7, 0.35, 0.3, 0.3, 0.25
-STRESSED = 0.05  # several words that are emphasised, or repeated
-FRAGMENT = 0.1  # an end of a statement that is more, or less, than a name: `town of Omsk`, `new council`
-DOCUMENT = 0.2  # that a document is an entity, since its fields say something of it
+# How sure one piece of evidence makes it that a name is a concept; two pieces are independent. `stressed` are several
+# words that are emphasised or repeated; a `fragment` is an end of a statement that is more, or less, than a name:
+# `town of Omsk`, `new council`; a `document` is an entity since its fields say something of it.
+EVIDENCE = {
+    "defined": 0.8, "title": 0.7, "subject": 0.35, "object": 0.3, "heading": 0.3, "kind": 0.25, "document": 0.2,
+    "fragment": 0.1, "stressed": 0.05,
+}  # fmt: skip
 HEADED, DEFINES = 0.5, 0.6  # how much a document is about a concept, at most 1; below what it is named by
 CONCEPT, WORK = "concept", "work"
 _NO_NAME = re.compile(r"@|_$|^\d+ [^\W\d]")
@@ -55,13 +57,13 @@ class _Admitted:
 
     surface: str
     entity_type: str
-    evidence: set[float] = field(default_factory=set)
+    evidence: set[str] = field(default_factory=set)
     stated: dict[int, set[int]] = field(default_factory=lambda: defaultdict(set))
 
     @property
     def confidence(self) -> float:
         """1 - the product of what each piece of evidence leaves open."""
-        return round(1 - prod(1 - each for each in self.evidence), 3)
+        return round(1 - prod(1 - EVIDENCE[each] for each in sorted(self.evidence)), 3)
 
 
 def concept_mentions(prepared: PreparedDocument, typed: Container[str]) -> list[EntityMention]:
@@ -103,19 +105,14 @@ def _stated(prepared: PreparedDocument, typed: Container[str]) -> dict[str, _Adm
                 continue
             entity = found.setdefault(name, _Admitted(_written(written, entity_type), entity_type))
             is_document = entity_type == WORK and role == "subject"
-            entity.evidence.add(DOCUMENT if is_document else _evidence_of(statement, role))
+            stated_as = ("defined" if role == "subject" else "kind") if statement.predicate == IS_A else role
+            entity.evidence.add("document" if is_document else stated_as)
             if entity_type in (CONCEPT, THING) and _is_fragment(written):
-                entity.evidence = {FRAGMENT}
+                entity.evidence = {"fragment"}
             sentences = entity.stated[statement.chunk]
             if statement.sentence >= 0:
                 sentences.add(statement.sentence)
     return found
-
-
-def _evidence_of(statement: Statement, role: str) -> float:
-    if statement.predicate == IS_A:
-        return DEFINED if role == "subject" else KIND
-    return SUBJECT if role == "subject" else OBJECT
 
 
 def _type_of_end(about: Container[str], statement: Statement, role: str, surface: str) -> str:
@@ -173,14 +170,14 @@ def _named(prepared: PreparedDocument) -> Iterator[tuple[str, _Admitted]]:
     for name, surface in stressed.items():
         is_clause = _is_command(surface) or name.rpartition(" ")[2] in THIRD_PERSONS
         if not is_clause and _type_of_name(surface) == CONCEPT and not _is_fragment(surface):
-            yield name, _Admitted(_written(surface, CONCEPT), CONCEPT, {STRESSED})
+            yield name, _Admitted(_written(surface, CONCEPT), CONCEPT, {"stressed"})
     for _, heading in topic_headings(prepared.chunked.sections):
         if _type_of_name(heading) == CONCEPT and not _is_command(heading):
-            yield name_of(heading), _Admitted(_written(heading, CONCEPT), CONCEPT, {HEADING})
+            yield name_of(heading), _Admitted(_written(heading, CONCEPT), CONCEPT, {"heading"})
     for each in prepared.about:
         kind = _type_of_name(each.surface) if each.weight >= 1 and not _is_command(each.surface) else ""
         if kind:
-            yield name_of(each.surface), _Admitted(_written(each.surface, kind), kind, {TITLE})
+            yield name_of(each.surface), _Admitted(_written(each.surface, kind), kind, {"title"})
 
 
 def _is_command(surface: str) -> bool:
@@ -232,4 +229,4 @@ def _commonest(admitted: _Admitted, surfaces: Sequence[str]) -> str:
     written = [surface for surface in surfaces if surface.islower()]
     if admitted.entity_type != CONCEPT or not written:
         return admitted.surface
-    return min(written, key=lambda surface: (-written.count(surface), surface))
+    return min(set(written), key=lambda surface: (-written.count(surface), surface))

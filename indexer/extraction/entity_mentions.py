@@ -225,7 +225,7 @@ def _kinds_of_things(prepared: PreparedDocument, things: Iterable[EntityOccurren
         chunk = prepared.chunked.chunks[one.chunk]
         if kind := kind_of_thing(chunk.text, one.start - chunk.start, one.end - chunk.start):
             kinds_by_name[one.name].append(kind)
-    return {name: min(kinds, key=lambda kind: (-kinds.count(kind), kind)) for name, kinds in kinds_by_name.items()}
+    return {name: min(set(kinds), key=lambda kind: (-kinds.count(kind), kind)) for name, kinds in kinds_by_name.items()}
 
 
 def _without_common_words(

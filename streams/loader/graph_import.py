@@ -292,10 +292,8 @@ class GraphImport:
         held = {name: str(value) for name, value in summary.line.items() if name != "collection"}
         stated = {name: str(said.get(name, "nothing")) for name in held}
         if "collection" in said and stated != held:
-            message = (
-                f"It holds {held}, and says {stated}: it was cut or changed. Where you changed it, delete what it says "
-            )
-            yield Refused(str(self.path), "changed", f"{message}(the lines with `graph`, manifest.json) to import it.")
+            message = f"It holds {held}, and says {stated}: it was cut or changed. Where you changed it, delete what "
+            yield Refused(str(self.path), "changed", f"{message}it says (`graph` lines, manifest.json) to import it.")
 
 
 def _not_allowed(origin: str, what: str, given: str, allowed: Sequence[str]) -> Refused:
