@@ -291,7 +291,8 @@ class _Collection:
         start = iter(ids)
         for community in self.communities:
             own = list(islice(start, len(community.chunks)))
-            community.content = _hash([*sorted(member.entity for member in community.members), "", *own])
+            parts = [*sorted(member.entity for member in community.members), "", *own]
+            community.content = blake2b("\n".join(parts).encode(), digest_size=ID_BYTES).digest()
             content, summary = known.get(community.id, (b"", ()))
             if content == community.content:
                 community.summary = summary
@@ -395,7 +396,3 @@ def _plain(kind: pa.DataType) -> pa.DataType:
 def _joined(name: str, parts: Sequence[pa.Table]) -> pa.Table:
     joined = pa.concat_tables(parts) if parts else COMMUNITY_TABLES[name].empty_table()
     return joined.unify_dictionaries().combine_chunks()
-
-
-def _hash(parts: Sequence[str]) -> bytes:
-    return blake2b("\n".join(parts).encode(), digest_size=ID_BYTES).digest()

@@ -49,9 +49,8 @@ _HAVE = word_set("has have had")
 _DO = word_set("do does did")
 _PLURAL_FORMS = word_set("are were have had")
 _NOT_BEFORE_VERB = word_set("to the a an of 's ’s")
-_AFTER_PARTICIPLE = word_set(
-    "by to with from into in on at under"
-)  # `is wired to`; `used to` and `related to` are of other classes
+# `is wired to`; `used to` and `related to` are of other classes
+_AFTER_PARTICIPLE = word_set("by to with from into in on at under")
 _LINKING = word_set("grows becomes remains seems looks feels stays turns gets goes keeps falls appears sounds proves")
 FINITE = THIRD_PERSONS | BE | MODALS | _HAVE | _DO
 _BOUNDARIES = RELATIVES | SUBORDINATORS | {",", ";", ":", "-", "–", "(", "and", "but", "or"}
@@ -341,7 +340,7 @@ def _lemmas(forms: Iterable[VerbForm], *kinds: str) -> list[str]:
 
 def _lemmas_of_ing(word: str) -> list[str]:
     stem = word[:-3]
-    return [lemma for lemma in (stem, f"{stem}e", stem[:-1]) if _is_lemma(lemma)]
+    return [lemma for lemma in (stem, f"{stem}e", stem[:-1]) if any(each.is_base for each in VERB_FORMS.get(lemma, ()))]
 
 
 def _third_of_ing(word: str) -> str:
@@ -349,7 +348,3 @@ def _third_of_ing(word: str) -> str:
     whole, with_e = (stem, f"{stem}e") if stem[-2:].strip("aeiouy") == stem[-2:] else (f"{stem}e", stem)
     found = map(verb_of, (whole, with_e, stem[:-1]))  # `singing`, `wading`
     return next((verb.third for verb in found if verb.is_base), "")
-
-
-def _is_lemma(word: str) -> bool:
-    return any(form.is_base for form in VERB_FORMS.get(word, ()))
