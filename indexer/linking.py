@@ -156,16 +156,9 @@ def _mentions(
         if known and entity.name in own:
             count = max(count, entity.count) if known.entity_type == "concept" else count + entity.count
             sentences = sorted({*sentences, *entity.sentences})
-        edges[entity.chunk, name] = MentionEdge(
-            entity.chunk,
-            name,
-            surface,
-            known.kind if known else "",
-            count,
-            sentences,
-            kind,
-            round(max(entity.confidence, known.confidence if known else 0.0), 3),
-        )
+        confidence = round(max(entity.confidence, known.confidence if known else 0.0), 3)
+        named = entity.chunk, name, surface, known.kind if known else ""
+        edges[entity.chunk, name] = MentionEdge(*named, count, sentences, kind, confidence)
     return [edges[key] for key in sorted(edges)]
 
 
@@ -208,13 +201,7 @@ def _sections(key: DocumentKey, sections: Sequence[Section]) -> list[SectionNode
 def _statement_node(prepared: PreparedDocument, statement: Statement, own: Mapping[str, OwnName]) -> StatementNode:
     chunk = prepared.chunked.chunks[statement.chunk].id
     roles = [RoleEdge(role, own[name].name if name in own else name, way) for role, name, way in statement.roles]
-    identity = statement_id(chunk, statement.predicate, [(role.role, role.name) for role in roles], statement.extractor)
-    return StatementNode(
-        identity,
-        statement.chunk,
-        statement.predicate,
-        statement.confidence,
-        statement.extractor,
-        statement.sentence,
-        roles,
-    )
+    predicate, extractor = statement.predicate, statement.extractor
+    identity = statement_id(chunk, predicate, [(role.role, role.name) for role in roles], extractor)
+    how = statement.confidence, extractor, statement.sentence
+    return StatementNode(identity, statement.chunk, predicate, *how, roles)

@@ -2,8 +2,8 @@
 
 GraphML (Brandes et al. 2002) for graph programs, a JSON object a line, or a zip of CSV with scripts that load it into
 Neo4j and Kùzu. Nodes come before edges, each end of an edge is among the nodes, and nothing but the stated facts, the
-values in them and what names the rest is held in memory while it is written. What ends a fact and is not an entity, as
-a date or a state, is a node of the kind `value`. What was imported is what it was where it was exported
+values in them and what names the rest is held in memory while it is written. What ends a fact and is not an entity,
+such as a date or a state, is a node of the kind `value`. What was imported is what it was where it was exported
 (`schemas.graph_files`), whatever documents say of it by now.
 """
 
@@ -31,8 +31,8 @@ from query_api.index.graph.identifiers import entity_keys_of, key_of
 from query_api.index.graph.typed_mentions import typed_mentions_in_passages
 from query_api.index.graph.view import GraphView
 from query_api.query.evidence_sentences import sentence_of_fact
-from schemas.graph_edits import EDGE
-from schemas.graph_files import EDGE_FIELDS, HAND_MADE, NODE_FIELDS, GraphItem, GraphSummary, exported
+from schemas.graph_edits import EDGE, NODE, EditKind
+from schemas.graph_files import ENDS, FIELDS, HAND_MADE, GraphItem, GraphSummary, exported
 from schemas.ids import entity_id, normalise_name
 from schemas.predicates import fact_strength, predicate_strength
 
@@ -86,20 +86,16 @@ class GraphExport:
     def is_empty(self) -> bool:
         return not (self._documents or self._nodes)
 
-    def nodes(self) -> Iterator[GraphItem]:
-        """What was imported before what documents say by now."""
-        yield from self._once(self._made_nodes())
-        yield from self._once(self._nodes_of_documents())
-
-    def edges(self) -> Iterator[GraphItem]:
-        yield from self._once(self._made_edges())
-        yield from self._once(self._edges_of_documents())
+    def items(self, side: EditKind) -> Iterator[GraphItem]:
+        """All nodes or all edges. What was imported comes before what documents say by now."""
+        is_node = side == NODE
+        yield from self._once(self._made_nodes() if is_node else self._made_edges())
+        yield from self._once(self._nodes_of_documents() if is_node else self._edges_of_documents())
 
     def _once(self, items: Iterable[GraphItem]) -> Iterator[GraphItem]:
         for item in items:
-            name = hash(
-                (*item.ends, item.side == EDGE and (item.kind, item.fields.get("label"), item.fields.get("id")))
-            )
+            of_edge = item.side == EDGE and (item.kind, item.fields.get("label"), item.fields.get("id"))
+            name = hash((*item.ends, of_edge))
             if name not in self._seen:
                 self._seen.add(name)
                 self.summary.add(item)
@@ -278,7 +274,7 @@ class _Outlet:
 def json_lines(export: GraphExport) -> Iterator[bytes]:
     """`{"node": id, …}` and `{"edge": [source, target], …}`, each on a line, between two of the `graph`."""
     outlet = _Outlet()
-    lines: Iterable[dict[str, Any]] = (item.line for items in (export.nodes, export.edges) for item in items())
+    lines = (item.line for side in (NODE, EDGE) for item in export.items(side))
     for line in chain([{"graph": {"collection": export.summary.collection}}], lines):
         outlet.write(json.dumps(line, ensure_ascii=False).encode("utf-8", "replace") + b"\n")
         yield from outlet.part()
@@ -293,19 +289,15 @@ def graphml(export: GraphExport) -> Iterator[bytes]:
         document.write_declaration()
         with document.element("graphml", xmlns=NAMESPACE):
             summary = dict.fromkeys(export.summary.line, "string")
-            for side, names in (("node", NODE_FIELDS), ("edge", EDGE_FIELDS), ("graph", summary)):
+            for side, names in (*FIELDS.items(), ("graph", summary)):
                 for name, kind in names.items():
                     attributes = {"attr.name": name, "attr.type": "string" if kind == "json" else kind}
                     document.write(_element("key", {"id": f"{side}_{name}", "for": side, **attributes}, {}))
             with document.element("graph", edgedefault="directed"):
                 document.write(_data("graph", "collection", export.summary.collection))
-                for node in export.nodes():
-                    document.write(_element("node", {"id": node.ends[0]}, node.fields))
-                    yield from outlet.part()
-                for edge in export.edges():
-                    document.write(
-                        _element("edge", dict(zip(("source", "target"), edge.ends, strict=True)), edge.fields)
-                    )
+                for item in (each for side in (NODE, EDGE) for each in export.items(side)):
+                    named = dict(zip(ENDS[item.side], item.ends, strict=True))
+                    document.write(_element(item.side, named, item.fields))
                     yield from outlet.part()
                 for name, value in list(export.summary.line.items())[1:]:
                     document.write(_data("graph", name, value))
@@ -333,17 +325,14 @@ def csv_archive(export: GraphExport) -> Iterator[bytes]:
     """A zip of `nodes.csv`, `edges.csv`, the scripts that load them, and `manifest.json`."""
     outlet = _Outlet()
     with zipfile.ZipFile(cast("IO[bytes]", outlet), "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, ends, fields, items in (
-            ("nodes.csv", ("id",), NODE_FIELDS, export.nodes),
-            ("edges.csv", ("source", "target"), EDGE_FIELDS, export.edges),
-        ):
+        for side, fields in FIELDS.items():
             with (
-                archive.open(name, "w", force_zip64=True) as member,
+                archive.open(f"{side}s.csv", "w", force_zip64=True) as member,
                 io.TextIOWrapper(member, "utf-8", "replace", "") as text,
             ):
                 rows = csv.writer(text, lineterminator="\n")
-                rows.writerow([*ends, *fields])
-                for item in items():
+                rows.writerow([*ENDS[side], *fields])
+                for item in export.items(side):
                     rows.writerow([*item.ends, *(_text(item.fields.get(each, "")) for each in fields)])
                     yield from outlet.part()
         for script in SCRIPTS:

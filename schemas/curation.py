@@ -6,6 +6,7 @@ build a generation, to switch to it or to drop it; `*/replay/<id>` and the like 
 kinds are not read.
 """
 
+from functools import partial
 from typing import Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -135,8 +136,7 @@ class ChunkingChoice(BaseModel):
         "differ in meaning, for about twice the embedding.",
     )
     language: Language | None = Field(
-        None,
-        description="ISO 639 code of the rules by which sentences end; `auto` detects each document's.",
+        None, description="ISO 639 code of the rules by which sentences end; `auto` detects each document's."
     )
 
     _whole_numbers = whole_numbers("parent_characters", "parent_overlap", "child_characters", "child_overlap")
@@ -192,29 +192,16 @@ CurationEvent = (
 )
 
 
-def chunking_key(collection: str) -> bytes:
-    """The record key of a collection's chunking. Raises MalformedEvent for what is not a collection."""
-    return _key(collection, SETTINGS, CHUNKING)
-
-
-def linking_key(collection: str) -> bytes:
-    """The record key of a collection's linking. Raises MalformedEvent for what is not a collection."""
-    return _key(collection, SETTINGS, LINKING)
-
-
-def extraction_key(collection: str) -> bytes:
-    """The record key of a collection's extractor. Raises MalformedEvent for what is not a collection."""
-    return _key(collection, SETTINGS, EXTRACTION)
-
-
-def graph_settings_key(collection: str) -> bytes:
-    """The record key of what a collection's graph may hold. Raises MalformedEvent for what is not a collection."""
-    return _key(collection, SETTINGS, GRAPH)
-
-
-def _key(collection: str, kind: str, name: str) -> bytes:
+def settings_key(collection: str, name: str) -> bytes:
+    """The record key of what is chosen for a collection. Raises MalformedEvent for what is not a collection."""
     DocumentKey.checked(collection, name)
-    return DocumentKey(collection, f"{kind}/{name}").encoded()
+    return DocumentKey(collection, f"{SETTINGS}/{name}").encoded()
+
+
+chunking_key = partial(settings_key, name=CHUNKING)
+linking_key = partial(settings_key, name=LINKING)
+extraction_key = partial(settings_key, name=EXTRACTION)
+graph_settings_key = partial(settings_key, name=GRAPH)
 
 
 def encode_choice(choice: BaseModel) -> bytes:

@@ -131,9 +131,7 @@ class Review(BaseModel):
     state: ReviewState
     entities: list[ReviewedEntity]
     about: str | None = Field(
-        None,
-        description="What the statements say: a predicate, `not` and one, or one and `cycle`.",
-        examples=["owner"],
+        None, description="What the statements say: a predicate, `not` and one, or one and `cycle`.", examples=["owner"]
     )
     statements: list[StatementDetail] = Field(
         default_factory=list, description="That contradict each other, or name what may be one; the newest last."

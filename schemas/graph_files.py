@@ -25,13 +25,16 @@ from schemas.predicates import predicate_strength
 HAND_MADE = "hand_made"
 IMPORT = "import"
 FURTHER = "imported"
-NODE_FIELDS = {
-    "kind": "string", "label": "string", "type": "string", "mentions": "long", "text": "string", "aliases": "json",
-    "document": "string", "ordinal": "long", "by": "string", "properties": "json",
-}  # fmt: skip
-EDGE_FIELDS = {
-    "id": "string", "kind": "string", "label": "string", "weight": "double", "count": "long", "note": "string",
-    "chunks": "json", "by": "string", "properties": "json",
+ENDS: dict[str, tuple[str, ...]] = {NODE: ("id",), EDGE: ("source", "target")}
+FIELDS = {
+    NODE: {
+        "kind": "string", "label": "string", "type": "string", "mentions": "long", "text": "string", "aliases": "json",
+        "document": "string", "ordinal": "long", "by": "string", "properties": "json",
+    },
+    EDGE: {
+        "id": "string", "kind": "string", "label": "string", "weight": "double", "count": "long", "note": "string",
+        "chunks": "json", "by": "string", "properties": "json",
+    },
 }  # fmt: skip
 
 _PLACES = {
@@ -45,8 +48,8 @@ _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 class GraphItem(NamedTuple):
-    """A node with its id as the only end, or an edge with the ids of its source and target. `fields` are of NODE_FIELDS
-    or EDGE_FIELDS, without those that are empty."""
+    """A node with its id as the only end, or an edge with the ids of its source and target. `fields` are of its
+    FIELDS, without those that are empty."""
 
     ends: tuple[str, ...]
     fields: dict[str, Any]
@@ -54,23 +57,25 @@ class GraphItem(NamedTuple):
     @classmethod
     def of(cls, ends: Sequence[str], fields: Mapping[str, Any]) -> "GraphItem":
         """As every format can hold it: control characters and lone surrogates replaced."""
-        known = NODE_FIELDS if len(ends) == 1 else EDGE_FIELDS
-        held = {name: fields[name] for name in known if fields.get(name) not in ("", None, [], {})}
+        held = {name: fields[name] for name in FIELDS[side_of(ends)] if fields.get(name) not in ("", None, [], {})}
         given = {name: plain(value) if isinstance(value, str) else value for name, value in held.items()}
         return cls(tuple(map(plain, ends)), given)
 
     @property
     def side(self) -> EditKind:
-        return NODE if len(self.ends) == 1 else EDGE
+        return side_of(self.ends)
 
     @property
     def kind(self) -> str:
-        kind: str = self.fields.get("kind", HAND_MADE)
-        return kind
+        return str(self.fields.get("kind", HAND_MADE))
 
     @property
     def line(self) -> dict[str, Any]:
         return {self.side: self.ends[0] if self.side == NODE else list(self.ends), **self.fields}
+
+
+def side_of(ends: Sequence[str]) -> EditKind:
+    return NODE if len(ends) == 1 else EDGE
 
 
 @dataclass

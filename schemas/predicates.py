@@ -18,6 +18,7 @@ from typing import Final
 
 UNLISTED_STRENGTH: Final = 0.3
 ALIAS: Final = "also_known_as"
+IS_A: Final = "is_a"
 STRENGTH_STEP: Final = 0.1  # more for each further statement of a fact, up to 1
 
 NAMED_FIRST = (

@@ -77,8 +77,7 @@ class _Entities:
         self.are_values = _values_of_fields(tables, self._types)
 
     def ids(self, rows: Labels) -> list[str]:
-        ids: list[str] = spelled(one_array(self.tables.entities["id"].take(pa.array(rows)))).to_pylist()
-        return ids
+        return list(spelled(one_array(self.tables.entities["id"].take(pa.array(rows)))).to_pylist())
 
     def labels(self, rows: Labels) -> list[str]:
         """As documents mostly write them."""
@@ -90,13 +89,11 @@ class _Entities:
         return [self._types.get(row) or "" for row in rows.tolist()]
 
     def chunk_ids(self, rows: Sequence[int]) -> list[str]:
-        ids: list[str] = spelled(one_array(self.tables.chunks["id"].take(pa.array(rows, pa.int64())))).to_pylist()
-        return ids
+        return list(spelled(one_array(self.tables.chunks["id"].take(pa.array(rows, pa.int64())))).to_pylist())
 
     def document_ids(self, chunks: Sequence[int]) -> list[str]:
         documents = self.tables.documents_of("chunks")[np.array(chunks, dtype=np.int64)]
-        ids: list[str] = self.tables.documents["document_id"].take(pa.array(documents)).to_pylist()
-        return ids
+        return list(self.tables.documents["document_id"].take(pa.array(documents)).to_pylist())
 
 
 def _values_of_fields(tables: GraphTables, types: dict[int, str]) -> NDArray[np.bool_]:
@@ -108,9 +105,11 @@ def _values_of_fields(tables: GraphTables, types: dict[int, str]) -> NDArray[np.
     places = np.stack([tables.rows_named("roles", "target"), tables.rows_named("statements", "chunk")[statements]])
     held = np.bincount(np.unique(places[:, is_held], axis=1)[0], minlength=count)
     mentioned = np.bincount(tables.rows_named("mentions", "target"), minlength=count)
-    kinds = np.array([types.get(row, "") for row in range(count)], dtype=np.str_)
     is_only = (held > 0) & (np.bincount(tables.rows_named("about", "target"), minlength=count) == 0)
-    return np.asarray((kinds == "time") | (is_only & ((kinds == "person") | (held >= VALUE_SHARE * mentioned))))
+    is_time, is_person = (
+        np.isin(np.arange(count), [row for row, each in types.items() if each == kind]) for kind in ("time", "person")
+    )
+    return np.asarray(is_time | (is_only & (is_person | (held >= VALUE_SHARE * mentioned))))
 
 
 def _most(edges: pa.Table, column: str, weight: str) -> dict[int, str]:
@@ -146,27 +145,18 @@ def _former_collections(former: CommunityTables) -> Iterator[tuple[str, _Known]]
             continue
         first = int(rows[0])  # the nodes of a collection are adjacent
         own = (sources >= first) & (sources < first + len(rows))
-        graph = EntityGraph(
-            collection,
-            keys[rows],
-            np.full(len(rows), -1),
-            Pairs(sources[own] - first, targets[own] - first, weights[own]),
-        )
+        pairs = Pairs(sources[own] - first, targets[own] - first, weights[own])
+        graph = EntityGraph(collection, keys[rows], np.full(len(rows), -1), pairs)
         modularity = {level: figures.modularity[level] for level in LEVELS}
         at_full = {level: figures.at_full[level] for level in LEVELS}
         parts = Partition({level: labels[level][rows] for level in LEVELS}, modularity, at_full, figures.changed)
         of_collection = [row for row in shown if row["collection"] == collection]
-        yield (
-            collection,
-            _Known(
-                Former(graph, parts),
-                {(row["level"], row["label"]): row["id"] for row in of_collection},
-                {
-                    row["id"]: (row["content"], tuple(SummarySentence(**each) for each in row["summary"]))
-                    for row in of_collection
-                },
-            ),
-        )
+        ids = {(row["level"], row["label"]): row["id"] for row in of_collection}
+        summaries = {
+            row["id"]: (row["content"], tuple(SummarySentence(**each) for each in row["summary"]))
+            for row in of_collection
+        }
+        yield collection, _Known(Former(graph, parts), ids, summaries)
 
 
 class _Collection:
@@ -273,20 +263,11 @@ class _Collection:
             is_shown = np.zeros(int(self.partition.labels[level].max(initial=-1)) + 1, np.bool_)
             is_shown[list(by_label)] = True
             keep = is_shown[self.partition.labels[level][nodes]]
-            self._take_sources(
-                by_label, chunks[keep], nodes[keep], self.partition.labels[level], self._strengths[level]
-            )
+            if keep.any():
+                self._take_sources(level, by_label, chunks[keep], nodes[keep])
 
-    def _take_sources(
-        self,
-        by_label: dict[int, _Community],
-        chunks: Labels,
-        nodes: Labels,
-        labels: Labels,
-        strengths: NDArray[np.float64],
-    ) -> None:
-        if not len(chunks):
-            return
+    def _take_sources(self, level: Level, by_label: dict[int, _Community], chunks: Labels, nodes: Labels) -> None:
+        labels, strengths = self.partition.labels[level], self._strengths[level]
         order = np.lexsort((nodes, chunks, labels[nodes]))
         chunks, nodes = chunks[order], nodes[order]
         of = labels[nodes]
@@ -310,7 +291,8 @@ class _Collection:
         start = iter(ids)
         for community in self.communities:
             own = list(islice(start, len(community.chunks)))
-            community.content = _hash([*sorted(member.entity for member in community.members), "", *own])
+            parts = [*sorted(member.entity for member in community.members), "", *own]
+            community.content = blake2b("\n".join(parts).encode(), digest_size=ID_BYTES).digest()
             content, summary = known.get(community.id, (b"", ()))
             if content == community.content:
                 community.summary = summary
@@ -356,15 +338,8 @@ class _Builder:
         for community in collection.communities:
             title, kind = title_of(community.members)
             for member in community.members:
-                self._members.append(
-                    {
-                        "community": len(self._communities),
-                        "id": bytes.fromhex(member.entity),
-                        "label": member.label,
-                        "type": member.type,
-                        "strength": member.strength,
-                    }
-                )
+                shown = {"label": member.label, "type": member.type, "strength": member.strength}
+                self._members.append({"community": len(self._communities), "id": bytes.fromhex(member.entity), **shown})
             self._communities.append(
                 {
                     "id": community.id,
@@ -421,7 +396,3 @@ def _plain(kind: pa.DataType) -> pa.DataType:
 def _joined(name: str, parts: Sequence[pa.Table]) -> pa.Table:
     joined = pa.concat_tables(parts) if parts else COMMUNITY_TABLES[name].empty_table()
     return joined.unify_dictionaries().combine_chunks()
-
-
-def _hash(parts: Sequence[str]) -> bytes:
-    return blake2b("\n".join(parts).encode(), digest_size=ID_BYTES).digest()

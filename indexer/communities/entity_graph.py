@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy.sparse import coo_array, csr_array
 
 from indexer.graph.tables import GraphTables, id_keys, one_array, packed
-from schemas.graph_delta import DENIAL
+from schemas.graph_delta import DENIAL, NAMING
 from schemas.ids import CANARY_COLLECTION, link_key, referenced_ids
 from schemas.predicates import predicate_strength
 
@@ -185,6 +185,7 @@ def _about(tables: GraphTables) -> Rows:
     about = np.full(tables.documents.num_rows, -1, np.int64)
     weights = tables.about["weight"].to_numpy()
     order = np.argsort(weights, kind="stable")  # so that the heaviest is written last
+    order = order[weights[order] >= NAMING]
     about[tables.rows_named("about", "source")[order]] = tables.rows_named("about", "target")[order]
     return about
 

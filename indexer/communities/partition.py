@@ -113,8 +113,7 @@ class Network:
 
     def is_inside(self, labels: Labels) -> NDArray[np.bool_]:
         """Which pairs are of one community."""
-        inside: NDArray[np.bool_] = labels[self.pairs.sources] == labels[self.pairs.targets]
-        return inside
+        return np.equal(labels[self.pairs.sources], labels[self.pairs.targets])
 
     def modularity(self, labels: Labels, resolution: float) -> float:
         if not self.total:

@@ -2,9 +2,9 @@
 
 The tagger and the rules of names find what is written with a capital. A concept mostly is not (`tidal turbines`), so it
 is admitted by evidence: it is an end of a statement, the title or a heading whose words the text uses, or emphasised or
-repeated there. Its confidence says how much of that there is. A word that is a verb alone is none. What ends a
-statement and is no concept has the type that the statement's predicate implies (the value of `author` is a person), and
-literals such as dates, states and versions have none.
+repeated there. Its confidence says how much of that there is. A word that is only a verb is not one. What ends a
+statement and is not a concept has the type that the statement's predicate implies (the value of `author` is a person),
+and literals such as dates, states and versions have none.
 """
 
 import re
@@ -23,23 +23,25 @@ from indexer.extraction.name_form import is_name
 from indexer.extraction.names import Name, kind_of, name_of
 from indexer.extraction.prose.facts import TIME
 from indexer.extraction.prose.noun_phrases import NAME, NONE, whole_phrase
-from indexer.extraction.prose.open_verbs import open_verbs
+from indexer.extraction.prose.open_verbs import verb_of
 from indexer.extraction.prose.predicates import THIRD_PERSONS, VERB_FORMS
 from indexer.extraction.prose.word_classes import JUDGEMENTS, NUMBERS, QUANTIFIERS, plural, singular
 from indexer.extraction.relating_fields import type_of_value
 from indexer.extraction.relations import DEFINITION, LIST
 from indexer.extraction.word_use import is_common_word
+from schemas.predicates import IS_A
 
 MAX_WORDS = 5
 CACHED_NAMES = 16_384
-# How sure one piece of evidence makes it that a name is a concept; two pieces are independent.
-DEFINED, TITLE, SUBJECT, OBJECT, HEADING, KIND = 0.8, 0.7, 0.35, 0.3, 0.3, 0.25
-STRESSED = 0.05  # several words that are emphasised, or repeated
-FRAGMENT = 0.1  # an end of a statement that is more, or less, than a name: `town of Omsk`, `new council`
-DOCUMENT = 0.2  # that a document is an entity, since its fields say something of it
+# How sure one piece of evidence makes it that a name is a concept; two pieces are independent. `stressed` are several
+# words that are emphasised or repeated; a `fragment` is an end of a statement that is more, or less, than a name:
+# `town of Omsk`, `new council`; a `document` is an entity since its fields say something of it.
+EVIDENCE = {
+    "defined": 0.8, "title": 0.7, "subject": 0.35, "object": 0.3, "heading": 0.3, "kind": 0.25, "document": 0.2,
+    "fragment": 0.1, "stressed": 0.05,
+}  # fmt: skip
 HEADED, DEFINES = 0.5, 0.6  # how much a document is about a concept, at most 1; below what it is named by
 CONCEPT, WORK = "concept", "work"
-IS_A = "is_a"
 _NO_NAME = re.compile(r"@|_$|^\d+ [^\W\d]")
 # Nouns that name a relation to what is spoken of, or a time of day.
 GENERAL = word_set(
@@ -55,13 +57,13 @@ class _Admitted:
 
     surface: str
     entity_type: str
-    evidence: set[float] = field(default_factory=set)
+    evidence: set[str] = field(default_factory=set)
     stated: dict[int, set[int]] = field(default_factory=lambda: defaultdict(set))
 
     @property
     def confidence(self) -> float:
         """1 - the product of what each piece of evidence leaves open."""
-        return round(1 - prod(1 - each for each in self.evidence), 3)
+        return round(1 - prod(1 - EVIDENCE[each] for each in sorted(self.evidence)), 3)
 
 
 def concept_mentions(prepared: PreparedDocument, typed: Container[str]) -> list[EntityMention]:
@@ -103,24 +105,19 @@ def _stated(prepared: PreparedDocument, typed: Container[str]) -> dict[str, _Adm
                 continue
             entity = found.setdefault(name, _Admitted(_written(written, entity_type), entity_type))
             is_document = entity_type == WORK and role == "subject"
-            entity.evidence.add(DOCUMENT if is_document else _evidence_of(statement, role))
+            stated_as = ("defined" if role == "subject" else "kind") if statement.predicate == IS_A else role
+            entity.evidence.add("document" if is_document else stated_as)
             if entity_type in (CONCEPT, THING) and _is_fragment(written):
-                entity.evidence = {FRAGMENT}
+                entity.evidence = {"fragment"}
             sentences = entity.stated[statement.chunk]
             if statement.sentence >= 0:
                 sentences.add(statement.sentence)
     return found
 
 
-def _evidence_of(statement: Statement, role: str) -> float:
-    if statement.predicate == IS_A:
-        return DEFINED if role == "subject" else KIND
-    return SUBJECT if role == "subject" else OBJECT
-
-
 def _type_of_end(about: Container[str], statement: Statement, role: str, surface: str) -> str:
     """The type of an end of a statement; "" for a literal, and for what names nothing."""
-    if role not in ("subject", "object") or _is_literal(surface):
+    if role not in ("subject", "object") or not any(map(str.isalpha, surface)) or TIME.fullmatch(surface):
         return ""
     if statement.extractor not in (HEADER, LIST):
         return _type_of_name(surface, is_end=True)
@@ -128,10 +125,6 @@ def _type_of_end(about: Container[str], statement: Statement, role: str, surface
         known = type_of_value(statement.predicate, surface)
         return _type_of_name(surface) if known is None else known
     return WORK if name_of(surface) in about else _type_of_name(surface)
-
-
-def _is_literal(surface: str) -> bool:
-    return not any(map(str.isalpha, surface)) or TIME.fullmatch(surface) is not None
 
 
 @lru_cache(CACHED_NAMES)
@@ -146,8 +139,8 @@ def _type_of_name(surface: str, *, is_end: bool = False) -> str:
         return ""
     if phrase.grade() == NAME and not all(map(is_common_word, phrase.words.words)):
         return kind_of(name, surface) if " " in surface or is_name(surface) or surface.islower() else ""
-    verb = open_verbs().get(name)
-    is_verb = verb is not None and (verb.is_certain or (verb.is_participle and not verb.is_base))
+    verb = verb_of(name)
+    is_verb = verb.is_certain or (verb.is_participle and not verb.is_base)
     return "" if is_verb or phrase.is_vague() or not GENERAL.isdisjoint((name, singular(name))) else CONCEPT
 
 
@@ -177,28 +170,27 @@ def _named(prepared: PreparedDocument) -> Iterator[tuple[str, _Admitted]]:
     for name, surface in stressed.items():
         is_clause = _is_command(surface) or name.rpartition(" ")[2] in THIRD_PERSONS
         if not is_clause and _type_of_name(surface) == CONCEPT and not _is_fragment(surface):
-            yield name, _Admitted(_written(surface, CONCEPT), CONCEPT, {STRESSED})
+            yield name, _Admitted(_written(surface, CONCEPT), CONCEPT, {"stressed"})
     for _, heading in topic_headings(prepared.chunked.sections):
         if _type_of_name(heading) == CONCEPT and not _is_command(heading):
-            yield name_of(heading), _Admitted(_written(heading, CONCEPT), CONCEPT, {HEADING})
+            yield name_of(heading), _Admitted(_written(heading, CONCEPT), CONCEPT, {"heading"})
     for each in prepared.about:
         kind = _type_of_name(each.surface) if each.weight >= 1 and not _is_command(each.surface) else ""
         if kind:
-            yield name_of(each.surface), _Admitted(_written(each.surface, kind), kind, {TITLE})
+            yield name_of(each.surface), _Admitted(_written(each.surface, kind), kind, {"title"})
 
 
 def _is_command(surface: str) -> bool:
     """Whether a heading or a title says what to do: `Rotate tokens`, `Add a built-in type`."""
     words = surface.lower().split()
-    verb = open_verbs().get(words[0])
-    is_sure = verb is not None and verb.is_base and verb.is_certain
+    verb = verb_of(words[0])
     is_verb = any(form.is_base for form in VERB_FORMS.get(words[0], ()))
-    return len(words) > 1 and (is_sure or (is_verb and singular(words[-1]) != words[-1]))
+    return len(words) > 1 and ((verb.is_base and verb.is_certain) or (is_verb and singular(words[-1]) != words[-1]))
 
 
 def _places(prepared: PreparedDocument, terms: Mapping[str, str]) -> dict[str, dict[int, list[Name]]]:
     """{name: {chunk: occurrences}} of the terms, {name: surface}, in singular and plural; offsets in the document."""
-    written = {_key(form): surface for surface in terms.values() for form in _forms(surface)}
+    written = {" ".join(tokens_of(form).words): surface for surface in terms.values() for form in _forms(surface)}
     found: dict[str, dict[int, list[Name]]] = defaultdict(lambda: defaultdict(list))
     reached = 0
     for chunk in prepared.chunked.chunks:
@@ -207,10 +199,6 @@ def _places(prepared: PreparedDocument, terms: Mapping[str, str]) -> dict[str, d
                 found[each.name][chunk.ordinal].append(each._replace(start=chunk.start + each.start))
         reached = max(reached, chunk.end)
     return found
-
-
-def _key(surface: str) -> str:
-    return " ".join(tokens_of(surface).words)
 
 
 def _forms(surface: str) -> Iterator[str]:
@@ -229,17 +217,8 @@ def _mentions(
         for chunk in sorted({*each.stated, *found}):
             ones = found.get(chunk, [])
             sentences = {prepared.sentence_at(one.start) for one in ones} | each.stated.get(chunk, set())
-            chunks[chunk].append(
-                EntityMention(
-                    chunk,
-                    name,
-                    surface,
-                    max(1, len(ones)),
-                    tuple(sorted(sentences)),
-                    each.entity_type,
-                    each.confidence,
-                )
-            )
+            named = chunk, name, surface, max(1, len(ones)), tuple(sorted(sentences))
+            chunks[chunk].append(EntityMention(*named, each.entity_type, each.confidence))
     for chunk in sorted(chunks):
         yield from sorted(chunks[chunk], key=lambda one: (-one.confidence, one.name))[:MAX_MENTIONS_PER_CHUNK]
 
@@ -250,4 +229,4 @@ def _commonest(admitted: _Admitted, surfaces: Sequence[str]) -> str:
     written = [surface for surface in surfaces if surface.islower()]
     if admitted.entity_type != CONCEPT or not written:
         return admitted.surface
-    return min(written, key=lambda surface: (-written.count(surface), surface))
+    return min(set(written), key=lambda surface: (-written.count(surface), surface))

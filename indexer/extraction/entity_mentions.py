@@ -185,27 +185,17 @@ def _candidates(
             if bounds[0] < 0 or span.end - span.start > MAX_NAME_CHARACTERS:
                 continue
             whole = whole_amount if span.entity_type in _AMOUNTS else whole_name
-            trimmed = whole(chunk.text, *bounds)
-            if trimmed is None:
-                continue
-            start, end = trimmed
-            if _is_verbatim(prepared, chunk.start + start) or (
-                span.entity_type == THING and is_heading(chunk.text, start, end)
-            ):
+            start, end = whole(chunk.text, *bounds) or (0, 0)
+            is_label = span.entity_type == THING and is_heading(chunk.text, start, end)
+            if start == end or is_label or _is_verbatim(prepared, chunk.start + start):
                 continue
             surface = chunk.text[start:end]
             name = normalise_name(surface) if len(surface) <= MAX_NAME_CHARACTERS else ""
             if not name or (name in STOP_WORDS and span.entity_type != NUMBER):
                 continue
-            occurrence = EntityOccurrence(
-                chunk.ordinal,
-                chunk.start + start,
-                chunk.start + end,
-                name,
-                " ".join(surface.split()),
-                span.entity_type,
-                span.confidence,
-            )
+            place = chunk.ordinal, chunk.start + start, chunk.start + end
+            surface = " ".join(surface.split())
+            occurrence = EntityOccurrence(*place, name, surface, span.entity_type, span.confidence)
             yield start == 0 or end == len(chunk.text), occurrence
 
 
@@ -235,7 +225,7 @@ def _kinds_of_things(prepared: PreparedDocument, things: Iterable[EntityOccurren
         chunk = prepared.chunked.chunks[one.chunk]
         if kind := kind_of_thing(chunk.text, one.start - chunk.start, one.end - chunk.start):
             kinds_by_name[one.name].append(kind)
-    return {name: min(kinds, key=lambda kind: (-kinds.count(kind), kind)) for name, kinds in kinds_by_name.items()}
+    return {name: min(set(kinds), key=lambda kind: (-kinds.count(kind), kind)) for name, kinds in kinds_by_name.items()}
 
 
 def _without_common_words(

@@ -18,11 +18,11 @@ from indexer.extraction.name_form import is_calendar_time
 from indexer.extraction.names import MAX_NAME_CHARACTERS, name_of
 from indexer.extraction.relations import DEFINITION, MAX_STATEMENTS_PER_CHUNK, SENTENCE
 from schemas.graph_delta import ENTITY_TYPES
+from schemas.predicates import IS_A
 
 MODEL_CONFIDENCE = 0.7  # of all that it says: it gives no probability; above the rules' types
 MAX_KNOWN_NAMES = 40
 MAX_ANSWERED = 256  # entities, and statements, of one answer that are looked for in the text
-IS_A = "is_a"
 _PREDICATE = re.compile(r"[a-z][a-z0-9_]{0,63}")
 
 

@@ -7,7 +7,7 @@ from itertools import accumulate, pairwise
 from typing import NamedTuple
 
 from indexer.documents import ParsedDocument, Section
-from indexer.extraction.lexicon import PARTS_OF_DOCUMENTS, SENTENCE_STARTERS, STOP_WORDS
+from indexer.extraction.lexicon import SENTENCE_STARTERS, STOP_WORDS, is_part_of_document
 from indexer.extraction.names import PART, Name, name_of
 
 MAX_EMPHASISED = 400
@@ -44,7 +44,7 @@ def topic_headings(sections: Iterable[Section]) -> Iterator[tuple[int, str]]:
         if section.headings:
             heading = " ".join(section.headings[-1].split())
             short = len(heading) <= MAX_TERM_CHARACTERS and heading.count(" ") < MAX_TERM_TOKENS
-            if short and heading.lower().rstrip(" .:?") not in PARTS_OF_DOCUMENTS and not PART.fullmatch(heading):
+            if short and not is_part_of_document(heading) and not PART.fullmatch(heading):
                 yield section.start, heading
 
 

@@ -163,3 +163,8 @@ PARTS_OF_DOCUMENTS = frozenset(
         "usage",
     )
 )  # fmt: skip
+
+
+def is_part_of_document(heading: str) -> bool:
+    """Whether a heading names a part that any document may have, such as `Overview:`."""
+    return heading.lower().rstrip(" .:?") in PARTS_OF_DOCUMENTS

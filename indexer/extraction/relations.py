@@ -3,12 +3,12 @@
 import re
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from operator import attrgetter
 from typing import Any
 
 from indexer.documents import Chunk, ChunkedDocument, ParsedDocument, Section, Statement
-from indexer.extraction.lexicon import PARTS_OF_DOCUMENTS, STOP_WORDS, word_set
+from indexer.extraction.lexicon import STOP_WORDS, is_part_of_document, word_set
 from indexer.extraction.metadata import metadata_statements, objects_of, predicate_of
 from indexer.extraction.names import MAX_NAME_CHARACTERS, PART, name_of
 from indexer.extraction.offsets import OffsetIndex
@@ -21,9 +21,10 @@ from indexer.extraction.prose.facts import Fact
 from indexer.extraction.prose.noun_phrases import words_of
 from indexer.extraction.relating_fields import is_listed
 from indexer.extraction.series import series_of_document
-from indexer.extraction.tabular import cells_of
+from indexer.extraction.tabular import Cell, cells_of
 from schemas.graph_delta import DENIAL
 from schemas.ids import DocumentKey
+from schemas.predicates import ALIAS
 
 LIST = "list"
 TABLE = "table"
@@ -73,12 +74,13 @@ def extract_statements(
     series = series_of_document(key, parsed.fields)
     subject = series.identifier if series else title
     about = frozenset((name_of(title), name_of(subject)))
-    tabular = _tabular_statements(title, parsed, chunked, offsets)
+    cells = (cell for section in chunked.sections for cell in cells_of(parsed, section, title))
+    tabular = _statements_of(cells, offsets, TABLE, MAX_TABULAR)
     run_together = {(one.predicate.replace("_", ""), one.roles[1][1]) for one in tabular if "_" in one.predicate}
     own = metadata_statements(subject, title, parsed.fields, metadata, series)
     return (
         tuple(one for one in own if "_" in one.predicate or (one.predicate, one.roles[1][1]) not in run_together)
-        + _listed_statements(title, parsed, chunked, offsets)
+        + _statements_of(_listed(title, parsed, chunked), offsets, LIST, MAX_LISTED)
         + tabular
         + _sentence_statements(parsed, chunked, offsets, about)
     )
@@ -92,49 +94,36 @@ def _listed_lines(text: str, section: Section) -> Iterator[tuple[str, re.Match[s
             yield predicate, line
 
 
-def _listed_statements(
-    title: str, parsed: ParsedDocument, chunked: ChunkedDocument, offsets: OffsetIndex
-) -> tuple[Statement, ...]:
-    """Statements of lines `Owner: Team Petrel` and of rows `Owner | Team Petrel`, by chunk, predicate and names.
+def _listed(title: str, parsed: ParsedDocument, chunked: ChunkedDocument) -> Iterator[Cell]:
+    """What lines `Owner: Team Petrel` and rows `Owner | Team Petrel` state.
 
     The subject is what the section is about: the name that its heading is, if the section states two fields or more;
     in the first section, and in those of general headings such as `Overview`, the document, unless it has a header.
-    At most MAX_LISTED.
     """
-    found: dict[tuple[int, str, str, str], Statement] = {}
     for at, section in enumerate(chunked.sections):
         lines = list(_listed_lines(parsed.text, section))
         subject = _name_in_heading(section) if len(dict(lines)) > 1 else ""
-        if not subject and not parsed.fields and (at == 0 or _is_general(_heading(section))):
+        if not subject and not parsed.fields and (at == 0 or is_part_of_document(_heading(section))):
             subject = title
         for predicate, line in lines if name_of(subject) else ():
-            chunk, sentence = offsets.chunk_at(line.start("field")), offsets.sentence_at(line.start("field"))
-            for surface, _ in objects_of(predicate, line["value"].rstrip(" ."), title, None) if chunk >= 0 else ():
-                names = name_of(subject), name_of(surface)
-                if names[1] not in ("", names[0], predicate) and len(found) < MAX_LISTED:
-                    roles = (("subject", names[0], subject), ("object", names[1], surface))
-                    stated = Statement(chunk, predicate, roles, LISTED_CONFIDENCE, LIST, sentence)
-                    found.setdefault((chunk, predicate, *names), stated)
-    return tuple(found[key] for key in sorted(found))
+            for surface, _ in objects_of(predicate, line["value"].rstrip(" ."), title, None):
+                if name_of(surface) not in ("", name_of(subject), predicate):
+                    yield Cell(subject, predicate, surface, LISTED_CONFIDENCE, line.start("field"))
 
 
-def _is_general(heading: str) -> bool:
-    return heading.lower().rstrip(" .:?") in PARTS_OF_DOCUMENTS
-
-
-def _tabular_statements(
-    title: str, parsed: ParsedDocument, chunked: ChunkedDocument, offsets: OffsetIndex
-) -> tuple[Statement, ...]:
-    """Statements of tables and records, by chunk, predicate and names; at most MAX_TABULAR."""
+def _statements_of(cells: Iterable[Cell], offsets: OffsetIndex, extractor: str, most: int) -> tuple[Statement, ...]:
+    """By chunk, predicate and names; the first `most`."""
     found: dict[tuple[int, str, str, str], Statement] = {}
-    for section in chunked.sections:
-        for cell in cells_of(parsed, section, title):
-            chunk, sentence = offsets.chunk_at(cell.start), offsets.sentence_at(cell.start)
-            names = name_of(cell.subject), name_of(cell.object)
-            if chunk >= 0 and len(found) < MAX_TABULAR:
-                roles = (("subject", names[0], cell.subject), ("object", names[1], cell.object))
-                made = Statement(chunk, cell.predicate, roles, cell.confidence, TABLE, sentence)
-                found.setdefault((chunk, cell.predicate, *names), made)
+    for subject, predicate, surface, confidence, start in cells:
+        chunk, sentence, names = (
+            offsets.chunk_at(start),
+            offsets.sentence_at(start),
+            (name_of(subject), name_of(surface)),
+        )
+        if chunk >= 0 and len(found) < most:
+            roles = (("subject", names[0], subject), ("object", names[1], surface))
+            made = Statement(chunk, predicate, roles, confidence, extractor, sentence)
+            found.setdefault((chunk, predicate, *names), made)
     return tuple(found[key] for key in sorted(found))
 
 
@@ -151,7 +140,7 @@ def _heading(section: Section) -> str:
 def _name_in_heading(section: Section) -> str:
     """The heading of a section where it is a name: `Pricing API`, not `Details`."""
     heading = _heading(section) if len(section.headings) > 1 else ""
-    if not heading or len(heading) > MAX_NAME_CHARACTERS or _is_general(heading):
+    if not heading or len(heading) > MAX_NAME_CHARACTERS or is_part_of_document(heading):
         return ""
     is_name = heading.count(" ") < MAX_HEADING_WORDS and all(word[0].isupper() for word in heading.split())
     return heading if is_name and " " in heading else ""
@@ -198,12 +187,8 @@ def _chunk_holding(fact: Fact, chunks: Sequence[Chunk], first: int, end: int) ->
     """The chunk that holds both ends of a fact whose sentence begins in chunk `first`: that or the next; else -1."""
     if end <= chunks[first].end:
         return first
-    holding = (at for at in (first, first + 1) if at < len(chunks) and _holds(chunks[at].text, fact))
-    return next(holding, -1)
-
-
-def _holds(text: str, fact: Fact) -> bool:
-    return fact.subject in text and fact.object in text
+    near = ((first + at, chunk.text) for at, chunk in enumerate(chunks[first : first + 2]))
+    return next((at for at, text in near if fact.subject in text and fact.object in text), -1)
 
 
 def _own_name(surface: str, about: frozenset[str]) -> str:
@@ -236,7 +221,7 @@ def _facts_of(text: str, references: References) -> Iterator[tuple[Fact, str]]:
         for acronym in _ACRONYM.finditer(text):
             long_form = _long_form(text[max(0, acronym.start() - 100) : acronym.start()], acronym[1])
             if long_form:
-                yield Fact("also_known_as", long_form, acronym[1], ALIAS_CONFIDENCE), ACRONYM
+                yield Fact(ALIAS, long_form, acronym[1], ALIAS_CONFIDENCE), ACRONYM
 
 
 def _long_form(before: str, acronym: str) -> str:

@@ -185,8 +185,7 @@ class GraphTables:
 
     def ids(self, name: str) -> list[str]:
         """The ids of a table's nodes, in the order of its rows."""
-        ids: list[str] = spelled(one_array(self.table(name)["id"])).to_pylist()
-        return ids
+        return list(spelled(one_array(self.table(name)["id"])).to_pylist())
 
     def rows_named(self, name: str, column: str) -> NDArray[np.int32]:
         """What a column of REFERENCES holds."""

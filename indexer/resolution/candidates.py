@@ -31,6 +31,7 @@ MIN_FUZZY_CHARACTERS = 4
 DELETION_CHARACTERS = 9  # of a word's beginning that deletions are made of
 MOST_SIMILAR_WORDS = 6
 MIN_LETTER_SIMILARITY = 0.84
+MOST_INITIALS = 3  # written together, as in `JRR`
 MIN_LETTERS = 6  # of a name in which one letter may differ, whatever share of it that is
 
 _SMALL_WORDS = word_set("the a an of and for in on at to by with from de la le du des der die das von van & or")
@@ -352,7 +353,7 @@ def initials_fit(initialled: tuple[str, ...], full: tuple[str, ...]) -> bool:
     used_initial = False
     for part in initialled[:-1]:
         pieces = [part] if len(part) == 1 or part in full else list(part)
-        if len(pieces) > 3:
+        if len(pieces) > MOST_INITIALS:
             return False
         for piece in pieces:
             if not any(word == piece or (len(piece) == 1 and word.startswith(piece)) for word in given):

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from indexer.documents import AboutName
 from indexer.extraction.entity_mentions import PERSON, THING, EntityMention
 from indexer.extraction.lexicon import HONORIFICS, PARTS_OF_DOCUMENTS, word_set
-from indexer.resolution.candidates import MOST_COMPARED, compared_words, initials_fit
+from indexer.resolution.candidates import MOST_COMPARED, MOST_INITIALS, compared_words, initials_fit
 from indexer.resolution.keys import resolution_key
 from schemas.ids import normalise_name
 
@@ -35,14 +35,16 @@ def full_names(names: Iterable[str]) -> dict[str, str]:
     words = {name: tuple(each[name in titled :] or each) for name, each in plain.items()}
     words = {name: tuple(compared_words(each, PERSON)) or each for name, each in words.items() if each}
     full: dict[tuple[str, ...], str] = {}
-    by_end: dict[str, set[tuple[str, ...]]] = defaultdict(set)
+    by_ends: dict[tuple[str, ...], set[tuple[str, ...]]] = defaultdict(set)
     for name in sorted((name for name, each in words.items() if len(each) > 1), key=lambda each: (len(each), each)):
-        full.setdefault(words[name], name)
-        by_end[words[name][0]].add(words[name])
-        by_end[words[name][-1]].add(words[name])
+        first, *_, last = each = words[name]
+        full.setdefault(each, name)
+        for ends in ((first,), (last,), (first, last), ("", last)):
+            by_ends[ends].add(each)
     found = {}
     for name, own in words.items():
-        near = (each for each in by_end[own[0]] | by_end[own[-1]] if name not in titled or each[-1] == own[-1])
+        has_any_first = name in titled or any(len(part) <= MOST_INITIALS for part in own[:-1])
+        near = by_ends.get(("", own[-1]) if has_any_first else own[:: max(1, len(own) - 1)], ())
         fitting = [each for each in near if each == own or _is_short_for(own, each)][: MOST_COMPARED + 1]
         longest = [each for each in fitting if not any(_is_short_for(each, other) for other in fitting)]
         if len(fitting) <= MOST_COMPARED and len(longest) == 1 and full[longest[0]] != name:
@@ -51,10 +53,10 @@ def full_names(names: Iterable[str]) -> dict[str, str]:
 
 
 def _is_short_for(short: tuple[str, ...], full: tuple[str, ...]) -> bool:
+    """Of a full name with an end in common."""
     if len(short) == 1 or short == full:
         return short != full
-    has_ends = (short[0], short[-1]) == (full[0], full[-1])
-    return initials_fit(short, full) or (has_ends and set(short) < set(full))
+    return initials_fit(short, full) or (short[0] == full[0] and short[-1] == full[-1] and set(short) < set(full))
 
 
 def own_names(about: Iterable[AboutName], entities: Iterable[EntityMention]) -> dict[str, OwnName]:

@@ -112,12 +112,7 @@ def kafka(data_dir: DataDir = None, kafka_port: KafkaPort = None) -> None:
     if note:
         complain(note)
     with closing(JarProgress()) as progress:
-        broker = EmbeddedKafka(
-            data_dir,
-            port=port,
-            max_record_bytes=settings.kafka.max_record_bytes,
-            progress=progress,
-        )
+        broker = EmbeddedKafka(data_dir, port=port, max_record_bytes=settings.kafka.max_record_bytes, progress=progress)
         with broker:
             print(f"Kafka is ready: {broker.bootstrap_servers}. Ctrl-C ends it. In other terminals:", flush=True)
             print(f"export THALWEG_KAFKA__BOOTSTRAP_SERVERS={broker.bootstrap_servers}", flush=True)

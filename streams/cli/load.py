@@ -61,8 +61,7 @@ def load(
     root: Annotated[
         Path | None,
         typer.Option(
-            help="Make ids relative to this folder, also those of files named singly.",
-            show_default="each folder",
+            help="Make ids relative to this folder, also those of files named singly.", show_default="each folder"
         ),
     ] = None,
     no_ignore: Annotated[

@@ -22,7 +22,7 @@ from urllib.parse import quote, urlencode
 from schemas.errors import Failure, MalformedEvent
 from schemas.graph_documents import MEDIA_TYPES
 from schemas.graph_edits import EDGE, NODE, GraphChoice
-from schemas.graph_files import EDGE_FIELDS, HAND_MADE, NODE_FIELDS, GraphItem, GraphSummary, imported, imported_id
+from schemas.graph_files import ENDS, FIELDS, HAND_MADE, GraphItem, GraphSummary, imported, imported_id, side_of
 from schemas.ids import DEFAULT_COLLECTION
 from streams.loader.folders import Refused
 from streams.loader.http_publishing import Service
@@ -34,7 +34,6 @@ MAX_REFUSED = 1_000
 MAX_LINE_BYTES = 16 * 1024 * 1024
 SHOWN_TOGETHER = 1_000
 OF_TEXT = "chunk of a hand-made node"
-TABLES = (("nodes.csv", ("id",)), ("edges.csv", ("source", "target")))
 NODE_OR_EDGE = 'It is not {"node": id, …} or {"edge": [source, target], …} with the fields of a node or an edge.'
 
 Read = tuple[str, GraphItem | dict[str, Any] | Refused]
@@ -48,7 +47,7 @@ def read_graph(path: Path) -> Iterator[Read]:
         with ExitStack() as stack:
             for origin, read in _reader_of(path, stack):
                 yield origin, read
-    except (*BROKEN, ValueError, KeyError, SyntaxError, csv.Error, zipfile.BadZipFile) as error:
+    except (*BROKEN, ValueError, KeyError, SyntaxError, RuntimeError, csv.Error, zipfile.BadZipFile) as error:
         yield origin, Refused(origin, "unreadable", f"After this the file cannot be read: {error}. Was it cut?")
 
 
@@ -100,13 +99,12 @@ def _graphml(content: IO[bytes], path: Path) -> Iterator[Read]:
             keys[element.get("id")] = element.get("attr.name", "")
         elif name == "data" and etree.QName(parent).localname == "graph":
             yield origin, {keys.get(element.get("key"), ""): element.text}
-        elif name in ("node", "edge"):
+        elif name in ENDS:
             held = ((each.get("key", ""), each.text or "") for each in element.iterchildren("{*}data"))
             fields = {keys.get(key) or key: text for key, text in held}
-            ends = [element.get(each, "") for each in (("id",) if name == "node" else ("source", "target"))]
-            yield origin, _item(origin, ends, fields)
+            yield origin, _item(origin, [element.get(each, "") for each in ENDS[name]], fields)
             element.clear()
-            while element.getprevious() is not None:  # what was read leaves memory
+            while parent is not None and element.getprevious() is not None:  # what was read leaves memory
                 del parent[0]
 
 
@@ -114,11 +112,13 @@ def _tables(path: Path, open_table: Callable[[str], IO[bytes]]) -> Iterator[Read
     csv.field_size_limit(MAX_LINE_BYTES)
     try:
         with open_table("manifest.json") as manifest:
-            yield str(path), json.load(manifest)
+            held = json.load(manifest)
+            is_object, message = isinstance(held, dict), "It is not a JSON object with what the file holds."
+            yield str(path), held if is_object else Refused(f"{path}/manifest.json", "wrong_type", message)
     except (KeyError, FileNotFoundError):
         pass  # people's own tables have none
-    for name, ends in TABLES:
-        with open_table(name) as table:
+    for side, ends in ENDS.items():
+        with open_table(name := f"{side}s.csv") as table:
             rows = csv.DictReader(io.TextIOWrapper(table, "utf-8-sig", newline=""), strict=True)
             for row in rows:
                 origin = f"{path}/{name}:{rows.line_num}"
@@ -130,28 +130,22 @@ def _tables(path: Path, open_table: Callable[[str], IO[bytes]]) -> Iterator[Read
 
 def _item(origin: str, ends: Sequence[str], fields: Mapping[Any, Any]) -> GraphItem | Refused:
     """Fields of other names are properties."""
-    known = NODE_FIELDS if len(ends) == 1 else EDGE_FIELDS
+    known = FIELDS[side_of(ends)]
     given: dict[str, Any] = {}
     further: dict[str, Any] = {}
     for name, value in fields.items():
         try:
             if value not in ("", None):
                 (given if name in known else further)[name] = _READ[known.get(name, "any")](value)
-        except (ValueError, TypeError, RecursionError):
+        except (ValueError, TypeError, OverflowError, RecursionError):
             return Refused(origin, "wrong_type", f"{name}: {str(value)[:80]!r} is not of the type {known[name]}.")
     if further and isinstance(given.setdefault("properties", {}), dict):
         given["properties"] = further | given["properties"]
     return GraphItem.of(ends, given) if all(ends) else Refused(origin, "wrong_type", NODE_OR_EDGE)
 
 
-def _string(value: Any) -> str:
-    if not isinstance(value, str):
-        raise TypeError
-    return value
-
-
 _READ: dict[str, Callable[[Any], Any]] = {
-    "string": _string,
+    "string": str.__str__,  # which raises TypeError for anything else
     "long": int,
     "double": float,
     "json": lambda value: json.loads(value) if isinstance(value, str) else value,
@@ -237,10 +231,7 @@ class GraphImport:
 
     def _problems(self, item: GraphItem, origin: str) -> Iterator[Refused]:
         """Why it cannot be imported; each may follow from the one before."""
-        if item.side == NODE:
-            yield from self._problems_of_node(item, origin)
-        else:
-            yield from self._problems_of_edge(item, origin)
+        yield from (self._problems_of_node if item.side == NODE else self._problems_of_edge)(item, origin)
         try:
             key = self._record(item, origin).key
         except MalformedEvent as error:
@@ -248,9 +239,8 @@ class GraphImport:
             return
         if item.kind == HAND_MADE and item.side == EDGE:
             if hash(key) in self._edges:
-                yield Refused(
-                    origin, "duplicate_id", f"The edge {key.document_id[:80]!r} is there twice: give it an id."
-                )
+                message = f"The edge {key.document_id[:80]!r} is there twice: give it an id."
+                yield Refused(origin, "duplicate_id", message)
             self._edges.add(hash(key))
 
     def _problems_of_node(self, item: GraphItem, origin: str) -> Iterator[Refused]:
@@ -302,10 +292,8 @@ class GraphImport:
         held = {name: str(value) for name, value in summary.line.items() if name != "collection"}
         stated = {name: str(said.get(name, "nothing")) for name in held}
         if "collection" in said and stated != held:
-            message = (
-                f"It holds {held}, and says {stated}: it was cut or changed. Where you changed it, delete what it says "
-            )
-            yield Refused(str(self.path), "changed", f"{message}(the lines with `graph`, manifest.json) to import it.")
+            message = f"It holds {held}, and says {stated}: it was cut or changed. Where you changed it, delete what "
+            yield Refused(str(self.path), "changed", f"{message}it says (`graph` lines, manifest.json) to import it.")
 
 
 def _not_allowed(origin: str, what: str, given: str, allowed: Sequence[str]) -> Refused:

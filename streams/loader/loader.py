@@ -171,13 +171,7 @@ class Loader:
 
     @classmethod
     def connect(
-        cls,
-        data_dir: Path | None,
-        *,
-        wait: bool,
-        timeout_seconds: float,
-        quiet: bool,
-        service: Service | None = None,
+        cls, data_dir: Path | None, *, wait: bool, timeout_seconds: float, quiet: bool, service: Service | None = None
     ) -> "Loader":
         """To the service, or to the cluster that the settings name or that runs on the data directory. Raises
         Unreachable when nothing runs there."""
@@ -275,13 +269,7 @@ class Loader:
         return plan_sync(paths, selection, self.publisher.documents(selection.collection))
 
     def _records(
-        self,
-        paths: Sequence[str],
-        selection: Selection,
-        found: "_Found",
-        plan: SyncPlan | None,
-        *,
-        may_be_empty: bool,
+        self, paths: Sequence[str], selection: Selection, found: "_Found", plan: SyncPlan | None, *, may_be_empty: bool
     ) -> Iterator[Record]:
         """What is accepted, and then a tombstone for each document that is to go; `found` grows meanwhile. Raises
         WrongSetting, before anything is sent, where there is nothing at all."""

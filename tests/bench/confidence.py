@@ -325,7 +325,7 @@ def lines_of(file: Path) -> list[str]:
     return [line for line in lines if line and not line.startswith("#")]
 
 
-async def told_of_unanswered(
+async def likely_of_unanswered(
     texts: Sequence[str],
     collection: str,
     served: Served,
@@ -333,17 +333,17 @@ async def told_of_unanswered(
     fitted: ModeCalibration,
     threads: ThreadPoolExecutor,
 ) -> dict[str, float]:
-    """How likely the first hits are told to be for questions that nothing answers; the highest are printed."""
-    told: dict[str, float] = {}
+    """How likely the first hits are said to be for questions that nothing answers; the highest are printed."""
+    likely: dict[str, float] = {}
     for text in texts:
         hits = await assemble_hits([Asked(text)], collection, served, way, threads)
         first = hits.features[hits.first]
-        told[text] = float(fitted.predict(first)[0]) if len(first) else 0.0
-    above = {f"above_{floor}": sum(each > floor for each in told.values()) for floor in (HALF, FOUR_FIFTHS)}
-    say(f"{collection}, {way}, {len(told)} questions that nothing answers: {above}")
-    for text in sorted(told, key=lambda each: -told[each])[:HIGHEST]:
-        say(f"  {told[text]:.2f}  {text}")
-    return {"questions": len(told), **above}
+        likely[text] = float(fitted.predict(first)[0]) if len(first) else 0.0
+    above = {f"above_{floor}": sum(each > floor for each in likely.values()) for floor in (HALF, FOUR_FIFTHS)}
+    say(f"{collection}, {way}, {len(likely)} questions that nothing answers: {above}")
+    for text in sorted(likely, key=lambda each: -likely[each])[:HIGHEST]:
+        say(f"  {likely[text]:.2f}  {text}")
+    return {"questions": len(likely), **above}
 
 
 def as_toml(
@@ -467,7 +467,7 @@ async def main() -> None:
     for file, _, collection in (each.partition("=") for each in asked.unanswered):
         texts, holder = lines_of(Path(file)), holder_of(collection, served)
         for way in chosen_ways:
-            found[way][collection] = await told_of_unanswered(texts, collection, holder, way, ways[way][0], threads)
+            found[way][collection] = await likely_of_unanswered(texts, collection, holder, way, ways[way][0], threads)
     print(json.dumps(found))
 
 

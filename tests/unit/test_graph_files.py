@@ -277,6 +277,8 @@ def test_fields_that_no_node_or_edge_can_have_come_back(tmp_path: Path) -> None:
         ([{"node": "a", "p": {"deep": []}}], ":1", "properties.p"),
         ([{"node": "a", "properties": "[1]", "p": 1}], ":1", "properties: Input should be"),
         ([{"node": "a", "aliases": "[" * 10**5}], ":1", "aliases: '[[["),
+        (['{"node": "a", "mentions": 1e999}'], ":1", "mentions: 'inf' is not of the type long"),
+        ([{"node": "a", "label": 5}], ":1", "label: '5' is not of the type string"),
         ([{"node": "a b"}], ":1", "its id is not 'node:"),
         ([{"node": "a", "kind": "No Kind"}], ":1", "'No Kind' is not a kind of nodes."),
         ([{"node": "default/a.md", "kind": "document"}], ":1", "is in the collection, and says itself"),
@@ -307,6 +309,30 @@ def test_file_cut_between_two_lines_is_refused(tmp_path: Path, first: Installati
     path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:-1]))
     ((_, message),) = refusals(path)
     assert "it was cut or changed" in message
+
+
+@pytest.mark.parametrize("held", ["[1]", "3", "[" * 10**5, '{"collection": ', "\xe9"])
+def test_table_with_broken_manifest_is_refused(tmp_path: Path, first: Installation, held: str) -> None:
+    with zipfile.ZipFile(first.file(tmp_path, "csv.zip")) as archive:
+        archive.extractall(tmp_path / "tables")
+    (tmp_path / "tables" / "manifest.json").write_bytes(held.encode("latin-1"))
+    assert refusals(tmp_path / "tables")
+
+
+def test_graphml_of_one_element_after_a_comment_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "net.graphml"
+    path.write_text('<!-- by hand --><node id="a"/>')
+    assert [each.key.document_id for each in imported(path).records()] == ["node:a"]
+
+
+def test_archive_that_cannot_be_opened_is_refused(tmp_path: Path, first: Installation) -> None:
+    path = first.file(tmp_path, "csv.zip")
+    packed = bytearray(path.read_bytes())
+    entry = packed.index(b"PK\x01\x02")
+    packed[entry + 8] |= 1  # encrypted, it says
+    packed[packed.index(b"PK\x03\x04") + 6] |= 1
+    path.write_bytes(packed)
+    assert "encrypted" in refusals(path)[0][1]
 
 
 def test_file_that_is_not_a_graph_is_refused(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from indexer.extraction.prose.copulas import kind_facts, noun_relation, related
 from indexer.extraction.prose.facts import TIME, TYPED_CONFIDENCE, Fact
 from indexer.extraction.prose.noun_phrases import NAME, NounPhrase, Words, phrase_after, phrase_before, words_of
 from indexer.extraction.prose.word_classes import PREPOSITIONS, SUBORDINATORS, is_gerund, is_participle
+from schemas.predicates import ALIAS
 
 _ENDS = frozenset((",", ".", ";", ":", ")", "–", "—", "", "who", "which", "that", "in", "from", "at", "on"))
 _JOINED = frozenset(("and", "or", "&"))
@@ -50,7 +51,7 @@ def _beside(left: NounPhrase, comma: int) -> Iterator[Fact]:
     if not alias:
         yield from _described(left, right)
     elif right.grade() == NAME:
-        yield Fact("also_known_as", left.surface, right.surface, TYPED_CONFIDENCE)
+        yield Fact(ALIAS, left.surface, right.surface, TYPED_CONFIDENCE)
 
 
 def _described(left: NounPhrase, right: NounPhrase) -> Iterator[Fact]:

@@ -1,7 +1,7 @@
 """Facts of the clauses of a sentence: the verb groups, each with its subjects and its objects.
 
-What is negated, asked, commanded, reported (`we say that`), or only possible (`may use`, `if`) is no fact. The passive
-is turned round.
+What is negated, asked, commanded, reported (`we say that`), or only possible (`may use`, `if`) is not a fact. The
+passive is turned round.
 """
 
 import re
@@ -20,18 +20,12 @@ from indexer.extraction.prose.noun_phrases import (
     phrase_after,
     phrases_after,
 )
-from indexer.extraction.prose.open_verbs import open_verbs
-from indexer.extraction.prose.predicates import (
-    BEYOND_OBJECT,
-    VERB_FORMS,
-    Relation,
-)
+from indexer.extraction.prose.open_verbs import verb_of
+from indexer.extraction.prose.predicates import BEYOND_OBJECT, VERB_FORMS, Relation
 from indexer.extraction.prose.subjects import Subjects
 from indexer.extraction.prose.verb_groups import FINITE, VerbGroup, VerbGroups
-from indexer.extraction.prose.word_classes import (
-    PREPOSITIONS,
-    is_gerund,
-)
+from indexer.extraction.prose.word_classes import PREPOSITIONS, is_gerund
+from schemas.predicates import ALIAS
 
 _BEYOND_OBJECT = word_set("from with into onto under through against")  # more often of the verb than of its object
 _POSSIBLE = word_set(
@@ -126,8 +120,7 @@ class _ClauseReader:
             return
         yield from self._between_objects(relation, onto)
         objects = self._objects(onto)
-        verb = open_verbs().get(words.at(group.end - 1))
-        is_certain = group.is_open or (verb is not None and verb.is_certain)
+        is_certain = group.is_open or verb_of(words.at(group.end - 1)).is_certain
         if objects and (is_certain or not _is_doubtful(objects[0], relation)):
             more = self._further(relation.predicate, objects[-1].high, opening_time)
             yield from self._beyond(relation, objects[-1], subjects)
@@ -193,8 +186,8 @@ class _ClauseReader:
 
 def _begins_verb(phrase: NounPhrase) -> bool:
     """Whether what looks like one more object is the verb that shares the subject: `fixes bugs and adds support`."""
-    verb = open_verbs().get(phrase.words.lower[phrase.low]) if not phrase.determiner else None
-    return verb is not None and verb.is_certain and verb.is_third
+    verb = verb_of(phrase.words.lower[phrase.low])
+    return not phrase.determiner and verb.is_certain and verb.is_third
 
 
 def _is_doubtful(target: NounPhrase, relation: Relation) -> bool:
@@ -240,7 +233,7 @@ def _is_fact_of_common_nouns(
 
 def _suits(relation: Relation, of_subject: int, of_target: int) -> bool:
     """Whether the ends are named as well as the predicate requires."""
-    if relation.predicate == "also_known_as":
+    if relation.predicate == ALIAS:
         return of_target == NAME
     if relation.predicate == "founded_by":
         return BARE not in (of_subject, of_target)

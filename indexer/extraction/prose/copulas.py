@@ -10,6 +10,7 @@ from indexer.extraction.prose.facts import DEFINITE_CONFIDENCE, TYPED_CONFIDENCE
 from indexer.extraction.prose.noun_phrases import BARE, DEFINITE, NAME, NounPhrase, Words, phrase_after
 from indexer.extraction.prose.predicates import NOUN_PREPOSITIONS, NOUNS, Relation
 from indexer.extraction.prose.word_classes import singular
+from schemas.predicates import IS_A
 
 # Of these only the relation says something.
 _ONLY_RELATIONS = word_set("prerequisite precondition requirement dependency variant variation")
@@ -97,7 +98,7 @@ def kind_facts(subject: NounPhrase, complement: NounPhrase, is_definition: bool)
     """`is_a`, if the complement says what something is; and where that is, if it is a place."""
     kind = _kind_named(_after_adjective(complement))
     if is_kind(kind):
-        yield Fact("is_a", subject.surface, kind.surface, confidence_of(subject), is_definition)
+        yield Fact(IS_A, subject.surface, kind.surface, confidence_of(subject), is_definition)
         yield from _place_facts(subject, kind)
 
 

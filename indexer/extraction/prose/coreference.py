@@ -7,9 +7,10 @@ Weinstein 1995, section 4). A shortened name is the latest longer one of the doc
 
 import re
 
-from indexer.extraction.lexicon import GIVEN_NAMES, HONORIFICS, PARTS_OF_DOCUMENTS, word_set
+from indexer.extraction.lexicon import GIVEN_NAMES, HONORIFICS, is_part_of_document, word_set
 from indexer.extraction.prose.noun_phrases import DEFINITE, NAME, NounPhrase, Words, phrase_after, whole_phrase
 from indexer.extraction.prose.word_classes import singular
+from schemas.predicates import IS_A
 
 MAX_WORDS = 6
 MAX_SHORTENED_WORDS = 2
@@ -69,7 +70,7 @@ class References:
 
     def remember(self, subject: str, predicate: str, described: str) -> None:
         """The ends of a fact: what the next sentence, and shortened names, may refer to."""
-        if predicate != "is_a":
+        if predicate != IS_A:
             self._object = described if described[:1].isupper() else f"The {described}"
         for surface in (subject, described):
             self._remember(surface)
@@ -89,7 +90,7 @@ def _written(phrase: NounPhrase) -> str:
 
 
 def _subject_of_heading(heading: str) -> str:
-    if not heading or heading.lower().rstrip(" .:?") in PARTS_OF_DOCUMENTS:
+    if not heading or is_part_of_document(heading):
         return ""
     phrase = whole_phrase(heading, MAX_WORDS)
     if phrase is None or not phrase.has_head() or phrase.is_vague():

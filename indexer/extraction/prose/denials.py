@@ -2,7 +2,7 @@
 
 import re
 
-from indexer.extraction.prose.open_verbs import open_verbs
+from indexer.extraction.prose.open_verbs import verb_of
 
 # Not: `not only`, `not always`, `not yet`.
 _WHOLLY = r"(?! (?:only|just|merely|simply|necessarily|always|all|every|yet|until|so|as|too|even|entirely|solely)\b)"
@@ -21,5 +21,4 @@ def affirmed(sentence: str) -> str | None:
 def _without(found: re.Match[str]) -> str:
     if found["verb"] is None:
         return found["be"] or ""
-    verb = open_verbs().get(found["verb"])
-    return found["verb"] if verb is None or found["do"] == "do" else verb.third
+    return (found["do"] != "do" and verb_of(found["verb"]).third) or found["verb"]

@@ -19,6 +19,19 @@ class OpenVerb(NamedTuple):
     is_participle: bool
     is_certain: bool
 
+    @property
+    def is_sure(self) -> bool:
+        """Whether it is the verb alone that has this form, in the present."""
+        return self.is_certain and (self.is_base or self.is_third)
+
+
+NO_VERB = OpenVerb("", *[False] * 5)
+
+
+def verb_of(form: str) -> OpenVerb:
+    """The verb that a word in lower case may be a form of; else NO_VERB."""
+    return open_verbs().get(form, NO_VERB)
+
 
 @cache
 def open_verbs() -> Mapping[str, OpenVerb]:

@@ -2,7 +2,7 @@
 
 from indexer.extraction.lexicon import word_set
 from indexer.extraction.prose.noun_phrases import DEFINITE, NAME, NounPhrase, Words, phrase_after, phrase_before
-from indexer.extraction.prose.open_verbs import open_verbs
+from indexer.extraction.prose.open_verbs import verb_of
 from indexer.extraction.prose.predicates import THIRD_PERSONS, VERB_FORMS
 from indexer.extraction.prose.word_classes import (
     BE,
@@ -169,8 +169,8 @@ class Subjects:
             return [phrase]
         if other.before in PREPOSITIONS:  # `installing on OSX and Windows is`
             return [phrase] if phrase.determiner or other.begin == 1 else self._head(other, is_plural)
-        verb = open_verbs().get(other.before) if other.begin > 1 else None
-        if verb is not None and (verb.is_third or verb.is_past):
+        verb = verb_of(other.before)
+        if other.begin > 1 and (verb.is_third or verb.is_past):
             return [phrase]  # `made an estimate and the committee engaged`
         if is_plural:
             is_adjective = (

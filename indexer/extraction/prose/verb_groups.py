@@ -7,15 +7,8 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from indexer.extraction.lexicon import word_set
-from indexer.extraction.prose.noun_phrases import (
-    DEFINITE,
-    NAME,
-    NounPhrase,
-    Words,
-    phrase_after,
-    phrase_before,
-)
-from indexer.extraction.prose.open_verbs import OpenVerb, open_verbs
+from indexer.extraction.prose.noun_phrases import DEFINITE, NAME, NounPhrase, Words, phrase_after, phrase_before
+from indexer.extraction.prose.open_verbs import OpenVerb, verb_of
 from indexer.extraction.prose.predicates import (
     ADJECTIVES,
     THIRD_PERSONS,
@@ -56,9 +49,8 @@ _HAVE = word_set("has have had")
 _DO = word_set("do does did")
 _PLURAL_FORMS = word_set("are were have had")
 _NOT_BEFORE_VERB = word_set("to the a an of 's ’s")
-_AFTER_PARTICIPLE = word_set(
-    "by to with from into in on at under"
-)  # `is wired to`; `used to` and `related to` are of other classes
+# `is wired to`; `used to` and `related to` are of other classes
+_AFTER_PARTICIPLE = word_set("by to with from into in on at under")
 _LINKING = word_set("grows becomes remains seems looks feels stays turns gets goes keeps falls appears sounds proves")
 FINITE = THIRD_PERSONS | BE | MODALS | _HAVE | _DO
 _BOUNDARIES = RELATIVES | SUBORDINATORS | {",", ";", ":", "-", "–", "(", "and", "but", "or"}
@@ -113,8 +105,8 @@ class VerbGroups:
         """The group of a verb that has no predicate of its own: a word between a noun phrase and what may be its
         object, in a form that agrees with the phrase (`The heron stalks the frog.`)."""
         words, word = self._words, self._words.lower[at]
-        verb = open_verbs().get(word)
-        if verb is None or at == 0 or words.is_capital(at) or not (is_open(word) or word in PAST_VERBS):
+        verb = verb_of(word)
+        if not verb.third or at == 0 or words.is_capital(at) or not (is_open(word) or word in PAST_VERBS):
             return None
         subject, onward = phrase_before(words, self._subjects.after_subject(at)), words.after_adverbs(at + 1)
         preposition = self._preposition(onward)
@@ -148,11 +140,10 @@ class VerbGroups:
         object, or the clause has no other verb."""
         words = self._words
         is_bare = not (target.determiner or words.is_capital(target.low))
-        if is_bare and _is_verb_rather(verb, subject, target, preposition):
+        is_adjective = target.size == 1 and not preposition and verb.third in _LINKING  # `grow wet`
+        if is_bare and (is_adjective or _is_verb_rather(verb, subject, target, preposition)):
             return False
-        if is_bare and target.size == 1 and not preposition and verb.third in _LINKING:
-            return False  # `grow wet`
-        if verb.is_certain and (verb.is_base or verb.is_third):
+        if verb.is_sure:
             return True
         is_loose = is_bare and verb.is_third and subject.grade() < DEFINITE
         if (is_loose and singular(words.lower[at]) in VAGUE) or words.lower[at] in JUDGEMENTS:
@@ -160,7 +151,9 @@ class VerbGroups:
         is_whole = subject.begin == 0 or subject.grade() >= DEFINITE or subject.is_generic
         if preposition:
             inner = words.lower[subject.low : subject.high - 1]
-            is_compound = subject.is_generic and bool(inner) and verb.is_third and not any(map(_is_plural, inner))
+            is_compound = (
+                subject.is_generic and bool(inner) and verb.is_third and all(singular(word) == word for word in inner)
+            )
             is_subject = (
                 subject.determiner or subject.grade() == NAME or (verb.is_base and subject.is_plural) or is_compound
             )
@@ -169,8 +162,7 @@ class VerbGroups:
         return is_whole and (is_marked or self._is_only_verb(at))
 
     def is_infinitive(self, at: int) -> bool:
-        following = open_verbs().get(self._words.at(at + 1))
-        return self._words.at(at) == "to" and following is not None and following.is_base
+        return self._words.at(at) == "to" and verb_of(self._words.at(at + 1)).is_base
 
     def _is_only_verb(self, at: int) -> bool:
         lower = self._words.lower
@@ -178,7 +170,7 @@ class VerbGroups:
         high = next((high for high in range(at, len(lower)) if lower[high] in _BOUNDARIES), len(lower))
         others = (lower[other] for other in range(low, high) if other != at)
         is_other = any(word in FINITE or word in PAST_VERBS for word in others)
-        return not (is_other or any(map(_is_past, lower[low:at])))
+        return not (is_other or any(verb_of(word).is_past and word.endswith("ed") for word in lower[low:at]))
 
     def _with_be(self, begin: int) -> VerbGroup:
         words, is_plural = self._words, self._words.lower[begin] in _PLURAL_FORMS
@@ -195,8 +187,8 @@ class VerbGroups:
             return self._after_be(begin, words.after_adverbs(at + 1), is_plural)
         lemmas = _lemmas(VERB_FORMS.get(words.at(at), ()), "is_participle")
         group = self._related_group(begin, at, is_plural, lemmas)
-        verb = open_verbs().get(words.at(at))
-        if group.relation is None and verb and verb.is_participle:  # `has supervised Ben since May`
+        verb = verb_of(words.at(at))
+        if group.relation is None and verb.is_participle:  # `has supervised Ben since May`
             return self._open_group(begin, at, is_plural, verb.third)
         return group
 
@@ -228,7 +220,8 @@ class VerbGroups:
             is_open_verb = not group.relation and (is_object or words.at(onward) in _PARTICLES)
             return self._open_group(begin, at, is_plural, _third_of_ing(word)) if is_open_verb else group
         group = self._passive(begin, at, is_plural)
-        if group.relation is None and is_plural and words.lower[begin] == "are" and _may_be_noun(word):
+        may_be_noun = is_open(word) and not is_participle(word)
+        if group.relation is None and words.lower[begin] == "are" and may_be_noun:
             return VerbGroup(begin, at, onto=at, is_plural=True, is_copula=True)  # `Slow worms are lizards`
         return group
 
@@ -307,46 +300,29 @@ class VerbGroups:
         return phrase is not None and phrase.before == "and"
 
 
-def _may_be_noun(word: str) -> bool:
-    return is_open(word) and not is_participle(word)
-
-
 def _is_past_participle(word: str, lemmas: Iterable[str]) -> bool:
-    verb = open_verbs().get(word)
-    return bool(lemmas) or is_participle(word) or (verb is not None and verb.is_participle)
+    return bool(lemmas) or is_participle(word) or verb_of(word).is_participle
 
 
 def _is_clause(phrase: NounPhrase) -> bool:
     """Whether what looks like a subject has a verb and its object in it: `functions accept values`."""
     inner = phrase.words.lower[phrase.low + 1 : phrase.high]
-    verbs = (open_verbs().get(word) for word in inner)
-    is_verb = any(verb is not None and verb.is_certain and (verb.is_base or verb.is_third) for verb in verbs)
-    return is_verb or not QUANTIFIERS.isdisjoint(inner)
+    return any(verb_of(word).is_sure for word in inner) or not QUANTIFIERS.isdisjoint(inner)
 
 
 def _is_verb_rather(verb: OpenVerb, subject: NounPhrase, target: NounPhrase, preposition: Sequence[str]) -> bool:
     """Whether the word after a form that may be a noun is the verb instead, or its infinitive: `cloud services write`,
     `needs to go`; not `rats dig burrows`, `insurance covers lost luggage`."""
-    further = open_verbs().get(target.words.lower[target.low])
-    if further is None:
+    further = verb_of(target.words.lower[target.low])
+    if not further.third:
         return False
-    is_certain = verb.is_certain and (verb.is_base or verb.is_third)
     is_named = subject.grade() == NAME and subject.size > 1
-    is_finite = is_certain or (is_named and target.size > 1 and not further.is_certain)
+    is_finite = verb.is_sure or (is_named and target.size > 1 and not further.is_certain)
     if "to" in preposition or (further.is_base and verb.is_third and not (is_finite or preposition)):
         return True
-    is_adjective = further.is_participle and target.size > 1 and is_certain
-    is_noun = target.size == 1 and not further.is_certain and (verb.is_base or further.is_third or is_certain)
+    is_adjective = further.is_participle and target.size > 1 and verb.is_sure
+    is_noun = target.size == 1 and not further.is_certain and (verb.is_base or further.is_third or verb.is_sure)
     return (further.is_certain or target.size == 1) and not (is_adjective or is_noun)
-
-
-def _is_past(word: str) -> bool:
-    verb = open_verbs().get(word)
-    return verb is not None and verb.is_past and word.endswith("ed")
-
-
-def _is_plural(word: str) -> bool:
-    return singular(word) != word
 
 
 def _ends_object(target: NounPhrase) -> bool:
@@ -364,15 +340,11 @@ def _lemmas(forms: Iterable[VerbForm], *kinds: str) -> list[str]:
 
 def _lemmas_of_ing(word: str) -> list[str]:
     stem = word[:-3]
-    return [lemma for lemma in (stem, f"{stem}e", stem[:-1]) if _is_lemma(lemma)]
+    return [lemma for lemma in (stem, f"{stem}e", stem[:-1]) if any(each.is_base for each in VERB_FORMS.get(lemma, ()))]
 
 
 def _third_of_ing(word: str) -> str:
     stem = word[:-3]
     whole, with_e = (stem, f"{stem}e") if stem[-2:].strip("aeiouy") == stem[-2:] else (f"{stem}e", stem)
-    found = (open_verbs().get(lemma) for lemma in (whole, with_e, stem[:-1]))  # `singing`, `wading`
-    return next((verb.third for verb in found if verb is not None and verb.is_base), "")
-
-
-def _is_lemma(word: str) -> bool:
-    return any(form.is_base for form in VERB_FORMS.get(word, ()))
+    found = map(verb_of, (whole, with_e, stem[:-1]))  # `singing`, `wading`
+    return next((verb.third for verb in found if verb.is_base), "")

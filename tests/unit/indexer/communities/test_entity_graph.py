@@ -55,6 +55,14 @@ def test_links_join_what_documents_are_about_arrived_or_not() -> None:
     assert weights(source, target) == {("lake", "river"): 0.5}, "2.md finds the document 2"
 
 
+def test_links_do_not_join_what_documents_only_explain() -> None:
+    source = Page("1", "River", [["x"]], links=["wiki/2.md"]).contribution()
+    target = Page("2", "Lake", [["y"]]).contribution()
+    explained = [msgspec.structs.replace(each, weight=0.6) for each in target.about]
+    assert list(entity_graphs(tables_of([source, target])))
+    assert not list(entity_graphs(tables_of([source, msgspec.structs.replace(target, about=explained)])))
+
+
 def test_edges_that_people_made_join_what_their_ends_are_about() -> None:
     ann, mill = made_node("ann", "Ann Lee"), made_node("mill", "Mill", "Flour.")
     guide = Page("guide", "Guide", [["Ada met nobody."]], ["Ada"], types={"Ada": "person"})

@@ -76,6 +76,12 @@ def test_more_evidence_makes_a_concept_surer() -> None:
     assert first < second < 1
 
 
+def test_heading_is_evidence_beside_the_end_of_a_statement() -> None:
+    stated = "The billing service requires the ledger database.\n"
+    alone, headed = confidences(stated), confidences(f"{stated}\n## Ledger database\n\nThe ledger database is here.\n")
+    assert (alone["ledger database"], headed["ledger database"]) == (0.3, 0.51)
+
+
 def test_document_of_fields_is_less_sure_than_what_it_defines() -> None:
     found = {
         one.surface: one.confidence for one in mentions("A sluice is a gate.", title="Old minutes", author="Ann Moss")

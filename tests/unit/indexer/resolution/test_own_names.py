@@ -30,6 +30,19 @@ def test_short_name_of_person_means_the_only_full_name_that_fits(names: list[str
     assert full_names(reversed(names)) == found
 
 
+@pytest.mark.parametrize("form", ["john carter{}", "anna{} carter"])
+def test_many_persons_of_one_name_are_not_all_compared(monkeypatch: pytest.MonkeyPatch, form: str) -> None:
+    compared = []
+
+    def is_short_for(short: tuple[str, ...], full: tuple[str, ...]) -> bool:
+        compared.append(short)
+        return False
+
+    monkeypatch.setattr("indexer.resolution.own_names._is_short_for", is_short_for)
+    full_names([form.format(number) for number in range(1_000)])
+    assert len(compared) < 10_000
+
+
 def mentions(*entities: tuple[str, str, str]) -> list[EntityMention]:
     return [EntityMention(0, name, surface, 1, (0,), kind, 0.9) for name, surface, kind in entities]
 
