@@ -147,6 +147,7 @@ class GraphExport:
             for linked in np.unique(self._view.links_from(passages).document).tolist():
                 if linked != number and self._view.document_key(linked).collection == self._collection:
                     yield GraphItem.of([here, self._document_id(linked)], {"kind": "links_to"})
+            yield from self._explained(here, number)
             yield from self._chunk_edges(here, self._chunks_of(number))
         for (subject, predicate, target), stated in self._stated.items():
             fact = str(self._id_of(subject)), predicate, str(self._id_of(target))
@@ -154,6 +155,13 @@ class GraphExport:
                 facts[fact] += stated
         for part in _batches(sorted(facts.items())):
             yield from self._facts(part)
+
+    def _explained(self, here: str, document: int) -> Iterator[GraphItem]:
+        about = self._view.about_of(np.array([document]), least=0.0)
+        for entity, weight in sorted(rows_of(about.entity, about.weight)):
+            if entity in self._row_of:
+                fields = {"kind": "explains", "weight": round(weight, 3)}
+                yield GraphItem.of([here, str(self._id_of(entity))], fields)
 
     def _chunk_edges(self, document: str, chunks: Mapping[int, str]) -> Iterator[GraphItem]:
         for chunk in chunks.values():

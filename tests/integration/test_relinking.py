@@ -6,7 +6,7 @@ from indexer.generation_folders import current_generation
 from query_api.index.graph.view import GraphView
 from query_api.index.search_snapshot import Snapshot
 from query_api.index.text.text_snapshot import TextReader
-from query_api.question_encoder import load_encoder
+from query_api.question_encoder import GuardedEncoder, load_encoder
 from query_api.retrieval.pipeline import search
 from query_api.retrieval.search_context import SearchSettings
 from schemas.curation import LinkingChoice, decode_curation, encode_choice, linking_key
@@ -45,7 +45,7 @@ async def found_by_expansion(worker: WorkerProcess, graph: dict[str, Contributio
     request = SearchRequest(
         q="river 5 flows", collection="beds", mode="graph", graph_method="expansion", edges=("similar_to",)
     )
-    encoder = load_encoder(EmbeddingSettings(provider="hashing"), worker.data_dir)
+    encoder = GuardedEncoder(load_encoder(EmbeddingSettings(provider="hashing"), worker.data_dir))
     with ThreadPoolExecutor(1) as threads:
         parts = [part async for part in search(request, "r", snapshot, encoder, threads, SearchSettings())]
     return {part.passage_id: part.scores["graph"] for part in parts if isinstance(part, Hit)}

@@ -16,6 +16,7 @@ export interface EdgeRow {
 }
 
 export type ExportLine =
+  | { graph: object }
   | { node: string; label?: string }
   | { edge: [source: string, target: string]; kind: string; label?: string; weight?: number; count?: number };
 
@@ -28,7 +29,7 @@ export async function* edgeRows(lines: AsyncIterable<ExportLine>): AsyncGenerato
   let number = 0;
   for await (const line of lines) {
     if ("node" in line) names.set(line.node, line.label ?? line.node);
-    else {
+    if ("edge" in line) {
       const [source, target] = line.edge;
       const { kind, label = "", weight = null, count = null } = line;
       number += 1;
