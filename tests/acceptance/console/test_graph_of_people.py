@@ -21,7 +21,20 @@ COMMUNITY_SECONDS = 150
 def islands(console: Installation) -> Installation:
     """The installation with the sample graph of the ferry company."""
     console.run("load", str(SAMPLE))
+    wait_for_communities(console)
     return console
+
+
+def wait_for_communities(running: Installation) -> None:
+    """Until those of the graph as it is now are there."""
+    position = httpx.get(f"{running.url}/readyz", timeout=30).json()["graph_position"]
+
+    def found() -> bool:
+        asked = {"collection": "islands", "level": "medium"}
+        answer = httpx.get(f"{running.url}/v1/communities", params=asked, timeout=30)
+        return answer.status_code == 200 and answer.json()["graph_position"] >= position and answer.json()["total"] > 1
+
+    wait_until(found, "communities are found", COMMUNITY_SECONDS)
 
 
 def ask(running: Installation, path: str, **parameters: Any) -> Any:
@@ -140,13 +153,7 @@ def test_tables_list_all_nodes_and_edges(open_page: OpenPage, islands: Installat
 
 
 def test_community_shows_members_and_is_outlined(open_page: OpenPage, islands: Installation) -> None:
-    def found() -> bool:
-        answer = httpx.get(
-            f"{islands.url}/v1/communities", params={"collection": "islands", "level": "medium"}, timeout=30
-        )
-        return answer.status_code == 200 and answer.json()["total"] > 1
-
-    wait_until(found, "communities are found", COMMUNITY_SECONDS)
+    wait_for_communities(islands)
     page = open_page("entities?tab=communities&collection=islands&level=medium")
     page.locator("summary").first.click()
     opened = page.locator("details[open]")
