@@ -17,9 +17,9 @@ MOST_COMMANDS = 39
 MOST_ROUTES = 84
 MOST_BYTES = {"README.md": 10_240, "ARCHITECTURE.md": 14_336, "CHANGELOG.md": 4_096}
 MOST_OF_PACKAGES = {  # lines, modules
-    "indexer": (21_050, 131),
-    "query_api": (36_850, 205),
-    "streams": (12_660, 84),
+    "indexer": (20_920, 131),
+    "query_api": (36_690, 205),
+    "streams": (12_630, 84),
     "schemas": (6_620, 48),
     "kafka_client": (1_500, 12),
 }
