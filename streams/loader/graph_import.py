@@ -11,7 +11,7 @@ import sys
 import zipfile
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from graphlib import CycleError, TopologicalSorter
 from itertools import islice, pairwise
@@ -109,7 +109,6 @@ def _graphml(content: IO[bytes], path: Path) -> Iterator[Read]:
 
 
 def _tables(path: Path, open_table: Callable[[str], IO[bytes]]) -> Iterator[Read]:
-    csv.field_size_limit(MAX_LINE_BYTES)
     try:
         with open_table("manifest.json") as manifest:
             held = json.load(manifest)
@@ -118,7 +117,7 @@ def _tables(path: Path, open_table: Callable[[str], IO[bytes]]) -> Iterator[Read
     except (KeyError, FileNotFoundError):
         pass  # people's own tables have none
     for side, ends in ENDS.items():
-        with open_table(name := f"{side}s.csv") as table:
+        with _fields_as_long_as_lines(), open_table(name := f"{side}s.csv") as table:
             rows = csv.DictReader(io.TextIOWrapper(table, "utf-8-sig", newline=""), strict=True)
             for row in rows:
                 origin = f"{path}/{name}:{rows.line_num}"
@@ -126,6 +125,16 @@ def _tables(path: Path, open_table: Callable[[str], IO[bytes]]) -> Iterator[Read
                     yield origin, Refused(origin, "wrong_type", "It has not one value for each column. Was it cut?")
                 else:
                     yield origin, _item(origin, [row.pop(each, "") for each in ends], row)
+
+
+@contextmanager
+def _fields_as_long_as_lines() -> Iterator[None]:
+    """The limit is one of the whole process."""
+    usual = csv.field_size_limit(MAX_LINE_BYTES)
+    try:
+        yield
+    finally:
+        csv.field_size_limit(usual)
 
 
 def _item(origin: str, ends: Sequence[str], fields: Mapping[Any, Any]) -> GraphItem | Refused:

@@ -19,7 +19,7 @@ MOST_BYTES = {"README.md": 10_240, "ARCHITECTURE.md": 14_336, "CHANGELOG.md": 4_
 MOST_OF_PACKAGES = {  # lines, modules
     "indexer": (20_920, 131),
     "query_api": (36_690, 205),
-    "streams": (12_630, 84),
+    "streams": (12_650, 84),
     "schemas": (6_620, 48),
     "kafka_client": (1_500, 12),
 }

@@ -288,7 +288,7 @@ async def test_contributions_of_which_no_graph_can_be_built_are_passed_over_alon
     make_generation(tmp_path)
     good = ONE.contribution()
     nowhere = msgspec.structs.replace(good, mentions=[MentionEdge(99, "bed", "bed", "x", 1, [0])])
-    below_zero = msgspec.structs.replace(good, mentions=[MentionEdge(0, "bed", "bed", "x", -1, [0])])
+    below_zero = msgspec.structs.replace(good, mentions=[MentionEdge(0, "bed", "bed", "x", -1, [0], "concept", 0.5)])
     three = msgspec.structs.replace(nowhere, document_id="three")
     two = Page("two", "Two", [["It is there."]], collection="wiki").contribution()
     async with keeping(tmp_path, ScriptedEngine()) as keeper:
