@@ -132,7 +132,7 @@ class PathFinder:
         found: dict[int, dict[int, _Mentions]] = defaultdict(dict)
         for other in typed_mentions_in(self._view.segments, np.array(sorted(mentions), dtype=np.int64)):
             row, here = self._catalogue.row_of(other.entity), mentions[other.chunk]
-            if row is None or row == own or self._catalogue[row].type in LITERAL_TYPES or other.chunk in found[row]:
+            if row is None or row == own or self._catalogue.type_of(row) in LITERAL_TYPES or other.chunk in found[row]:
                 continue
             names = sorted((normalise_text(each.surface) for each in (here, other)), key=len)
             if any(_names_both(sentence, *names) for sentence in sentences.get(other.chunk, ())):
