@@ -24,6 +24,7 @@ MAX_WAIT_SECONDS = 2.0  # well under the time-outs of clients: more is refused a
 FIRST_GUESS_SECONDS = 0.1  # of one search, before one has ended
 SMOOTHING = 0.1  # the share of the latest search in the mean
 SEARCH_PATH = "/v1/search"
+ANSWERS_PATH = "/v1/answers"
 SLACK = 1.5  # a queue that turns out slower than expected is shortened once its wait is so much longer than allowed
 
 
@@ -63,7 +64,11 @@ class AdmissionMiddleware:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http" and scope["path"] == SEARCH_PATH and "last-event-id" not in Headers(scope=scope):
+        if (
+            scope["type"] == "http"
+            and scope["path"] in (SEARCH_PATH, ANSWERS_PATH)
+            and "last-event-id" not in Headers(scope=scope)
+        ):
             admission: SearchAdmission = scope["app"].state.service.admission
             try:
                 admission.check(caller_of(HTTPConnection(scope)))

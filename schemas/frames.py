@@ -1,4 +1,5 @@
-"""The frames of a search stream: `meta`, `stage`…, `hit`…, then `done`, `error` or `reset`, made by the search
+"""The frames of a search stream: `meta`, `stage`…, `hit`…, `answer.citation` and `answer.delta` where asked for, then
+`done`, `error` or `reset`, made by the search
 pipeline (`query_api/retrieval/pipeline.py`) and encoded in `query_api/sse/`.
 
 A document that is followed has `status`…, then `done` or `error`.
@@ -8,12 +9,13 @@ from typing import Literal
 
 from pydantic import BaseModel, Field
 
+from schemas.answers import Answer, AnswerCitation, AnswerDelta
 from schemas.choices import Mode
 from schemas.hits import Hit, SnapshotInfo, Understanding
 
 EVENT_STREAM = "text/event-stream"
 
-FrameName = Literal["meta", "stage", "hit", "done", "error", "reset", "status"]
+FrameName = Literal["meta", "stage", "hit", "answer.citation", "answer.delta", "done", "error", "reset", "status"]
 
 
 class Meta(BaseModel):
@@ -48,6 +50,7 @@ class Done(BaseModel):
     best_confidence: float | None = Field(
         None, description="With `min_confidence`: that of the likeliest place, shown or not; null where none is known."
     )
+    answer: Answer | None = Field(None, description="With `answer`: the whole of it, also where it is refused.")
     notes: list[str] = Field(default_factory=list)
 
 
@@ -65,9 +68,16 @@ class Reset(BaseModel):
     reason: str
 
 
-SearchFrame = Meta | Stage | Hit | Done
+SearchFrame = Meta | Stage | Hit | AnswerCitation | AnswerDelta | Done
 
-PARTS: dict[FrameName, type[SearchFrame]] = {"meta": Meta, "stage": Stage, "hit": Hit, "done": Done}
+PARTS: dict[FrameName, type[SearchFrame]] = {
+    "meta": Meta,
+    "stage": Stage,
+    "hit": Hit,
+    "answer.citation": AnswerCitation,
+    "answer.delta": AnswerDelta,
+    "done": Done,
+}
 """The frames that an answer is made of."""
 NAMES: dict[type[BaseModel], FrameName] = {part: name for name, part in PARTS.items()}
 
@@ -78,4 +88,8 @@ def identity(name: FrameName, body: BaseModel) -> str:
         return f"hit {body.rank}"
     if isinstance(body, Stage):
         return f"stage {body.name}"
+    if isinstance(body, AnswerCitation):
+        return f"{name} {body.number}"
+    if isinstance(body, AnswerDelta):
+        return f"{name} {body.index}"
     return name

@@ -4,6 +4,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from schemas.answers import Answer
 from schemas.choices import Channel, Intent, Mode
 from schemas.communities import CommunityName
 from schemas.entities import EntityRef
@@ -310,6 +311,7 @@ class SearchAnswer(BaseModel):
     best_confidence: float | None = Field(
         None, description="With `min_confidence`: that of the likeliest place, shown or not; null where none is known."
     )
+    answer: Answer | None = Field(None, description="With `answer`: what answers the question, or that nothing does.")
     cached: bool = Field(
         False,
         description="Whether it came from the cache of results; stages are then those of the search that found it.",

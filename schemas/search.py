@@ -14,6 +14,7 @@ from pydantic import (
     model_validator,
 )
 
+from schemas.answers import FURTHER_WORDS, MOST_SENTENCES, MOST_WORDS, SENTENCES, WORDS
 from schemas.choices import Channel, Context, Duplicates, Edge, Fusion, GraphMethod, Intent, Mode
 from schemas.filters import MAX_FILTER_CHARACTERS, MAX_FILTERS, MAX_HITS, Condition, Group, parse_condition
 from schemas.receipts import TOKEN_PATTERN
@@ -195,6 +196,19 @@ class SearchRequest(StrictNumbers):
         None, ge=1, le=MAX_CONTEXT_CHUNKS, description=f"Chunks on either side, for `window`; {CONTEXT_CHUNKS}."
     )
     explain: bool = Field(False, description="Return each hit's `factors`, `entities` and `statements`.")
+    answer: bool = Field(
+        False, description="Return an answer too, made of sentences of the first hits, each with its source."
+    )
+    answer_sentences: int | None = Field(
+        None, ge=1, le=MOST_SENTENCES, description=f"The most sentences of the answer; {SENTENCES}."
+    )
+    answer_words: int | None = Field(
+        None,
+        ge=10,
+        le=MOST_WORDS,
+        description=f"The most words of the answer, without titles; {WORDS}, and {FURTHER_WORDS} for each sentence "
+        f"above {SENTENCES}.",
+    )
     after: str | None = Field(
         None,
         max_length=4096,
@@ -240,6 +254,14 @@ class SearchRequest(StrictNumbers):
             raise ValueError("`decompose` merges passages or documents; leave it out, or group=chunk.")
         if self.max_per_value is not None and self.diversity is None:
             raise ValueError("`max_per_value` is for the field named in `diversity`: give that too, or leave it out.")
+        return self
+
+    @model_validator(mode="after")
+    def _answers_are_of_first_pages(self) -> Self:
+        if self.answer and (self.offset or self.cursor is not None):
+            raise ValueError("An answer is made of the first hits: leave `answer` out on further pages.")
+        if not self.answer and (self.answer_sentences is not None or self.answer_words is not None):
+            raise ValueError("`answer_sentences` and `answer_words` are for answer=true: ask for that too.")
         return self
 
     @model_validator(mode="after")

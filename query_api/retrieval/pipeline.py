@@ -1,4 +1,4 @@
-"""One search, from the question to its hits: analyse, embed, text, compare, graph, fuse, re-rank, results.
+"""One search, from the question to its hits: analyse, embed, text, compare, graph, fuse, re-rank, results, answer.
 
 Each stage has its budget and an outcome: a channel that is late or broken is left out of the answer, and the answer
 says so.
@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from query_api.answers.answer import answer_of, frames_of
+from query_api.answers.sentences import HITS
 from query_api.index.search_snapshot import QueryEncoder, Snapshot
 from query_api.query.analysis import hops_of, understand
 from query_api.question_encoder import ServedEncoder
@@ -44,7 +46,7 @@ from query_api.retrieval.stages import (
 from query_api.retrieval.subqueries import rank_merged, run_subqueries, subqueries
 from schemas.choices import Mode
 from schemas.frames import Done, Meta, SearchFrame, Stage
-from schemas.hits import Understanding
+from schemas.hits import Hit, Understanding
 from schemas.search import RERANKED_MODES, SearchRequest
 
 UNCOMPARED: frozenset[Mode] = frozenset({"structured", "global"})
@@ -91,6 +93,7 @@ async def search(
     5. Fuse the channels into one order.
     6. Have the re-ranker score the first hits, where one is used.
     7. Read the texts of a page of the order, and yield its hits, best first.
+    8. Where an answer is asked for, choose its sentences from the first hits.
 
     Everything is read from `snapshot`, so the same request gives the same hits as long as the snapshot is kept, and
     the hits of two pages are those of one page of both lengths. Closing the iterator ends the work that waits; a
@@ -128,12 +131,17 @@ async def search(
         order, outcome = await rerank(context, reranker, order)
         yield rerank_diagnostics.stage(outcome, len(outcome.value or {}))
     page = order[request.offset : request.offset + request.k]
+    first: list[Hit] = []
     for start, end in batches(len(page)):  # 7
         ranks = range(request.offset + start + 1, request.offset + end + 1)
         for hit in await read_hits(ranking, page[start:end], ranks):
+            first += [hit] if len(first) < HITS else []
             yield hit
     following = request.offset + len(page)
     diagnostics = ranking.diagnostics
+    answer = await answer_of(context, first, diagnostics) if request.answer else None  # 8
+    for piece in frames_of(answer):
+        yield piece
     yield Done(
         retrieval_id=retrieval_id,
         hits=len(page),
@@ -141,6 +149,7 @@ async def search(
         failed_channels=diagnostics.failed | rerank_diagnostics.failed,
         next_offset=following if len(order) > following else None,
         best_confidence=ranking.best_confidence,
+        answer=answer,
     )
 
 

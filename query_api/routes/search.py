@@ -1,4 +1,4 @@
-"""`/v1/search`: JSON, or a stream of Server-Sent Events where the client accepts one."""
+"""`/v1/search` and `/v1/answers`: JSON, or a stream of Server-Sent Events where the client accepts one."""
 
 import asyncio
 from collections.abc import Awaitable
@@ -6,8 +6,9 @@ from contextlib import aclosing
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, TypeVar
 
 from fastapi import APIRouter, Depends, Header, Query, Request, Response
+from pydantic import Field
 
-from query_api.admission import SEARCH_PATH, Turn, caller_of
+from query_api.admission import ANSWERS_PATH, SEARCH_PATH, Turn, caller_of
 from query_api.errors import ApiProblem, invalid_request, problem_responses
 from query_api.middleware import ModelRoute
 from query_api.rerankers import HOW_TO_CONFIGURE
@@ -58,6 +59,11 @@ RESPONSES: dict[int | str, dict[str, Any]] = {
     **problem_responses(410, 429),
 }
 
+ANSWERED = (
+    "The answer and the hits; as frames `meta`, `stage`…, `hit`…, `answer.citation` and `answer.delta`…, `done` for "
+    "`Accept: text/event-stream`. `answer.refused` where nothing that was found answers."
+)
+
 LastEventId = Annotated[
     str | None, Header(description="The id of the last frame that came: the stream continues after it.")
 ]
@@ -102,6 +108,26 @@ async def search_by_body(
 ) -> Response:
     """The same as GET."""
     return await _answer(request, search, service, origin, last_event_id)
+
+
+class AnswerRequest(SearchRequest):
+    """A search whose answer is asked for."""
+
+    answer: Literal[True] = Field(True, description="Always.")
+
+
+@router.post(
+    ANSWERS_PATH,
+    summary="Answer",
+    response_class=Response,
+    responses=RESPONSES | {200: RESPONSES[200] | {"description": ANSWERED}},
+)
+async def answer(
+    request: Request, search: AnswerRequest, service: ServiceOf, origin: OriginOf, last_event_id: LastEventId = None
+) -> Response:
+    """A search with `answer`: sentences of the first hits that answer the question, word for word, each with its
+    source; or that nothing which was found does, and what would be needed."""
+    return await _answer(request, SearchRequest.model_validate(search.model_dump()), service, origin, last_event_id)
 
 
 async def _answer(
@@ -193,6 +219,7 @@ async def _collect_answer(
         next_offset=done.next_offset,
         next_cursor=done.next_cursor,
         best_confidence=done.best_confidence,
+        answer=done.answer,
         cached=meta.cached,
         notes=done.notes,
     )

@@ -1,0 +1,99 @@
+"""The answer to a search's question: made of its first hits in a thread, then sent in frames."""
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+
+from query_api.answers.extract import Extract, extract
+from query_api.query.analysis import Question, analysed_question
+from query_api.retrieval.search_context import Diagnostics, SearchContext
+from schemas.answers import FURTHER_WORDS, SENTENCES, WORDS, Answer, AnswerCitation, AnswerDelta, Citation
+from schemas.hits import Hit
+from schemas.search import SearchRequest
+
+LEAST_CONFIDENCE = 0.25  # below which an answer is refused; see training/train_answers.py
+_MOST_MISSING = 5  # words shown of those that nothing holds
+
+
+async def answer_of(context: SearchContext, hits: Sequence[Hit], diagnostics: Diagnostics) -> Answer:
+    """From the first hits, in a thread."""
+    request, text = context.request, context.snapshot.text
+
+    def composed() -> Answer:
+        return compose(request, hits, text.term_weights(request.q, request.collection))
+
+    began = time.perf_counter()
+    answer = await context.run(composed)
+    diagnostics.add("answer", time.perf_counter() - began)
+    return answer
+
+
+def compose(request: SearchRequest, hits: Sequence[Hit], idf: Mapping[int, float]) -> Answer:
+    """`idf` weighs the terms of the question, see `TextSnapshot.term_weights`. A pure function of its arguments."""
+    question = analysed_question(request.q)
+    most = request.answer_sentences or SENTENCES
+    words = request.answer_words or WORDS + FURTHER_WORDS * max(0, most - SENTENCES)
+    found = extract(question, hits, idf, most_sentences=most, most_words=words)
+    if not found.chosen:
+        return Answer(text="", refused=True, reason="Nothing was found. Add documents about it, or search elsewhere.")
+    confidence = None if found.confidence is None else round(found.confidence, 4)
+    if confidence is not None and confidence < LEAST_CONFIDENCE:
+        return Answer(text="", confidence=confidence, refused=True, reason=_reason(question, found))
+    citations = list(_citations(hits, found))
+    lines = [piece.text for piece in _pieces(citations)]
+    return Answer(text="".join(lines), citations=citations, confidence=confidence)
+
+
+def frames_of(answer: Answer | None) -> Iterator[AnswerCitation | AnswerDelta]:
+    """Each source, then the sentence from it."""
+    if answer is not None:
+        for citation, piece in zip(answer.citations, _pieces(answer.citations), strict=True):
+            yield AnswerCitation(**citation.model_dump())
+            yield piece
+
+
+def _citations(hits: Sequence[Hit], found: Extract) -> Iterator[Citation]:
+    for number, at in enumerate(found.chosen, start=1):
+        sentence = found.sentences[at]
+        hit = hits[sentence.hit]
+        yield Citation(
+            number=number,
+            text=sentence.text,
+            title=hit.title,
+            document_id=hit.document_id,
+            collection=hit.collection,
+            uri=hit.uri,
+            chunk_id=hit.chunk_id,
+            passage_id=hit.passage_id,
+            hit=hit.rank,
+            section=hit.section,
+            page=hit.page,
+            start=hit.parent_start + sentence.start,
+            end=hit.parent_start + sentence.end,
+        )
+
+
+def _pieces(citations: Sequence[Citation]) -> Iterator[AnswerDelta]:
+    """A line for each sentence: the title where it is another than before, the sentence, its number."""
+    before: tuple[str, str] | None = None
+    for index, citation in enumerate(citations):
+        document = (citation.collection, citation.document_id)
+        title = f"*{citation.title}*: " if document != before else ""
+        before = document
+        sentence = " ".join(citation.text.split())
+        end = "\n" if index else ""
+        yield AnswerDelta(index=index, text=f"{end}{title}{sentence} [{citation.number}]", citations=[citation.number])
+
+
+def _reason(question: Question, found: Extract) -> str:
+    """Why nothing answers, and what would be needed: the words of the question that no sentence found holds."""
+    missing = [f"“{word}”" for word in found.missing_words(question)][:_MOST_MISSING]
+    if not missing:
+        return "What was found has the question's words, but no sentence that is likely to answer it."
+    return (
+        f"Nothing that was found is likely to answer it: no passage among the first has {_listed(missing)}. A document "
+        "that does would be needed; or ask in other words."
+    )
+
+
+def _listed(words: Sequence[str]) -> str:
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} or {words[-1]}"

@@ -1,0 +1,56 @@
+"""Which sentences make an answer, and in what order."""
+
+import itertools
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from query_api.answers.features import Titles
+from query_api.answers.sentences import Sentence
+
+CANDIDATES = 12  # the likeliest, of which sets are tried
+SUPPORT = 0.15  # what a sentence that is needed counts beside one that answers
+LEAST_SHARE = 0.2  # of the best sentence
+_MOST = 0.999
+_EXHAUSTIVE = 3  # sentences up to which every set is tried: 298 of 12
+
+
+def choose(sentences: Sequence[Sentence], likely: NDArray[np.float64], most: int, most_words: int) -> list[int]:
+    """The numbers of at most `most` sentences of at most `most_words` words together, which most likely hold the
+    answer: the set with the highest Σ .15 s - ln(1 - a), where a is how likely each answers and s how likely it is
+    needed. Of more than three the best three are chosen so, and the others one by one. A sentence of which a + s / 2 is
+    less than a fifth of the highest is left out."""
+    worth = SUPPORT * likely[:, 1] - np.log1p(-np.minimum(likely[:, 0], _MOST))
+    fit = likely[:, 0] + likely[:, 1] / 2
+    order = [at for at in np.argsort(-worth, kind="stable").tolist() if fit[at] >= LEAST_SHARE * fit.max()][:CANDIDATES]
+    words = [sentence.words for sentence in sentences]
+    chosen: tuple[int, ...] = ()
+    best = -1.0
+    for size in range(min(most, _EXHAUSTIVE), 0, -1):
+        for some in itertools.combinations(order, size):
+            together = float(sum(worth[at] for at in some))
+            if together > best and sum(words[at] for at in some) <= most_words:
+                chosen, best = some, together
+    left = most_words - sum(words[at] for at in chosen)
+    kept = list(chosen)
+    for at in order:
+        if len(kept) < most and at not in kept and words[at] <= left:
+            kept.append(at)
+            left -= words[at]
+    return kept
+
+
+def in_order(sentences: Sequence[Sentence], titles: Titles) -> list[int]:
+    """The numbers of these sentences as a chain: first the hit whose title the question names, else the best; then
+    rather one whose title a sentence before it names; those of one hit as they stand there."""
+    rest = sorted({sentence.hit for sentence in sentences}, key=lambda hit: (not titles.asked[hit], hit))
+    order: list[int] = []
+    named: set[int] = set()
+    while rest:
+        hit = next((each for each in rest if each in named), rest[0])
+        rest.remove(hit)
+        own = [number for number, sentence in enumerate(sentences) if sentence.hit == hit]
+        order += sorted(own, key=lambda number: sentences[number].start)
+        named.update(at for number in own for at, names in enumerate(titles.named_in(sentences[number])) if names)
+    return order

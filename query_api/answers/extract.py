@@ -1,0 +1,58 @@
+"""An answer without a language model: the sentences of the hits that most likely hold it, word for word."""
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from indexer.text_analysis import query_terms
+from query_api.answers import composition
+from query_api.answers.features import Titles, sentence_features
+from query_api.answers.forest import AnswerWeights, packaged_weights
+from query_api.answers.refusal import signs
+from query_api.answers.sentences import HITS, Sentence, sentences_of_hits
+from query_api.query.analysis import Question
+from schemas.hits import Hit
+
+
+class Extract(NamedTuple):
+    """The numbers of the sentences that answer, in the order to read them in, and how likely anything found does; None
+    where that is not known. `likely` is (n_sentences, 2), see `Forest.predict`."""
+
+    sentences: list[Sentence]
+    likely: NDArray[np.float64]
+    chosen: list[int]
+    titles: Titles
+    signs: NDArray[np.float64] | None
+    confidence: float | None
+
+    def missing_words(self, question: Question) -> list[str]:
+        """The content words of the question that neither a sentence nor a title of the hits holds, each once."""
+        held = frozenset[int]().union(*(each.terms for each in self.sentences), *self.titles.terms)
+        return [
+            word for word in dict.fromkeys(question.words) if (terms := query_terms(word)) and held.isdisjoint(terms)
+        ]
+
+
+def extract(
+    question: Question,
+    hits: Sequence[Hit],
+    idf: Mapping[int, float],
+    *,
+    most_sentences: int,
+    most_words: int,
+    weights: AnswerWeights | None = None,
+) -> Extract:
+    """From the first hits of a search. `idf` weighs all terms of the question, most of all one that no text holds; it
+    is the packaged `weights` that say what is likely. A pure function of its arguments."""
+    weights = weights or packaged_weights()
+    hits = hits[:HITS]
+    sentences = sentences_of_hits(hits, idf, most_words)
+    titles = Titles.of(question, hits, idf)
+    likely = weights.forest.predict(sentence_features(question, hits, sentences, titles, idf))
+    chosen = composition.choose(sentences, likely, most_sentences, most_words)
+    ordered = composition.in_order([sentences[at] for at in chosen], titles)
+    chosen = [chosen[at] for at in ordered]
+    seen = signs(question, hits, sentences, [sentences[at] for at in chosen], titles)
+    return Extract(sentences, likely, chosen, titles, seen, None if seen is None else weights.answered(seen))

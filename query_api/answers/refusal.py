@@ -1,0 +1,42 @@
+"""Whether anything that was found answers a question: signs, from which a regression says how likely."""
+
+import re
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from indexer.text_analysis import query_terms
+from query_api.answers.features import Titles, has_kind, wanted
+from query_api.answers.sentences import Sentence
+from query_api.query.analysis import Question
+from schemas.hits import Hit
+
+SIGNS = ("confidence", "names_missing", "lacks_kind")
+FIRST = 3  # hits whose confidence counts
+_WORD = re.compile(r"\w+")
+
+
+def signs(
+    question: Question, hits: Sequence[Hit], sentences: Sequence[Sentence], chosen: Sequence[Sentence], titles: Titles
+) -> NDArray[np.float64] | None:
+    """(3,): the highest confidence of the first hits; the share of the question's names that neither a title nor a
+    sentence of the hits holds; 1 where a time or a number is asked for and no chosen sentence has one, else 0. None
+    where no confidence is known."""
+    confidences = [hit.confidence for hit in hits[:FIRST] if hit.confidence is not None]
+    if not confidences:
+        return None
+    names = _named_terms(question)
+    held = frozenset[int]().union(*(each.terms for each in sentences), *titles.terms)
+    kind, words = wanted(question.text), frozenset(_WORD.findall(question.text.lower()))
+    lacks_kind = kind in ("time", "number") and not any(has_kind(each.text, kind, words) for each in chosen)
+    return np.array([max(confidences), len(names - held) / (len(names) or 1), float(lacks_kind)])
+
+
+def _named_terms(question: Question) -> frozenset[int]:
+    """The terms of the words of a question that are written as names are: with a capital, but for the first word, or
+    with a digit."""
+    marked = [
+        word for at, word in enumerate(question.words) if any(map(str.isdigit, word)) or (at and word[0].isupper())
+    ]
+    return frozenset(term for word in marked for term in query_terms(word))

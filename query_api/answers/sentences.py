@@ -1,0 +1,69 @@
+"""The sentences that an answer is chosen from: those of the first hits' passages."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from indexer.chunking.sentences import sentence_spans
+from indexer.text_analysis import words_with_terms
+from query_api.query.analysis import normalise_text
+from schemas.hits import Hit
+
+HITS = 5  # whose sentences are looked at
+MOST_SENTENCES = 100  # of all of them
+LEAST_LETTERS = 3
+
+
+class Sentence(NamedTuple):
+    """`text` is `parent_text[start:end]` of the hit number `hit`, from 0, and its sentence number `place`, from 0;
+    `terms` are those of the question that it holds."""
+
+    hit: int
+    place: int
+    start: int
+    end: int
+    text: str
+    terms: frozenset[int]
+
+    @property
+    def words(self) -> int:
+        return len(self.text.split())
+
+    @property
+    def normalised(self) -> str:
+        return f" {normalise_text(self.text)} "
+
+
+def sentences_of_hits(hits: Sequence[Hit], idf: Mapping[int, float], most_words: int) -> list[Sentence]:
+    """Those of the first hits in their order, each text once. `idf` has the question's terms; a sentence of more than
+    `most_words` is cut after them, between two words."""
+    found: list[Sentence] = []
+    known: set[str] = set()
+    for number, hit in enumerate(hits[:HITS]):
+        for sentence in _sentences(number, hit.parent_text, idf, most_words):
+            key = " ".join(sentence.text.casefold().split())
+            if key not in known and len(found) < MOST_SENTENCES:
+                known.add(key)
+                found.append(sentence)
+    return found
+
+
+def _sentences(hit: int, passage: str, idf: Mapping[int, float], most_words: int) -> Iterator[Sentence]:
+    spans = [(start, end) for start, end in sentence_spans(passage) if _says_something(passage[start:end])]
+    for place, (start, whole_end) in enumerate(spans):
+        end = _end_of_words(passage, start, whole_end, most_words)
+        held = words_with_terms(passage, start, end, idf)
+        terms = frozenset(term for _, _, terms in held for term in terms if term in idf)
+        yield Sentence(hit, place, start, end, passage[start:end], terms)
+
+
+def _says_something(text: str) -> bool:
+    """Whether it has letters enough: a rule or a number alone is no sentence."""
+    return sum(map(str.isalpha, text)) >= LEAST_LETTERS
+
+
+def _end_of_words(text: str, start: int, end: int, most: int) -> int:
+    """Where the first `most` words of `text[start:end]` end."""
+    words = text[start:end].split(None, most)
+    if len(words) <= most:
+        return end
+    return start + len(text[start : end - len(words[-1])].rstrip())
