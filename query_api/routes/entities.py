@@ -114,7 +114,7 @@ async def list_entities(
         elif sample is not None:
             rows = catalogue.sample(rows, limit, sample)
         elif order == "centrality":
-            rows = rows[np.argsort(-entity_centrality(snapshot.graph, catalogue)[rows], kind="stable")][:limit]
+            rows = rows[np.argsort(-entity_centrality(catalogue)[rows], kind="stable")][:limit]
         elif cursor is not None:
             rows = catalogue.after(rows, *msgspec.structs.astuple(read_cursor(cursor, _Place, "a list of entities")))
         found = [catalogue[row] for row in rows[:limit].tolist()]
