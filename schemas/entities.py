@@ -83,6 +83,30 @@ class StatementDetail(BaseModel):
     evidence: list[Evidence] = Field(description="A few of them.")
 
 
+class AnswerNode(EntityRef):
+    """An entity or hand-made node that the question names, or that hits are about."""
+
+    collection: str
+    named: bool = Field(description="By the question.")
+    hits: int = Field(description="How many of the page mention it, or are of a document that is called so.")
+    salience: float | None = Field(None, description="Of an entity; null for a hand-made node.")
+    centrality: float | None = Field(
+        None, description="By facts and edges of people, 1 for the most central entity (PageRank); null likewise."
+    )
+
+
+class AnswerSubgraph(BaseModel):
+    """What an answer is about, and how that hangs together."""
+
+    entities: list[AnswerNode] = Field(
+        description="What is named, then what most hits are about, the most central first; 20 at most."
+    )
+    relations: list[StatementDetail] = Field(
+        description="Facts between two of them, each with one place that states it, the strongest first; 40 at most."
+    )
+    truncated: bool = Field(description="There is more than is shown.")
+
+
 class StatementSample(BaseModel):
     """Facts at random, the strongest first. `as_of` is the time of the snapshot that was read, where one was asked."""
 

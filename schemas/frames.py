@@ -1,5 +1,5 @@
-"""The frames of a search stream: `meta`, `stage`…, `hit`…, then `done`, `error` or `reset`, made by the search
-pipeline (`query_api/retrieval/pipeline.py`) and encoded in `query_api/sse/`.
+"""The frames of a search stream: `meta`, `stage`…, `hit`…, with `subgraph` that, then `done`, `error` or `reset`, made
+by the search pipeline (`query_api/retrieval/pipeline.py`) and encoded in `query_api/sse/`.
 
 A document that is followed has `status`…, then `done` or `error`.
 """
@@ -9,11 +9,12 @@ from typing import Literal
 from pydantic import BaseModel, Field
 
 from schemas.choices import Mode
+from schemas.entities import AnswerSubgraph
 from schemas.hits import Hit, SnapshotInfo, Understanding
 
 EVENT_STREAM = "text/event-stream"
 
-FrameName = Literal["meta", "stage", "hit", "done", "error", "reset", "status"]
+FrameName = Literal["meta", "stage", "hit", "subgraph", "done", "error", "reset", "status"]
 
 
 class Meta(BaseModel):
@@ -65,9 +66,11 @@ class Reset(BaseModel):
     reason: str
 
 
-SearchFrame = Meta | Stage | Hit | Done
+SearchFrame = Meta | Stage | Hit | AnswerSubgraph | Done
 
-PARTS: dict[FrameName, type[SearchFrame]] = {"meta": Meta, "stage": Stage, "hit": Hit, "done": Done}
+PARTS: dict[FrameName, type[SearchFrame]] = {
+    "meta": Meta, "stage": Stage, "hit": Hit, "subgraph": AnswerSubgraph, "done": Done,
+}  # fmt: skip
 """The frames that an answer is made of."""
 NAMES: dict[type[BaseModel], FrameName] = {part: name for name, part in PARTS.items()}
 

@@ -195,6 +195,11 @@ class SearchRequest(StrictNumbers):
         None, ge=1, le=MAX_CONTEXT_CHUNKS, description=f"Chunks on either side, for `window`; {CONTEXT_CHUNKS}."
     )
     explain: bool = Field(False, description="Return each hit's `factors`, `entities` and `statements`.")
+    subgraph: bool = Field(
+        False,
+        description="Return `subgraph`: the entities that the question names or the page's hits are about, and the "
+        "facts among them.",
+    )
     after: str | None = Field(
         None,
         max_length=4096,

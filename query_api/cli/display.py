@@ -151,6 +151,12 @@ def explained_lines(hit: JSONObject) -> Iterator[str]:
         yield "factors " + ", ".join(f"{name} {value:.2f}" for name, value in factors.items())
 
 
+def show_subgraph(console: Console, subgraph: JSONObject) -> None:
+    facts = [each | {end: each[end]["label"] for end in ("subject", "object")} for each in subgraph["relations"]]
+    for line in explained_lines({"entities": subgraph["entities"], "statements": facts}):
+        print_line(console, escape(line), "About ")
+
+
 def step_text(step: JSONObject) -> str:
     """A step of a path; one that is no edge of the graph is not drawn as if it were."""
     if step.get("inverse"):
@@ -174,7 +180,7 @@ def show_end(console: Console, done: JSONObject, meta: JSONObject) -> None:
     if period := (meta.get("understanding") or {}).get("period"):
         console.print(escape(period_text(period)), highlight=False, style="dim")
     for channel, reason in done["failed_channels"].items():
-        what = "re-ranker" if channel == "rerank" else f"{channel} channel"
+        what = {"rerank": "re-ranker", "subgraph": "subgraph"}.get(channel, f"{channel} channel")
         console.print(f"Without the {what}: {escape(reason)}", highlight=False, style="yellow")
     for note in done.get("notes", []):
         console.print(escape(note), highlight=False, style="yellow")

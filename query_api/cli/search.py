@@ -28,7 +28,7 @@ PANELS = {
     ),
     RANKING: ("channels", "fusion", "vector_weight", "keyword_weight", "graph_weight", "reranker"),
     GRAPH: ("graph_method", "edges", "hops"),
-    OUTPUT: ("context", "context_chunks", "explain", "cache"),
+    OUTPUT: ("context", "context_chunks", "explain", "subgraph", "cache"),
 }  # fmt: skip
 """Of the parameters by name; the others say what to find."""
 
@@ -93,7 +93,7 @@ def search(*, as_json: bool, url: str | None, data_dir: Path | None, **parameter
         if as_json:
             print_json(client.get("/v1/search", params))
             return
-        from query_api.cli.display import PlainConsole, show_end, show_hit
+        from query_api.cli.display import PlainConsole, show_end, show_hit, show_subgraph
 
         console = PlainConsole(soft_wrap=True)
         meta: dict[str, Any] = {}
@@ -102,6 +102,8 @@ def search(*, as_json: bool, url: str | None, data_dir: Path | None, **parameter
                 meta = body
             elif name == "hit":
                 show_hit(console, body)
+            elif name == "subgraph":
+                show_subgraph(console, body)
             elif name == "done":
                 show_end(console, body, meta)
             elif name == "error":

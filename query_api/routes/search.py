@@ -16,6 +16,7 @@ from query_api.routes.parameters import ServiceOf
 from query_api.service_context import Service
 from query_api.sse.events import new_retrieval_id
 from query_api.sse.stream import accepts_events
+from schemas.entities import AnswerSubgraph
 from schemas.errors import MalformedFilter
 from schemas.frames import EVENT_STREAM, Done, Meta
 from schemas.hits import Hit, SearchAnswer
@@ -51,7 +52,7 @@ data: {"retrieval_id": "r_0193c1f0a2b4…", "hits": 1, "timings": {…}, "next_o
 RESPONSES: dict[int | str, dict[str, Any]] = {
     200: {
         "model": SearchAnswer,
-        "description": "The answer; as frames `meta`, `stage`…, `hit`…, `done` for `Accept: text/event-stream`.",
+        "description": "For `Accept: text/event-stream` frames `meta`, `stage`…, `hit`…, `subgraph`, `done`.",
         "content": {EVENT_STREAM: {"schema": {"type": "string"}, "example": STREAM_EXAMPLE}},
     },
     204: {"description": "`Last-Event-ID` is that of the last frame: nothing follows; do not reconnect."},
@@ -165,6 +166,7 @@ async def _collect_answer(
 ) -> SearchAnswer:
     hits: list[Hit] = []
     meta: Meta | None = None
+    subgraph: AnswerSubgraph | None = None
     done: Done | None = None
     try:
         retrieving = service.retriever.retrieve(search, new_retrieval_id(), snapshot, **origin._asdict())
@@ -175,6 +177,8 @@ async def _collect_answer(
                         meta = frame
                     case Hit():
                         hits.append(frame)
+                    case AnswerSubgraph():
+                        subgraph = frame
                     case Done():
                         done = frame
     except SearchFailed as error:
@@ -188,6 +192,7 @@ async def _collect_answer(
         understanding=meta.understanding,
         snapshot=meta.snapshot,
         hits=hits,
+        subgraph=subgraph,
         timings=done.timings,
         failed_channels=done.failed_channels,
         next_offset=done.next_offset,
