@@ -96,7 +96,7 @@ class AnswerNode(EntityRef):
 
 
 class AnswerSubgraph(BaseModel):
-    """What an answer is about, and how that hangs together."""
+    """What an answer is about, and the facts that join it."""
 
     entities: list[AnswerNode] = Field(
         description="What is named, then what most hits are about, the most central first; 20 at most."

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, Query, Response
 from fastapi.responses import StreamingResponse
 from pydantic import BeforeValidator
 
@@ -15,7 +15,7 @@ from query_api.index.graph.explorer import Explorer, KnownEntity, NodeRef
 from query_api.index.graph.identifiers import MISSING
 from query_api.index.search_snapshot import Snapshot
 from query_api.routes.collection_choice import needed, only, searched, where
-from query_api.routes.edits import WaitSeconds
+from query_api.routes.edits import WaitSeconds, etag
 from query_api.routes.entities import describer_of
 from query_api.routes.nodes import After, snapshot_after
 from query_api.routes.parameters import OneCollection, ServiceOf
@@ -88,13 +88,15 @@ async def get_chunk(chunk_id: str, service: ServiceOf) -> ChunkDetail:
 async def get_node(
     node_id: str,
     service: ServiceOf,
+    response: Response,
     collection: OneCollection = None,
     kinds: Kinds = None,
     limit: Annotated[int, Query(ge=1, le=1_000)] = 100,
     after: After = None,
     wait_seconds: WaitSeconds = 10.0,
 ) -> NodeDetail:
-    """The heaviest edges first. A hand-made node is found by its id in its collection, before all others there."""
+    """The heaviest edges first. A hand-made node is found by its id in its collection, before all others there, and has
+    an `ETag`."""
     await snapshot_after(service, after, wait_seconds)
 
     def read() -> NodeDetail:
@@ -105,7 +107,10 @@ async def get_node(
             detail.hand_made = next(iter(HandMade(service.snapshot()).nodes([made])), None)
         return detail
 
-    return await service.read(read)
+    found = await service.read(read)
+    if found.hand_made is not None:
+        response.headers["ETag"] = etag(found.hand_made.position)
+    return found
 
 
 @router.get(
