@@ -89,21 +89,15 @@ class AnswerNode(EntityRef):
     collection: str
     named: bool = Field(description="By the question.")
     hits: int = Field(description="How many of the page mention it, or are of a document that is called so.")
-    salience: float | None = Field(None, description="Of an entity; null for a hand-made node.")
-    centrality: float | None = Field(
-        None, description="By facts and edges of people, 1 for the most central entity (PageRank); null likewise."
-    )
+    salience: float | None = Field(description="Null for a hand-made node.")
+    centrality: float | None = Field(description="PageRank, 1 for the most central entity; null likewise.")
 
 
 class AnswerSubgraph(BaseModel):
     """What an answer is about, and the facts that join it."""
 
-    entities: list[AnswerNode] = Field(
-        description="What is named, then what most hits are about, the most central first; 20 at most."
-    )
-    relations: list[StatementDetail] = Field(
-        description="Facts between two of them, each with one place that states it, the strongest first; 40 at most."
-    )
+    entities: list[AnswerNode] = Field(description="What is named, then what most hits are about; 20 at most.")
+    relations: list[StatementDetail] = Field(description="Between two of them, the strongest first; 40 at most.")
     truncated: bool = Field(description="There is more than is shown.")
 
 

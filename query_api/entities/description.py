@@ -79,8 +79,6 @@ class EntityDescriber:
         if since_ms is not None:
             facts, documents = self._since(since_ms, facts, documents)
         names = labels_of(mentions)
-        shown = facts[:limit]
-        texts = self._texts_of(shown)
         return EntityDetail(
             **summary(entity).model_dump(),
             definition=self._definition(entity, facts, documents),
@@ -90,7 +88,7 @@ class EntityDescriber:
             subtopics=self._joined(entity, facts, frozenset(), WITHIN)[:limit],
             example=self._first_mention(mentions),
             aliases=[Alias(surface=surface, mentions=times) for surface, times in list(names.items())[:limit]],
-            statements=[self._statement(fact, texts) for fact in shown],
+            statements=self.details(facts[:limit]),
             documents=documents[:limit],
             document_count=len(documents),
             neighbours=neighbours[:limit],

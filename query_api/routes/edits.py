@@ -29,12 +29,11 @@ After = Annotated[
         json_schema_extra={"pattern": r"^0:[0-9]{1,18}$"},
     ),
 ]
-WaitSeconds = Annotated[float, Query(ge=0, le=60, description="How long to wait for `after`.")]
+WaitSeconds = Annotated[float, Query(ge=0, le=60, description="How long to wait for what is to be shown.")]
 Cursor = Annotated[str | None, Query(max_length=8_192, description="The `next_cursor` of the page before.")]
 Limit = Annotated[int, Query(ge=1, le=1_000)]
 IfMatch = Annotated[
-    str | None,
-    Header(max_length=1_000, description="The `ETag` of what you have read: 412 where somebody wrote it since."),
+    str | None, Header(max_length=1_000, description="Its `ETag` as read; 412 if it was written since.")
 ]
 
 

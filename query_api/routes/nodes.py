@@ -10,7 +10,7 @@ from functools import partial
 from typing import Annotated, Any, NamedTuple
 from uuid import uuid4
 
-from fastapi import APIRouter, Path, Query, Response
+from fastapi import APIRouter, Depends, Path, Query, Response
 from pydantic import BeforeValidator
 
 from query_api.entities.conflicts import ConflictFinder
@@ -67,16 +67,20 @@ After = Annotated[
 ]
 
 
-async def snapshot_after(service: Service, after: str | None, wait_seconds: float) -> Snapshot:
+async def snapshot_after(service: ServiceOf, after: After = None, wait_seconds: WaitSeconds = 10.0) -> Snapshot:
     """The newest snapshot, which shows at least what was written by this token. Raises ApiProblem."""
     if after is None:
         return service.snapshot()
     return await service.reach(service.positions_of(after), wait_seconds)
 
 
+SnapshotAfter = Annotated[Snapshot, Depends(snapshot_after)]
+
+
 @router.get("/v1/nodes", summary="List nodes by name", responses=problem_responses(400, 409, 503))
 async def list_nodes(
     service: ServiceOf,
+    snapshot: SnapshotAfter,
     collection: AllCollections = None,
     prefix: Annotated[
         str | None, Query(max_length=300, description="A word of the label, or an id, begins so, in any case.")
@@ -91,13 +95,10 @@ async def list_nodes(
     ] = None,
     cursor: Cursor = None,
     limit: Limit = 100,
-    after: After = None,
-    wait_seconds: WaitSeconds = 10.0,
 ) -> NodePage | NamedNodePage:
     """With `prefix` or `kind`, what has a name: nodes that people made, entities, documents, in the order of kind and
     label; chunks and sections are found from their documents. Without them all of the nodes that people made, in the
     order of their ids."""
-    snapshot = await snapshot_after(service, after, wait_seconds)
     if prefix is not None or kind is not None:
         place = None if cursor is None else read_cursor(cursor, Place, "this list")
 
@@ -151,16 +152,14 @@ async def delete_node(
 @router.get("/v1/edges", summary="List the edges that people made", responses=problem_responses(400, 409, 503))
 async def list_edges(
     service: ServiceOf,
+    snapshot: SnapshotAfter,
     collection: AllCollections = None,
     node: Annotated[str | None, Query(max_length=2_200, description="Only edges that leave or enter this id.")] = None,
     predicate: Annotated[str | None, Query(max_length=64, description="Only this predicate.")] = None,
     cursor: Cursor = None,
     limit: Limit = 100,
-    after: After = None,
-    wait_seconds: WaitSeconds = 10.0,
 ) -> EdgePage:
     """In the order of their ids."""
-    snapshot = await snapshot_after(service, after, wait_seconds)
 
     def read() -> EdgePage:
         made = HandMade(snapshot)
@@ -181,12 +180,10 @@ async def post_edge(edge: EdgeCreation, service: ServiceOf) -> EditAccepted:
 async def get_edge(
     edge_id: Id,
     service: ServiceOf,
+    snapshot: SnapshotAfter,
     response: Response,
     collection: OneCollection = None,
-    after: After = None,
-    wait_seconds: WaitSeconds = 10.0,
 ) -> HandMadeEdge:
-    snapshot = await snapshot_after(service, after, wait_seconds)
     chosen = await _require(service, snapshot, EDGE, collection, edge_id)
     found = await service.read(lambda: HandMade(snapshot).edges([MadeId(edge_id, chosen)]))
     if not found:

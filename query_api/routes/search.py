@@ -185,22 +185,8 @@ async def _collect_answer(
         raise ApiProblem(503, "Search not answered", str(error), retry_after_seconds=2) from error
     if meta is None or done is None:
         raise RuntimeError("a search begins with Meta and ends with Done")
-    return SearchAnswer(
-        retrieval_id=meta.retrieval_id,
-        query=search.q,
-        mode=meta.mode,
-        understanding=meta.understanding,
-        snapshot=meta.snapshot,
-        hits=hits,
-        subgraph=subgraph,
-        timings=done.timings,
-        failed_channels=done.failed_channels,
-        next_offset=done.next_offset,
-        next_cursor=done.next_cursor,
-        best_confidence=done.best_confidence,
-        cached=meta.cached,
-        notes=done.notes,
-    )
+    parts = {**dict(meta), **dict(done), "hits": hits, "subgraph": subgraph}
+    return SearchAnswer(**{name: parts[name] for name in SearchAnswer.model_fields})
 
 
 async def _unless_disconnected(request: Request, work: Awaitable[R]) -> R:
