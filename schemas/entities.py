@@ -89,8 +89,7 @@ class AnswerNode(EntityRef):
     collection: str
     named: bool = Field(description="By the question.")
     hits: int = Field(description="How many of the page mention it, or are of a document that is called so.")
-    salience: float | None = Field(description="Null for a hand-made node.")
-    centrality: float | None = Field(description="PageRank, 1 for the most central entity; null likewise.")
+    centrality: float | None = Field(description="PageRank, 1 for the most central entity; null for a hand-made node.")
 
 
 class AnswerSubgraph(BaseModel):

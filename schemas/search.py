@@ -195,11 +195,7 @@ class SearchRequest(StrictNumbers):
         None, ge=1, le=MAX_CONTEXT_CHUNKS, description=f"Chunks on either side, for `window`; {CONTEXT_CHUNKS}."
     )
     explain: bool = Field(False, description="Return each hit's `factors`, `entities` and `statements`.")
-    subgraph: bool = Field(
-        False,
-        description="Return `subgraph`: the entities that the question names or the page's hits are about, and the "
-        "facts among them.",
-    )
+    subgraph: bool = Field(False, description="Return what the question and its hits are about, and how it is joined.")
     after: str | None = Field(
         None,
         max_length=4096,

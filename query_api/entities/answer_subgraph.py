@@ -49,18 +49,11 @@ def answer_subgraph(
     ]
     entities = []
     for kind, at in ends[:MOST_ENTITIES]:
-        entity = catalogue[at] if kind == "entity" else None
-        reference = describer.reference(End(at, 0, "") if entity else End(None, 0, "", at))
-        entities.append(
-            AnswerNode(
-                **reference.model_dump(),
-                collection=entity.collection if entity else view.document_key(at).collection,
-                named=(kind, at) in named,
-                hits=about[kind, at],
-                salience=entity and entity.salience,
-                centrality=central.get((kind, at)),
-            )
-        )
+        is_node = kind == "node"
+        shown_as = describer.reference(End(None, 0, "", at) if is_node else End(at, 0, "")).model_dump()
+        where = view.document_key(at).collection if is_node else catalogue[at].collection
+        of = {"named": (kind, at) in named, "hits": about[kind, at], "centrality": central.get((kind, at))}
+        entities.append(AnswerNode(**shown_as, collection=where, **of))
     truncated = len(ends) > MOST_ENTITIES or len(facts) > MOST_RELATIONS
     return AnswerSubgraph(entities=entities, relations=describer.details(relations, 1), truncated=truncated)
 

@@ -18,8 +18,7 @@ from schemas.predicates import predicate_strength
 @cached(WeakKeyDictionary(), key=lambda catalogue: catalogue, lock=Lock())
 def entity_centrality(catalogue: EntityCatalogue) -> NDArray[np.float64]:
     """(n_entities,) PageRank of each row of the catalogue, in a walk that follows facts and hand-made edges between
-    entities either way, by the strengths of their predicates and their weights. Costs a pass over all
-    statements, once for a catalogue."""
+    entities either way, by the strengths of their predicates and their weights. Costs a pass over all statements."""
     view = catalogue.view or GraphView.empty()
     made = [
         (source.at, target.at, relation.weight)

@@ -99,9 +99,8 @@ class FactFinder:
             statements += part.statements(np.zeros_like(stated[both & live]), stated[both & live])
         made = [GraphEnd("entity", key) for key in keys.tolist()]
         made += [GraphEnd("document", at) for kind, at in ends if kind == "node"]
-        facts = self.of_statements(statements, self._relations_of(made))
-        joined = ({each.subject.identity, each.object.identity} for each in facts)
-        return [fact for fact, both_ends in zip(facts, joined, strict=True) if len(both_ends & set(ends)) == 2]
+        facts, wanted = self.of_statements(statements, self._relations_of(made)), {*ends}
+        return [fact for fact in facts if len({end.identity for end in fact.ends} & wanted) == 2]
 
     def of_node(self, document: int) -> list[Fact]:
         """The edges that people made between the hand-made node of a document and entities or other nodes."""

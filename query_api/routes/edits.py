@@ -21,7 +21,7 @@ from schemas.ids import DocumentKey, Position, normalise_name, parse_positions
 
 OWN_WRITE_SECONDS = 5.0
 
-After = Annotated[
+AfterEdit = Annotated[
     str | None,
     Query(
         max_length=64,
@@ -32,9 +32,7 @@ After = Annotated[
 WaitSeconds = Annotated[float, Query(ge=0, le=60, description="How long to wait for what is to be shown.")]
 Cursor = Annotated[str | None, Query(max_length=8_192, description="The `next_cursor` of the page before.")]
 Limit = Annotated[int, Query(ge=1, le=1_000)]
-IfMatch = Annotated[
-    str | None, Header(max_length=1_000, description="Its `ETag` as read; 412 if it was written since.")
-]
+IfMatch = Annotated[str | None, Header(max_length=1_000, description="Its `ETag` as read; 412 if written since.")]
 
 
 async def current_curation(service: Service, after: str | None = None, wait_seconds: float | None = None) -> Curation:

@@ -22,8 +22,7 @@ from query_api.index.graph.identifiers import key_of
 from query_api.index.search_snapshot import Snapshot
 from query_api.index.text.text_segments import Scope
 from query_api.routes.collection_choice import only, searched, where
-from query_api.routes.edits import After as AfterEdit
-from query_api.routes.edits import Cursor, WaitSeconds, current_curation
+from query_api.routes.edits import AfterEdit, Cursor, WaitSeconds, current_curation
 from query_api.routes.nodes import After, snapshot_after
 from query_api.routes.parameters import AllCollections, OneCollection, ServiceOf, Since, first_ms
 from query_api.service_context import Service, not_ready

@@ -15,8 +15,7 @@ from query_api.errors import ApiProblem, invalid_request, problem_responses
 from query_api.index.graph.explorer import NodeRef
 from query_api.index.search_snapshot import Snapshot
 from query_api.routes.collection_choice import only, searched, where
-from query_api.routes.edits import After as AfterEdit
-from query_api.routes.edits import WaitSeconds
+from query_api.routes.edits import AfterEdit, WaitSeconds
 from query_api.routes.entities import catalogue_at, describer_of
 from query_api.routes.graph import explorer_of
 from query_api.routes.nodes import After

@@ -165,28 +165,23 @@ async def _collect_answer(
     search: SearchRequest, service: Service, snapshot: "Snapshot", origin: _Origin
 ) -> SearchAnswer:
     hits: list[Hit] = []
-    meta: Meta | None = None
-    subgraph: AnswerSubgraph | None = None
-    done: Done | None = None
+    parts: dict[str, Any] = {"hits": hits}
     try:
         retrieving = service.retriever.retrieve(search, new_retrieval_id(), snapshot, **origin._asdict())
         async with aclosing(retrieving) as frames:
             async for frame in frames:
                 match frame:
-                    case Meta():
-                        meta = frame
                     case Hit():
                         hits.append(frame)
                     case AnswerSubgraph():
-                        subgraph = frame
-                    case Done():
-                        done = frame
+                        parts["subgraph"] = frame
+                    case Meta() | Done():
+                        parts = {**dict(frame), **parts}
     except SearchFailed as error:
         raise ApiProblem(503, "Search not answered", str(error), retry_after_seconds=2) from error
-    if meta is None or done is None:
+    if not {"snapshot", "timings"} <= parts.keys():
         raise RuntimeError("a search begins with Meta and ends with Done")
-    parts = {**dict(meta), **dict(done), "hits": hits, "subgraph": subgraph}
-    return SearchAnswer(**{name: parts[name] for name in SearchAnswer.model_fields})
+    return SearchAnswer(**{name: parts[name] for name in SearchAnswer.model_fields if name in parts})
 
 
 async def _unless_disconnected(request: Request, work: Awaitable[R]) -> R:
