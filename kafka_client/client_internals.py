@@ -3,6 +3,7 @@
 Versions are pinned; a test for each function fails where a new one has renamed what it takes.
 """
 
+import asyncio
 import copy
 from collections.abc import Collection, Mapping
 from typing import Any
@@ -50,8 +51,17 @@ def positions(consumer: Any) -> dict[Any, int]:
 
 async def abort_connections(consumer: Any) -> None:
     """What is in flight is lost; `stop` ends connections in order only, and is to be called afterwards."""
-    if consumer._fetcher is not None:
-        await consumer._fetcher.close()  # or it takes the end for a fault
+    fetcher = consumer._fetcher
+    if fetcher is not None:
+        while not fetcher._fetch_task.done():  # it may take being cancelled for the end of a fetch
+            fetcher._fetch_task.cancel()
+            await asyncio.wait([fetcher._fetch_task], timeout=0.1)
+        fetches = [*fetcher._pending_tasks]  # it would await them one by one: who closes would end as if cancelled
+        fetcher._pending_tasks.clear()
+        for fetch in fetches:
+            fetch.cancel()
+        await asyncio.gather(*fetches, return_exceptions=True)
+        await fetcher.close()  # or it takes the end for a fault
     for connection in consumer._client._conns.values():
         if connection._writer is not None:
             connection._writer.transport.abort()

@@ -58,7 +58,7 @@ from schemas.frames import EVENT_STREAM
 from schemas.runtime import INSTALLATION_HEADER, installation_of
 
 # beside what any page may read
-EXPOSED_HEADERS = ("Allow", "Location", "Retry-After", INSTALLATION_HEADER, "WWW-Authenticate")
+EXPOSED_HEADERS = ("Allow", "ETag", "Location", "Retry-After", INSTALLATION_HEADER, "WWW-Authenticate")
 
 DESCRIPTION = """Documents in on Kafka, hybrid search out over Server-Sent Events.
 

@@ -22,6 +22,7 @@ from kafka_client.topic_offsets import TopicPartition
 from query_api.admission import MAX_WAIT_SECONDS, SearchAdmission
 from query_api.dead_letters.letter_follower import LetterFollower
 from query_api.dead_letters.letter_pages import LetterPages
+from query_api.entities.answer_subgraph import answer_subgraph
 from query_api.entities.catalogue import EntityCatalogues
 from query_api.entities.earlier_graphs import EarlierGraphs
 from query_api.errors import ApiProblem
@@ -163,6 +164,7 @@ class Service:
             self.provenance,
             self.cache,
             self.pinned,
+            lambda *found: self.read(lambda: answer_subgraph(self.catalogues, *found)),
             resumable_seconds=REPLAY_SECONDS,
         )
         self.replay = ReplayBuffer(REPLAY_STREAMS, REPLAY_SECONDS, REPLAY_BYTES)

@@ -83,6 +83,23 @@ class StatementDetail(BaseModel):
     evidence: list[Evidence] = Field(description="A few of them.")
 
 
+class AnswerNode(EntityRef):
+    """An entity or hand-made node that the question names, or that hits are about."""
+
+    collection: str
+    named: bool = Field(description="By the question.")
+    hits: int = Field(description="How many of the page mention it, or are of a document that is called so.")
+    centrality: float | None = Field(description="PageRank, 1 for the most central entity; null for a hand-made node.")
+
+
+class AnswerSubgraph(BaseModel):
+    """What an answer is about, and the facts that join it."""
+
+    entities: list[AnswerNode] = Field(description="What is named, then what most hits are about; 20 at most.")
+    relations: list[StatementDetail] = Field(description="Between two of them, the strongest first; 40 at most.")
+    truncated: bool = Field(description="There is more than is shown.")
+
+
 class StatementSample(BaseModel):
     """Facts at random, the strongest first. `as_of` is the time of the snapshot that was read, where one was asked."""
 

@@ -1,6 +1,6 @@
-"""The frames of a search stream: `meta`, `stage`…, `hit`…, `answer.citation` and `answer.delta` where asked for, then
-`done`, `error` or `reset`, made by the search
-pipeline (`query_api/retrieval/pipeline.py`) and encoded in `query_api/sse/`.
+"""The frames of a search stream: `meta`, `stage`…, `hit`…; where asked for, `answer.citation` and `answer.delta`…, and
+`subgraph`; then `done`, `error` or `reset`. Made by the search pipeline (`query_api/retrieval/pipeline.py`) and encoded
+in `query_api/sse/`.
 
 A document that is followed has `status`…, then `done` or `error`.
 """
@@ -11,11 +11,14 @@ from pydantic import BaseModel, Field
 
 from schemas.answers import Answer, AnswerCitation, AnswerDelta
 from schemas.choices import Mode
+from schemas.entities import AnswerSubgraph
 from schemas.hits import Hit, SnapshotInfo, Understanding
 
 EVENT_STREAM = "text/event-stream"
 
-FrameName = Literal["meta", "stage", "hit", "answer.citation", "answer.delta", "done", "error", "reset", "status"]
+FrameName = Literal[
+    "meta", "stage", "hit", "answer.citation", "answer.delta", "subgraph", "done", "error", "reset", "status"
+]  # fmt: skip
 
 
 class Meta(BaseModel):
@@ -68,16 +71,12 @@ class Reset(BaseModel):
     reason: str
 
 
-SearchFrame = Meta | Stage | Hit | AnswerCitation | AnswerDelta | Done
+SearchFrame = Meta | Stage | Hit | AnswerCitation | AnswerDelta | AnswerSubgraph | Done
 
 PARTS: dict[FrameName, type[SearchFrame]] = {
-    "meta": Meta,
-    "stage": Stage,
-    "hit": Hit,
-    "answer.citation": AnswerCitation,
-    "answer.delta": AnswerDelta,
-    "done": Done,
-}
+    "meta": Meta, "stage": Stage, "hit": Hit, "answer.citation": AnswerCitation, "answer.delta": AnswerDelta,
+    "subgraph": AnswerSubgraph, "done": Done,
+}  # fmt: skip
 """The frames that an answer is made of."""
 NAMES: dict[type[BaseModel], FrameName] = {part: name for name, part in PARTS.items()}
 

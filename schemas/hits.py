@@ -7,7 +7,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from schemas.answers import Answer
 from schemas.choices import Channel, Intent, Mode
 from schemas.communities import CommunityName
-from schemas.entities import EntityRef
+from schemas.entities import AnswerSubgraph, EntityRef
 from schemas.filters import Operator
 
 Likelihood = Literal["likely", "possible", "unlikely"]
@@ -300,6 +300,7 @@ class SearchAnswer(BaseModel):
     understanding: Understanding | None = None
     snapshot: SnapshotInfo
     hits: list[Hit]
+    subgraph: AnswerSubgraph | None = Field(None, description="What they are about; with `subgraph`.")
     timings: dict[str, float] = Field(description="Seconds by stage.")
     failed_channels: dict[str, str] = Field(
         default_factory=dict, description="Channels that were late or broken, with the reason; the others answered."

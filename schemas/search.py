@@ -209,6 +209,7 @@ class SearchRequest(StrictNumbers):
         description=f"The most words of the answer, without titles; {WORDS}, and {FURTHER_WORDS} for each sentence "
         f"above {SENTENCES}.",
     )
+    subgraph: bool = Field(False, description="Return what the question and its hits are about, and how it is joined.")
     after: str | None = Field(
         None,
         max_length=4096,

@@ -42,33 +42,23 @@ _NUMBER = re.compile(
 _NAME = re.compile(r"(?<![.!?]\s)(?<!^)\b[A-Z][\w'’.-]+(?:\s+(?:(?:of|the|de|van|von|and|&)\s+)?[A-Z][\w'’.-]+)*")
 _PRONOUN = re.compile(r"(?:He|She|It|They|His|Her|Its|Their|This|These|The [a-z]+)\b")
 _ASKED_NOUN = re.compile(r"\b(?:what|which|whose|how (?:many|much))\b((?:\W+\w+){1,4})", re.IGNORECASE)
-_WANTED: Sequence[tuple[Wanted, re.Pattern[str]]] = tuple(
-    (kind, re.compile(pattern, re.IGNORECASE))
-    for kind, pattern in (
-        ("time", r"\bwhen\b|\b(?:what|which) (?:\w+ ){0,2}(?:year|date|month|decade|century|day|time)\b|\bhow old\b"),
-        (
-            "number",
-            (
-                r"\bhow (?:many|much|long|far|often|big|tall|large|high|deep|wide|fast|heavy)\b|"
-                r"\b(?:what|which) (?:\w+ )?(?:number|percentage|age|length|population|distance|amount|size|share)\b"
-            ),
-        ),
-        (
-            "person",
-            (
-                r"\bwho(?:se|m)?\b|\b(?:which|what) (?:\w+ ){0,3}(?:person|actor|actress|author|writer|singer|director|"
-                r"president|player|musician|artist|politician|man|woman|king|queen|composer|producer|engineer|minister)\b"
-            ),
-        ),
-        (
-            "place",
-            (
-                r"\bwhere\b|\b(?:what|which) (?:\w+ ){0,2}(?:city|country|state|place|town|county|region|river|island|"
-                r"location|province|continent|village|district|nationality|street|building)\b"
-            ),
-        ),
-    )
-)
+_WANTED: dict[Wanted, str] = {
+    "time": r"\bwhen\b|\b(?:what|which) (?:\w+ ){0,2}(?:year|date|month|decade|century|day|time)\b|\bhow old\b",
+    "number": (
+        r"\bhow (?:many|much|long|far|often|big|tall|large|high|deep|wide|fast|heavy)\b|"
+        r"\b(?:what|which) (?:\w+ )?(?:number|percentage|age|length|population|distance|amount|size|share)\b"
+    ),
+    "person": (
+        r"\bwho(?:se|m)?\b|\b(?:which|what) (?:\w+ ){0,3}(?:person|actor|actress|author|writer|singer|director|"
+        r"president|player|musician|artist|politician|man|woman|king|queen|composer|producer|engineer|minister)\b"
+    ),
+    "place": (
+        r"\bwhere\b|\b(?:what|which) (?:\w+ ){0,2}(?:city|country|state|place|town|county|region|river|island|"
+        r"location|province|continent|village|district|nationality|street|building)\b"
+    ),
+}
+"""The first that matches."""
+
 _BRACKET_AT_END = re.compile(r"\s*\([^()]*\)\s*$")
 _WORD = re.compile(r"\w+")
 _PATH_STEPS = 4
@@ -78,7 +68,7 @@ _WORDS = 60
 
 def wanted(question: str) -> Wanted:
     """The kind of answer that a question asks for, by its words."""
-    return next((kind for kind, pattern in _WANTED if pattern.search(question)), "thing")
+    return next((kind for kind, words in _WANTED.items() if re.search(words, question, re.IGNORECASE)), "thing")
 
 
 def has_kind(text: str, kind: Wanted, known_words: frozenset[str]) -> bool:

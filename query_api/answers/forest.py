@@ -6,7 +6,7 @@ The weights are made by `training/train_answers.py`, which says on what.
 from collections.abc import Mapping
 from functools import cache
 from importlib.resources import as_file, files
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,7 +53,7 @@ class AnswerWeights(NamedTuple):
     signs: NDArray[np.float64]
 
     @classmethod
-    def of(cls, arrays: Mapping[str, NDArray]) -> "AnswerWeights":
+    def of(cls, arrays: Mapping[str, NDArray[Any]]) -> "AnswerWeights":
         forest = Forest(*(arrays[name] for name in Forest._fields))
         return cls(forest, float(arrays["intercept"][0]), arrays["signs"].astype(np.float64))
 

@@ -151,6 +151,26 @@ def explained_lines(hit: JSONObject) -> Iterator[str]:
         yield "factors " + ", ".join(f"{name} {value:.2f}" for name, value in factors.items())
 
 
+def show_subgraph(console: Console, subgraph: JSONObject) -> None:
+    facts = [each | {end: each[end]["label"] for end in ("subject", "object")} for each in subgraph["relations"]]
+    for line in explained_lines({"entities": subgraph["entities"], "statements": facts}):
+        print_line(console, escape(line), "About ")
+
+
+def show_answer(console: Console, answer: JSONObject) -> None:
+    """Its lines, then where each sentence stands; or why there is none."""
+    if answer["refused"]:
+        console.print(escape(answer["reason"]), highlight=False, style="yellow")
+    for line in answer["text"].splitlines():
+        console.print(escape(line), highlight=False)
+    console.print()
+    for source in answer["citations"]:
+        section = _section(source, source["title"])
+        place = [escape(f"{source['collection']}/{source['document_id']}"), escape(section)]
+        page = f"page {source['page']}" if source.get("page") else ""
+        console.print(f"[dim]\\[{source['number']}] {', '.join(filter(None, (*place, page)))}[/dim]", highlight=False)
+
+
 def step_text(step: JSONObject) -> str:
     """A step of a path; one that is no edge of the graph is not drawn as if it were."""
     if step.get("inverse"):
@@ -174,7 +194,7 @@ def show_end(console: Console, done: JSONObject, meta: JSONObject) -> None:
     if period := (meta.get("understanding") or {}).get("period"):
         console.print(escape(period_text(period)), highlight=False, style="dim")
     for channel, reason in done["failed_channels"].items():
-        what = "re-ranker" if channel == "rerank" else f"{channel} channel"
+        what = {"rerank": "re-ranker", "subgraph": "subgraph"}.get(channel, f"{channel} channel")
         console.print(f"Without the {what}: {escape(reason)}", highlight=False, style="yellow")
     for note in done.get("notes", []):
         console.print(escape(note), highlight=False, style="yellow")

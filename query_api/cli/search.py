@@ -1,8 +1,8 @@
-"""`thalweg search`: every parameter of `/v1/search` as an option, and hits as they stream in."""
+"""`thalweg search` and `thalweg ask`: parameters of `/v1/search` as options; hits or an answer as they stream in."""
 
 import inspect
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
 from contextlib import closing
 from functools import cached_property
 from pathlib import Path
@@ -15,12 +15,13 @@ from typer.main import get_command
 from query_api.cli import app as commands
 from query_api.cli.app import DataDir, Json, Url, print_json
 from query_api.cli.completion import choice, collections, edges, entities
+from query_api.client import ServiceClient
 from schemas.choices import Edge
 from schemas.errors import Failure, plain_failures
 
 app = typer.Typer()
 
-WHAT, FILTERS, RANKING, GRAPH, OUTPUT = "What to find", "Filters", "Ranking", "Graph", "Output"
+WHAT, FILTERS, RANKING, GRAPH, ANSWER, OUTPUT = "What to find", "Filters", "Ranking", "Graph", "Answer", "Output"
 PANELS = {
     FILTERS: (
         "filter", "min_confidence", "duplicates", "duplicate_threshold", "max_per_document", "diversity",
@@ -28,7 +29,8 @@ PANELS = {
     ),
     RANKING: ("channels", "fusion", "vector_weight", "keyword_weight", "graph_weight", "reranker"),
     GRAPH: ("graph_method", "edges", "hops"),
-    OUTPUT: ("context", "context_chunks", "explain", "cache"),
+    ANSWER: ("answer", "answer_sentences", "answer_words"),
+    OUTPUT: ("context", "context_chunks", "explain", "subgraph", "cache"),
 }  # fmt: skip
 """Of the parameters by name; the others say what to find."""
 
@@ -46,12 +48,16 @@ OWN_DEFAULTS = {
 }
 """Where a page for people has another default than the route, or the route has none."""
 
+ASK_EXAMPLE = "Example: thalweg ask 'who owns the beacon' --collection wiki --answer-sentences 5"
 EXAMPLE = "Example: thalweg search 'who owns the beacon' -k 5 --collection wiki --filter 'updated>=2026'"
 
 
 class SearchCommand(TyperCommand):
     """Its options are the fields of a search's request, whose class is imported when they are asked for: the other
     commands start without it."""
+
+    run: Callable[..., None]
+    without: frozenset[str] = frozenset()
 
     def __init__(self, **options: Any) -> None:
         self._own_help = options["help"]
@@ -60,7 +66,7 @@ class SearchCommand(TyperCommand):
     @cached_property
     def _whole(self) -> TyperCommand:
         derived = typer.Typer(add_completion=False)
-        derived.command(help=self._own_help, epilog=self.epilog)(_with_options(search))
+        derived.command(help=self._own_help, epilog=self.epilog)(_with_options(type(self).run, self.without))
         return cast("TyperCommand", get_command(derived))
 
     @property
@@ -78,11 +84,6 @@ class SearchCommand(TyperCommand):
         return self._whole.invoke(ctx)
 
 
-@app.command("search", cls=SearchCommand, epilog=EXAMPLE)
-def _search() -> None:
-    """Search, and print hits as they stream in, with the path by which the graph found them."""
-
-
 @plain_failures()
 def search(*, as_json: bool, url: str | None, data_dir: Path | None, **parameters: Any) -> None:
     params = {name: value for name, value in parameters.items() if value not in (None, [])}
@@ -93,24 +94,74 @@ def search(*, as_json: bool, url: str | None, data_dir: Path | None, **parameter
         if as_json:
             print_json(client.get("/v1/search", params))
             return
-        from query_api.cli.display import PlainConsole, show_end, show_hit
+        from query_api.cli.display import PlainConsole, show_answer, show_end, show_hit, show_subgraph
 
         console = PlainConsole(soft_wrap=True)
         meta: dict[str, Any] = {}
-        for name, body in client.events("/v1/search", params):
+        for name, body in _frames(client, params):
             if name == "meta":
                 meta = body
             elif name == "hit":
                 show_hit(console, body)
+            elif name == "subgraph":
+                show_subgraph(console, body)
             elif name == "done":
+                if body.get("answer"):
+                    show_answer(console, body["answer"])
                 show_end(console, body, meta)
-            elif name == "error":
-                raise Failure(f"{body['title']}: {body['detail']}")
 
 
-def _with_options(function: Callable[..., None]) -> Callable[..., None]:
+@plain_failures()
+def ask(*, as_json: bool, url: str | None, data_dir: Path | None, **parameters: Any) -> None:
+    given = {name: value for name, value in parameters.items() if value not in (None, [])}
+    params = {"duplicates": "exact", **given, "answer": True}
+    with closing(commands.service_client(url, data_dir)) as client:
+        if as_json:
+            print_json(client.get("/v1/search", params))
+            return
+        from query_api.cli.display import PlainConsole, show_answer, show_end
+
+        console = PlainConsole(soft_wrap=True)
+        meta: dict[str, Any] = {}
+        for name, body in _frames(client, params):
+            if name == "meta":
+                meta = body
+            elif name == "done":
+                show_answer(console, body["answer"])
+                show_end(console, body | {"next_cursor": None}, meta)
+
+
+def _frames(client: ServiceClient, params: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Raises Failure for an error in the stream."""
+    for name, body in client.events("/v1/search", params):
+        if name == "error":
+            raise Failure(f"{body['title']}: {body['detail']}")
+        yield name, body
+
+
+class FindCommand(SearchCommand):
+    run = staticmethod(search)
+
+
+class AskCommand(SearchCommand):
+    run = staticmethod(ask)
+    without = frozenset({"answer", "offset", "cursor", "explain", "subgraph", "context", "context_chunks"})
+
+
+@app.command("search", cls=FindCommand, epilog=EXAMPLE)
+def _search() -> None:
+    """Search, and print hits as they stream in, with the path by which the graph found them."""
+
+
+@app.command("ask", cls=AskCommand, epilog=ASK_EXAMPLE)
+def _ask() -> None:
+    """Answer a question with sentences of what is found, word for word, each with its source."""
+
+
+def _with_options(function: Callable[..., None], without: Container[str]) -> Callable[..., None]:
     """Gives a function that takes parameters of a search the signature that typer makes options of."""
-    options = {**dict(_parameters()), "as_json": (Json, False), "url": (Url, None), "data_dir": (DataDir, None)}
+    parameters = {name: option for name, option in _parameters() if name not in without}
+    options = {**parameters, "as_json": (Json, False), "url": (Url, None), "data_dir": (DataDir, None)}
     function.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
         [
             inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)

@@ -54,7 +54,7 @@ class Entity(NamedTuple):
     members: tuple[int, ...]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class EntityCatalogue:
     """Entities in columns, the most salient first, then by name and id.
 

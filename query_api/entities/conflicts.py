@@ -18,7 +18,7 @@ from scipy.sparse.csgraph import connected_components
 
 from query_api.entities.catalogue import EntityCatalogue
 from query_api.entities.description import EntityDescriber
-from query_api.entities.entity_facts import End, Fact, FactFinder
+from query_api.entities.entity_facts import End, Fact, FactFinder, Identity
 from query_api.index.graph.edges import Statement
 from query_api.index.graph.hand_made_relations import relations_with
 from query_api.index.graph.identifiers import MISSING
@@ -35,8 +35,6 @@ KIND = ONE_OBJECT["is_a"]  # a thing is of several kinds: only one that says mor
 EXAMPLES = 3
 WITHIN = ("located_in", "part_of", "subtopic_of", "is_a")
 COMPARED = frozenset((*ONE_OBJECT, *ONE_SUBJECT, *WITHIN))  # predicates of facts that may conflict
-
-Identity = tuple[str, int]
 
 
 class Conflict(NamedTuple):

@@ -79,8 +79,6 @@ class EntityDescriber:
         if since_ms is not None:
             facts, documents = self._since(since_ms, facts, documents)
         names = labels_of(mentions)
-        shown = facts[:limit]
-        texts = self._texts_of(shown)
         return EntityDetail(
             **summary(entity).model_dump(),
             definition=self._definition(entity, facts, documents),
@@ -90,7 +88,7 @@ class EntityDescriber:
             subtopics=self._joined(entity, facts, frozenset(), WITHIN)[:limit],
             example=self._first_mention(mentions),
             aliases=[Alias(surface=surface, mentions=times) for surface, times in list(names.items())[:limit]],
-            statements=[self._statement(fact, texts) for fact in shown],
+            statements=self.details(facts[:limit]),
             documents=documents[:limit],
             document_count=len(documents),
             neighbours=neighbours[:limit],
@@ -130,9 +128,9 @@ class EntityDescriber:
         """What these state, each fact once, the strongest first."""
         return self.details(self.facts.of_statements(statements))
 
-    def details(self, facts: Sequence[Fact]) -> list[StatementDetail]:
-        texts = self._texts_of(facts)
-        return [self._statement(fact, texts) for fact in facts]
+    def details(self, facts: Sequence[Fact], evidence_each: int = EVIDENCE_EACH) -> list[StatementDetail]:
+        texts = self._texts_of(facts, evidence_each)
+        return [self._statement(fact, texts, evidence_each) for fact in facts]
 
     def of_chunk(self, chunk: int) -> tuple[list[EntityRef], list[StatementDetail]]:
         """The entities that a chunk mentions, in the order of the catalogue, and what it states."""
@@ -151,7 +149,7 @@ class EntityDescriber:
         entity = self._catalogue[end.row]
         return EntityRef(id=entity.id, label=entity.label, type=entity.type)
 
-    def _statement(self, fact: Fact, texts: Texts) -> StatementDetail:
+    def _statement(self, fact: Fact, texts: Texts, evidence_each: int = EVIDENCE_EACH) -> StatementDetail:
         first = fact.statements[:1]
         return StatementDetail(
             subject=self.reference(fact.subject),
@@ -166,20 +164,20 @@ class EntityDescriber:
             strength=fact.strength,
             stated=len(fact.statements),
             by_people=[edge.id for edge in fact.edges],
-            evidence=list(self.evidence(fact, texts)),
+            evidence=list(self.evidence(fact, texts, evidence_each)),
         )
 
-    def _texts_of(self, facts: Sequence[Fact]) -> Texts:
+    def _texts_of(self, facts: Sequence[Fact], evidence_each: int = EVIDENCE_EACH) -> Texts:
         return self._chunks(
             dict.fromkeys(
-                self._view.chunk_id(statement.chunk) for fact in facts for statement in fact.statements[:EVIDENCE_EACH]
+                self._view.chunk_id(statement.chunk) for fact in facts for statement in fact.statements[:evidence_each]
             )
         )
 
-    def evidence(self, fact: Fact, texts: Texts | None = None) -> Iterator[Evidence]:
+    def evidence(self, fact: Fact, texts: Texts | None = None, most: int = EVIDENCE_EACH) -> Iterator[Evidence]:
         """A few places that state it, with the sentence that names both ends."""
         texts = self._texts_of([fact]) if texts is None else texts
-        for statement in fact.statements[:EVIDENCE_EACH]:
+        for statement in fact.statements[:most]:
             ends = {part.name: normalise_name(part.surface) for part in statement.roles}
             names = [ends.get("subject", ""), ends.get("object", "")]
             yield self._at(statement.chunk, statement.passage, texts, names, statement)

@@ -1,6 +1,10 @@
 """How central entities are in the graph of facts and of edges that people made."""
 
+from threading import Lock
+from weakref import WeakKeyDictionary
+
 import numpy as np
+from cachetools import cached
 from numpy.typing import NDArray
 
 from query_api.entities.catalogue import EntityCatalogue
@@ -11,9 +15,11 @@ from query_api.retrieval.retrievers.pagerank import pagerank
 from schemas.predicates import predicate_strength
 
 
-def entity_centrality(view: GraphView, catalogue: EntityCatalogue) -> NDArray[np.float64]:
+@cached(WeakKeyDictionary(), key=lambda catalogue: catalogue, lock=Lock())
+def entity_centrality(catalogue: EntityCatalogue) -> NDArray[np.float64]:
     """(n_entities,) PageRank of each row of the catalogue, in a walk that follows facts and hand-made edges between
     entities either way, by the strengths of their predicates and their weights. Costs a pass over all statements."""
+    view = catalogue.view or GraphView.empty()
     made = [
         (source.at, target.at, relation.weight)
         for relation in made_relations(view.segments)

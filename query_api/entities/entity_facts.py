@@ -1,7 +1,7 @@
 """Facts between entities: what statements of documents say, together with the edges that people made."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -17,6 +17,8 @@ from schemas.edits_api import ReviewedEntity
 from schemas.ids import CANARY_COLLECTION, digest, document_node_id, entity_id
 from schemas.predicates import fact_strength, predicate_strength
 
+Identity = tuple[str, int]
+
 
 @dataclass(frozen=True)
 class End:
@@ -29,7 +31,7 @@ class End:
     node: int | None = None
 
     @property
-    def identity(self) -> tuple[str, int]:
+    def identity(self) -> Identity:
         if self.node is not None:
             return "node", self.node
         return ("name", self.key) if self.row is None else ("entity", self.row)
@@ -84,6 +86,21 @@ class FactFinder:
         """What is stated, or joined by people, with these entities as subject or object, the strongest first."""
         relations = self._relations_of([GraphEnd("entity", key) for key in keys.tolist()])
         return self.of_statements(self._view.statements_with(keys), relations)
+
+    def among(self, ends: Collection[Identity]) -> list[Fact]:
+        """What is stated of, or joined by people, two of these entities and nodes, the strongest first."""
+        rows = [at for kind, at in ends if kind == "entity"]
+        keys = np.array([key for row in rows for key in self._catalogue.members[row]], dtype=np.uint64)
+        statements: list[Statement] = []
+        for part, _, local in self._view.segments.with_entities(keys):
+            stated = np.unique(part.segment.roles.entering(local).others)
+            both = np.isin(np.stack(self._catalogue.ends_of(part, stated)), rows).all(axis=0)
+            live = part.live(part.segment.passages_of(part.segment.statements.of_entries(stated)))
+            statements += part.statements(np.zeros_like(stated[both & live]), stated[both & live])
+        made = [GraphEnd("entity", key) for key in keys.tolist()]
+        made += [GraphEnd("document", at) for kind, at in ends if kind == "node"]
+        facts, wanted = self.of_statements(statements, self._relations_of(made)), {*ends}
+        return [fact for fact in facts if len({end.identity for end in fact.ends} & wanted) == 2]
 
     def of_node(self, document: int) -> list[Fact]:
         """The edges that people made between the hand-made node of a document and entities or other nodes."""

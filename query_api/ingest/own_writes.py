@@ -1,7 +1,9 @@
 """What this service wrote of nodes and edges, until its snapshots show it: the next write is checked against it too."""
 
 import asyncio
-from collections.abc import Callable, Collection, Mapping
+from collections import Counter
+from collections.abc import Callable, Collection, Hashable, Mapping
+from weakref import WeakValueDictionary
 
 from schemas.ids import DocumentKey
 
@@ -11,14 +13,23 @@ Positions = Mapping[int, int]
 class OwnWrites:
     def __init__(self) -> None:
         self._positions: dict[DocumentKey, Positions] = {}
-        self.one_at_a_time = asyncio.Lock()
-        """Held from a check that what is being written may change until it is written."""
+        self._locks: WeakValueDictionary[Hashable, asyncio.Lock] = WeakValueDictionary()
+        self.checked: Counter[Hashable] = Counter()
+        """How many writes a check of each name has let through: one that saw fewer is to be made again."""
         self.waited_with: object = None
         """The snapshot with which one was waited for in vain: while nothing newer comes, waiting again is of no use."""
 
     def add(self, key: DocumentKey, positions: Positions) -> None:
         """`positions` are those of its newest record, {partition: offset}."""
         self._positions[key] = positions
+
+    def one_at_a_time(self, name: Hashable) -> asyncio.Lock:
+        """Held from a check that what is being written under this name may change until it is written."""
+        return self._locks.setdefault(name, asyncio.Lock())
+
+    def newest(self, key: DocumentKey) -> Positions:
+        """Of its newest record; empty where that was shown before."""
+        return self._positions.get(key, {})
 
     def unseen(self, is_shown: Callable[[Positions], bool], document_ids: Collection[str] = ()) -> dict[int, int]:
         """The positions of what is not shown yet of documents of these ids, or of all; what is shown is forgotten."""

@@ -2,7 +2,7 @@
 
 import math
 import time
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
 
@@ -15,15 +15,19 @@ from query_api.question_encoder import NotLoaded, ServedModel
 from query_api.retrieval.cache import ResultCache, answer_key, replay_answer
 from query_api.retrieval.pagination import PinnedSnapshots, next_cursor, page_of
 from query_api.retrieval.retrievers.community_retriever import with_mode_of_intent
-from query_api.retrieval.search_context import SearchFailed
+from query_api.retrieval.search_context import Diagnostics, SearchFailed, run_with_timeout
 from query_api.service_metrics import ServiceMetrics
+from schemas.entities import AnswerSubgraph
 from schemas.frames import Done, Meta, SearchFrame, Stage
-from schemas.hits import Hit
+from schemas.hits import Hit, Understanding
 from schemas.provenance import Retrieval, RetrievedHit
 from schemas.search import SearchRequest
 from schemas.tracing import trace_id
 
 log = structlog.get_logger(__name__)
+
+SUBGRAPH_SECONDS = 5.0  # of a graph that was just changed, the entities are counted first
+SubgraphOf = Callable[[Snapshot, Understanding | None, Sequence[Hit]], Awaitable[AnswerSubgraph]]
 
 
 @dataclass
@@ -106,6 +110,7 @@ class Retriever:
         provenance: ProvenanceQueue,
         cache: ResultCache,
         pinned: PinnedSnapshots,
+        subgraph_of: SubgraphOf,
         *,
         resumable_seconds: float,
     ) -> None:
@@ -116,6 +121,7 @@ class Retriever:
         self._provenance = provenance
         self._cache = cache
         self._pinned = pinned
+        self._subgraph_of = subgraph_of
         self._resumable_seconds = resumable_seconds
 
     async def retrieve(
@@ -150,6 +156,10 @@ class Retriever:
         try:
             async with aclosing(frames):
                 async for frame in frames:
+                    if isinstance(frame, Done) and page.subgraph and cached is None:
+                        for found in await self._subgraph(retrieved, snapshot, frame):
+                            retrieved.add(found)
+                            yield found
                     if isinstance(frame, Done):
                         frame.next_cursor = next_cursor(request, snapshot, frame.next_offset, self._pinned)
                         frame.notes += _empty_notes(page, snapshot, frame)
@@ -165,6 +175,16 @@ class Retriever:
         finally:
             self.under_way -= 1
             self._record(retrieved, resumable=resumable)
+
+    async def _subgraph(self, retrieved: _RetrievalLog, snapshot: Snapshot, done: Done) -> list[SearchFrame]:
+        """What was found is about. Where that is late or broken, the answer does without, and says so."""
+        understanding = None if retrieved.meta is None else retrieved.meta.understanding
+        step, diagnostics = self._subgraph_of(snapshot, understanding, retrieved.hits), Diagnostics()
+        outcome = await run_with_timeout("subgraph", SUBGRAPH_SECONDS, step)
+        stage = diagnostics.stage(outcome, len(outcome.value.entities) if outcome.value else 0)
+        done.timings |= diagnostics.timings
+        done.failed_channels |= diagnostics.failed
+        return [stage, *filter(None, [outcome.value])]
 
     def _record(self, retrieved: _RetrievalLog, *, resumable: bool) -> None:
         seconds = time.perf_counter() - retrieved.began

@@ -4,23 +4,24 @@ from bisect import bisect_right
 from collections.abc import Iterable, Mapping
 from typing import Annotated, NamedTuple
 
-from fastapi import Query
+from fastapi import Header, Query
 
 from indexer.extraction.lexicon import STOP_WORDS
 from query_api.entities.hand_made import MadeId
 from query_api.errors import ApiProblem, invalid_request, log_unavailable
 from query_api.index.curation_follower import CollectionEdits, Curation
+from query_api.index.manager import covers
 from query_api.routes.collections import checked_key, publish
 from query_api.service_context import Service
 from schemas.curation import encode_choice
 from schemas.cursors import read_cursor, write_cursor
 from schemas.errors import MalformedToken
 from schemas.graph_edits import AnyEdit, EditKind, edit_key
-from schemas.ids import Position, normalise_name, parse_positions
+from schemas.ids import DocumentKey, Position, normalise_name, parse_positions
 
 OWN_WRITE_SECONDS = 5.0
 
-After = Annotated[
+AfterEdit = Annotated[
     str | None,
     Query(
         max_length=64,
@@ -28,9 +29,10 @@ After = Annotated[
         json_schema_extra={"pattern": r"^0:[0-9]{1,18}$"},
     ),
 ]
-WaitSeconds = Annotated[float, Query(ge=0, le=60, description="How long to wait for `after`.")]
+WaitSeconds = Annotated[float, Query(ge=0, le=60, description="How long to wait for what is to be shown.")]
 Cursor = Annotated[str | None, Query(max_length=8_192, description="The `next_cursor` of the page before.")]
 Limit = Annotated[int, Query(ge=1, le=1_000)]
+IfMatch = Annotated[str | None, Header(max_length=1_000, description="Its `ETag` as read; 412 if written since.")]
 
 
 async def current_curation(service: Service, after: str | None = None, wait_seconds: float | None = None) -> Curation:
@@ -66,6 +68,30 @@ async def write(service: Service, collection: str, kind: EditKind, identifier: s
     """The position of the record that says so. Raises ApiProblem."""
     key = checked_key(edit_key, collection, kind, identifier)
     return await publish(service, key, None if edit is None else encode_choice(edit))
+
+
+def etag(position: str) -> str:
+    """Of what a record says: its position, quoted."""
+    return f'"{position}"'
+
+
+async def require_unchanged(service: Service, key: DocumentKey, if_match: str | None) -> None:
+    """Raises ApiProblem 412 where its newest record is of none of these ETags, or deletes it. What this service wrote
+    is newer than what its snapshot shows; what others write at the same time is not seen before it is indexed."""
+    if if_match is None:
+        return
+    snapshot, newest = service.snapshot(), service.own_writes.newest(key)
+    if covers(snapshot, newest):
+        rows = await service.read(lambda: snapshot.text.documents([key]))
+        newest = {row.partition: row.offset for row in rows.values() if row.live}
+    known = {etag(str(Position(*each))) for each in newest.items()} | ({"*"} if newest else set())
+    if known.isdisjoint(each.strip() for each in if_match.split(",")):
+        raise ApiProblem(
+            412,
+            "Changed meanwhile",
+            f"{key.document_id[:140]!r} has another ETag than {if_match[:80]} by now: somebody changed or deleted it. "
+            "Read it again, and send your change with the ETag that it then has.",
+        )
 
 
 class Page(NamedTuple):

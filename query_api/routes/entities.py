@@ -22,7 +22,8 @@ from query_api.index.graph.identifiers import key_of
 from query_api.index.search_snapshot import Snapshot
 from query_api.index.text.text_segments import Scope
 from query_api.routes.collection_choice import only, searched, where
-from query_api.routes.edits import Cursor, current_curation
+from query_api.routes.edits import AfterEdit, Cursor, WaitSeconds, current_curation
+from query_api.routes.nodes import After, snapshot_after
 from query_api.routes.parameters import AllCollections, OneCollection, ServiceOf, Since, first_ms
 from query_api.service_context import Service, not_ready
 from schemas.clock import SINCE_PATTERN
@@ -33,23 +34,6 @@ from schemas.receipts import TOKEN_PATTERN
 router = APIRouter(tags=["entities"])
 
 LISTED_SALIENCE = 0.3  # below it is what one heading or the end of one statement speaks for
-AfterToken = Annotated[
-    str | None,
-    Query(
-        max_length=1024,
-        description="Show at least these positions of the documents topic, as writes return them.",
-        json_schema_extra={"pattern": TOKEN_PATTERN},
-    ),
-]
-AfterEdit = Annotated[
-    str | None,
-    Query(
-        max_length=64,
-        description="Show at least this `position` of an edit.",
-        json_schema_extra={"pattern": TOKEN_PATTERN},
-    ),
-]
-WaitSeconds = Annotated[float, Query(ge=0, le=60, description="How long to wait for `after` and `after_edit`.")]
 AsOf = Annotated[
     str | None,
     Query(
@@ -92,7 +76,7 @@ async def list_entities(
     ] = None,
     cursor: Cursor = None,
     limit: Annotated[int, Query(ge=1, le=1_000)] = 50,
-    after: AfterToken = None,
+    after: After = None,
     after_edit: AfterEdit = None,
     wait_seconds: WaitSeconds = 10.0,
 ) -> EntityPage:
@@ -114,7 +98,7 @@ async def list_entities(
         elif sample is not None:
             rows = catalogue.sample(rows, limit, sample)
         elif order == "centrality":
-            rows = rows[np.argsort(-entity_centrality(snapshot.graph, catalogue)[rows], kind="stable")][:limit]
+            rows = rows[np.argsort(-entity_centrality(catalogue)[rows], kind="stable")][:limit]
         elif cursor is not None:
             rows = catalogue.after(rows, *msgspec.structs.astuple(read_cursor(cursor, _Place, "a list of entities")))
         found = [catalogue[row] for row in rows[:limit].tolist()]
@@ -136,7 +120,7 @@ async def get_entity(
     limit: Annotated[int, Query(ge=1, le=500, description="At most this many of each kind.")] = 25,
     since: Since = None,
     as_of: AsOf = None,
-    after: AfterToken = None,
+    after: After = None,
     after_edit: AfterEdit = None,
     wait_seconds: WaitSeconds = 10.0,
 ) -> EntityDetail:
@@ -171,7 +155,7 @@ async def get_statements(
     sample: Annotated[int, Query(ge=0, lt=2**32, description="The seed: the same gives the same.")] = 0,
     limit: Annotated[int, Query(ge=1, le=1_000)] = 100,
     as_of: AsOf = None,
-    after: AfterToken = None,
+    after: After = None,
     after_edit: AfterEdit = None,
     wait_seconds: WaitSeconds = 10.0,
 ) -> StatementSample:
@@ -196,10 +180,7 @@ async def catalogue_at(
     service: Service, after: str | None, after_edit: str | None, wait_seconds: float
 ) -> tuple[Snapshot, EntityCatalogue]:
     """Raises ApiProblem: 400 for a malformed position, 503 where it is not reached in time."""
-    if after is None:
-        snapshot = service.snapshot()
-    else:
-        snapshot = await service.reach(service.positions_of(after), wait_seconds)
+    snapshot = await snapshot_after(service, after, wait_seconds)
     curation = snapshot.curation
     if after_edit is not None:
         curation = await current_curation(service, after_edit, wait_seconds)

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, Depends, Query, Response
 from fastapi.responses import StreamingResponse
 from pydantic import BeforeValidator
 
@@ -15,9 +15,9 @@ from query_api.index.graph.explorer import Explorer, KnownEntity, NodeRef
 from query_api.index.graph.identifiers import MISSING
 from query_api.index.search_snapshot import Snapshot
 from query_api.routes.collection_choice import needed, only, searched, where
-from query_api.routes.edits import WaitSeconds
+from query_api.routes.edits import etag
 from query_api.routes.entities import describer_of
-from query_api.routes.nodes import After, snapshot_after
+from query_api.routes.nodes import snapshot_after
 from query_api.routes.parameters import OneCollection, ServiceOf
 from query_api.service_context import Service
 from schemas.api import ChunkDetail, NodeDetail, Subgraph
@@ -84,18 +84,18 @@ async def get_chunk(chunk_id: str, service: ServiceOf) -> ChunkDetail:
     summary="A node and its neighbours",
     tags=["graph"],
     responses=problem_responses(400, 404, 409, 503),
+    dependencies=[Depends(snapshot_after)],
 )
 async def get_node(
     node_id: str,
     service: ServiceOf,
+    response: Response,
     collection: OneCollection = None,
     kinds: Kinds = None,
     limit: Annotated[int, Query(ge=1, le=1_000)] = 100,
-    after: After = None,
-    wait_seconds: WaitSeconds = 10.0,
 ) -> NodeDetail:
-    """The heaviest edges first. A hand-made node is found by its id in its collection, before all others there."""
-    await snapshot_after(service, after, wait_seconds)
+    """The heaviest edges first. A hand-made node is found by its id in its collection, before all others there, and has
+    an `ETag`."""
 
     def read() -> NodeDetail:
         explorer, place = _found(service, node_id, collection)
@@ -105,7 +105,10 @@ async def get_node(
             detail.hand_made = next(iter(HandMade(service.snapshot()).nodes([made])), None)
         return detail
 
-    return await service.read(read)
+    found = await service.read(read)
+    if found.hand_made is not None:
+        response.headers["ETag"] = etag(found.hand_made.position)
+    return found
 
 
 @router.get(
@@ -113,6 +116,7 @@ async def get_node(
     summary="A part of the graph, for drawing",
     tags=["graph"],
     responses=problem_responses(400, 404, 409, 503),
+    dependencies=[Depends(snapshot_after)],
 )
 async def get_subgraph(
     service: ServiceOf,
@@ -122,11 +126,8 @@ async def get_subgraph(
     kinds: Kinds = None,
     limit: Annotated[int, Query(ge=1, le=5_000, description="Nodes, at most.")] = 200,
     outward: Annotated[bool, Query(description="Only edges in their direction: what links here stays out.")] = False,
-    after: After = None,
-    wait_seconds: WaitSeconds = 10.0,
 ) -> Subgraph:
     """Nodes breadth first, the heaviest edges of each first; every edge's ends are among the nodes."""
-    await snapshot_after(service, after, wait_seconds)
 
     def read() -> Subgraph:
         explorer, place = _found(service, node, collection)

@@ -6,10 +6,11 @@ extracted nodes too.
 """
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Annotated, Any, NamedTuple
 from uuid import uuid4
 
-from fastapi import APIRouter, Path, Query
+from fastapi import APIRouter, Depends, Path, Query, Response
 from pydantic import BeforeValidator
 
 from query_api.entities.conflicts import ConflictFinder
@@ -28,12 +29,15 @@ from query_api.routes.document_writes import publish_everywhere, token_of
 from query_api.routes.edits import (
     OWN_WRITE_SECONDS,
     Cursor,
+    IfMatch,
     Limit,
     WaitSeconds,
     check_id,
     current_curation,
+    etag,
     note_about,
     page_of,
+    require_unchanged,
 )
 from query_api.routes.parameters import AllCollections, OneCollection, ServiceOf
 from query_api.service_context import Service
@@ -44,11 +48,13 @@ from schemas.edits_api import EdgeCreation, EdgePage, EditAccepted, HandMadeEdge
 from schemas.errors import MalformedEvent
 from schemas.events import DocumentDelete, DocumentEvent, DocumentUpsert, checked
 from schemas.graph_documents import MEDIA_TYPES, made_id, made_key
-from schemas.graph_edits import EDGE, NODE, EdgeEdit, EditKind, GraphChoice, NodeEdit, is_id_of
+from schemas.graph_edits import EDGE, NODE, AnyEdit, EdgeEdit, EditKind, GraphChoice, NodeEdit, is_id_of
 from schemas.receipts import TOKEN_PATTERN
 from schemas.search import split_list
 
 router = APIRouter(tags=["graph"], route_class=ModelRoute)
+
+CHANGED, GONE = problem_responses(412), problem_responses(404, 412)
 
 Id = Annotated[str, Path(max_length=128, description="The id that people gave it.")]
 After = Annotated[
@@ -61,16 +67,20 @@ After = Annotated[
 ]
 
 
-async def snapshot_after(service: Service, after: str | None, wait_seconds: float) -> Snapshot:
+async def snapshot_after(service: ServiceOf, after: After = None, wait_seconds: WaitSeconds = 10.0) -> Snapshot:
     """The newest snapshot, which shows at least what was written by this token. Raises ApiProblem."""
     if after is None:
         return service.snapshot()
     return await service.reach(service.positions_of(after), wait_seconds)
 
 
+SnapshotAfter = Annotated[Snapshot, Depends(snapshot_after)]
+
+
 @router.get("/v1/nodes", summary="List nodes by name", responses=problem_responses(400, 409, 503))
 async def list_nodes(
     service: ServiceOf,
+    snapshot: SnapshotAfter,
     collection: AllCollections = None,
     prefix: Annotated[
         str | None, Query(max_length=300, description="A word of the label, or an id, begins so, in any case.")
@@ -85,13 +95,10 @@ async def list_nodes(
     ] = None,
     cursor: Cursor = None,
     limit: Limit = 100,
-    after: After = None,
-    wait_seconds: WaitSeconds = 10.0,
 ) -> NodePage | NamedNodePage:
     """With `prefix` or `kind`, what has a name: nodes that people made, entities, documents, in the order of kind and
     label; chunks and sections are found from their documents. Without them all of the nodes that people made, in the
     order of their ids."""
-    snapshot = await snapshot_after(service, after, wait_seconds)
     if prefix is not None or kind is not None:
         place = None if cursor is None else read_cursor(cursor, Place, "this list")
 
@@ -124,35 +131,35 @@ async def post_node(node: NodeCreation, service: ServiceOf) -> EditAccepted:
     return await _put_node(service, collection, identifier, _without_names(NodeEdit, node))
 
 
-@router.put("/v1/nodes/{node_id}", status_code=202, summary="Change a node, or make it under this id")
-async def put_node(node_id: Id, node: NodeEdit, service: ServiceOf, collection: OneCollection = None) -> EditAccepted:
+@router.put("/v1/nodes/{node_id}", status_code=202, summary="Change a node, or make it", responses=CHANGED)
+async def put_node(
+    node_id: Id, node: NodeEdit, service: ServiceOf, collection: OneCollection = None, if_match: IfMatch = None
+) -> EditAccepted:
     """Replaces all of it; what is left out is empty."""
     chosen = await _place_for_change(service, NODE, collection, node_id)
-    return await _put_node(service, chosen, node_id, node)
+    return await _put_node(service, chosen, node_id, node, if_match)
 
 
-@router.delete(
-    "/v1/nodes/{node_id}", status_code=202, summary="Delete a node that people made", responses=problem_responses(404)
-)
-async def delete_node(node_id: Id, service: ServiceOf, collection: OneCollection = None) -> EditAccepted:
+@router.delete("/v1/nodes/{node_id}", status_code=202, summary="Delete a hand-made node", responses=GONE)
+async def delete_node(
+    node_id: Id, service: ServiceOf, collection: OneCollection = None, if_match: IfMatch = None
+) -> EditAccepted:
     """Its text is deleted with it. Its edges stay, are not drawn, and come back with a node of this id. What was found
     in documents is deleted with them only."""
-    return await _write(service, await _place_of(service, NODE, collection, node_id), NODE, node_id, None)
+    return await _write(service, await _place_of(service, NODE, collection, node_id), NODE, node_id, None, if_match)
 
 
 @router.get("/v1/edges", summary="List the edges that people made", responses=problem_responses(400, 409, 503))
 async def list_edges(
     service: ServiceOf,
+    snapshot: SnapshotAfter,
     collection: AllCollections = None,
     node: Annotated[str | None, Query(max_length=2_200, description="Only edges that leave or enter this id.")] = None,
     predicate: Annotated[str | None, Query(max_length=64, description="Only this predicate.")] = None,
     cursor: Cursor = None,
     limit: Limit = 100,
-    after: After = None,
-    wait_seconds: WaitSeconds = 10.0,
 ) -> EdgePage:
     """In the order of their ids."""
-    snapshot = await snapshot_after(service, after, wait_seconds)
 
     def read() -> EdgePage:
         made = HandMade(snapshot)
@@ -173,30 +180,32 @@ async def post_edge(edge: EdgeCreation, service: ServiceOf) -> EditAccepted:
 async def get_edge(
     edge_id: Id,
     service: ServiceOf,
+    snapshot: SnapshotAfter,
+    response: Response,
     collection: OneCollection = None,
-    after: After = None,
-    wait_seconds: WaitSeconds = 10.0,
 ) -> HandMadeEdge:
-    snapshot = await snapshot_after(service, after, wait_seconds)
     chosen = await _require(service, snapshot, EDGE, collection, edge_id)
     found = await service.read(lambda: HandMade(snapshot).edges([MadeId(edge_id, chosen)]))
     if not found:
         raise _not_found(EDGE, edge_id, [chosen])
+    response.headers["ETag"] = etag(found[0].position)
     return found[0]
 
 
-@router.put("/v1/edges/{edge_id}", status_code=202, summary="Change an edge, or make it under this id")
-async def put_edge(edge_id: Id, edge: EdgeEdit, service: ServiceOf, collection: OneCollection = None) -> EditAccepted:
+@router.put("/v1/edges/{edge_id}", status_code=202, summary="Change an edge, or make it", responses=CHANGED)
+async def put_edge(
+    edge_id: Id, edge: EdgeEdit, service: ServiceOf, collection: OneCollection = None, if_match: IfMatch = None
+) -> EditAccepted:
     """Replaces all of it; 422 where an end is not there."""
     chosen = await _place_for_change(service, EDGE, collection, edge_id)
-    return await _put_edge(service, chosen, edge_id, edge)
+    return await _put_edge(service, chosen, edge_id, edge, if_match)
 
 
-@router.delete(
-    "/v1/edges/{edge_id}", status_code=202, summary="Delete an edge that people made", responses=problem_responses(404)
-)
-async def delete_edge(edge_id: Id, service: ServiceOf, collection: OneCollection = None) -> EditAccepted:
-    return await _write(service, await _place_of(service, EDGE, collection, edge_id), EDGE, edge_id, None)
+@router.delete("/v1/edges/{edge_id}", status_code=202, summary="Delete a hand-made edge", responses=GONE)
+async def delete_edge(
+    edge_id: Id, service: ServiceOf, collection: OneCollection = None, if_match: IfMatch = None
+) -> EditAccepted:
+    return await _write(service, await _place_of(service, EDGE, collection, edge_id), EDGE, edge_id, None, if_match)
 
 
 async def _place_for_new(
@@ -280,15 +289,19 @@ def _for_new(service: Service, collection: str | None) -> str:
     return needed(None, service.snapshot(), service.snapshots.curation.state, "what is made belongs to one of them")
 
 
-async def _put_node(service: Service, collection: str, identifier: str, node: NodeEdit) -> EditAccepted:
+async def _put_node(
+    service: Service, collection: str, identifier: str, node: NodeEdit, if_match: str | None = None
+) -> EditAccepted:
     allowed = (await current_curation(service)).allowed.get(collection, GraphChoice())
     if allowed.node_types is not None and node.type not in allowed.node_types:
         raise _not_allowed("type", node.type, allowed.node_types, collection)
-    accepted = await _write(service, collection, NODE, identifier, node)
+    accepted = await _write(service, collection, NODE, identifier, node, if_match)
     return accepted.model_copy(update={"note": note_about(node.label, *node.aliases)})
 
 
-async def _put_edge(service: Service, collection: str, identifier: str, edge: EdgeEdit) -> EditAccepted:
+async def _put_edge(
+    service: Service, collection: str, identifier: str, edge: EdgeEdit, if_match: str | None = None
+) -> EditAccepted:
     """An end that is missing may have been written just now: it is looked for again where that is shown."""
     curation = await current_curation(service)
     snapshot = service.snapshot()
@@ -300,11 +313,17 @@ async def _put_edge(service: Service, collection: str, identifier: str, edge: Ed
             raise
         checked = await service.read(lambda: _checked_edge(settled, curation, collection, edge))
     if edge.predicate not in curation.allowed.get(collection, GraphChoice()).acyclic:
-        return await _write(service, collection, EDGE, identifier, checked)
-    async with service.own_writes.one_at_a_time:  # opposite edges at the same time: the second sees the first
+        return await _write(service, collection, EDGE, identifier, checked, if_match)
+    own, chain = service.own_writes, (collection, edge.predicate)
+    while True:  # of opposite edges at the same time, the second sees the first
+        before = own.checked[chain]
         newest = await _settled(service, EDGE)
-        await service.read(lambda: _require_no_cycle(service, newest, MadeId(identifier, collection), checked))
-        return await _write(service, collection, EDGE, identifier, checked)
+        await service.read(partial(_require_no_cycle, service, newest, MadeId(identifier, collection), checked))
+        async with own.one_at_a_time(chain):
+            if own.checked[chain] == before:
+                accepted = await _write(service, collection, EDGE, identifier, checked, if_match)
+                own.checked[chain] += 1
+                return accepted
 
 
 def _require_no_cycle(service: Service, snapshot: Snapshot, made: MadeId, edge: EdgeEdit) -> None:
@@ -327,10 +346,10 @@ def _require_no_cycle(service: Service, snapshot: Snapshot, made: MadeId, edge: 
 
 
 async def _write(
-    service: Service, collection: str, kind: EditKind, identifier: str, edit: NodeEdit | EdgeEdit | None
+    service: Service, collection: str, kind: EditKind, identifier: str, edit: AnyEdit | None, if_match: str | None
 ) -> EditAccepted:
-    """One record of the documents topic. Raises ApiProblem: 503 while the worker has still to make a document of what
-    an earlier version wrote, which would come after this."""
+    """One record of the documents topic. Raises ApiProblem: 412 as `require_unchanged`; 503 while the worker has still
+    to make a document of what an earlier version wrote, which would come after this."""
     if (collection, kind, identifier) in service.snapshots.curation.not_carried_over:
         raise ApiProblem(
             503,
@@ -348,8 +367,10 @@ async def _write(
             event = checked(upsert, service.settings.limits)
     except MalformedEvent as error:
         raise refused_event(error) from error
-    positions = await publish_everywhere(service, record_of(event, service.settings.kafka))
-    service.own_writes.add(key, dict(positions))
+    async with service.own_writes.one_at_a_time(key):
+        await require_unchanged(service, key, if_match)
+        positions = await publish_everywhere(service, record_of(event, service.settings.kafka))
+        service.own_writes.add(key, dict(positions))
     token = token_of(service, positions)
     return EditAccepted(id=identifier, collection=collection, position=str(positions[0]), token=token)
 

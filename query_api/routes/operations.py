@@ -107,7 +107,7 @@ async def _of_snapshot(service: Service) -> dict[str, Any]:
     with suppress(DamagedStore, TransientStoreError):  # the rest is reported all the same
         counts = await service.read(tables.counts)
         made = tables.fields.n_made
-        counts |= {"documents": counts["documents"] - made, "hand_made": made}
+        counts |= {"documents": max(0, counts["documents"] - made), "hand_made": made}  # tables may be older
     counts |= {"graph_documents": snapshot.graph.n_documents, "nodes": memory.nodes, "edges": memory.edges}
     searchable, in_graph = service.log_watch.lag(documents, snapshot.reached), {0: snapshot.graph.position}
     return {

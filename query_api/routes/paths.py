@@ -15,8 +15,10 @@ from query_api.errors import ApiProblem, invalid_request, problem_responses
 from query_api.index.graph.explorer import NodeRef
 from query_api.index.search_snapshot import Snapshot
 from query_api.routes.collection_choice import only, searched, where
-from query_api.routes.entities import AfterEdit, AfterToken, WaitSeconds, catalogue_at, describer_of
+from query_api.routes.edits import AfterEdit, WaitSeconds
+from query_api.routes.entities import catalogue_at, describer_of
 from query_api.routes.graph import explorer_of
+from query_api.routes.nodes import After
 from query_api.routes.parameters import OneCollection, ServiceOf
 from schemas.api import GraphNode
 from schemas.entities import EntityPaths, EntityRef, NodePaths
@@ -62,7 +64,7 @@ async def get_paths(
     min_strength: Annotated[
         float, Query(ge=0, le=1, description="Without `to`: the least product of the steps' strengths.")
     ] = 0.4,
-    after: AfterToken = None,
+    after: After = None,
     after_edit: AfterEdit = None,
     wait_seconds: WaitSeconds = 10.0,
 ) -> EntityPaths | NodePaths:

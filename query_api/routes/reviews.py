@@ -33,7 +33,7 @@ from query_api.index.graph.view import GraphView
 from query_api.middleware import ModelRoute
 from query_api.routes.collection_choice import only_collection, searched, where
 from query_api.routes.edits import (
-    After,
+    AfterEdit,
     Cursor,
     Limit,
     WaitSeconds,
@@ -87,7 +87,7 @@ async def list_reviews(
     min_score: Annotated[float, Query(ge=0, le=1, description="Open ones with a lower score are left out.")] = 0.0,
     cursor: Cursor = None,
     limit: Limit = 100,
-    after: After = None,
+    after: AfterEdit = None,
     wait_seconds: WaitSeconds = 10.0,
 ) -> ReviewPage:
     """Open ones first, the best score first; then what people decided, the newest first. Statements go together, or do

@@ -17,6 +17,7 @@ from query_api.routes.parameters import ServiceOf
 from query_api.service_context import Service
 from query_api.sse.events import new_retrieval_id
 from query_api.sse.stream import accepts_events
+from schemas.entities import AnswerSubgraph
 from schemas.errors import MalformedFilter
 from schemas.frames import EVENT_STREAM, Done, Meta
 from schemas.hits import Hit, SearchAnswer
@@ -52,7 +53,7 @@ data: {"retrieval_id": "r_0193c1f0a2b4…", "hits": 1, "timings": {…}, "next_o
 RESPONSES: dict[int | str, dict[str, Any]] = {
     200: {
         "model": SearchAnswer,
-        "description": "The answer; as frames `meta`, `stage`…, `hit`…, `done` for `Accept: text/event-stream`.",
+        "description": "For `Accept: text/event-stream` frames `meta`, `stage`…, `hit`…, `subgraph`, `done`.",
         "content": {EVENT_STREAM: {"schema": {"type": "string"}, "example": STREAM_EXAMPLE}},
     },
     204: {"description": "`Last-Event-ID` is that of the last frame: nothing follows; do not reconnect."},
@@ -190,39 +191,23 @@ async def _collect_answer(
     search: SearchRequest, service: Service, snapshot: "Snapshot", origin: _Origin
 ) -> SearchAnswer:
     hits: list[Hit] = []
-    meta: Meta | None = None
-    done: Done | None = None
+    parts: dict[str, Any] = {"hits": hits}
     try:
         retrieving = service.retriever.retrieve(search, new_retrieval_id(), snapshot, **origin._asdict())
         async with aclosing(retrieving) as frames:
             async for frame in frames:
                 match frame:
-                    case Meta():
-                        meta = frame
                     case Hit():
                         hits.append(frame)
-                    case Done():
-                        done = frame
+                    case AnswerSubgraph():
+                        parts["subgraph"] = frame
+                    case Meta() | Done():
+                        parts = {**dict(frame), **parts}
     except SearchFailed as error:
         raise ApiProblem(503, "Search not answered", str(error), retry_after_seconds=2) from error
-    if meta is None or done is None:
+    if not {"snapshot", "timings"} <= parts.keys():
         raise RuntimeError("a search begins with Meta and ends with Done")
-    return SearchAnswer(
-        retrieval_id=meta.retrieval_id,
-        query=search.q,
-        mode=meta.mode,
-        understanding=meta.understanding,
-        snapshot=meta.snapshot,
-        hits=hits,
-        timings=done.timings,
-        failed_channels=done.failed_channels,
-        next_offset=done.next_offset,
-        next_cursor=done.next_cursor,
-        best_confidence=done.best_confidence,
-        answer=done.answer,
-        cached=meta.cached,
-        notes=done.notes,
-    )
+    return SearchAnswer(**{name: parts[name] for name in SearchAnswer.model_fields if name in parts})
 
 
 async def _unless_disconnected(request: Request, work: Awaitable[R]) -> R:

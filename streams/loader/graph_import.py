@@ -34,6 +34,7 @@ MAX_REFUSED = 1_000
 MAX_LINE_BYTES = 16 * 1024 * 1024
 SHOWN_TOGETHER = 1_000
 OF_TEXT = "chunk of a hand-made node"
+CHANGED = "The file was changed while it was read; what came before is sent. Import it again when it is whole."
 NODE_OR_EDGE = 'It is not {"node": id, …} or {"edge": [source, target], …} with the fields of a node or an edge.'
 
 Read = tuple[str, GraphItem | dict[str, Any] | Refused]
@@ -202,12 +203,24 @@ class GraphImport:
         return summary
 
     def records(self) -> Iterator[Record]:
-        """After `check`: the documents of all that it holds, but what comes again with the texts of its own nodes."""
+        """After `check`: the documents of all that it holds, without what comes with the texts of its nodes. Raises
+        Failure at the end, or at the first thing that was not there, for a file that holds something else by now."""
+        again = GraphSummary(self._summary.collection)
         for origin, read in read_graph(self.path):
             if isinstance(read, Refused):
-                raise Failure(f"{origin}: {read.message} The file was changed while it was read.")
-            if isinstance(read, GraphItem) and not self._is_of_text(read):
-                yield self._record(read, origin)
+                raise Failure(f"{origin}: {read.message} {CHANGED}")
+            if isinstance(read, GraphItem):
+                again.add(read)
+                try:
+                    record = None if self._is_of_text(read) else self._record(read, origin)
+                except (KeyError, MalformedEvent) as error:
+                    raise Failure(
+                        f"{origin}: {read.line} was not there when the file was checked. {CHANGED}"
+                    ) from error
+                if record is not None:
+                    yield record
+        if again != self._summary:
+            raise Failure(f"{self.path}: it held {self._summary.line}, and then {again.line}. {CHANGED}")
 
     def _is_of_text(self, item: GraphItem) -> bool:
         if item.kind in (HAND_MADE, "states"):
@@ -236,7 +249,8 @@ class GraphImport:
                 for edge in page["edges"]:
                     self._ways[predicate][edge["source"]][edge["target"]] = ""
                 query["cursor"] = page["next_cursor"]
-        return GraphSummary(self.collection)
+        self._summary = GraphSummary(self.collection)
+        return self._summary
 
     def _problems(self, item: GraphItem, origin: str) -> Iterator[Refused]:
         """Why it cannot be imported; each may follow from the one before."""

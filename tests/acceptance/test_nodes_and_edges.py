@@ -67,6 +67,25 @@ def test_nodes_and_edges_made_over_http_are_indexed_and_deleted(hashing: Install
     assert hashing.search(q="which boat is there", collection="made")["hits"] == []
 
 
+def test_second_of_two_edits_is_refused_and_leaves_the_first(hashing: Installation) -> None:
+    path, of = "/v1/nodes/shared", {"collection": "edited"}
+    made = call(hashing, "PUT", path, 202, params=of, json={"label": "Shared"})
+    read = httpx.get(f"{hashing.url}{path}", params=of | {"after": made["token"], "wait_seconds": 30}, timeout=70)
+    assert read.headers["etag"] == f'"{made["position"]}"'
+    etag = {"If-Match": read.headers["etag"]}
+    first = call(hashing, "PUT", path, 202, params=of, headers=etag, json={"label": "First"})
+    late = call(hashing, "PUT", path, 412, params=of, headers=etag, json={"label": "Second"})
+    assert "Read it again" in late["detail"]
+    again = call(
+        hashing, "PUT", path, 202, params=of, headers={"If-Match": f'"{first["position"]}"'}, json={"label": "First"}
+    )
+    asked = of | {"after": again["token"], "wait_seconds": 30}
+    shown = call(hashing, "GET", path, params=asked)["hand_made"]
+    assert (shown["label"], shown["position"]) == ("First", again["position"]), "also where nothing changed"
+    call(hashing, "DELETE", path, 412, params=of, headers=etag)
+    call(hashing, "DELETE", path, 202, params=of, headers={"If-Match": f'"{again["position"]}"'})
+
+
 def test_deleted_collection_keeps_no_node_or_edge(hashing: Installation) -> None:
     for name in ("one", "two"):
         call(hashing, "POST", "/v1/nodes", 202, json={"id": name, "collection": "passing", "label": name})

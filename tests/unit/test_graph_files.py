@@ -335,6 +335,33 @@ def test_archive_that_cannot_be_opened_is_refused(tmp_path: Path, first: Install
     assert "encrypted" in refusals(path)[0][1]
 
 
+A, B, JOINED = {"node": "a"}, {"node": "b"}, {"edge": ["a", "b"], "label": "joins"}
+
+
+@pytest.mark.parametrize(
+    ("by_now", "sent", "says"),
+    [
+        ([A, B, {"edge": ["a", "c"], "label": "joins"}], 2, ":3: {'edge': ['a', 'c'], 'label': 'joins'} was not there"),
+        ([A, B, {"edge": ["a", "b"], "label": "!"}], 2, ":3: {'edge': ['a', 'b'], 'label': '!'} was not there"),
+        ([A, JOINED], 2, ": it held {'collection': 'default', 'nodes': 2, 'edges': 1"),
+        ([A, B, JOINED, {"node": "c"}], 3, ":4: {'node': 'c'} was not there"),
+        ([A | {"label": "x"}, B, JOINED], 3, "and then {'collection': 'default', 'nodes': 2, 'edges': 1"),
+        ([A, '{"node'], 1, ":2: The line is not JSON"),
+    ],
+)
+def test_file_that_changes_between_check_and_sending_ends_in_a_sentence(
+    tmp_path: Path, by_now: list[Any], sent: int, says: str
+) -> None:
+    graph = imported(lines(tmp_path, A, B, JOINED))
+    records = graph.records()
+    lines(tmp_path, *by_now)
+    kept: list[Record] = []
+    with pytest.raises(Failure) as failure:
+        kept.extend(records)  # what came before the failure stays
+    assert (len(kept), says in str(failure.value)) == (sent, True), failure.value
+    assert "The file was changed while it was read" in str(failure.value)
+
+
 def test_file_that_is_not_a_graph_is_refused(tmp_path: Path) -> None:
     for content in ("id,label\n1,a\n", "", "# Words"):
         path = tmp_path / "words.txt"

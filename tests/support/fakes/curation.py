@@ -85,14 +85,16 @@ class CurationLog:
         """Index all documents that were published."""
         reader, engine = self._engine.reader, self._engine
         pages = dict(reader.pages)
-        for record in self.documents:
+        for offset, record in enumerate(self.documents, start=self._first):
             event = decode_document_event(record.key, record.value, record.headers, LimitSettings())
             pages.pop(event.key, None)
             if isinstance(event, DocumentUpsert):
                 made = prepare(event, ChunkingParameters())
                 texts = [[passage.text] for passage in made.chunked.passages]
                 collection, identifier = event.key
-                pages[event.key] = PreparedPage(identifier, made.title, texts, collection=collection, prepared=made)
+                pages[event.key] = PreparedPage(
+                    identifier, made.title, texts, collection=collection, prepared=made, offset=offset
+                )
         count = len(self.documents)
         reader.pages.clear()
         engine.graphs[f"made {count}"] = [page.contribution() for page in pages.values()]

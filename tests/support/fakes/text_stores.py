@@ -47,7 +47,7 @@ PATIENT = SearchBudgets(60, 60, 60, 60, 60, 60)  # for what is judged by its ans
 class Page:
     """A document in plain words. `passages` are lists of chunk texts, `names` are looked for in them, `links`
     are document keys, `edges` go by the numbers of chunks; `types` make names those of entities. `nodes` and
-    `relations` are what people made."""
+    `relations` are what people made. `offset` is that of its record."""
 
     id: str
     title: str
@@ -62,6 +62,7 @@ class Page:
     types: Mapping[str, str] = field(default_factory=dict)
     nodes: Sequence[HandMadeNode] = ()
     relations: Sequence[Relation] = ()
+    offset: int = 5
 
     @property
     def key(self) -> DocumentKey:
@@ -364,7 +365,7 @@ def _chunk_rows(page: Page) -> list[ChunkRow]:
 
 
 def _row(page: Page) -> DocumentRow:
-    return DocumentRow(page.key, 1, 0, 5, 0, page.revision, "text/plain", page.title, None, page.metadata)
+    return DocumentRow(page.key, 1, 0, page.offset, 0, page.revision, "text/plain", page.title, None, page.metadata)
 
 
 def index_of(rows: Sequence[DocumentRow]) -> DocumentIndex:

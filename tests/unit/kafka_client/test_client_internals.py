@@ -1,6 +1,7 @@
 """What the clients keep to themselves: still named as `client_internals` takes it, and taken nowhere else."""
 
 import ast
+import asyncio
 import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -91,6 +92,21 @@ async def unstarted_consumer() -> AsyncIterator[Any]:
         yield consumer
     finally:
         await consumer.stop()
+
+
+async def test_end_of_a_consumer_with_a_fetch_in_flight_does_not_cancel_who_ends_it() -> None:
+    async with unstarted_consumer() as consumer:
+        closings = [consumer._fetcher.close, lambda: client_internals.abort_connections(consumer)]
+        is_cancelled = []
+        await asyncio.sleep(0)  # its own task begins
+        for close in closings:
+            fetch = asyncio.create_task(asyncio.sleep(60))
+            consumer._fetcher._pending_tasks.add(fetch)
+            closing = asyncio.create_task(close())
+            await asyncio.wait([closing])
+            assert fetch.cancelled()
+            is_cancelled.append(closing.cancelled())
+        assert is_cancelled == [True, False], "both False: repaired in aiokafka: then drop our own way"
 
 
 async def test_positions_are_of_assigned_partitions_that_have_one() -> None:

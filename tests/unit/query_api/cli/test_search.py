@@ -130,6 +130,18 @@ def test_search_prints_further_passages_and_copies_under_a_hit(monkeypatch: pyte
     assert "also in wiki/copy0" in lines
 
 
+def test_subgraph_is_shown_after_the_hits(monkeypatch: pytest.MonkeyPatch) -> None:
+    ada, bo = {"label": "Ada", "type": "person"}, {"label": "Bo", "type": "person"}
+    about = {"entities": [ada, bo], "relations": [{"subject": ada, "predicate": "knows", "object": bo}]}
+    events = [ServerSentEvent("meta", META), ServerSentEvent("subgraph", about), ServerSentEvent("done", DONE)]
+    result, stub = run(monkeypatch, "river", "--subgraph", events=events)
+    assert stub.asked["subgraph"] is True
+    assert result.output.splitlines()[:2] == [
+        "About mentions Ada (person), Bo (person)",
+        "About states Ada ─knows→ Bo",
+    ]
+
+
 def test_a_stream_that_ends_in_an_error_is_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:
     error = ServerSentEvent("error", {"title": "Search not answered", "detail": "The disk is gone."})
     result, _ = run(monkeypatch, "river", events=[error])
@@ -161,6 +173,7 @@ EVERY_OPTION = [
     "--name",
     "Elbe",
     "--decompose",
+    "--subgraph",
     "--after",
     "0:7",
     "--wait-seconds",

@@ -16,7 +16,7 @@ def most_central(*made: Page, deleted: str = "") -> list[str]:
     if deleted:
         view = view.with_changes([(DocumentKey(COLLECTION, deleted), None)], 1)
     catalogue = catalogue_of(view)
-    ranks = entity_centrality(view, catalogue)
+    ranks = entity_centrality(catalogue)
     return [catalogue[row].label for row in sorted(range(len(catalogue)), key=lambda row: -ranks[row])]
 
 
@@ -49,5 +49,11 @@ def test_denied_facts_do_not_count() -> None:
         changed = msgspec.structs.replace(contribution, statements=statements)
         view = view_of().with_changes([(key, changed)], 1)
         catalogue = catalogue_of(view)
-        ranks.append(entity_centrality(view, catalogue).tolist())
+        ranks.append(entity_centrality(catalogue).tolist())
     assert ranks[0] == ranks[1]
+
+
+def test_centrality_of_a_catalogue_is_computed_once() -> None:
+    first, other = catalogue_of(view_of()), catalogue_of(view_of(["harbor"]))
+    assert entity_centrality(first) is entity_centrality(first)
+    assert (len(entity_centrality(first)), len(entity_centrality(other))) == (len(first), len(other))

@@ -5,12 +5,16 @@ from typing import Any
 
 import msgspec
 import pytest
+from httpx import Response
 
+from query_api.entities.hand_made import MadeId
 from query_api.index.search_snapshot import Snapshot
 from query_api.ingest.producer import OutgoingRecord
 from query_api.routes.edits import OWN_WRITE_SECONDS
+from query_api.routes.nodes import _require_no_cycle
+from query_api.service_context import Service
 from schemas.curation import encode_choice
-from schemas.graph_edits import NodeEdit, edit_key
+from schemas.graph_edits import EdgeEdit, NodeEdit, edit_key
 from schemas.ids import entity_id
 from tests.support.fakes.curation import CurationLog
 from tests.support.fakes.service import Running, problem
@@ -244,6 +248,83 @@ async def test_opposite_edges_at_the_same_time_are_not_both_taken(running: Runni
     answers = await asyncio.gather(*(running.http.post("/v1/edges", json=each) for each in edges))
     assert sorted(each.status_code for each in answers) == [202, 422]
     assert len([each for each in log.documents if b"edge:" in (each.key or b"")]) == 1
+
+
+async def put(running: Running, path: str, body: dict[str, Any], etag: str) -> Response:
+    return await running.http.put(f"{path}?collection=a", json=body, headers={"If-Match": etag})
+
+
+async def test_of_two_edits_of_one_node_the_second_is_refused(running: Running, log: CurationLog) -> None:
+    await wait_for(running, await post(running, "/v1/nodes", PETREL))
+    etag = (await running.get("/v1/nodes/petrel", collection="a")).headers["etag"]
+    log.follows = False  # neither edit is indexed
+    edits = [put(running, "/v1/nodes/petrel", {"label": label}, etag) for label in ("Petrels", "Storm petrels")]
+    answers = await asyncio.gather(*edits)
+    assert sorted(each.status_code for each in answers) == [202, 412]
+    refused = problem(next(each for each in answers if each.status_code == 412))
+    assert "'node:petrel' has another ETag" in refused["detail"]
+    assert len(log.documents) == 2
+    (made,) = (each.json() for each in answers if each.status_code == 202)
+    assert (await put(running, "/v1/nodes/petrel", {"label": "x"}, f'"{made["position"]}"')).status_code == 202
+
+
+async def test_edit_by_somebody_else_is_seen_once_it_is_indexed(running: Running, log: CurationLog) -> None:
+    await wait_for(running, await post(running, "/v1/nodes", PETREL))
+    etag = (await running.get("/v1/nodes/petrel", collection="a")).headers["etag"]
+    await log.publish(running.service.topics.documents, log.documents[:1])
+    await running.service.reach({0: 9}, 10)
+    assert problem(await put(running, "/v1/nodes/petrel", {"label": "x"}, etag))["status"] == 412
+    newest = (await running.get("/v1/nodes/petrel", collection="a")).headers["etag"]
+    assert newest != etag
+    assert (await put(running, "/v1/nodes/petrel", {"label": "x"}, newest)).status_code == 202
+
+
+async def test_opposite_edits_of_an_edge_leave_one(running: Running, log: CurationLog) -> None:
+    for name in ("plan", "build"):
+        await post(running, "/v1/nodes", {"collection": "a", "id": name, "label": name.title()})
+    await wait_for(running, await post(running, "/v1/edges", edge_between("plan", "build") | {"id": "e"}))
+    etag = (await running.get("/v1/edges/e", collection="a")).headers["etag"]
+    body = {"source": "build", "target": "plan", "predicate": "precedes"}
+    answers = await asyncio.gather(
+        put(running, "/v1/edges/e", body, etag),
+        running.http.delete("/v1/edges/e?collection=a", headers={"If-Match": etag}),
+    )
+    assert sorted(each.status_code for each in answers) == [202, 412]
+    assert len([each for each in log.documents if each.key == b"a/edge:e"]) == 2
+
+
+@pytest.mark.parametrize(
+    ("etag", "status"), [("*", 202), ('"0:1", "0:8"', 202), ('W/"0:8"', 412), ("0:8", 412), ("é", 412)]
+)
+async def test_condition_names_one_of_several_etags_or_any(
+    running: Running, log: CurationLog, etag: str, status: int
+) -> None:
+    assert (await put(running, "/v1/nodes/petrel", {"label": "x"}, "*")).status_code == 412, "there is none yet"
+    await wait_for(running, await post(running, "/v1/nodes", PETREL))
+    headers = {"If-Match": etag.encode()}
+    answer = await running.http.put("/v1/nodes/petrel?collection=a", json={"label": "x"}, headers=headers)
+    assert answer.status_code == status
+
+
+async def test_acyclic_edge_is_checked_again_where_another_came_between(
+    running: Running, log: CurationLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await chosen_without_cycles(running, "precedes")
+    for name in ("plan", "build", "ship"):
+        await wait_for(
+            running, await post(running, "/v1/nodes", {"collection": "a", "id": name, "label": name.title()})
+        )
+    checks: list[str] = []
+
+    def counted(service: Service, snapshot: Snapshot, made: MadeId, edge: EdgeEdit) -> None:
+        checks.append(made.id)
+        _require_no_cycle(service, snapshot, made, edge)
+
+    monkeypatch.setattr("query_api.routes.nodes._require_no_cycle", counted)
+    pairs = [("plan", "build"), ("build", "ship"), ("ship", "plan")]
+    answers = await asyncio.gather(*(running.http.post("/v1/edges", json=edge_between(*each)) for each in pairs))
+    assert sorted(each.status_code for each in answers) == [202, 202, 422]
+    assert len(checks) > len(pairs)
 
 
 async def test_a_read_waits_for_what_was_written(running: Running, log: CurationLog) -> None:

@@ -11,7 +11,7 @@ from indexer.errors import TransientStoreError
 from kafka_client.topic_lag import LagMonitor
 from kafka_client.topic_offsets import Span
 from query_api.retrieval.search_context import SearchFailed
-from tests.support.fakes.service import Running, events, problem
+from tests.support.fakes.service import PAGES, Running, events, problem
 from tests.support.waiting import eventually
 
 
@@ -192,3 +192,37 @@ async def test_a_retrieval_can_be_looked_up_at_once(running: Running) -> None:
     assert record["snapshot"]["positions"] == "0:7"
     assert record["hits"][0]["source"] == {"topic": "thalweg.documents.v1", "partition": 0, "offset": 1}
     assert problem(await running.get("/v1/retrievals/r_unknown"))["status"] == 404
+
+
+def _about_ada(running: Running) -> None:
+    page = PAGES[1]
+    places = {"chunk_id": page.chunks()[0][0], "document_id": page.id, "collection": page.collection}
+    running.engine.hits = [hit.model_copy(update=places) for hit in running.engine.hits]
+
+
+async def test_subgraph_is_beside_the_hits_where_it_is_asked_for(running: Running) -> None:
+    _about_ada(running)
+    answer = (await running.get("/v1/search", q="who lives there", subgraph="true")).json()
+    assert [(each["label"], each["hits"]) for each in answer["subgraph"]["entities"]] == [("Ada", 2)]
+    assert (answer["subgraph"]["relations"], answer["subgraph"]["truncated"]) == ([], False)
+    again = (await running.get("/v1/search", q="who lives there", subgraph="true")).json()
+    assert (again["cached"], again["subgraph"]) == (True, answer["subgraph"])
+    plain = (await running.get("/v1/search", q="who lives there")).json()
+    assert (plain["cached"], plain["subgraph"]) == (False, None)
+
+
+async def test_subgraph_is_a_frame_before_the_last_one(running: Running) -> None:
+    _about_ada(running)
+    headers = {"Accept": "text/event-stream"}
+    frames = events(await running.http.get("/v1/search", params={"q": "river", "subgraph": True}, headers=headers))
+    assert [name for name, _, _ in frames] == ["meta", "stage", "hit", "hit", "stage", "subgraph", "done"]
+    assert frames[4][2]["name"] == "subgraph"
+    assert [each["label"] for each in frames[5][2]["entities"]] == ["Ada"]
+
+
+async def test_late_subgraph_is_left_out_and_named(running: Running, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("query_api.retrieval.service.SUBGRAPH_SECONDS", 0.0)
+    for _ in range(2):
+        answer = (await running.get("/v1/search", q="river", subgraph="true")).json()
+        assert (len(answer["hits"]), answer["subgraph"], answer["cached"]) == (2, None, False)
+        assert answer["failed_channels"] == {"subgraph": "no answer within 0 s"}
