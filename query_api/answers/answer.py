@@ -1,30 +1,15 @@
-"""The answer to a search's question: made of its first hits in a thread, then sent in frames."""
+"""The answer to a search's question, made of its first hits, and its frames."""
 
-import time
 from collections.abc import Iterator, Mapping, Sequence
 
 from query_api.answers.extract import Extract, extract
 from query_api.query.analysis import Question, analysed_question
-from query_api.retrieval.search_context import Diagnostics, SearchContext
 from schemas.answers import FURTHER_WORDS, SENTENCES, WORDS, Answer, AnswerCitation, AnswerDelta, Citation
 from schemas.hits import Hit
 from schemas.search import SearchRequest
 
 LEAST_CONFIDENCE = 0.25  # below which an answer is refused; see training/train_answers.py
 _MOST_MISSING = 5  # words shown of those that nothing holds
-
-
-async def answer_of(context: SearchContext, hits: Sequence[Hit], diagnostics: Diagnostics) -> Answer:
-    """From the first hits, in a thread."""
-    request, text = context.request, context.snapshot.text
-
-    def composed() -> Answer:
-        return compose(request, hits, text.term_weights(request.q, request.collection))
-
-    began = time.perf_counter()
-    answer = await context.run(composed)
-    diagnostics.add("answer", time.perf_counter() - began)
-    return answer
 
 
 def compose(request: SearchRequest, hits: Sequence[Hit], idf: Mapping[int, float]) -> Answer:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from query_api.answers.answer import answer_of, frames_of
+from query_api.answers.answer import frames_of
 from query_api.answers.sentences import HITS
 from query_api.index.search_snapshot import QueryEncoder, Snapshot
 from query_api.query.analysis import hops_of, understand
@@ -36,6 +36,7 @@ from query_api.retrieval.stages import (
     Embedding,
     TextResults,
     analyse,
+    answer,
     compare,
     embed,
     filter_by_query_date,
@@ -139,8 +140,8 @@ async def search(
             yield hit
     following = request.offset + len(page)
     diagnostics = ranking.diagnostics
-    answer = await answer_of(context, first, diagnostics) if request.answer else None  # 8
-    for piece in frames_of(answer):
+    answered = await answer(context, first, diagnostics) if request.answer else None  # 8
+    for piece in frames_of(answered):
         yield piece
     yield Done(
         retrieval_id=retrieval_id,
@@ -149,7 +150,7 @@ async def search(
         failed_channels=diagnostics.failed | rerank_diagnostics.failed,
         next_offset=following if len(order) > following else None,
         best_confidence=ranking.best_confidence,
-        answer=answer,
+        answer=answered,
     )
 
 

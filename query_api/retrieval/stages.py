@@ -1,4 +1,4 @@
-"""The stages of a search, each within its budget: analyse, embed, text channels, exact scores, graph, re-rank.
+"""The stages of a search, each within its budget: analyse, embed, text channels, exact scores, graph, re-rank, answer.
 
 Times and fields of a question are looked up only for the structured channel, which is the one that reads documents'
 fields.
@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from indexer.errors import TransientStoreError
+from query_api.answers.answer import compose
 from query_api.index.text.field_index import Span, words_of
 from query_api.index.text.text_segments import Candidate
 from query_api.query.analysis import topic_of
@@ -37,8 +38,9 @@ from query_api.retrieval.retrievers.community_retriever import NO_COMMUNITIES, C
 from query_api.retrieval.retrievers.graph_scoring import GraphResults
 from query_api.retrieval.retrievers.structured import NO_CONSTRAINTS, Structured, recognised_fields, structured_search
 from query_api.retrieval.search_context import Diagnostics, Outcome, SearchContext, run_with_timeout
+from schemas.answers import Answer
 from schemas.filters import MAX_HITS
-from schemas.hits import FieldInQuestion, NamedInQuestion, PeriodInQuestion
+from schemas.hits import FieldInQuestion, Hit, NamedInQuestion, PeriodInQuestion
 
 MAX_DEPTH = 16_384
 RERANK = "rerank"
@@ -327,3 +329,12 @@ async def _texts_to_rerank(context: SearchContext, units: Sequence[tuple[str, st
             text = chunks.get(unit, passage.text)
             texts[unit] = f"{passage.title}. {text}" if passage.title else text
     return texts
+
+
+async def answer(context: SearchContext, hits: Sequence[Hit], diagnostics: Diagnostics) -> Answer:
+    """The answer that these hits, the first of the order, hold. A few milliseconds of arithmetic, in a thread."""
+    request, text = context.request, context.snapshot.text
+    began = time.perf_counter()
+    composed = await context.run(lambda: compose(request, hits, text.term_weights(request.q, request.collection)))
+    diagnostics.add("answer", time.perf_counter() - began)
+    return composed
