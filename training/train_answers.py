@@ -39,6 +39,7 @@ from query_api.answers.sentences import HITS, sentences_of_hits
 from query_api.evaluation.answer_labels import AnswerLabels
 from query_api.evaluation.datasets import corpus_of, read_folder, read_questions
 from query_api.query.analysis import Question
+from query_api.retrieval.exact_scores import term_weights
 from query_api.retrieval.pipeline import search
 from query_api.retrieval.search_context import SearchSettings
 from schemas.answers import SENTENCES, WORDS
@@ -92,7 +93,7 @@ async def found_of(source: str, only: Sequence[str], dirs: Sequence[Served]) -> 
             grades = labelled.judgements.get(question.id, {})
             labels = AnswerLabels.of(question, [document for document, grade in grades.items() if grade > 0])
             found.append(
-                Found(question.text, hits, served.snapshot.text.term_weights(question.text, collection), labels)
+                Found(question.text, hits, term_weights(served.snapshot.text, question.text, collection), labels)
             )
     return found
 

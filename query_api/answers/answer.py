@@ -13,7 +13,7 @@ _MOST_MISSING = 5  # words shown of those that nothing holds
 
 
 def compose(request: SearchRequest, hits: Sequence[Hit], idf: Mapping[int, float]) -> Answer:
-    """`idf` weighs the terms of the question, see `TextSnapshot.term_weights`. A pure function of its arguments."""
+    """`idf` weighs the terms of the question, see `exact_scores.term_weights`. A pure function of its arguments."""
     question = analysed_question(request.q)
     most = request.answer_sentences or SENTENCES
     words = request.answer_words or WORDS + FURTHER_WORDS * max(0, most - SENTENCES)

@@ -105,6 +105,14 @@ class ExactScorer:
         return cosines
 
 
+def term_weights(text: TextSnapshot, query: str, collection: str | None) -> dict[int, float]:
+    """{term of the question: its idf}; of one that the collection does not hold, the one for a document frequency of
+    0."""
+    held = text.compare_words(query, (), collection)
+    terms = dict.fromkeys(query_terms(query))
+    return {term: idf or held.unknown_idf for term, idf in zip(terms, held.idf.tolist(), strict=True)}
+
+
 class ScoredCandidates(NamedTuple):
     """The candidates' exact scores, and the scorer for further passages."""
 

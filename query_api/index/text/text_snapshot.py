@@ -154,13 +154,6 @@ class TextSnapshot:
         idf of those terms. Costs a fraction of a search."""
         return self.index.postings.compare(query_terms(query), passage_ids, collection)
 
-    def term_weights(self, query: str, collection: str | None = None) -> dict[int, float]:
-        """{term of the question: its idf}, of one that the collection does not hold the highest there is."""
-        terms, scores = query_terms(query), self.compare_words(query, (), collection)
-        return {
-            term: idf or scores.unknown_idf for term, idf in zip(dict.fromkeys(terms), scores.idf.tolist(), strict=True)
-        }
-
     def passages_holding(self, names: Sequence[str], collection: str | None = None) -> list[int]:
         """For each name, how many passages of the collection hold all its words, in any case and anywhere; 0 for one
         of stop words only."""

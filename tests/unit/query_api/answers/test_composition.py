@@ -1,0 +1,59 @@
+"""Which sentences answer: the set that most likely holds it within the words, in the order of a chain."""
+
+import numpy as np
+import pytest
+
+from query_api.answers.composition import choose, in_order
+from query_api.answers.features import Titles
+from query_api.answers.sentences import Sentence, sentences_of_hits
+from query_api.query.analysis import Question
+from tests.unit.query_api.answers.found import HITS, QUESTION, hit, idf_of
+
+
+def sentence(words: int, hit: int = 0) -> Sentence:
+    return Sentence(hit, 0, 0, 0, " ".join(["word"] * words), frozenset())
+
+
+def likely(*values: float) -> np.ndarray:
+    return np.array([(value, 0.0) for value in values])
+
+
+def test_one_long_sentence_does_not_keep_out_two_that_are_likelier_together() -> None:
+    sentences = [sentence(60), sentence(30), sentence(30)]
+    assert sorted(choose(sentences, likely(0.5, 0.4, 0.4), 3, 65)) == [1, 2]
+    assert choose(sentences, likely(0.9, 0.4, 0.4), 3, 65) == [0]
+
+
+def test_what_is_far_less_likely_than_the_best_is_left_out() -> None:
+    assert choose([sentence(5)] * 3, likely(0.9, 0.5, 0.1), 3, 65) == [0, 1]
+
+
+@pytest.mark.parametrize("most", [1, 2, 3, 5, 10])
+def test_neither_sentences_nor_words_are_more_than_asked(most: int) -> None:
+    sentences = [sentence(10 + number) for number in range(12)]
+    chosen = choose(sentences, likely(*np.linspace(0.3, 0.6, 12)), most, 50)
+    assert 0 < len(chosen) <= most
+    assert len(set(chosen)) == len(chosen)
+    assert sum(sentences[at].words for at in chosen) <= 50
+
+
+def test_nothing_found_is_nothing_chosen() -> None:
+    assert choose([], np.zeros((0, 2)), 3, 65) == []
+
+
+def test_a_chain_begins_where_the_question_does_and_follows_titles() -> None:
+    reversed_hits = [HITS[2], HITS[1], HITS[0]]
+    idf = idf_of(QUESTION)
+    titles = Titles.of(Question(QUESTION), reversed_hits, idf)
+    sentences = sentences_of_hits(reversed_hits, idf, 65)
+    order = in_order(sentences, titles)
+    assert [reversed_hits[sentences[at].hit].title for at in order][::2] == ["Alpha Film", "Jane Doe", "Beta Film"]
+
+
+def test_titles_that_name_each_other_are_no_endless_chain() -> None:
+    circle = [
+        hit(1, "North Pier", "North Pier faces South Pier."),
+        hit(2, "South Pier", "South Pier faces North Pier."),
+    ]
+    titles = Titles.of(Question("piers"), circle, {})
+    assert in_order(sentences_of_hits(circle, {}, 65), titles) == [0, 1]
