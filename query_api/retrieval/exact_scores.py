@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from indexer.text_analysis import query_terms
+from query_api.answers.sentences import TermIdf
 from query_api.index.text.text_segments import Candidate
 from query_api.index.text.text_snapshot import TextSnapshot
 from query_api.index.text.vectors import CosineSpread
@@ -105,12 +106,12 @@ class ExactScorer:
         return cosines
 
 
-def term_weights(text: TextSnapshot, query: str, collection: str | None) -> dict[int, float]:
-    """{term of the question: its idf}; of one that the collection does not hold, the one for a document frequency of
-    0."""
+def term_idf(text: TextSnapshot, query: str, collection: str | None) -> TermIdf:
+    """Of the question's terms in a collection."""
     held = text.compare_words(query, (), collection)
     terms = dict.fromkeys(query_terms(query))
-    return {term: idf or held.unknown_idf for term, idf in zip(terms, held.idf.tolist(), strict=True)}
+    unknown = held.unknown_idf
+    return TermIdf({term: idf or unknown for term, idf in zip(terms, held.idf.tolist(), strict=True)}, unknown)
 
 
 class ScoredCandidates(NamedTuple):
