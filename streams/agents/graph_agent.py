@@ -2,12 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 import structlog
 
 from indexer.changes import Commit, CommitReader
-from indexer.graph.store import Change
+from indexer.graph.store import Change, GraphStore
 from schemas.errors import MalformedEvent
 from streams.agents.batching import Batches, process
 from streams.kafka.producer import ConfirmedProducer
@@ -23,21 +22,12 @@ GRAPH_BATCH_RECORDS = 500
 MAX_PENDING_BYTES = 64 * 1024**2  # a snapshot is made before more than this waits for one
 
 
-class ContributionWriter(Protocol):
-    """The graph store. `apply` may be repeated with the same changes and then changes nothing."""
-
-    @property
-    def pending_bytes(self) -> int: ...
-    def position(self) -> int: ...
-    def apply(self, changes: Sequence[Change], position: int, positions: Mapping[int, int]) -> None: ...
-
-
 @dataclass(eq=False)
 class GraphAgent:
     """Applies commits. The position in the store, of a mark, is the truth; the group's offsets only follow."""
 
     topic: str
-    writer: ContributionWriter
+    writer: GraphStore
     thread: StoreThread
     producer: ConfirmedProducer
     snapshots: Snapshots

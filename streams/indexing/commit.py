@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import structlog
 
@@ -14,7 +14,7 @@ from indexer.errors import DamagedStore
 from indexer.graph.store import InGraph, held
 from indexer.schema import DocumentRow, StoredPosition
 from indexer.write.change_encoding import Records, encode_changes, encode_void
-from indexer.write.lance_rows import IndexedRows
+from indexer.write.lance_writer import LanceWriter
 from schemas.ids import DocumentKey, Position, is_canary
 from schemas.receipts import Receipt
 from schemas.settings import LimitSettings
@@ -22,7 +22,7 @@ from schemas.tracing import trace_id
 from streams.errors import RestartNeeded
 from streams.indexing.batch import Built, Changes, Decoded, DocumentsTopic, Resolved
 from streams.indexing.document_steps import Choices, EmbeddedDocument, Refused
-from streams.indexing.embed import DocumentBuilder, VectorLookup
+from streams.indexing.embed import DocumentBuilder
 from streams.indexing.settings_reader import CollectionSettings
 from streams.kafka.producer import ConfirmedProducer
 from streams.kafka.records import SourceRecord
@@ -49,16 +49,6 @@ class Prefetched(NamedTuple):
     watch: Stopwatch
 
 
-class DocumentWriter(VectorLookup, Protocol):
-    """The part of the vector store the commit uses. Each call may be repeated and then changes nothing."""
-
-    def stored_documents(self, keys: Sequence[DocumentKey]) -> dict[DocumentKey, DocumentRow]: ...
-    def replace(self, documents: Sequence[IndexedRows]) -> None: ...
-    def rewrite(self, documents: Sequence[IndexedRows]) -> None: ...
-    def equal_to_stored(self, documents: Sequence[IndexedRows]) -> set[DocumentKey]: ...
-    def store_positions(self, reached: Mapping[int, StoredPosition]) -> None: ...
-
-
 @dataclass(eq=False, kw_only=True)
 class DocumentIndexer:
     """Commits batches of records one at a time; later ones may be prefetched meanwhile.
@@ -69,7 +59,7 @@ class DocumentIndexer:
 
     topic: DocumentsTopic
     limits: LimitSettings
-    writer: DocumentWriter
+    writer: LanceWriter
     thread: StoreThread
     builder: DocumentBuilder
     producer: ConfirmedProducer

@@ -11,13 +11,13 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
 
 import msgspec
 import structlog
 
 from indexer.generation_folders import replace_file
-from indexer.schema import DocumentRow, StoredPosition
+from indexer.schema import StoredPosition
+from indexer.write.lance_writer import LanceWriter
 from schemas.ids import DocumentKey
 from streams.indexing.commit import DocumentIndexer
 from streams.kafka.partition_reader import PartitionReader
@@ -32,13 +32,6 @@ AWAY_TOO_LONG = (
 )
 
 OpenPartition = Callable[[int], PartitionReader]
-
-
-class StoredDocuments(Protocol):
-    """The part of the vector store that is needed."""
-
-    def live_keys(self, partition: int, offset: int) -> list[DocumentKey]: ...
-    def stored_documents(self, keys: Sequence[DocumentKey]) -> dict[DocumentKey, DocumentRow]: ...
 
 
 async def may_have_missed_deletes(log: PartitionReader, stored: StoredPosition, horizon_ms: int) -> bool:
@@ -80,7 +73,7 @@ class MissedDeletes:
     """
 
     open_partition: OpenPartition
-    documents: StoredDocuments
+    documents: LanceWriter
     thread: StoreThread
     indexer: DocumentIndexer
     retrier: Retrier

@@ -4,13 +4,12 @@ import asyncio
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Sequence
-from typing import ClassVar, Protocol
+from typing import ClassVar
 
 import structlog
 
 from indexer.graph.snapshots import GraphSnapshot
-from indexer.graph.store import GraphChanges
-from indexer.integrity.files import Damage
+from indexer.graph.store import GraphStore
 from indexer.runtime.resources import trim_memory
 from streams.runtime.store_thread import StoreThread
 from streams.worker_metrics import WorkerMetrics
@@ -152,21 +151,13 @@ class MadeOfSnapshots(ABC):
             self.schedule.changed()
 
 
-class SnapshotWriter(Protocol):
-    """The part of the graph store that makes snapshots. `publish` and `set_aside_damaged` may run beside all others."""
-
-    def changes(self) -> GraphChanges: ...
-    def publish(self, changes: GraphChanges) -> GraphSnapshot: ...
-    def set_aside_damaged(self) -> list[Damage]: ...
-
-
 class Snapshots(MadeOfSnapshots):
     """Makes snapshots of the graph when they are due, in a thread beside the store's."""
 
     def __init__(
         self,
         *,
-        writer: SnapshotWriter,
+        writer: GraphStore,
         thread: StoreThread,
         beside: StoreThread,
         schedule: SnapshotSchedule,
