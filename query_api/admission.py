@@ -10,7 +10,7 @@ import math
 import time
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, Self
 
 from starlette.datastructures import Headers
@@ -140,13 +140,11 @@ class SearchAdmission:
     longest_wait_seconds: float
     on_refused: Callable[[Reason], None] = lambda _: None
     clock: Callable[[], float] = time.perf_counter
-
-    def __post_init__(self) -> None:
-        self.running = 0
-        self.refused: Counter[Reason] = Counter()
-        self.mean_seconds = FIRST_GUESS_SECONDS
-        self._waiting: dict[Turn, None] = {}  # in order of arrival
-        self._places: Counter[str] = Counter()  # of each caller, waiting or running
+    running: int = 0
+    refused: Counter[Reason] = field(default_factory=Counter)
+    mean_seconds: float = FIRST_GUESS_SECONDS
+    _waiting: dict[Turn, None] = field(default_factory=dict)  # in order of arrival
+    _places: Counter[str] = field(default_factory=Counter)  # of each caller, waiting or running
 
     @property
     def waiting(self) -> int:

@@ -53,9 +53,7 @@ class TopicFollower:
     record_bytes: int
     skip: Skip
     passed: Callable[[Mapping[int, int]], None] | None = None
-
-    def __post_init__(self) -> None:
-        self.problem: str | None = "not connected yet"
+    problem: str | None = "not connected yet"
 
     async def run(self) -> None:
         pause = FIRST_PAUSE_SECONDS

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import structlog
@@ -60,11 +60,9 @@ class LogWriter:
     timeout_seconds: float
     compression: str | None = None
     other_log: Callable[[], str | None] = lambda: None
-
-    def __post_init__(self) -> None:
-        self._connecting = asyncio.Lock()
-        self._producer: Any = None
-        self._connection: KafkaConnection | None = None
+    _connecting: asyncio.Lock = field(default_factory=asyncio.Lock)
+    _producer: Any = None
+    _connection: KafkaConnection | None = None
 
     async def publish(self, topic: str, records: Sequence[OutgoingRecord]) -> list[Position]:
         """Append the records, in this order within each partition, and wait for the confirmation of all.

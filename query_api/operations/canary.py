@@ -4,7 +4,7 @@ is known before somebody waits for it."""
 import asyncio
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import count
 
 import structlog
@@ -39,9 +39,7 @@ class Canary:
     worker_watch: WorkerMonitor
     seconds: float
     now_seconds: Callable[[], float] = time.time
-
-    def __post_init__(self) -> None:
-        self._sent: dict[int, int] = {}
+    _sent: dict[int, int] = field(default_factory=dict)
 
     async def run(self) -> None:
         while True:

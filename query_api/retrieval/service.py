@@ -107,9 +107,7 @@ class Retriever:
     pinned: PinnedSnapshots
     _: KW_ONLY
     resumable_seconds: float
-
-    def __post_init__(self) -> None:
-        self.under_way = 0
+    under_way: int = 0
 
     async def retrieve(
         self,

@@ -140,9 +140,7 @@ class CommitPace:
     seconds: float
     clock: Callable[[], float] = time.monotonic
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
-
-    def __post_init__(self) -> None:
-        self._spent_until = float("-inf")
+    _spent_until: float = float("-inf")
 
     async def wait(self) -> None:
         """Returns when a commit may begin; what comes until then is part of it."""

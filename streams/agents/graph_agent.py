@@ -3,8 +3,6 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-import structlog
-
 from indexer.changes import Commit, CommitReader
 from indexer.graph.store import Change, GraphStore
 from schemas.errors import MalformedEvent
@@ -15,6 +13,7 @@ from streams.runtime.partition_progress import Progress
 from streams.runtime.retry import bisect
 from streams.runtime.snapshot_schedule import Snapshots
 from streams.runtime.store_thread import DATA_ERRORS, StoreThread
+from streams.worker_log import log
 from streams.worker_metrics import Stopwatch, WorkerMetrics
 
 STAGE = "graph"
@@ -37,7 +36,6 @@ class GraphAgent:
     def __post_init__(self) -> None:
         self._broken: list[tuple[SourceRecord, MalformedEvent]] = []
         self._reader: CommitReader[SourceRecord] = CommitReader(lambda *broken: self._broken.append(broken))
-        self._log = structlog.get_logger("thalweg.worker")
 
     async def run(self, batches: Batches) -> None:
         """Drop what the store holds already, put commits together, apply them, acknowledge."""
@@ -65,7 +63,7 @@ class GraphAgent:
         await bisect(commits, self._apply, self._apply_each, errors=DATA_ERRORS, name="graph")
         watch.lap("graph")
         self.metrics.stage_seconds.labels("graph").observe(watch.seconds["graph"])
-        self._log.info(
+        log.info(
             "applied to graph",
             records=len(records),
             documents=len({key for commit in commits for key, _ in commit.in_graph}),

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from indexer.write.lance_writer import LanceWriter
 from schemas.errors import MalformedEvent
@@ -27,9 +27,7 @@ class ProvenanceAgent:
     thread: StoreThread
     producer: ConfirmedProducer
     progress: Progress
-
-    def __post_init__(self) -> None:
-        self._pace = CommitPace(GATHER_SECONDS)
+    _pace: CommitPace = field(default_factory=lambda: CommitPace(GATHER_SECONDS))
 
     async def run(self, batches: Batches) -> None:
         """Store each batch, then acknowledge it."""

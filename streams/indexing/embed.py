@@ -199,10 +199,9 @@ class DocumentBuilder:
     encode_texts: int = ENCODE_TEXTS
     linking_of: Callable[[str], LinkingRules] = lambda _collection: DEFAULT_RULES
     extractors: Mapping[str, ExtractorThreads] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        self._encoder_turn = asyncio.Lock()
-        self._recent: LRUCache[str, EncodedText] = LRUCache(RECENT_VECTORS)  # of batches that may not be stored yet
+    _encoder_turn: asyncio.Lock = field(default_factory=asyncio.Lock)
+    # of batches that may not be stored yet
+    _recent: LRUCache[str, EncodedText] = field(default_factory=lambda: LRUCache(RECENT_VECTORS))
 
     def without_lookup(self) -> "DocumentBuilder":
         """The same, which encodes every text again: the stored vectors may be wrong."""

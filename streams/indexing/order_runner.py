@@ -7,11 +7,9 @@ finds what was done already unchanged.
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
-
-import structlog
 
 from schemas.curation import encode_choice
 from schemas.errors import MalformedEvent
@@ -22,6 +20,7 @@ from streams.indexing.reapply import Reapplier
 from streams.indexing.settings_reader import CollectionSettings
 from streams.kafka.producer import ConfirmedProducer
 from streams.runtime.retry import Retrier
+from streams.worker_log import log
 
 POLL_SECONDS = 1.0
 
@@ -40,10 +39,7 @@ class OrderRunner:
     producer: ConfirmedProducer
     retrier: Retrier
     commit_lock: asyncio.Lock
-
-    def __post_init__(self) -> None:
-        self._done: set[bytes] = set()  # that they are done is read later
-        self._log = structlog.get_logger("thalweg.worker")
+    _done: set[bytes] = field(default_factory=set)  # that they are done is read later
 
     def loops(self) -> Sequence[Callable[[], Coroutine[Any, Any, None]]]:
         """To be run side by side until cancelled: an order that takes long holds up none of another kind. Any may raise
@@ -75,7 +71,7 @@ class OrderRunner:
         if state is not None:
             await self._publish(key, state.model_copy(update={"state": "done"}))  # 2
             counts = {name: value for name, value in state if isinstance(value, int)}
-            self._log.info("order carried out", kind=event.kind, order=event.id, **counts)
+            log.info("order carried out", kind=event.kind, order=event.id, **counts)
 
     async def _publish(self, key: bytes, state: Order) -> None:
         await self.producer.send_curation([(key, encode_choice(state))])

@@ -4,8 +4,6 @@ import asyncio
 import time
 from collections.abc import Callable
 
-import structlog
-
 from indexer.errors import DamagedStore
 from indexer.generation_folders import Generation, read_manifest, restore_current, restore_manifest
 from indexer.integrity.files import damage_message, damaged_tables, is_recoverable
@@ -13,6 +11,7 @@ from indexer.write.lance_writer import LanceWriter
 from streams.errors import StartAgain
 from streams.runtime.store_thread import StoreThread
 from streams.settings import WorkerSettings
+from streams.worker_log import log
 from streams.worker_metrics import WorkerMetrics
 
 AFTER_WORK_SECONDS = 0.5
@@ -28,7 +27,6 @@ async def maintain_tables(
     writer: LanceWriter, thread: StoreThread, metrics: WorkerMetrics, settings: WorkerSettings
 ) -> None:
     """Until cancelled; at once again after something was done, since more may be due."""
-    log = structlog.get_logger("thalweg.worker")
     retention = Retention(writer, thread, settings.kafka.provenance_days)
     while True:
         await retention.apply()
@@ -66,7 +64,7 @@ class Retention:
         deleted = await self._thread.run(self._writer.forget, int((self._now() - self._seconds) * 1_000))
         self._due = self._now() + RETENTION_CHECK_SECONDS
         if deleted:
-            structlog.get_logger("thalweg.worker").info("old retrievals and feedback deleted", rows=deleted)
+            log.info("old retrievals and feedback deleted", rows=deleted)
 
 
 async def check_files(generation: Generation, *, is_live: bool) -> None:
