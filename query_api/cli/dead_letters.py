@@ -16,6 +16,7 @@ from query_api.cli.completion import collections, offered
 from query_api.cli.lists import Cursor, Limit, Listing
 from schemas.consent import Yes, require_consent
 from schemas.errors import DeadLetterReason, Exit, Failure, WrongSetting, plain_failures
+from schemas.progress_bars import progress_bars
 from schemas.terminal import say
 
 if TYPE_CHECKING:
@@ -195,28 +196,15 @@ STAGES = {"reading": "looking at dead letters", "redriving": "redriving", "follo
 
 def _followed(client: "ServiceClient", state: JSONObject, *, quiet: bool) -> JSONObject:
     """The state once it has ended, with a bar meanwhile."""
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        TextColumn,
-        TimeElapsedColumn,
-        TimeRemainingColumn,
-    )
-
-    from query_api.cli.display import PlainConsole
-
-    counts = (BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn())
-    columns = (TextColumn("{task.description}"), *counts)
-    with Progress(*columns, console=PlainConsole(stderr=True), disable=quiet, transient=True) as progress:
-        bar = progress.add_task(STAGES["reading"], total=None)
+    with progress_bars(shown=not quiet) as bars:
+        bar = bars(STAGES["reading"])
         while True:
             state = client.get(f"/v1/dead-letters/redrive/{state['id']}")
             is_reading = state["stage"] not in ("redriving", "following")
             done, total = (
                 (state["looked_at"], state["to_look_at"]) if is_reading else (_dealt_with(state), state["matched"])
             )
-            progress.update(bar, description=STAGES.get(state["stage"], "done"), completed=done, total=total or None)
+            bar.set(done, total or None, STAGES.get(state["stage"], "done"))
             if state["state"] != "running":
                 return state
             time.sleep(POLL_SECONDS)

@@ -2,8 +2,8 @@
 
 import json
 import time
-from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Iterator
+from contextlib import closing
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,6 +14,7 @@ from query_api.cli.completion import generations
 from query_api.cli.lists import Listing, WholeLimit
 from schemas.consent import Yes, require_consent
 from schemas.errors import Failure, plain_failures
+from schemas.progress_bars import Bar, progress_bars
 from schemas.terminal import say
 
 if TYPE_CHECKING:
@@ -153,11 +154,12 @@ def _followed(client: "ServiceClient", name: str, *, switch: bool, shown: bool, 
     """The generation when it is live, or ready and there is no automatic switch to it. Raises Failure."""
     deadline = time.monotonic() + ORDER_SECONDS
     try:
-        with _progress(shown=shown) as show:
+        with progress_bars(shown=shown) as bars:
+            bar = bars("ordered")
             while True:
                 generation = _get(client, name)
                 state, problem = generation["state"], generation["problem"]
-                show(generation)
+                _show(bar, generation)
                 if state == "live" or (state == "ready" and not switch):
                     return generation
                 if state == "failed" or (state == "ready" and problem and not force):
@@ -177,38 +179,16 @@ def _followed(client: "ServiceClient", name: str, *, switch: bool, shown: bool, 
         raise typer.Exit(130) from None
 
 
-@contextmanager
-def _progress(*, shown: bool) -> Iterator[Callable[[Generation], None]]:
-    """A bar of records, with chunks, rate and estimate."""
-    if not shown:
-        yield lambda _generation: None
+def _show(bar: Bar, generation: Generation) -> None:
+    """Records done, with chunks, rate and estimate."""
+    progress, name = generation["progress"], generation["state"]
+    if progress is None:
+        bar.set(0, name=name)
         return
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
-
-    columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
-    with Progress(
-        *columns, TextColumn("{task.fields[rate]}"), TimeElapsedColumn(), console=Console(stderr=True)
-    ) as bar:
-        task = bar.add_task("ordered", total=None, rate="")
-
-        def show(generation: Generation) -> None:
-            progress = generation["progress"]
-            if progress is None:
-                bar.update(task, description=generation["state"])
-                return
-            rate = f"{progress['chunks']:,} chunks, {progress['records_per_second'] or 0:,.0f} records/s"
-            if progress["seconds_left"]:
-                rate += f", about {progress['seconds_left']:,.0f} s left"
-            bar.update(
-                task,
-                description=generation["state"],
-                completed=progress["records"],
-                total=progress["of_records"],
-                rate=rate,
-            )
-
-        yield show
+    name += f"  {progress['chunks']:,} chunks, {progress['records_per_second'] or 0:,.0f} records/s"
+    if progress["seconds_left"]:
+        name += f", about {progress['seconds_left']:,.0f} s left"
+    bar.set(progress["records"], progress["of_records"], name)
 
 
 def _print(generation: Generation, *, as_json: bool) -> None:
