@@ -44,11 +44,6 @@ COLLECTIONS = Listing(
 )
 
 
-@collections_app.callback()
-def collections() -> None:
-    """See the collections, choose how they are indexed, delete one."""
-
-
 @collections_app.command("list", epilog="Example: thalweg collections list")
 @plain_failures()
 def list_collections(

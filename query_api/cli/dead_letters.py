@@ -11,13 +11,12 @@ from urllib.parse import quote
 
 import typer
 
-from query_api.cli.app import DataDir, Json, Url, print_json, service_client, show_answer
+from query_api.cli.app import DataDir, Json, Url, print_answer, service_client, show_answer
 from query_api.cli.completion import collections, offered
 from query_api.cli.lists import Cursor, Limit, Listing
 from schemas.consent import Yes, require_consent
 from schemas.errors import DeadLetterReason, Exit, Failure, WrongSetting, plain_failures
 from schemas.progress_bars import progress_bars
-from schemas.terminal import say
 
 if TYPE_CHECKING:
     from query_api.client import ServiceClient
@@ -172,10 +171,7 @@ def redrive(
         state = client.post("/v1/dead-letters/redrive", json.dumps(order).encode())
         if wait:
             state = _followed(client, state, quiet=as_json)
-    if as_json:
-        print_json(state)
-    else:
-        say("\n".join(redrive_lines(state)))
+    print_answer(state, redrive_lines(state), as_json=as_json)
     if state["state"] == "failed":
         raise Failure(state["message"])
     if state["refused"] or state["failed_again"]:
@@ -236,13 +232,11 @@ def skip_batch(
     order = {"topic": topic, "partition": partition, "offset": offset}
     with closing(service_client(url, data_dir)) as client:
         answer = client.post("/v1/dead-letters/skip", json.dumps(order).encode())
-    if as_json:
-        print_json(answer)
-    else:
-        say(
-            f"Offsets {answer['first']} to {answer['last']} of {answer['topic']} partition {answer['partition']} are "
-            "skipped; what follows is read within seconds. Send their documents again, if you know them."
-        )
+    sentence = (
+        f"Offsets {answer['first']} to {answer['last']} of {answer['topic']} partition {answer['partition']} are "
+        "skipped; what follows is read within seconds. Send their documents again, if you know them."
+    )
+    print_answer(answer, [sentence], as_json=as_json)
 
 
 def letter_lines(letter: JSONObject) -> Iterator[str]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from query_api.cli.app import DataDir, Json, Url, print_json, service_client
+from query_api.cli.app import DataDir, Json, Url, print_answer, service_client
 from query_api.cli.completion import generations
 from query_api.cli.lists import Listing, WholeLimit
 from schemas.consent import Yes, require_consent
@@ -53,7 +53,7 @@ def rebuild(
         body = json.dumps({"reason": reason, "switch": switch}).encode()
         name = client.post("/v1/generations", body)["name"]
         generation = _followed(client, name, switch=switch, shown=not as_json) if wait else _get(client, name)
-    _print(generation, as_json=as_json)
+    print_answer(generation, _lines(generation), as_json=as_json)
 
 
 @generations_app.command("list", epilog="Example: thalweg generations list")
@@ -73,7 +73,8 @@ def list_generations(
 def show_generation(name: Name, as_json: Json = False, url: Url = None, data_dir: DataDir = None) -> None:
     """Show one generation: what it was made with, its progress, and how it compares with the one before."""
     with closing(service_client(url, data_dir)) as client:
-        _print(_get(client, name), as_json=as_json)
+        generation = _get(client, name)
+    print_answer(generation, _lines(generation), as_json=as_json)
 
 
 @generations_app.command("switch", epilog="Example: thalweg generations switch g0001-23bcdd")
@@ -98,7 +99,7 @@ def switch_generation(
         generation = (
             _followed(client, name, switch=True, force=force, shown=not as_json) if wait else _get(client, name)
         )
-    _print(generation, as_json=as_json)
+    print_answer(generation, _lines(generation), as_json=as_json)
 
 
 @generations_app.command("drop", epilog="Example: thalweg generations drop g0002-5f3a9c")
@@ -115,10 +116,7 @@ def drop_generation(
             if time.monotonic() > deadline:
                 raise Failure(f"Generation {name} is still there: is a worker running? See 'thalweg status'.")
             time.sleep(POLL_SECONDS)
-    if as_json:
-        print_json(answer)
-    else:
-        say(f"Generation {name} is dropped.")
+    print_answer(answer, [f"Generation {name} is dropped."], as_json=as_json)
 
 
 def _get(client: "ServiceClient", name: str) -> Generation:
@@ -189,13 +187,6 @@ def _show(bar: Bar, generation: Generation) -> None:
     if progress["seconds_left"]:
         name += f", about {progress['seconds_left']:,.0f} s left"
     bar.set(progress["records"], progress["of_records"], name)
-
-
-def _print(generation: Generation, *, as_json: bool) -> None:
-    if as_json:
-        print_json(generation)
-    else:
-        say("\n".join(_lines(generation)))
 
 
 def _lines(generation: Generation) -> Iterator[str]:
