@@ -1,6 +1,5 @@
 """Kafka's jars: pinned by `kafka.lock.toml`, fetched from Maven Central once, kept in the user's cache."""
 
-import hashlib
 import sys
 import tomllib
 from collections.abc import Callable, Sequence
@@ -99,6 +98,8 @@ def _ignore(_here: int, _in_all: int) -> None:
 
 
 def _fetch_one(maven: "MavenContext", jar: LockedJar, place: Path) -> None:
+    from indexer.integrity.files import file_checksum  # pyarrow, as above
+
     artifact = maven.project(jar.group, jar.artifact).at_version(jar.version).artifact()
     for attempt in range(1, _ATTEMPTS + 1):
         try:
@@ -114,18 +115,13 @@ def _fetch_one(maven: "MavenContext", jar: LockedJar, place: Path) -> None:
                     f"Could not fetch {jar.file_name} of Kafka from Maven Central ({error}). Check the network and "
                     "start again, or set THALWEG_KAFKA__BOOTSTRAP_SERVERS to a Kafka you have."
                 ) from error
-    found = file_sha256(fetched)
+    found = file_checksum(fetched)
     if found != jar.sha256:
         raise WrongChecksum(
             f"{jar.file_name} has the SHA-256 {found}, but {LOCK_FILE_NAME} pins {jar.sha256}. Something between here "
             "and Maven Central altered it: it was not kept."
         )
     fetched.replace(place / jar.file_name)
-
-
-def file_sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 _TEXT = "Fetching Apache Kafka (once, about 45 MB)"

@@ -12,7 +12,6 @@ from functools import partial
 from typing import Any
 
 from schemas.curation import encode_choice
-from schemas.errors import MalformedEvent
 from schemas.ids import DocumentKey, Position, is_canary
 from schemas.orders import Order, OrderEvent, OrderKind, Relinking, Repair, Replay, ReplayRange
 from streams.errors import StartAgain
@@ -109,7 +108,8 @@ async def repair(
         yield state
         if order.graph:
             raise StartAgain(f"The graph of {order.generation} is made again from the log.")
-    async for done in reapplier.apply([key for key in map(_key, order.documents) if key is not None]):
+    named = (DocumentKey.of_record(each.encode("utf-8", "replace")) for each in order.documents)
+    async for done in reapplier.apply([key for key in named if key is not None]):
         yield (state := state.plus(repaired=done.changed, kept=done.kept, failed=done.failed))
     await reapplier.publish_graph()
 
@@ -140,18 +140,10 @@ async def _documents(reapplier: Reapplier, wanted: ReplayRange) -> tuple[int, li
                     break
                 if record.is_gap or not wanted.includes(record.position, record.timestamp_ms):
                     continue
-                key = _key(record.key or b"")
+                key = DocumentKey.of_record(record.key)
                 if key is not None and is_canary(str(key)):
                     continue
                 records += 1
                 if key is not None:
                     keys[key] = None
     return records, list(keys)
-
-
-def _key(name: str | bytes) -> DocumentKey | None:
-    """None for what names no document: its record is a dead letter."""
-    try:
-        return DocumentKey.parse(name if isinstance(name, str) else name.decode())
-    except (MalformedEvent, UnicodeDecodeError):
-        return None
