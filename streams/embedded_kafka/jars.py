@@ -4,15 +4,14 @@ import sys
 import tomllib
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import ExitStack
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
-
 from indexer.runtime.user_cache import download_directory
 from schemas.errors import Failure, Unreachable
+from schemas.progress_bars import Bar, progress_bars
 
 if TYPE_CHECKING:
     from jgo.maven import MavenContext
@@ -131,32 +130,22 @@ class JarProgress:
     """A progress bar on standard error, or one line there when it is not a terminal."""
 
     def __init__(self) -> None:
-        self._bar: Progress | None = None
-        self._task = TaskID(0)
+        self._bar: Bar | None = None
+        self._shown = ExitStack()
 
     def __call__(self, here: int, in_all: int) -> None:
         """Takes (jars here, jars in all) as `ensure_jars` reports them."""
+        if not sys.stderr.isatty():
+            if here == 0:
+                print(f"{_TEXT} …", file=sys.stderr, flush=True)
+            return
         if self._bar is None:
-            console = Console(stderr=True)
-            if not console.is_terminal:
-                if here == 0:
-                    print(f"{_TEXT} …", file=sys.stderr, flush=True)
-                return
-            self._bar = Progress(
-                TextColumn("{task.description}"),
-                BarColumn(),
-                MofNCompleteColumn(),
-                TimeElapsedColumn(),
-                console=console,
-            )
-            self._task = self._bar.add_task(_TEXT, total=in_all)
-            self._bar.start()
-        self._bar.update(self._task, completed=here)
+            self._bar = self._shown.enter_context(progress_bars())(_TEXT, in_all)
+        self._bar.set(here)
         if here >= in_all:
             self.close()
 
     def close(self) -> None:
         """Gives the terminal back. May be called again."""
-        if self._bar is not None:
-            self._bar.stop()
-            self._bar = None
+        self._shown.close()
+        self._bar = None

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import KW_ONLY, dataclass
-from typing import Protocol
+from typing import Any
 
 from aiokafka.errors import KafkaError, MessageSizeTooLargeError, RecordListTooLargeError
 from faust.exceptions import NotReady, ProducerSendError
@@ -23,27 +23,6 @@ _TOO_LARGE = (MessageSizeTooLargeError, RecordListTooLargeError)
 
 
 IsNew = Callable[[DeadLetter], Awaitable[bool]]
-
-
-class SentTo(Protocol):
-    """Where the broker put a record."""
-
-    @property
-    def offset(self) -> int: ...
-
-
-class Producer(Protocol):
-    """The part of Faust's producer that is used: `send` queues, its result is the broker's confirmation."""
-
-    async def send(
-        self,
-        topic: str,
-        key: bytes | None,
-        value: bytes | None,
-        partition: int | None,
-        timestamp: float | None,
-        headers: list[tuple[str, bytes]] | None,
-    ) -> Awaitable[SentTo]: ...
 
 
 class RecordTooLarge(Exception):
@@ -67,7 +46,7 @@ class ConfirmedProducer:
     letters are sent where `is_new` says so; all without it.
     """
 
-    producer: Producer
+    producer: Any  # Faust's: `send` queues, and its result is the broker's confirmation
     names: TopicNames
     generation: str
     metrics: WorkerMetrics
@@ -146,7 +125,7 @@ class ConfirmedProducer:
 
     async def _send_missing(self, outgoing: Sequence[Outgoing], offsets: dict[int, int]) -> None:
         missing = [index for index in range(len(outgoing)) if index not in offsets]
-        sent: list[tuple[int, Awaitable[SentTo]]] = []
+        sent: list[tuple[int, Awaitable[Any]]] = []
         failure: BaseException | None = None
         for index in missing:
             record = outgoing[index]
