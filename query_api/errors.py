@@ -86,6 +86,10 @@ def invalid_request(detail: str, reason: str = "") -> ApiProblem:
     return ApiProblem(422, "Invalid request", detail, members={"reason": reason} if reason else None)
 
 
+def conflict(detail: str) -> ApiProblem:
+    return ApiProblem(409, "Conflict", detail)
+
+
 def refused_event(error: MalformedEvent) -> ApiProblem:
     """A document that the worker would refuse, refused before it is published, with the worker's message."""
     status = _STATUS_BY_REASON.get(error.reason, HTTPStatus.UNPROCESSABLE_ENTITY)

@@ -102,10 +102,7 @@ def show_answer(
     """GET the path with the parameters that are given, and print the lines of the answer."""
     with closing(service_client(url, data_dir)) as client:
         answer = client.get(path, {name: value for name, value in params.items() if value is not None} or None)
-    if as_json:
-        print_json(answer)
-    else:
-        say("\n".join(lines(answer)))
+    print_answer(answer, lines(answer), as_json=as_json)
 
 
 def service_client(url: str | None, data_dir: Path | None, *, patience_seconds: float | None = None) -> "ServiceClient":
@@ -126,6 +123,14 @@ def service_client(url: str | None, data_dir: Path | None, *, patience_seconds: 
             address, secret, installation=installation, silence_seconds=patience_seconds, busy_seconds=0
         )
     return ServiceClient(address, secret, installation=installation, starting=bool(installation))
+
+
+def print_answer(answer: object, lines: "Iterable[str]", *, as_json: bool) -> None:
+    """For programs, or the lines for a person."""
+    if as_json:
+        print_json(answer)
+    else:
+        say("\n".join(lines))
 
 
 def print_json(answer: object) -> None:

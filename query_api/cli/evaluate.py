@@ -20,10 +20,10 @@ from query_api.cli.app import DataDir, Json, Url, service_client
 from query_api.cli.completion import choice, collections
 from query_api.cli.evaluate_answers import answers_app
 from query_api.cli.evaluate_graph import graph_app
-from query_api.cli.progress import progress_bars
 from query_api.evaluation.approaches import APPROACHES
 from schemas.errors import NoAccess, WrongSetting, plain_failures
 from schemas.filters import MAX_HITS, Group
+from schemas.progress_bars import progress_bars
 from schemas.terminal import plain_json, say
 
 app = typer.Typer()
@@ -111,8 +111,8 @@ def evaluate(
     )
     if out is not None:
         _make_folder(out)
-    with closing(service_client(url, data_dir)) as client, progress_bars(quiet=as_json) as begin:
-        found = evaluate_service(plan, client, begin)
+    with closing(service_client(url, data_dir)) as client, progress_bars(shown=not as_json) as bars:
+        found = evaluate_service(plan, client, bars)
     if out is not None:
         write_reports(found, out)
     if as_json:
@@ -150,8 +150,8 @@ def questions(
 
     wanted = parse_kinds(kinds)
     _make_folder(out)
-    with closing(service_client(url, data_dir)) as client, progress_bars(quiet=as_json) as begin:
-        documents = read_collection(client, collection, begin)
+    with closing(service_client(url, data_dir)) as client, progress_bars(shown=not as_json) as bars:
+        documents = read_collection(client, collection, bars)
     made = generate_questions(collection, documents, wanted, count, seed)
     write_folder(made, out)
     counts = made.counts(wanted)

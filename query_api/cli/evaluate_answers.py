@@ -9,8 +9,8 @@ import typer
 
 from query_api.cli.app import DataDir, Json, Url, service_client
 from query_api.cli.completion import collections
-from query_api.cli.progress import progress_bars
 from schemas.errors import plain_failures
+from schemas.progress_bars import progress_bars
 
 answers_app = typer.Typer(add_completion=False)
 
