@@ -257,7 +257,7 @@ def _suits(relation: Relation, of_subject: int, of_target: int) -> bool:
     if relation.predicate == ALIAS:
         return of_target == NAME
     if relation.predicate == "founded_by":
-        return BARE not in (of_subject, of_target) or (of_subject > BARE and not relation.is_inverse)
+        return BARE not in (of_subject, of_target)
     return relation.predicate not in _WITH_DEFINITE_OBJECT or of_target != BARE or relation.is_inverse
 
 

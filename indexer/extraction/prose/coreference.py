@@ -21,7 +21,6 @@ _POINTING = re.compile(r"(?:This|These|That|Those|Each)(?= [a-z])")
 _SHORTENED = re.compile(r"The ([a-z]+)(?= (?:is|was|are|were|has|have|had|[a-z]+[sd]|ran|won|took|gave) )")
 _PERSONAL = ("He", "She")
 _PASSIVE = re.compile(r"(?:It|They) (?:is|are|was|were|has been|have been) (?:\w+ly )?\w+ (?:by|in|from|at)\b")
-_WHOLE = word_set("document proposal specification pep page section text project change")  # rather what is being read
 _NOT_NOUNS = word_set("is are was were has have had does did do can will may should must would means is of and to in")
 
 
@@ -49,9 +48,8 @@ class References:
             sentence = f"The{sentence[pointing.end() :]}"
         if shortened := _SHORTENED.match(sentence):
             noun = singular(shortened[1])
-            longer = self._longer.get(noun, "") if noun in VAGUE - _WHOLE else ""
-            is_same = longer.lower().endswith(f" {shortened[1]}") and " of " not in longer
-            longer = self._kinds.get(noun) or (f"The {longer}" if is_same else shortened[0])
+            ends = [end for end in self._ends if end.lower().endswith(f" {shortened[1]}") and " of " not in end]
+            longer = self._kinds.get(noun) or next(iter(ends if noun in VAGUE else ()), shortened[0])
             return f"{longer}{sentence[shortened.end() :]}"
         pronoun = _PRONOUN.match(sentence)
         candidates = [*self._ends[:1], self._subject] if _PASSIVE.match(sentence) else [self._subject, *self._ends]

@@ -20,7 +20,7 @@ _PLAINER = [
         ("oth ", r"\b[Bb]oth (?!(?:of|is|are|was|were|have|had|can)\b)", ""),
         ("but also ", r",? but also ", " and "),
         ("as well as ", r",? as well as ", " and "),
-        (" of ", r"\b(?:[Aa]ll|[Bb]oth|[Ee]ach) of (?:the|our) ", "the "),
+        (" of ", r"(?<!are )(?<!were )\b(?:[Aa]ll|[Bb]oth|[Ee]ach) of (?:the|our) ", "the "),
         (", ", r", (?:(?:by|in) contrast|in (?:turn|fact)|for (?:example|instance)|of course|too|however|also),", ""),
         (" that ", r"^It (?:is|was) (?:at|by|in|on|from|to|through|under|with) [^,;:]{3,60}? that (?=[A-Z])", ""),
         ("`", r"(?<!`)`(\w[\w.-]*)`(?!`)", r"\1"),

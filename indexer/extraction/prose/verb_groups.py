@@ -34,6 +34,7 @@ from indexer.extraction.prose.word_classes import (
     SUBORDINATORS,
     VAGUE,
     is_adverb,
+    is_gerund,
     is_open,
     is_participle,
     singular,
@@ -131,6 +132,10 @@ class VerbGroups:
             return None
         is_marked = verb.is_sure or (not preposition and (target.determiner or target.grade() == NAME))
         is_clause = _is_clause(subject) or _is_compound(verb, subject) if own else not is_marked
+        if verb.is_participle and not (verb.is_irregular or preposition or target.determiner):
+            is_clause = is_clause or own is None or (subject.size == 1 and subject.grade() == DEFINITE)
+        if verb.is_third and not verb.is_sure and subject.size == 1 and is_gerund(subject.head):
+            return None  # `The original unwrapped object`, `The templating languages`
         if is_clause or not self._is_verb(at, verb, subject, target, preposition[-1:]):
             return None
         return self._open_group(at, at, not verb.is_third, verb.third)

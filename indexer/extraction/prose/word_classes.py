@@ -68,7 +68,8 @@ _NO_ADVERBS = word_set(  # in -ly
     bubbly"""
 )
 _ING_NOUNS = word_set(
-    """morning evening learning processing testing engineering computing logging monitoring indexing caching scheduling routing training
+    """morning evening
+    learning processing testing engineering computing logging monitoring indexing caching scheduling routing training
     building setting mapping string thing encoding parsing binding meeting king ring wing spring rating marketing
     banking shipping billing pricing housing mining painting recording engraving clothing programming hosting
     messaging trading publishing gaming manufacturing casing embedding partitioning timing wiring warning landing

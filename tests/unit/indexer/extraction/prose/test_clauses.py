@@ -230,7 +230,7 @@ def test_verb_with_two_objects_gives_the_second(sentence: str, expected: Triples
             "The extract is imported from Moldova by Herbapol East.",
             [("Herbapol East", "imports", "extract"), ("extract", "imported_from", "Moldova")],
         ),
-        ("The abbey was founded in 1140 by Cistercian monks.", [("abbey", "founded_by", "Cistercian monks")]),
+        ("The abbey was founded in 1140 by Ann Bell.", [("abbey", "founded_by", "Ann Bell")]),
         ("The hall is currently run by the Falk family.", [("hall", "run_by", "Falk family")]),
         ("Backups get copied to the Narvik vault.", [("Backups", "copied_to", "Narvik vault")]),
         ("Tamar Voss has long been linked to the Oru trust.", [("Tamar Voss", "linked_to", "Oru trust")]),
@@ -259,6 +259,7 @@ def test_passive_names_who_does_it_wherever_by_follows(sentence: str, expected: 
         ("Morning fog delays the first ferry.", [("Morning fog", "delays", "first ferry")]),
         ("The change provides less scope.", []),
         ("The flag makes arrays take precedence.", []),
+        ("The original unwrapped object keys remain.", []),
         ("Default values for function arguments", []),
     ],
 )
