@@ -238,7 +238,8 @@ def _is_doubtful(target: NounPhrase, relation: Relation) -> bool:
 def _is_fact(relation: Relation, subject: NounPhrase, target: NounPhrase, *, is_open: bool) -> bool:
     """Whether both ends name something: a name each, or one and a definite phrase; of firm relations less will do."""
     of_subject, of_target = subject.grade(), target.grade()
-    if NONE in (of_subject, of_target) or not _suits(relation, of_subject, of_target):
+    is_described = target.determiner in ("a", "an") and target.size > 1  # `belongs to a leasing company`
+    if NONE in (of_subject, of_target) or not _suits(relation, of_subject, max(of_target, int(is_described))):
         return False
     if of_subject == BARE and subject.is_generic:
         return True
@@ -247,8 +248,8 @@ def _is_fact(relation: Relation, subject: NounPhrase, target: NounPhrase, *, is_
     has_parts = relation.predicate == "part_of" and relation.is_inverse  # `consists of a reader and a splitter`
     if max(of_subject, of_target) < NAME and not has_parts:
         is_whole = "_" in relation.predicate or relation.is_typed or relation.is_inverse
-        is_told = relation.predicate not in _LETTING and (target.size > 1 or target.is_plural)
-        return of_subject == DEFINITE and (is_whole or is_told or of_target == DEFINITE)
+        is_specific = relation.predicate not in _LETTING and (target.size > 1 or target.is_plural)
+        return of_subject == DEFINITE and (is_whole or is_specific or of_target == DEFINITE)
     return of_subject + of_target >= (1 if has_parts else 2 if relation.is_typed or is_open else 3)
 
 

@@ -254,6 +254,7 @@ def test_passive_names_who_does_it_wherever_by_follows(sentence: str, expected: 
         ("Granite is harder than marble.", [("Granite", "harder_than", "marble")]),
         ("The fungus is common in beech woods.", [("fungus", "common_in", "beech woods")]),
         ("The harvest depends on the monsoon.", [("harvest", "depends_on", "monsoon")]),
+        ("The delivery vans belong to a leasing company.", [("delivery vans", "part_of", "leasing company")]),
         ("Mrs. Pemberly owns Marsh.", [("Mrs. Pemberly", "owns", "Marsh")]),
         ("The nightly build requires Redis.", [("nightly build", "requires", "Redis")]),
         ("Morning fog delays the first ferry.", [("Morning fog", "delays", "first ferry")]),
