@@ -48,19 +48,17 @@ def answers(
     given = {"answer_sentences": answer_sentences, "answer_words": answer_words}
     options = {name: value for name, value in given.items() if value is not None}
     measured: dict[str, dict[str, Any]] = {}
-    with closing(service_client(url, data_dir)) as client, progress_bars(quiet=as_json) as begin:
+    with closing(service_client(url, data_dir)) as client, progress_bars(shown=not as_json) as bars:
         for folder in folders:
             if within is None:
                 labelled = read_folder(folder, split)
                 corpus = corpus_of([labelled])
-                into = load(client, corpus, begin(f"searchable: {labelled.name}", len(corpus.envelopes)))
+                into = load(client, corpus, bars(f"searchable: {labelled.name}", len(corpus.envelopes)))
             else:
                 labelled = read_questions(folder, split)
                 into = already_loaded(client, within, labelled)
-            advance = begin(f"asked: {labelled.name}", questions_of(labelled, most_questions))
-            measured[labelled.name] = evaluate_answers(
-                client, labelled, into.collection, most_questions, options, advance
-            )
+            bar = bars(f"asked: {labelled.name}", questions_of(labelled, most_questions))
+            measured[labelled.name] = evaluate_answers(client, labelled, into.collection, most_questions, options, bar)
     if as_json:
         print(json.dumps(next(iter(measured.values())) if len(measured) == 1 else measured))
         return

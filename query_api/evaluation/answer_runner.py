@@ -1,7 +1,7 @@
 """How well the running service answers labelled questions: `thalweg evaluate answers`."""
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,6 +11,7 @@ from query_api.answers.sentences import HITS
 from query_api.client import JSONObject, ServiceClient
 from query_api.evaluation.answer_labels import AnswerLabels
 from query_api.evaluation.datasets import LabelledCollection, Question, spread_out
+from schemas.progress_bars import Bar
 
 SEARCH = "/v1/search"
 
@@ -73,13 +74,13 @@ def evaluate_answers(
     collection: str,
     most_questions: int | None,
     options: Mapping[str, Any],
-    advance: Callable[[int], None],
+    bar: Bar,
 ) -> dict[str, float | None]:
     """The figures of one collection of labelled questions; `options` are further parameters of the searches."""
     asked = []
     for question in (*spread_out(labelled.questions, most_questions), *labelled.unanswered):
         asked.append(_ask(client, labelled, question, {"collection": collection, **options}))
-        advance(1)
+        bar.advance()
     return dict(_figures(asked))
 
 
