@@ -135,12 +135,10 @@ class InternalErrorMiddleware:
 
         try:
             await self._app(scope, receive, watch)
-        except Exception:
+        except Exception as error:
             if scope["type"] != "http" or has_begun:
                 raise
-            log.exception("internal error", method=scope["method"], path=scope["path"])
-            detail = "Something broke in the service; its log holds the trace. Trying again may help."
-            await ApiProblem(500, "Internal error", detail).response()(scope, receive, send)
+            await unforeseen(error, scope["method"], scope["path"]).response()(scope, receive, send)
 
 
 _PROBLEM_OF: dict[type[Exception], Callable[[Any], ApiProblem]] = {
@@ -161,6 +159,11 @@ def known_problem(error: Exception, path: str) -> ApiProblem | None:
     elif isinstance(error, DamagedStore):
         log.error("store damaged", path=path, reason=str(error))
     return next((make(error) for known, make in _PROBLEM_OF.items() if isinstance(error, known)), None)
+
+
+def unforeseen(error: Exception, method: str, path: str) -> ApiProblem:
+    log.error("internal error", method=method, path=path, exc_info=error)
+    return ApiProblem(500, "Internal error", "Something broke in the service; its log holds the trace. Try again.")
 
 
 async def _on_known_error(request: Request, error: Exception) -> Response:

@@ -90,7 +90,7 @@ def status(
     show_status(PlainConsole(soft_wrap=True), answer)
 
 
-@app.command(epilog="Example, as an assistant's settings have it: thalweg mcp --url http://127.0.0.1:8420")
+@app.command(epilog="Example: thalweg mcp --url http://127.0.0.1:8420")
 @plain_failures()
 def mcp(url: Url = None, data_dir: DataDir = None) -> None:
     """Give an assistant the service's tools by the Model Context Protocol, over standard input and output.

@@ -1,17 +1,16 @@
 """The service's `/mcp` over standard input and output: what a client asks here is asked of the service."""
 
+import asyncio
 import json
 from functools import partial
 from typing import Any
 
-import anyio
-from anyio.to_thread import run_sync
 from mcp.server.lowlevel.server import Server
 from mcp.server.stdio import stdio_server
 from mcp.shared.exceptions import MCPError
 from mcp.shared.inbound import MCP_PROTOCOL_VERSION_HEADER
-from mcp_types import INTERNAL_ERROR, CallToolRequestParams, PaginatedRequestParams
-from mcp_types.version import LATEST_HANDSHAKE_VERSION
+from mcp.types import INTERNAL_ERROR, CallToolRequestParams, PaginatedRequestParams
+from mcp.types.version import LATEST_HANDSHAKE_VERSION
 from pydantic import BaseModel
 
 from query_api.auth import MCP_PATH
@@ -33,22 +32,21 @@ def serve_stdio(client: ServiceClient) -> None:
         async with stdio_server() as (incoming, outgoing):
             await server.run(incoming, outgoing, server.create_initialization_options())
 
-    anyio.run(serve)
+    asyncio.run(serve())
 
 
 async def _forward(client: ServiceClient, method: str, _: object, params: BaseModel) -> dict[str, Any]:
     sent = params.model_dump(mode="json", by_alias=True, exclude_unset=True)
     sent.pop("_meta", None)  # is of the connection on this side
     try:
-        return await run_sync(_ask, client, method, sent, abandon_on_cancel=True)
+        return await asyncio.to_thread(_ask, client, method, sent)
     except Failure as error:
         raise MCPError(INTERNAL_ERROR, str(error)) from error
 
 
 def _ask(client: ServiceClient, method: str, params: dict[str, Any]) -> dict[str, Any]:
     """The result. Raises Failure, and MCPError as the service does."""
-    request = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
-    answer = client.post(MCP_PATH, json.dumps(request).encode())
+    answer = client.post(MCP_PATH, json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).encode())
     if "error" in answer:
         raise MCPError(answer["error"]["code"], answer["error"]["message"])
     return dict(answer["result"])

@@ -12,13 +12,13 @@ from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel.server import Server
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.shared.exceptions import MCPError
-from mcp_types import INVALID_PARAMS, CallToolRequestParams, CallToolResult, ListToolsResult, TextContent
+from mcp.types import INVALID_PARAMS, CallToolRequestParams, CallToolResult, ListToolsResult, TextContent
 from pydantic import BaseModel
 from starlette.requests import ClientDisconnect
 from starlette.types import Message, Receive, Scope, Send
 
 from query_api.auth import MCP_PATH, Access, check_access
-from query_api.errors import ApiProblem, known_problem
+from query_api.errors import ApiProblem, known_problem, unforeseen
 from query_api.mcp.tools import TEXT_CHARACTERS, TOOLS, validated
 from query_api.middleware import DOCUMENTS_PATH
 from query_api.service_context import installed_version
@@ -66,10 +66,8 @@ async def _call_tool(context: Context, params: CallToolRequestParams) -> CallToo
             check_access(_access(context), "POST", DOCUMENTS_PATH)
         arguments = validated(tool.arguments, params.arguments or {})
         return _answer(await tool.run(request, request.app.state.service, arguments))
-    except Exception as error:
-        problem = known_problem(error, MCP_PATH)
-        if problem is None:
-            raise  # the SDK logs it
+    except Exception as error:  # noqa: BLE001 -- the SDK would show the client what nobody foresaw
+        problem = known_problem(error, MCP_PATH) or unforeseen(error, "POST", MCP_PATH)
         return CallToolResult(content=[TextContent(text=f"{problem.title}: {problem.detail}")], is_error=True)
 
 

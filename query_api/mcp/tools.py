@@ -11,8 +11,8 @@ from typing import Any, Literal, NamedTuple
 
 import msgspec
 from fastapi import Request
-from mcp_types import Tool as ListedTool
-from mcp_types import ToolAnnotations
+from mcp.types import Tool as ListedTool
+from mcp.types import ToolAnnotations
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, TypeAdapter, ValidationError, create_model
 from pydantic.json_schema import GenerateJsonSchema
 
