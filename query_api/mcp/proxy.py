@@ -3,13 +3,13 @@
 import asyncio
 import json
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 from mcp.server.lowlevel.server import Server
 from mcp.server.stdio import stdio_server
 from mcp.shared.exceptions import MCPError
 from mcp.shared.inbound import MCP_PROTOCOL_VERSION_HEADER
-from mcp.types import INTERNAL_ERROR, CallToolRequestParams, PaginatedRequestParams
+from mcp.types import INTERNAL_ERROR, CallToolRequestParams, CallToolResult, ListToolsResult, PaginatedRequestParams
 from mcp.types.version import LATEST_HANDSHAKE_VERSION
 from pydantic import BaseModel
 
@@ -17,6 +17,7 @@ from query_api.auth import MCP_PATH
 from query_api.client import ServiceClient
 from schemas.errors import Failure
 
+A = TypeVar("A", bound=BaseModel)
 WHO = {"protocolVersion": LATEST_HANDSHAKE_VERSION, "capabilities": {}, "clientInfo": {"name": "", "version": ""}}
 
 
@@ -25,8 +26,9 @@ def serve_stdio(client: ServiceClient) -> None:
     client.send_always({MCP_PROTOCOL_VERSION_HEADER: LATEST_HANDSHAKE_VERSION})
     service = _ask(client, "initialize", WHO)
     server: Server[Any] = Server(**service["serverInfo"], instructions=service["instructions"])
-    server.add_request_handler("tools/list", PaginatedRequestParams, partial(_forward, client, "tools/list"))
-    server.add_request_handler("tools/call", CallToolRequestParams, partial(_forward, client, "tools/call"))
+    ask = partial(_forward, client)
+    server.add_request_handler("tools/list", PaginatedRequestParams, partial(ask, "tools/list", ListToolsResult))
+    server.add_request_handler("tools/call", CallToolRequestParams, partial(ask, "tools/call", CallToolResult))
 
     async def serve() -> None:
         async with stdio_server() as (incoming, outgoing):
@@ -35,11 +37,10 @@ def serve_stdio(client: ServiceClient) -> None:
     asyncio.run(serve())
 
 
-async def _forward(client: ServiceClient, method: str, _: object, params: BaseModel) -> dict[str, Any]:
-    sent = params.model_dump(mode="json", by_alias=True, exclude_unset=True)
-    sent.pop("_meta", None)  # is of the connection on this side
+async def _forward(client: ServiceClient, method: str, answer: type[A], _: object, params: BaseModel) -> A:
+    sent = params.model_dump(mode="json", by_alias=True, exclude_unset=True, exclude={"meta"})  # which is of this side
     try:
-        return await asyncio.to_thread(_ask, client, method, sent)
+        return answer.model_validate(await asyncio.to_thread(_ask, client, method, sent))
     except Failure as error:
         raise MCPError(INTERNAL_ERROR, str(error)) from error
 
