@@ -67,7 +67,7 @@ SCHEMA = {
 
 def server_of_the_suite() -> Server[Any]:
     async def list_tools(*_: object) -> ListToolsResult:
-        schemas = dict.fromkeys(ANSWERS, {"type": "object"}) | {"json_schema_2020_12_tool": SCHEMA}
+        schemas = {name: {"type": "object"} for name in ANSWERS} | {"json_schema_2020_12_tool": SCHEMA}
         return ListToolsResult(
             tools=[Tool(name=name, description=name, input_schema=schemas[name]) for name in schemas]
         )
