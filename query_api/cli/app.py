@@ -1,4 +1,4 @@
-"""The query service's commands `thalweg serve` and `status`; and what commands share.
+"""The query service's commands `thalweg serve`, `status` and `mcp`; and what commands share.
 
 What takes time to import is imported in the command that needs it.
 """
@@ -88,6 +88,19 @@ def status(
     from query_api.cli.display import PlainConsole, show_status
 
     show_status(PlainConsole(soft_wrap=True), answer)
+
+
+@app.command(epilog="Example: thalweg mcp --url http://127.0.0.1:8420")
+@plain_failures()
+def mcp(url: Url = None, data_dir: DataDir = None) -> None:
+    """Give an assistant the service's tools by the Model Context Protocol, over standard input and output.
+
+    The assistant starts it and ends it. What it asks is asked of the service's /mcp, with the key of the settings.
+    """
+    from query_api.mcp.proxy import serve_stdio
+
+    with closing(service_client(url, data_dir)) as client:
+        serve_stdio(client)
 
 
 def show_answer(

@@ -53,7 +53,7 @@ def answers(
             if within is None:
                 labelled = read_folder(folder, split)
                 corpus = corpus_of([labelled])
-                into = load(client, corpus, bars(f"searchable: {labelled.name}", len(corpus.envelopes)))
+                into = load(client, corpus, bars(f"searchable: {labelled.name}", len(corpus.envelopes)).advance)
             else:
                 labelled = read_questions(folder, split)
                 into = already_loaded(client, within, labelled)

@@ -77,18 +77,18 @@ UsageHeader = Annotated[
 ]
 
 
-class _Origin(NamedTuple):
+class Origin(NamedTuple):
     """What a retrieval records of its request."""
 
     traceparent: str | None
     counted: bool
 
 
-def _origin(request: Request, usage: UsageHeader = None) -> _Origin:
-    return _Origin(well_formed(request.headers.get(TRACEPARENT)), counted=usage is None)
+def origin_of(request: Request, usage: UsageHeader = None) -> Origin:
+    return Origin(well_formed(request.headers.get(TRACEPARENT)), counted=usage is None)
 
 
-OriginOf = Annotated[_Origin, Depends(_origin)]
+OriginOf = Annotated[Origin, Depends(origin_of)]
 
 
 @router.get(SEARCH_PATH, summary="Search", response_class=Response, responses=RESPONSES)
@@ -132,11 +132,11 @@ async def answer(
 
 
 async def _answer(
-    request: Request, search: SearchRequest, service: Service, origin: _Origin, last_event_id: str | None
+    request: Request, search: SearchRequest, service: Service, origin: Origin, last_event_id: str | None
 ) -> Response:
     if not accepts_events(request.headers.get("accept")):
-        with _turn(request, search, service) as turn:
-            return await _unless_disconnected(request, _json(search, service, turn, origin))
+        answer = await answer_search(request, search, service, origin)
+        return Response(answer.model_dump_json(by_alias=True), media_type="application/json")
     resumed = service.streams.resumable(last_event_id, search)
     if resumed is not None and resumed[0].ended_with(resumed[1]):
         return Response(status_code=204)  # which ends the reconnecting of an EventSource
@@ -153,6 +153,12 @@ async def _answer(
     except BaseException:  # else the stream ends it
         turn.end()
         raise
+
+
+async def answer_search(request: Request, search: SearchRequest, service: Service, origin: Origin) -> SearchAnswer:
+    """The whole answer, once it is the search's turn. Raises ApiProblem, also where the client leaves."""
+    with _turn(request, search, service) as turn:
+        return await _unless_disconnected(request, _answer_in_turn(search, service, turn, origin))
 
 
 def _turn(request: Request, search: SearchRequest, service: Service) -> Turn:
@@ -180,15 +186,15 @@ async def _snapshot_in_turn(search: SearchRequest, service: Service, turn: Turn)
     return snapshot
 
 
-async def _json(search: SearchRequest, service: Service, turn: Turn, origin: _Origin) -> Response:
+async def _answer_in_turn(search: SearchRequest, service: Service, turn: Turn, origin: Origin) -> SearchAnswer:
     snapshot = await _snapshot_in_turn(search, service, turn)
     answer = await _collect_answer(search, service, snapshot, origin)
     turn.end(answered=True)
-    return Response(answer.model_dump_json(by_alias=True), media_type="application/json")
+    return answer
 
 
 async def _collect_answer(
-    search: SearchRequest, service: Service, snapshot: "Snapshot", origin: _Origin
+    search: SearchRequest, service: Service, snapshot: "Snapshot", origin: Origin
 ) -> SearchAnswer:
     hits: list[Hit] = []
     parts: dict[str, Any] = {"hits": hits}
