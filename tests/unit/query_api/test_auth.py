@@ -49,7 +49,12 @@ async def test_a_caller_who_reads_is_refused_by_every_other_route(guarded: Runni
             refused.add((method, path))
             by_token = await guarded.http.request(method, filled(path), headers=bearer(token))
             assert problem(by_token)["reason"] == "read_only"
-    allowed = {("POST", "/v1/search"), ("POST", "/v1/session-tokens"), ("POST", "/v1/stream-tickets")}
+    allowed = {
+        ("POST", "/v1/search"),
+        ("POST", "/v1/answers"),
+        ("POST", "/v1/session-tokens"),
+        ("POST", "/v1/stream-tickets"),
+    }
     assert refused == {each for each in operations() if each[0] != "GET"} - allowed
     assert ("POST", "/v1/retrievals/{retrieval_id}/feedback") in refused
 
@@ -79,8 +84,8 @@ async def test_an_address_with_a_token_says_how_to_send_it(guarded: Running) -> 
 async def test_a_refusal_says_what_is_allowed_and_which_key_does_more(guarded: Running) -> None:
     body = problem(await guarded.http.delete("/v1/cache", headers=bearer(READ_KEY)))
     assert body["detail"] == (
-        "This key only reads: it allows GET, HEAD, POST /v1/search and the tools of /mcp that read. Send the "
-        "service's own key, THALWEG_SERVICE__API_KEY, for DELETE /v1/cache."
+        "This key only reads: it allows GET, HEAD, POST /v1/search and /v1/answers, and the tools of /mcp that read. "
+        "Send the service's own key, THALWEG_SERVICE__API_KEY, for DELETE /v1/cache."
     )
     assert (await guarded.http.delete("/v1/cache", headers=bearer(KEY))).status_code == 200
 
@@ -135,7 +140,7 @@ async def test_a_token_neither_writes_nor_renews_itself(guarded: Running) -> Non
         body = problem(await guarded.http.post(path, json={}, headers=bearer(token)))
         assert (body["status"], body["reason"]) == (403, "read_only")
         assert body["detail"].startswith(
-            "A session token only reads: it allows GET, HEAD, POST /v1/search and the tools of /mcp that read. "
+            "A session token only reads: it allows GET, HEAD, POST /v1/search and /v1/answers, and the tools of /mcp "
         )
 
 
