@@ -156,6 +156,11 @@ def test_json_is_the_answer_and_nothing_else(monkeypatch: pytest.MonkeyPatch) ->
 
 EVERY_OPTION = [
     "river",
+    "--answer",
+    "--answer-sentences",
+    "5",
+    "--answer-words",
+    "100",
     "-k",
     "3",
     "--offset",
