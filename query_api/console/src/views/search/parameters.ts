@@ -75,7 +75,7 @@ export const duplicatesOf = (search: Search): string =>
 const WORDS = new Intl.Segmenter(undefined, { granularity: "word" });
 const ASKED_WORDS = 3;
 
-/** Whether an answer is made: by itself for what is long enough to be a question, not for a word that is looked up. */
+/** Whether an answer is made: as the address says, else for what is long enough to be a question. */
 export const answerOf = ({ q, answer }: Search): boolean =>
   answer ?? (q === undefined || [...WORDS.segment(q)].filter((each) => each.isWordLike).length >= ASKED_WORDS);
 
