@@ -57,15 +57,15 @@ def snapshot_identity(snapshot: "Snapshot") -> SnapshotIdentity:
 
 
 def question_digest(request: SearchRequest) -> str:
-    """A digest of everything in a request that decides the order of its hits, so of all but page and freshness."""
-    question = request.model_dump(mode="json", exclude=set(PAGE_PARAMETERS))
+    """A digest of what in a request decides the order of its hits, so of all but page, freshness and answer."""
+    question = request.model_dump(mode="json", exclude={"answer", "answer_sentences", "answer_words"} | PAGE_PARAMETERS)
     return digest("question", msgspec.json.encode(question, order="deterministic").decode())[:32]
 
 
 def answer_key(request: SearchRequest, snapshot: "Snapshot") -> AnswerKey:
     """`request` has its offset, not a cursor."""
-    today = datetime.now(UTC).date()
-    return AnswerKey(snapshot_identity(snapshot), question_digest(request), request.offset, request.k, today)
+    question = f"{question_digest(request)} {request.answer} {request.answer_sentences} {request.answer_words}"
+    return AnswerKey(snapshot_identity(snapshot), question, request.offset, request.k, datetime.now(UTC).date())
 
 
 class _Answers(TTLCache[AnswerKey, tuple[tuple[SearchFrame, ...], int]]):

@@ -43,6 +43,16 @@ test("an address without a group asks for documents, without their copies", () =
   assert.deepEqual(asSent({ q: "x", group: "passage" }), { q: "x", group: "passage", duplicates: "keep", explain: true });
 });
 
+test("an answer is asked for by itself with a question, and otherwise as the address says", () => {
+  const answers = (q: string, answer?: boolean) => asSent({ q, ...(answer === undefined ? {} : { answer }) }).answer;
+  assert.equal(answers("which river floods"), true);
+  assert.equal(answers("  river,  floods! "), undefined);
+  assert.equal(answers("どの川が洪水を起こしますか"), true);
+  assert.equal(answers("which river floods", false), undefined);
+  assert.equal(answers("river", true), true);
+  for (const answer of [true, false]) assert.deepEqual(through({ q: "which river floods", answer }), { q: "which river floods", answer });
+});
+
 test("several hits of one document are passages", () => {
   const several = { q: "x", max_per_document: 3 };
   assert.deepEqual(asSent(several), { ...several, group: "passage", duplicates: "keep", explain: true });

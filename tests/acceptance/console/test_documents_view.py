@@ -55,7 +55,7 @@ def test_a_file_that_is_dropped_becomes_searchable(open_page: OpenPage, complain
     expect(refused).to_contain_text("refused")
     expect(refused).to_contain_text("application/octet-stream")
     assert search(page, "weir of Lyde", "dropped") == ["The weir"]
-    page.get_by_role("link", name="The weir").click()
+    page.locator("article").get_by_role("link", name="The weir").click()
     expect(page.get_by_role("heading", name="The weir", level=1)).to_be_visible()
     expect(page.get_by_text("searchable, in the graph")).to_be_visible()
     expect(page.get_by_text("The weir of Lyde holds the river back.").first).to_be_visible()

@@ -14,7 +14,7 @@ export interface Stage {
   candidates: number;
   error: string | null;
 }
-export type Done = Pick<SearchAnswer, "timings" | "failed_channels" | "next_cursor" | "notes">;
+export type Done = Pick<SearchAnswer, "timings" | "failed_channels" | "next_cursor" | "answer" | "notes">;
 
 export interface Frame {
   event: string;

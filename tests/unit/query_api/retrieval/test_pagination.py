@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from query_api.index.search_snapshot import Snapshot
-from query_api.retrieval.cache import question_digest
+from query_api.retrieval.cache import answer_key, question_digest
 from query_api.retrieval.pagination import Cursor, PinnedSnapshots
 from schemas.search import SearchRequest
 from tests.support.fakes.text_stores import InMemoryText, WordCounts, world
@@ -11,12 +11,18 @@ from tests.support.fakes.text_stores import InMemoryText, WordCounts, world
 CURSOR = Cursor("a-snapshot", "a-question", 40)
 
 
-def test_a_question_is_the_same_whatever_page_of_it_and_however_fresh() -> None:
+def test_a_question_is_the_same_whatever_page_of_it_and_however_fresh_or_answered() -> None:
     first = SearchRequest(q="the river", collection="a")
-    same = {"k": 3, "offset": 20, "after": "0:7", "wait_seconds": 1, "cache": False}
+    same = {"k": 3, "offset": 20, "after": "0:7", "wait_seconds": 1, "cache": False, "answer": True, "answer_words": 90}
     assert question_digest(first.model_copy(update=same)) == question_digest(first)
     for other in ({"q": "the River"}, {"collection": None}, {"mode": "graph"}, {"group": "chunk"}):
         assert question_digest(first.model_copy(update=other)) != question_digest(first)
+
+
+def test_what_is_kept_of_a_question_is_kept_with_its_answer() -> None:
+    asked = [{}, {"answer": True}, {"answer": True, "answer_words": 90}, {"answer": True, "answer_sentences": 2}]
+    keys = {answer_key(SearchRequest(q="the river", **each), snapshot(1)) for each in asked}
+    assert len(keys) == len(asked)
 
 
 class Clock:

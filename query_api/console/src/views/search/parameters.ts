@@ -22,7 +22,7 @@ const TEXTS = [
 const NUMBERS = [
   "k", "hops", "vector_weight", "keyword_weight", "graph_weight", "min_confidence", "context_chunks", "max_per_document",
 ] as const; // prettier-ignore
-const FLAGS = ["decompose"] as const;
+const FLAGS = ["decompose", "answer"] as const;
 const LISTS = ["filter", "edges", "names"] as const;
 
 type Text = (typeof TEXTS)[number];
@@ -46,7 +46,10 @@ export function readSearch(parameters: URLSearchParams): Search {
     const value = parameters.get(name);
     if (value && Number.isFinite(Number(value))) search[name] = Number(value);
   }
-  for (const name of FLAGS) if (parameters.get(name) === "true") search[name] = true;
+  for (const name of FLAGS) {
+    const value = parameters.get(name);
+    if (value === "true" || value === "false") search[name] = value === "true";
+  }
   for (const name of LISTS) {
     const values = [...new Set(parameters.getAll(name))].filter((each) => each !== "");
     if (values.length > 0) search[name] = values;
@@ -57,8 +60,8 @@ export function readSearch(parameters: URLSearchParams): Search {
 /** Its parameters in an address, without what is the default anyway. */
 export function writeSearch(search: Search): Parameters {
   const { q, ...rest } = search;
-  const given = Object.entries(rest).filter(([, value]) => value !== undefined && value !== "" && value !== false);
-  return { q: q?.trim(), ...Object.fromEntries(given) };
+  const given = Object.entries(rest).filter(([, value]) => value !== undefined && value !== "");
+  return { q: q?.trim(), ...Object.fromEntries(given.map(([name, value]) => [name, value === false ? "false" : value])) };
 }
 
 /** What one hit is: a document, unless several hits of one are asked for. */
@@ -69,9 +72,18 @@ export const groupOf = ({ group, max_per_document }: Search): string =>
 export const duplicatesOf = (search: Search): string =>
   search.duplicates ?? (groupOf(search) === "document" ? "exact" : "keep");
 
+const WORDS = new Intl.Segmenter(undefined, { granularity: "word" });
+const ASKED_WORDS = 3;
+
+/** Whether an answer is made: as the address says, else for what is long enough to be a question. */
+export const answerOf = ({ q, answer }: Search): boolean =>
+  answer ?? (q === undefined || [...WORDS.segment(q)].filter((each) => each.isWordLike).length >= ASKED_WORDS);
+
 /** As it is sent, with what the address leaves to this page, and with the factors of each hit. */
 export const asSent = (search: Search): Search & { explain: true } => {
   const kept = consistent(search);
+  if (answerOf(kept)) kept.answer = true;
+  else delete kept.answer;
   return { ...kept, group: groupOf(kept), duplicates: duplicatesOf(kept), explain: true };
 };
 

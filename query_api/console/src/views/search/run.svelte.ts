@@ -4,18 +4,20 @@ import { asApiError, isAbort, type ApiError } from "../../lib/api.ts";
 import { follow, type Connection, type Done, type Meta, type Stage } from "../../lib/events.ts";
 import { service } from "../../lib/service.svelte.ts";
 import type { Hit } from "../../lib/types.ts";
+import { NO_ANSWER, withFrame, type AnswerSoFar } from "./answer.ts";
 import { formulaOf } from "./formula.ts";
 import type { Search } from "./parameters.ts";
 
 /** A hit, the retrieval it came with (each page of a search is one), and how its score came about. */
 export type FoundHit = Hit & { retrieval_id: string; formula: string };
 
-/** The whole answer to a search, to be shown again without asking again. */
-export interface Answer {
+/** All that has come of a search, to be shown again without asking again. */
+export interface Found {
   search: Search;
   meta: Meta;
   stages: Stage[];
   hits: FoundHit[];
+  answer: AnswerSoFar;
   done: Done;
 }
 
@@ -24,13 +26,14 @@ export class SearchRun {
   meta = $state.raw<Meta | null>(null);
   stages = $state.raw<Stage[]>([]);
   hits = $state.raw<FoundHit[]>([]);
+  answer = $state.raw<AnswerSoFar>(NO_ANSWER);
   done = $state.raw<Done | null>(null);
   error = $state.raw<ApiError | null>(null);
   running = $state(false);
   /** Set while the connection is down. */
   dropped = $state.raw<Extract<Connection, { state: "dropped" }> | null>(null);
   resumed = $state(0);
-  /** Why the answer started again, where a resumed stream was gone. */
+  /** Why all of it started again, where a resumed stream was gone. */
   reset = $state<string | null>(null);
   #controller: AbortController | null = null;
 
@@ -43,10 +46,10 @@ export class SearchRun {
     await this.#follow(search, true);
   }
 
-  /** The next page, from the same snapshot. */
+  /** The next page, from the same snapshot; the answer is of the first. */
   async more(): Promise<void> {
     if (this.search && this.done?.next_cursor && !this.running) {
-      await this.#follow({ ...this.search, cursor: this.done.next_cursor }, false);
+      await this.#follow({ ...this.search, answer: false, cursor: this.done.next_cursor }, false);
     }
   }
 
@@ -58,15 +61,15 @@ export class SearchRun {
   }
 
   /** Null where it has not come to its end. */
-  get answer(): Answer | null {
-    const { search, meta, stages, hits, done } = this;
-    return search && meta && done && !this.running && !this.error ? { search, meta, stages, hits, done } : null;
+  get found(): Found | null {
+    const { search, meta, stages, hits, answer, done } = this;
+    return search && meta && done && !this.running && !this.error ? { search, meta, stages, hits, answer, done } : null;
   }
 
-  /** Shows an answer again. */
-  restore({ search, meta, stages, hits, done }: Answer): void {
+  /** Shows it again. */
+  restore(found: Found): void {
     this.clear();
-    Object.assign(this, { search, meta, stages, hits, done });
+    Object.assign(this, found);
   }
 
   clear(): void {
@@ -82,6 +85,7 @@ export class SearchRun {
     this.meta = this.done = null;
     this.stages = [];
     this.hits = [];
+    this.answer = NO_ANSWER;
   }
 
   async #follow(body: Search & { cursor?: string }, first: boolean): Promise<void> {
@@ -112,6 +116,7 @@ export class SearchRun {
   }
 
   #apply(event: string, data: unknown, first: boolean): void {
+    this.answer = withFrame(this.answer, event, data);
     switch (event) {
       case "meta":
         if (first) this.#forget();

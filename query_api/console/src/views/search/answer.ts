@@ -1,0 +1,62 @@
+/** The answer above the hits: its frames, folded into what is shown. */
+
+import type { Done } from "../../lib/events.ts";
+import type { Answer, Citation } from "../../lib/types.ts";
+
+/** Frame `answer.delta`: the next piece of an answer's text, and the numbers of its sources. */
+export interface AnswerDelta {
+  index: number;
+  text: string;
+  citations: number[];
+}
+
+export interface Piece {
+  /** Of the document that it and the next pieces are from; null where the piece before has said it. */
+  title: string | null;
+  text: string;
+  sources: Citation[];
+}
+
+export interface AnswerSoFar {
+  citations: readonly Citation[];
+  pieces: readonly Piece[];
+  /** As the search's last frame has it: whether it is refused, and why. */
+  whole: Answer | null;
+}
+
+export const NO_ANSWER: AnswerSoFar = { citations: [], pieces: [], whole: null };
+
+/** With one more frame of its search. The last frames of further pages have no answer, and leave it as it is. */
+export function withFrame(answer: AnswerSoFar, event: string, data: unknown): AnswerSoFar {
+  switch (event) {
+    case "answer.citation":
+      return { ...answer, citations: [...answer.citations, data as Citation] };
+    case "answer.delta":
+      return { ...answer, pieces: [...answer.pieces, pieceOf(data as AnswerDelta, answer.citations)] };
+    case "done":
+      return { ...answer, whole: (data as Done).answer ?? answer.whole };
+    default:
+      return answer;
+  }
+}
+
+/** Its text without the title before it and the numbers behind it, which are shown as links. A number in brackets that
+ *  the document itself has stays. */
+function pieceOf(delta: AnswerDelta, citations: readonly Citation[]): Piece {
+  const sources = citations.filter(({ number }) => delta.citations.includes(number));
+  let text = delta.text.trim();
+  for (const { number } of sources.toReversed()) {
+    if (text.endsWith(` [${number}]`)) text = text.slice(0, -` [${number}]`.length);
+  }
+  const heading = `*${sources[0]?.title}*: `;
+  if (sources.length === 0 || !text.startsWith(heading)) return { title: null, text, sources };
+  return { title: titleOf(sources[0]!), text: text.slice(heading.length), sources };
+}
+
+export const titleOf = ({ title, document_id }: Citation): string => title || document_id;
+
+/** Where a source is in its document. */
+export function placeOf({ title, section, page }: Citation): string {
+  const headings = section.filter((heading) => heading !== title).join(" › ");
+  return [headings, page === null ? "" : `page ${page}`].filter((part) => part !== "").join(", ");
+}
