@@ -1,8 +1,8 @@
 """`/v1/search` and `/v1/answers`: JSON, or a stream of Server-Sent Events where the client accepts one."""
 
 import asyncio
-from collections.abc import Awaitable
-from contextlib import aclosing
+from collections.abc import AsyncIterator, Awaitable
+from contextlib import aclosing, asynccontextmanager
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, TypeVar
 
 from fastapi import APIRouter, Depends, Header, Query, Request, Response
@@ -77,18 +77,18 @@ UsageHeader = Annotated[
 ]
 
 
-class _Origin(NamedTuple):
+class Origin(NamedTuple):
     """What a retrieval records of its request."""
 
     traceparent: str | None
     counted: bool
 
 
-def _origin(request: Request, usage: UsageHeader = None) -> _Origin:
-    return _Origin(well_formed(request.headers.get(TRACEPARENT)), counted=usage is None)
+def origin_of(request: Request, usage: UsageHeader = None) -> Origin:
+    return Origin(well_formed(request.headers.get(TRACEPARENT)), counted=usage is None)
 
 
-OriginOf = Annotated[_Origin, Depends(_origin)]
+OriginOf = Annotated[Origin, Depends(origin_of)]
 
 
 @router.get(SEARCH_PATH, summary="Search", response_class=Response, responses=RESPONSES)
@@ -132,25 +132,38 @@ async def answer(
 
 
 async def _answer(
-    request: Request, search: SearchRequest, service: Service, origin: _Origin, last_event_id: str | None
+    request: Request, search: SearchRequest, service: Service, origin: Origin, last_event_id: str | None
 ) -> Response:
     if not accepts_events(request.headers.get("accept")):
-        with _turn(request, search, service) as turn:
-            return await _unless_disconnected(request, _json(search, service, turn, origin))
+        answer = await answer_search(request, search, service, origin)
+        return Response(answer.model_dump_json(by_alias=True), media_type="application/json")
     resumed = service.streams.resumable(last_event_id, search)
     if resumed is not None and resumed[0].ended_with(resumed[1]):
         return Response(status_code=204)  # which ends the reconnecting of an EventSource
     if resumed is not None and resumed[0].started:
         return service.streams.response(*resumed)
-    turn = _turn(request, search, service)
-    try:
-        snapshot = await _unless_disconnected(request, _snapshot_in_turn(search, service, turn))
+    async with begun(request, search, service) as (turn, snapshot):
         stream, after_seq = resumed or (
             service.streams.begin(search, snapshot, instead_of=last_event_id, **origin._asdict()),
             -1,
         )
         return service.streams.response(stream, after_seq, turn)
-    except BaseException:  # else the stream ends it
+
+
+async def answer_search(request: Request, search: SearchRequest, service: Service, origin: Origin) -> SearchAnswer:
+    """The whole answer, once it is the search's turn. Raises ApiProblem, also where the client leaves."""
+    with _turn(request, search, service) as turn:
+        return await _unless_disconnected(request, _answer_in_turn(search, service, turn, origin))
+
+
+@asynccontextmanager
+async def begun(request: Request, search: SearchRequest, service: Service) -> AsyncIterator[tuple[Turn, "Snapshot"]]:
+    """Once it is the search's turn: that, which the stream made within is to end, and the snapshot to read. Raises
+    ApiProblem, also where the client leaves."""
+    turn = _turn(request, search, service)
+    try:
+        yield turn, await _unless_disconnected(request, _snapshot_in_turn(search, service, turn))
+    except BaseException:
         turn.end()
         raise
 
@@ -180,15 +193,15 @@ async def _snapshot_in_turn(search: SearchRequest, service: Service, turn: Turn)
     return snapshot
 
 
-async def _json(search: SearchRequest, service: Service, turn: Turn, origin: _Origin) -> Response:
+async def _answer_in_turn(search: SearchRequest, service: Service, turn: Turn, origin: Origin) -> SearchAnswer:
     snapshot = await _snapshot_in_turn(search, service, turn)
     answer = await _collect_answer(search, service, snapshot, origin)
     turn.end(answered=True)
-    return Response(answer.model_dump_json(by_alias=True), media_type="application/json")
+    return answer
 
 
 async def _collect_answer(
-    search: SearchRequest, service: Service, snapshot: "Snapshot", origin: _Origin
+    search: SearchRequest, service: Service, snapshot: "Snapshot", origin: Origin
 ) -> SearchAnswer:
     hits: list[Hit] = []
     parts: dict[str, Any] = {"hits": hits}

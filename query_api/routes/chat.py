@@ -1,0 +1,130 @@
+"""OpenAI's protocol: `/v1/chat/completions`, `/v1/responses`, `/v1/models`. The answer is that of `/v1/answers`."""
+
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
+from typing import Any
+
+from fastapi import APIRouter, Request, Response
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from pydantic import ValidationError
+
+from query_api.answers.answer import frames_of
+from query_api.answers.cited_text import CitedText
+from query_api.answers.follow_ups import complete_question
+from query_api.answers.openai_forms import ChatCompletion, ResponseObject
+from query_api.errors import ApiProblem, invalid_request, problem_responses
+from query_api.middleware import LargeModelRoute
+from query_api.routes.parameters import ServiceOf
+from query_api.routes.search import OriginOf, answer_search, begun
+from query_api.service_context import Service
+from schemas import openai_protocol as protocol
+from schemas.frames import EVENT_STREAM, Done, SearchFrame, StreamError
+from schemas.hits import SearchAnswer
+from schemas.search import MAX_QUERY_CHARACTERS, SearchRequest
+
+router = APIRouter(tags=["OpenAI's protocol"], route_class=LargeModelRoute)
+
+READ_TYPES = ("text", "input_text")
+RESPONSES: dict[int | str, dict[str, Any]] = {
+    200: {
+        "content": {"application/json": {"schema": {"type": "object"}}, EVENT_STREAM: {"schema": {"type": "string"}}}
+    },
+    **problem_responses(404, 429),
+}
+
+
+@router.get(protocol.MODELS_PATH, summary="The models of OpenAI's protocol")
+async def list_models() -> dict[str, Any]:
+    """`thalweg` answers with sentences of documents, without a language model."""
+    return {
+        "object": "list",
+        "data": [{"id": protocol.MODEL, "object": "model", "created": 0, "owned_by": protocol.MODEL}],
+    }
+
+
+@router.post(protocol.CHAT_PATH, summary="Answer in a chat", response_class=Response, responses=RESPONSES)
+async def complete_chat(
+    request: Request, asked: protocol.ChatRequest, service: ServiceOf, origin: OriginOf
+) -> Response:
+    """The last message of the user is searched for and answered as by `/v1/answers`, with links to the sources."""
+    return await _respond(request, asked, asked.messages, service, origin, ChatCompletion())
+
+
+@router.post(protocol.RESPONSES_PATH, summary="Answer with a response", response_class=Response, responses=RESPONSES)
+async def respond(request: Request, asked: protocol.ResponsesRequest, service: ServiceOf, origin: OriginOf) -> Response:
+    """As `/v1/chat/completions`, in the protocol's newer form."""
+    said = [protocol.Message(role="user", content=asked.input)] if isinstance(asked.input, str) else asked.input
+    return await _respond(request, asked, said, service, origin, ResponseObject())
+
+
+async def _respond(
+    request: Request,
+    asked: protocol.ModelRequest,
+    messages: Sequence[protocol.Message],
+    service: Service,
+    origin: OriginOf,
+    form: ChatCompletion | ResponseObject,
+) -> Response:
+    if asked.model != protocol.MODEL:
+        detail = f"`model`: there is no {asked.model[:80]!r} here; ask for {protocol.MODEL!r}."
+        raise ApiProblem(404, "Unknown model", detail, members={"reason": "model_not_found"})
+    search, cited = search_of(messages, asked.thalweg or {}), CitedText(str(request.base_url))
+    if not asked.stream:
+        found = await answer_search(request, search, service, origin)
+        for pieces in (*map(cited.add, frames_of(found.answer)), cited.end(found.answer, found.notes)):
+            list(pieces)
+        return JSONResponse(form.whole(cited, _about(search, found)))
+    async with begun(request, search, service) as (turn, snapshot):
+        stream = service.streams.begin(search, snapshot, instead_of=None, **origin._asdict())
+        frames = service.streams.searched(stream, turn)
+        return service.streams.translated(_events(frames, search, cited, form), turn)
+
+
+async def _events(
+    frames: AsyncGenerator[SearchFrame | StreamError],
+    search: SearchRequest,
+    cited: CitedText,
+    form: ChatCompletion | ResponseObject,
+) -> AsyncGenerator[bytes]:
+    for event in form.begin():
+        yield event
+    async with aclosing(frames):
+        async for frame in frames:
+            pieces = cited.end(frame.answer, frame.notes) if isinstance(frame, Done) else cited.add(frame)
+            events = [event for piece in pieces for event in form.piece(piece)]
+            if isinstance(frame, Done):
+                events += form.end(cited, _about(search, frame))
+            elif isinstance(frame, StreamError):
+                events += form.error(frame.detail)
+            for event in events:
+                yield event
+
+
+def search_of(messages: Sequence[protocol.Message], options: dict[str, Any]) -> SearchRequest:
+    """The search that answers the last message of the user. Raises ApiProblem or RequestValidationError."""
+    at = max((at for at, message in enumerate(messages) if message.role == "user"), default=None)
+    if at is None or not (question := messages[at].text):
+        raise invalid_request("`messages`: the user says nothing in them; send a message of the role user, with text.")
+    parts = messages[at].content
+    if isinstance(parts, list) and (unread := [part.type for part in parts if part.type not in READ_TYPES]):
+        raise invalid_request(f"`messages.{at}.content`: only text is read here; leave out {unread[0][:80]!r}.")
+    if len(question) > MAX_QUERY_CHARACTERS:
+        advice = "Put longer texts into a collection, and ask about them."
+        raise invalid_request(f"`messages.{at}.content`: over {MAX_QUERY_CHARACTERS:,} characters. {advice}")
+    if unknown := options.keys() - {*protocol.OPTIONS}:
+        known = ", ".join(protocol.OPTIONS)
+        raise invalid_request(f"`thalweg`: there is no option {min(unknown)[:80]!r}; there are {known}.")
+    try:
+        return SearchRequest.model_validate(
+            {**options, "q": complete_question(question, messages[:at]), "answer": True}
+        )
+    except ValidationError as error:
+        found = [each | {"loc": ("body", "thalweg", *each["loc"])} for each in error.errors()]
+        raise RequestValidationError(found) from error
+
+
+def _about(search: SearchRequest, found: SearchAnswer | Done) -> dict[str, Any]:
+    """What the protocol has no field for."""
+    answered = {} if found.answer is None else found.answer.model_dump(include={"form", "confidence", "refused"})
+    return {"query": search.q, "retrieval_id": found.retrieval_id, **answered}
