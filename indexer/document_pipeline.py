@@ -26,7 +26,7 @@ from schemas.graph_edits import NodeEdit
 from schemas.ids import sha256_hex
 from schemas.limits import PAGE_STARTS, is_visible
 
-EXTRACTOR_VERSION = "rules-9"
+EXTRACTOR_VERSION = "rules-10"
 NO_EXTRACTOR = "none"  # the version of a collection's choice to have nothing extracted
 
 
@@ -144,20 +144,8 @@ def prepare_bytes(payload: bytes) -> bytes:
     return _encoder.encode(prepare(**given))
 
 
-def encode_task(
-    upsert: DocumentUpsert,
-    chunking: ChunkingParameters,
-    revision: str | None = None,
-    boundaries: Sequence[int] = (),
-    max_metadata_bytes: int = MAX_METADATA_BYTES,
-    *,
-    extracts: bool = True,
-) -> bytes:
-    return _encoder.encode(PreparationTask(upsert, chunking, revision, tuple(boundaries), max_metadata_bytes, extracts))
-
-
-def encode_sentences_task(upsert: DocumentUpsert, chunking: ChunkingParameters) -> bytes:
-    return _encoder.encode(PreparationTask(upsert, chunking, output="sentences"))
+def encode_task(task: PreparationTask) -> bytes:
+    return _encoder.encode(task)
 
 
 def decode_sentences(result: bytes) -> list[list[str]]:

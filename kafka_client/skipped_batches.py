@@ -6,8 +6,7 @@ import time
 import structlog
 from aiokafka.errors import KafkaError
 
-from kafka_client.async_clients import LocateBroker, open_reader
-from kafka_client.tail_reader import TailReader
+from kafka_client.async_clients import LocateBroker, TailReader, open_reader
 from kafka_client.topic_offsets import TopicPartition
 from kafka_client.unreadable_batches import UnreadableBatch, skip_all
 from schemas.dead_letters import Extent, decode_skip

@@ -6,7 +6,7 @@ While Kafka does not answer, nobody knows what was written meanwhile, and no lag
 import asyncio
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, NamedTuple
 
 import structlog
@@ -93,6 +93,7 @@ class _Partition:
         return Lag(waiting.end - waiting.beginning, seconds)
 
 
+@dataclass(eq=False)
 class LagMonitor:
     """Keeps the offsets of the topics that `applied()` names, and whether Kafka answers. It asks over a connection of
     its own: so a consumer that hangs is noticed.
@@ -100,25 +101,19 @@ class LagMonitor:
     `applied` gives, by topic and partition, the last offset that a reader has done with.
     """
 
-    def __init__(
-        self,
-        locate_broker: LocateBroker,
-        applied: Callable[[], Mapping[str, Mapping[int, int]]],
-        clock: Callable[[], float] = time.monotonic,
-        now_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
-        *,
-        skip: Skip = skip_none,
-    ) -> None:
+    locate_broker: LocateBroker
+    applied: Callable[[], Mapping[str, Mapping[int, int]]]
+    clock: Callable[[], float] = time.monotonic
+    now_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000
+    _: KW_ONLY
+    skip: Skip = skip_none
+
+    def __post_init__(self) -> None:
         self.unreadable: list[UnreadableBatch] = []
         """The batches that the readers of `applied` have reached, in the order of the log."""
         self.problem: str | None = "not asked yet"
         self.missing: str | None = None
         self.answered_at: float | None = None
-        self._locate_broker = locate_broker
-        self._applied = applied
-        self._clock = clock
-        self._now_ms = now_ms
-        self._skip = skip
         self._partitions: dict[TopicPartition, _Partition] = {}
         self._open_since: dict[tuple[str, int, int], tuple[float, int]] = {}
         self._connection: KafkaConnection | None = None
@@ -130,7 +125,7 @@ class LagMonitor:
         """The open transactions; none while Kafka does not answer."""
         if not self.reachable:
             return []
-        now = self._clock()
+        now = self.clock()
         return [
             OpenTransaction(*place, records, now - since)
             for place, (since, records) in sorted(self._open_since.items())
@@ -143,7 +138,7 @@ class LagMonitor:
     @property
     def seconds_since_answer(self) -> float | None:
         """None where Kafka has not answered yet."""
-        return None if self.answered_at is None else self._clock() - self.answered_at
+        return None if self.answered_at is None else self.clock() - self.answered_at
 
     async def run(self) -> None:
         """Look once a second, until cancelled."""
@@ -157,7 +152,7 @@ class LagMonitor:
     async def look(self) -> None:
         """Ask the broker once; where it does not answer, `problem` says so."""
         try:
-            if self._consumer is None or self._locate_broker() != self._connection:
+            if self._consumer is None or self.locate_broker() != self._connection:
                 await self._reconnect()
             async with asyncio.timeout(ANSWER_SECONDS):
                 await self._ask(self._consumer)
@@ -171,9 +166,9 @@ class LagMonitor:
 
     async def _reconnect(self) -> None:
         await self.close()
-        self._connection = self._locate_broker()
+        self._connection = self.locate_broker()
         async with asyncio.timeout(ANSWER_SECONDS):
-            self._consumer = await connect(self._connection, SMALL_FETCH_BYTES, skip=self._skip)
+            self._consumer = await connect(self._connection, SMALL_FETCH_BYTES, skip=self.skip)
 
     async def close(self) -> None:
         consumer, self._consumer = self._consumer, None
@@ -190,7 +185,7 @@ class LagMonitor:
             return (await spans_of(self._consumer, topic))[0].end
 
     async def _ask(self, consumer: Any) -> None:
-        applied = self._applied()
+        applied = self.applied()
         spans = await spans_by_topic(consumer, tuple(applied))
         places = [TopicPartition(topic, number) for topic, by_number in spans.items() for number in by_number]
         unknown = {}
@@ -212,11 +207,11 @@ class LagMonitor:
                 self._partitions[place].searched, self._partitions[place].first = unknown[place], record
         self.unreadable = [batch for _, batch in sorted(first.items()) if isinstance(batch, UnreadableBatch)]
         self._see_watermarks(await consumer.high_watermarks(places) if places else {})
-        self.problem, self.answered_at = None, self._clock()
+        self.problem, self.answered_at = None, self.clock()
 
     def _see_watermarks(self, watermarks: Mapping[TopicPartition, int]) -> None:
         """Take note of the transactions that are open: their partitions go on behind the end of what may be read."""
-        now = self._clock()
+        now = self.clock()
         opened = {}
         for place, watermark in watermarks.items():
             end = self._partitions[place].span.end
@@ -228,7 +223,7 @@ class LagMonitor:
     def see(self, topic: str, spans: Mapping[int, Span]) -> None:
         """Take note of what the partitions hold now, as Kafka has just answered."""
         self.problem = None
-        now = self._clock()
+        now = self.clock()
         for number, span in spans.items():
             self._partitions.setdefault(TopicPartition(topic, number), _Partition(span)).see(span, now)
 
@@ -248,7 +243,7 @@ class LagMonitor:
     def lag(self, topic: str, reached: Mapping[int, int]) -> dict[int, Lag]:
         """By partition, for a reader that has applied everything up to and including `reached`; empty while Kafka does
         not answer."""
-        now, now_ms = self._clock(), self._now_ms()
+        now, now_ms = self.clock(), self.now_ms()
         return {
             number: seen.lag(reached.get(number, -1), now=now, now_ms=now_ms)
             for number, seen in self._seen(topic).items()
@@ -256,13 +251,13 @@ class LagMonitor:
 
     def lags(self) -> dict[str, dict[int, Lag]]:
         """Of the readers of `applied`, by topic and partition."""
-        return {topic: self.lag(topic, reached) for topic, reached in self._applied().items()}
+        return {topic: self.lag(topic, reached) for topic, reached in self.applied().items()}
 
     def waiting(self) -> set[tuple[str, int, int]]:
         """Topic, partition and the last offset applied, where there is lag."""
         return {
             (topic, number, reached.get(number, -1))
-            for topic, reached in self._applied().items()
+            for topic, reached in self.applied().items()
             for number, lag in self.lag(topic, reached).items()
             if lag.records
         }

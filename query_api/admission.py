@@ -10,6 +10,7 @@ import math
 import time
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Literal, Self
 
 from starlette.datastructures import Headers
@@ -129,6 +130,7 @@ class Turn:
         self.end()
 
 
+@dataclass(eq=False)
 class SearchAdmission:
     """At most `at_once` searches run; others wait in the order they came, as long as the expected wait of one more is
     within `longest_wait_seconds`. Used on the event loop only.
@@ -137,22 +139,15 @@ class SearchAdmission:
     the latter's newest search is refused as `fair_share`. `on_refused` gets each reason.
     """
 
-    def __init__(
-        self,
-        at_once: int,
-        longest_wait_seconds: float,
-        on_refused: Callable[[Reason], None] = lambda _: None,
-        clock: Callable[[], float] = time.perf_counter,
-    ) -> None:
-        self.at_once = at_once
-        self.running = 0
-        self.refused: Counter[Reason] = Counter()
-        self.mean_seconds = FIRST_GUESS_SECONDS
-        self._longest_wait_seconds = longest_wait_seconds
-        self._on_refused = on_refused
-        self._clock = clock
-        self._waiting: dict[Turn, None] = {}  # in order of arrival
-        self._places: Counter[str] = Counter()  # of each caller, waiting or running
+    at_once: int
+    longest_wait_seconds: float
+    on_refused: Callable[[Reason], None] = lambda _: None
+    clock: Callable[[], float] = time.perf_counter
+    running: int = 0
+    refused: Counter[Reason] = field(default_factory=Counter)
+    mean_seconds: float = FIRST_GUESS_SECONDS
+    _waiting: dict[Turn, None] = field(default_factory=dict)  # in order of arrival
+    _places: Counter[str] = field(default_factory=Counter)  # of each caller, waiting or running
 
     @property
     def waiting(self) -> int:
@@ -188,7 +183,7 @@ class SearchAdmission:
             return
         self.running -= 1
         if began is not None:
-            self.mean_seconds += SMOOTHING * (self._clock() - began - self.mean_seconds)
+            self.mean_seconds += SMOOTHING * (self.clock() - began - self.mean_seconds)
         self._admit()
         self._shorten()
 
@@ -200,7 +195,7 @@ class SearchAdmission:
     def _yielding(self, caller: str) -> Turn | None:
         """Who has to make room for one more search of this caller; None while there is room. Raises SearchRefused when
         nobody has to."""
-        if self.expected_wait_seconds <= self._longest_wait_seconds:
+        if self.expected_wait_seconds <= self.longest_wait_seconds:
             return None
         share = self._fair_share(caller)
         if self._places[caller] > share:
@@ -224,11 +219,11 @@ class SearchAdmission:
             turn = next(iter(self._waiting))
             del self._waiting[turn]
             self.running += 1
-            turn.admit(self._clock())
+            turn.admit(self.clock())
 
     def _shorten(self) -> None:
         """Searches that take longer than those before make the queue too long: refuse the newest at once."""
-        while self._waiting and self._wait_behind(self.waiting - 1) > SLACK * self._longest_wait_seconds:
+        while self._waiting and self._wait_behind(self.waiting - 1) > SLACK * self.longest_wait_seconds:
             newest = self._newest_of_greediest()
             if newest is None:
                 return
@@ -242,7 +237,7 @@ class SearchAdmission:
 
     def _refusal(self, reason: Reason) -> SearchRefused:
         self.refused[reason] += 1
-        self._on_refused(reason)
+        self.on_refused(reason)
         return SearchRefused(reason, self.expected_wait_seconds)
 
     def _forget(self, caller: str) -> None:

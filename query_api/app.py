@@ -9,12 +9,14 @@ from typing import Any
 from fastapi import Depends, FastAPI
 from fastapi_offline import FastAPIOffline
 from starlette.middleware.cors import CORSMiddleware
+from starlette.routing import Route
 
 from query_api.admission import AdmissionMiddleware
-from query_api.auth import SAFE_METHODS, only_reads
+from query_api.auth import MCP_PATH, SAFE_METHODS, only_reads
 from query_api.entities.review_queue import Reviews
 from query_api.errors import MEDIA_TYPE, PROBLEM, install_problem_handlers
 from query_api.installation import InstallationMiddleware
+from query_api.mcp.server import SERVER, McpEndpoint
 from query_api.middleware import (
     ENVELOPE_FACTOR,
     MAX_REQUEST_BYTES,
@@ -145,6 +147,7 @@ def create_app(settings: ServiceSettings, **parts: Any) -> FastAPI:
     ):
         app.include_router(routes.router, dependencies=[Depends(refuse_unknown_parameters)])
     app.include_router(console.router)
+    app.router.routes.append(Route(MCP_PATH, McpEndpoint(SERVER), methods=["POST"]))
     app.state.needs_key = settings.service.api_key is not None
     describe(app)
     return app

@@ -215,7 +215,11 @@ class ServiceClient:
 
     def leave_no_usage(self) -> None:
         """From now on analytics leave out the searches; provenance records them all the same."""
-        self._http.headers[USAGE_HEADER] = "none"
+        self.send_always({USAGE_HEADER: "none"})
+
+    def send_always(self, headers: Mapping[str, str]) -> None:
+        """From now on with each request."""
+        self._http.headers.update(headers)
 
     def close(self) -> None:
         self._http.close()

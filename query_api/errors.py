@@ -112,6 +112,10 @@ def invalid_request(detail: str, reason: str = "") -> ApiProblem:
     return ApiProblem(422, "Invalid request", detail, members={"reason": reason} if reason else None)
 
 
+def conflict(detail: str) -> ApiProblem:
+    return ApiProblem(409, "Conflict", detail)
+
+
 def refused_event(error: MalformedEvent) -> ApiProblem:
     """A document that the worker would refuse, refused before it is published, with the worker's message."""
     status = _STATUS_BY_REASON.get(error.reason, HTTPStatus.UNPROCESSABLE_ENTITY)
@@ -128,8 +132,8 @@ def log_unavailable(detail: str) -> ApiProblem:
     return ApiProblem(503, "Kafka unavailable", detail, retry_after_seconds=5, members={"reason": "unavailable"})
 
 
-def unknown_parameter(name: str, request: Request) -> str:
-    return f"There is no parameter {name[:80]!r}; /docs lists those of {request.url.path}."
+def unknown_parameter(name: str, listing: str) -> str:
+    return f"There is no parameter {name[:80]!r}; {listing}."
 
 
 def install_problem_handlers(app: FastAPI) -> None:
@@ -161,12 +165,10 @@ class InternalErrorMiddleware:
 
         try:
             await self._app(scope, receive, watch)
-        except Exception:
+        except Exception as error:
             if scope["type"] != "http" or has_begun:
                 raise
-            log.exception("internal error", method=scope["method"], path=scope["path"])
-            detail = "Something broke in the service; its log holds the trace. Trying again may help."
-            await ApiProblem(500, "Internal error", detail).response()(scope, receive, send)
+            await unforeseen(error, scope["method"], scope["path"]).response()(scope, receive, send)
 
 
 _PROBLEM_OF: dict[type[Exception], Callable[[Any], ApiProblem]] = {
@@ -180,12 +182,22 @@ _PROBLEM_OF: dict[type[Exception], Callable[[Any], ApiProblem]] = {
 }
 
 
-async def _on_known_error(request: Request, error: Exception) -> Response:
+def known_problem(error: Exception, path: str) -> ApiProblem | None:
+    """The problem that an exception is, logged where a store is at fault; None for one that nobody foresaw."""
     if isinstance(error, TransientStoreError):
-        log.warning("store unavailable", path=request.url.path, reason=str(error))
+        log.warning("store unavailable", path=path, reason=str(error))
     elif isinstance(error, DamagedStore):
-        log.error("store damaged", path=request.url.path, reason=str(error))
-    return next(make for known, make in _PROBLEM_OF.items() if isinstance(error, known))(error).response()
+        log.error("store damaged", path=path, reason=str(error))
+    return next((make(error) for known, make in _PROBLEM_OF.items() if isinstance(error, known)), None)
+
+
+def unforeseen(error: Exception, method: str, path: str) -> ApiProblem:
+    log.error("internal error", method=method, path=path, exc_info=error)
+    return ApiProblem(500, "Internal error", "Something broke in the service; its log holds the trace. Try again.")
+
+
+async def _on_known_error(request: Request, error: Exception) -> Response:
+    return cast("ApiProblem", known_problem(error, request.url.path)).response()
 
 
 async def _on_invalid_request(request: Request, error: Exception) -> Response:
@@ -194,10 +206,15 @@ async def _on_invalid_request(request: Request, error: Exception) -> Response:
         return ApiProblem(
             400, "Not JSON", f"The body is not JSON: {problems[0].get('ctx', {}).get('error', 'it does not parse')}."
         ).response()
-    detail = " ".join(_sentence(problem, request) for problem in problems[:MAX_SENTENCES])
+    return invalid_values(problems, f"/docs lists those of {request.url.path}").response()
+
+
+def invalid_values(problems: Sequence[Any], listing: str) -> ApiProblem:
+    """A sentence for each of pydantic's errors, whose `loc` begins with where it was sent; `listing` ends another."""
+    detail = " ".join(_sentence(problem, listing) for problem in problems[:MAX_SENTENCES])
     if len(problems) > MAX_SENTENCES:
         detail += f" And {len(problems) - MAX_SENTENCES:,} more."
-    return ApiProblem(422, "Invalid request", detail).response()
+    return invalid_request(detail)
 
 
 async def _on_http_error(request: Request, error: Exception) -> Response:
@@ -228,10 +245,10 @@ def _methods_of(request: Request) -> str:
     return ", ".join(method for method in METHODS if takes(method)) or "other methods"
 
 
-def _sentence(problem: Mapping[str, Any], request: Request) -> str:
+def _sentence(problem: Mapping[str, Any], listing: str) -> str:
     where = ".".join(str(part) for part in problem["loc"][1:]) or "body"
     if problem["type"] == "extra_forbidden":
-        return unknown_parameter(where, request)
+        return unknown_parameter(where, listing)
     if problem["type"] in {"model_attributes_type", "dict_type"} and where == "body":
         return "The body is to be a JSON object, sent with `Content-Type: application/json`."
     if problem["type"] == "missing":

@@ -13,6 +13,7 @@ import json
 import zipfile
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from importlib.resources import files
 from itertools import chain, islice
@@ -45,31 +46,28 @@ SCRIPTS = ("kuzu.cypher", "neo4j.cypher")
 Stated = tuple[int, str, str]  # in a chunk, with the surfaces of subject and object
 
 
+@dataclass(eq=False)
 class GraphExport:
     """One collection of a view, with its catalogue. `texts` reads those of hand-made nodes by the numbers of their
     documents, `chunks` those of chunks by their ids; they may block. `summary` is of what was written so far."""
 
-    def __init__(
-        self,
-        view: GraphView,
-        catalogue: EntityCatalogue,
-        collection: str,
-        texts: Callable[[Iterable[int]], Mapping[int, str]],
-        chunks: Callable[[Iterable[str]], Mapping[str, ChunkRow]] = lambda _: {},
-    ) -> None:
-        self._view = view
-        self._catalogue = catalogue
-        self._texts = texts
-        self._chunks = chunks
-        self._explorer = Explorer(view, lambda _: {})
-        self._collection = collection
-        self._row_of = dict(zip(catalogue.keys.tolist(), catalogue.groups.tolist(), strict=True))
+    view: GraphView
+    catalogue: EntityCatalogue
+    collection: str
+    texts: Callable[[Iterable[int]], Mapping[int, str]]
+    chunks: Callable[[Iterable[str]], Mapping[str, ChunkRow]] = lambda _: {}
+
+    def __post_init__(self) -> None:
+        self._explorer = Explorer(self.view, lambda _: {})
+        self._row_of = dict(zip(self.catalogue.keys.tolist(), self.catalogue.groups.tolist(), strict=True))
         of_collection = [
-            number for number in view.live_documents().tolist() if view.document_key(number).collection == collection
+            number
+            for number in self.view.live_documents().tolist()
+            if self.view.document_key(number).collection == self.collection
         ]
         numbers = np.array(of_collection, dtype=np.int64)
-        self._nodes = sorted(made_nodes(view.segments, numbers), key=lambda node: node.name)
-        self._relations = sorted(made_relations(view.segments, numbers), key=lambda each: each.name)
+        self._nodes = sorted(made_nodes(self.view.segments, numbers), key=lambda node: node.name)
+        self._relations = sorted(made_relations(self.view.segments, numbers), key=lambda each: each.name)
         self._fields = {
             node.document: exported(
                 {"label": node.label, "type": node.type, "aliases": list(node.aliases)}, node.attributes
@@ -80,7 +78,7 @@ class GraphExport:
         aside |= {number for number, fields in self._fields.items() if fields["kind"] != HAND_MADE}
         self._documents = [number for number in of_collection if number not in aside]
         self._seen: set[int] = set()
-        self.summary = GraphSummary(collection)
+        self.summary = GraphSummary(self.collection)
 
     @property
     def is_empty(self) -> bool:
@@ -103,7 +101,7 @@ class GraphExport:
 
     def _made_nodes(self) -> Iterator[GraphItem]:
         for part in _batches(self._nodes):
-            texts = self._texts(node.document for node in part)
+            texts = self.texts(node.document for node in part)
             for node in part:
                 fields = {**self._fields[node.document], "text": texts.get(node.document)}
                 yield GraphItem.of([fields.pop("id", node.name)], fields)
@@ -112,14 +110,14 @@ class GraphExport:
         for number in self._documents:
             here = self._document_id(number)
             if number not in self._fields:
-                yield GraphItem.of([here], {"kind": "document", "label": self._view.title(number)})
+                yield GraphItem.of([here], {"kind": "document", "label": self.view.title(number)})
             for ordinal, chunk in enumerate(self._chunks_of(number).values()):
                 yield GraphItem.of([chunk], {"kind": "chunk", "document": here, "ordinal": ordinal})
         for identifier, label in self._values.values():
             yield GraphItem.of([identifier], {"kind": "value", "label": label})
-        for row in self._catalogue.rows_in(self._collection).tolist():
-            entity = self._catalogue[row]
-            several = self._view.entity_names(entity.members) if len(entity.members) > 1 else {}
+        for row in self.catalogue.rows_in(self.collection).tolist():
+            entity = self.catalogue[row]
+            several = self.view.entity_names(entity.members) if len(entity.members) > 1 else {}
             names = {entity.name, *(name for _, name in several.values())}
             fields = {"kind": "entity", "label": entity.label, "type": entity.type, "mentions": entity.mentions}
             aliases = sorted(names - {normalise_name(entity.label)})
@@ -138,14 +136,14 @@ class GraphExport:
         facts: defaultdict[tuple[str, str, str], list[Stated]] = defaultdict(list)
         for number in self._documents:
             here = self._document_id(number)
-            passages = np.array(self._view.passages_of_document(number), dtype=np.int64)
+            passages = np.array(self.view.passages_of_document(number), dtype=np.int64)
             mentioned: Counter[str] = Counter()
-            for mention in typed_mentions_in_passages(self._view.segments, passages):
+            for mention in typed_mentions_in_passages(self.view.segments, passages):
                 mentioned[str(self._id_of(mention.entity))] += mention.times
             for identifier, times in sorted(mentioned.items()):
                 yield GraphItem.of([here, identifier], {"kind": "mentions", "count": times})
-            for linked in np.unique(self._view.links_from(passages).document).tolist():
-                if linked != number and self._view.document_key(linked).collection == self._collection:
+            for linked in np.unique(self.view.links_from(passages).document).tolist():
+                if linked != number and self.view.document_key(linked).collection == self.collection:
                     yield GraphItem.of([here, self._document_id(linked)], {"kind": "links_to"})
             yield from self._explained(here, number)
             yield from self._chunk_edges(here, self._chunks_of(number))
@@ -157,7 +155,7 @@ class GraphExport:
             yield from self._facts(part)
 
     def _explained(self, here: str, document: int) -> Iterator[GraphItem]:
-        about = self._view.about_of(np.array([document]), least=0.0)
+        about = self.view.about_of(np.array([document]), least=0.0)
         for entity, weight in sorted(rows_of(about.entity, about.weight)):
             if entity in self._row_of:
                 fields = {"kind": "explains", "weight": round(weight, 3)}
@@ -166,7 +164,7 @@ class GraphExport:
     def _chunk_edges(self, document: str, chunks: Mapping[int, str]) -> Iterator[GraphItem]:
         for chunk in chunks.values():
             yield GraphItem.of([document, chunk], {"kind": "has_chunk"})
-        around = self._view.chunk_edges(np.array([*chunks], dtype=np.int64))
+        around = self.view.chunk_edges(np.array([*chunks], dtype=np.int64))
         rows = rows_of(around.chunk, around.other, around.kind, around.weight)
         for one, other, kind, weight in sorted(set(rows)):  # each is there from both of its ends
             if CHUNK_EDGE_KINDS[kind] in BOTH_WAYS or one < other:
@@ -176,10 +174,10 @@ class GraphExport:
     def _facts(self, facts: Sequence[tuple[tuple[str, str, str], list[Stated]]]) -> Iterator[GraphItem]:
         """Each with the chunks that state it, and the sentence of the first of them."""
         named = [
-            sorted((self._view.chunk_id(chunk), *map(normalise_name, ends)) for chunk, *ends in stated)
+            sorted((self.view.chunk_id(chunk), *map(normalise_name, ends)) for chunk, *ends in stated)
             for _, stated in facts
         ]
-        texts = self._chunks([stated[0][0] for stated in named])
+        texts = self.chunks([stated[0][0] for stated in named])
         for ((source, predicate, target), _), stated in zip(facts, named, strict=True):
             first, *ends = stated[0]
             fields = {
@@ -194,9 +192,9 @@ class GraphExport:
 
     def _chunks_of(self, document: int) -> dict[int, str]:
         """{number: id}"""
-        passages = self._view.passages_of_document(document)
-        chunks = (chunk for passage in passages for chunk in self._view.chunks_of_passage(passage))
-        return {chunk: self._view.chunk_id(chunk) for chunk in chunks}
+        passages = self.view.passages_of_document(document)
+        chunks = (chunk for passage in passages for chunk in self.view.chunks_of_passage(passage))
+        return {chunk: self.view.chunk_id(chunk) for chunk in chunks}
 
     def _document_id(self, document: int) -> str:
         return self._explorer.node_id(self._explorer.ref_of(End("document", document)))
@@ -206,8 +204,8 @@ class GraphExport:
         """By the keys of the ends and the predicate."""
         found: dict[tuple[int, str, int], list[Stated]] = defaultdict(list)
         for number in self._documents:
-            passages = np.array(self._view.passages_of_document(number), dtype=np.int64)
-            for statement in self._view.statements_in(passages):
+            passages = np.array(self.view.passages_of_document(number), dtype=np.int64)
+            for statement in self.view.statements_in(passages):
                 ends = {part.name: part for part in statement.roles}
                 if "subject" in ends and "object" in ends:
                     subject, target = ends["subject"], ends["object"]
@@ -218,7 +216,7 @@ class GraphExport:
     def _id_of(self, key: int) -> str | None:
         """Of an entity or a value, as what was imported has it; None for a name that is neither."""
         row = self._row_of.get(key)
-        entity = None if row is None else self._catalogue[row]
+        entity = None if row is None else self.catalogue[row]
         same = (self._named[each] for each in (entity.members if entity else [key]) if each in self._named)
         return next(same, entity.id if entity else self._values.get(key, (None, ""))[0])
 
@@ -229,7 +227,7 @@ class GraphExport:
         for fields in self._fields.values():
             if fields["kind"] in ("entity", "value"):
                 names = map(normalise_name, [fields.get("label") or "", *fields.get("aliases", ())])
-                found |= dict.fromkeys([key_of(fields["id"]), *entity_keys_of(self._collection, names)], fields["id"])
+                found |= dict.fromkeys([key_of(fields["id"]), *entity_keys_of(self.collection, names)], fields["id"])
         return found
 
     @cached_property
@@ -241,7 +239,7 @@ class GraphExport:
                 if key not in self._row_of:
                     surfaces = [str(each[at]) for each in stated]
                     labels[key] = min([labels.get(key, surfaces[0]), *surfaces])
-        names = self._view.entity_names(list(labels))
+        names = self.view.entity_names(list(labels))
         return {key: (self._named.get(key) or entity_id(*names[key]), label) for key, label in labels.items()}
 
     def _exported_as(self, end: End) -> str | None:

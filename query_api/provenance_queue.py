@@ -5,6 +5,7 @@ import time
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import dataclass, field
 from itertools import islice
 
 import structlog
@@ -26,6 +27,7 @@ MIN_RETRY_SECONDS = 0.5
 MAX_RETRY_SECONDS = 5.0
 
 
+@dataclass(eq=False)
 class ProvenanceQueue:
     """Retrievals on their way to the provenance topic. Used on the event loop only.
 
@@ -34,34 +36,28 @@ class ProvenanceQueue:
     is room again. They are queued as encoded records, which take a tenth of the objects.
     """
 
-    def __init__(
-        self,
-        writer: LogWriter,
-        topic: str,
-        capacity: int,
-        recent: int,
-        on_dropped: Callable[[], None],
-        clock: Callable[[], float] = time.monotonic,
-        max_bytes: int = MAX_BYTES,
-    ) -> None:
-        self._writer = writer
-        self._topic = topic
-        self._capacity = capacity
-        self._on_dropped = on_dropped
-        self._clock = clock
-        self._max_bytes = max_bytes
-        self._waiting: deque[OutgoingRecord] = deque()
-        self._delayed: dict[str, tuple[float, OutgoingRecord]] = {}
-        self._unsent_bytes = 0
-        recent_bytes = max_bytes // RECENT_SHARE
+    writer: LogWriter
+    topic: str
+    capacity: int
+    remembered: int
+    on_dropped: Callable[[], None]
+    clock: Callable[[], float] = time.monotonic
+    max_bytes: int = MAX_BYTES
+    dropped: int = 0
+    _waiting: deque[OutgoingRecord] = field(default_factory=deque)
+    _delayed: dict[str, tuple[float, OutgoingRecord]] = field(default_factory=dict)
+    _unsent_bytes: int = 0
+    _arrived: asyncio.Event = field(default_factory=asyncio.Event)
+    _sent: asyncio.Event = field(default_factory=asyncio.Event)
+    _overflowing: bool = False
+
+    def __post_init__(self) -> None:
+        recent_bytes = self.max_bytes // RECENT_SHARE
+        least_bytes = recent_bytes // max(1, self.remembered)
         self._recent: FIFOCache[str, OutgoingRecord] = FIFOCache(
-            recent_bytes, getsizeof=lambda record: max(_size(record), recent_bytes // max(1, recent))
+            recent_bytes, getsizeof=lambda record: max(_size(record), least_bytes)
         )
-        self._arrived = asyncio.Event()
-        self._sent = asyncio.Event()
         self._sent.set()
-        self._overflowing = False
-        self.dropped = 0
 
     def __len__(self) -> int:
         """Retrievals not sent yet."""
@@ -78,7 +74,7 @@ class ProvenanceQueue:
         if self._full:
             self._drop()
             if not self._overflowing:
-                log.error("provenance queue full, retrievals are dropped", capacity=self._capacity)
+                log.error("provenance queue full, retrievals are dropped", capacity=self.capacity)
             self._overflowing = True
             return
         self._waiting.append(record)
@@ -94,12 +90,12 @@ class ProvenanceQueue:
         if self._full:
             self._add(record)
             return
-        self._delayed[retrieval.retrieval_id] = (self._clock() + seconds, record)
+        self._delayed[retrieval.retrieval_id] = (self.clock() + seconds, record)
         self._unsent_bytes += _size(record)
 
     def release(self, *, everything: bool = False) -> None:
         """Send the delayed ones that are due, or all."""
-        now = self._clock()
+        now = self.clock()
         due = [retrieval_id for retrieval_id, (at, _) in self._delayed.items() if everything or at <= now]
         for retrieval_id in due:
             if (record := self._cancel_delay(retrieval_id)) is not None:
@@ -135,7 +131,7 @@ class ProvenanceQueue:
     async def _send_some(self) -> None:
         batch = list(islice(self._waiting, BATCH_RETRIEVALS))
         try:
-            await self._writer.publish(self._topic, batch)
+            await self.writer.publish(self.topic, batch)
         except RecordRefused:
             await self._send_one_by_one(batch)
         for _ in batch:
@@ -149,14 +145,14 @@ class ProvenanceQueue:
         """After a record that the topic refuses: the others are sent, that one is counted as dropped."""
         for record in records:
             try:
-                await self._writer.publish(self._topic, [record])
+                await self.writer.publish(self.topic, [record])
             except RecordRefused:
                 self._drop()
                 log.exception("retrieval dropped", retrieval_id=(record.key or b"").decode())
 
     @property
     def _full(self) -> bool:
-        return len(self) >= self._capacity or self._unsent_bytes >= self._max_bytes
+        return len(self) >= self.capacity or self._unsent_bytes >= self.max_bytes
 
     def _cancel_delay(self, retrieval_id: str) -> OutgoingRecord | None:
         _, record = self._delayed.pop(retrieval_id, (0.0, None))
@@ -175,7 +171,7 @@ class ProvenanceQueue:
 
     def _drop(self) -> None:
         self.dropped += 1
-        self._on_dropped()
+        self.on_dropped()
 
 
 def _record(retrieval: Retrieval) -> OutgoingRecord:

@@ -10,6 +10,7 @@ import time
 import warnings
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing, suppress
+from dataclasses import dataclass
 from multiprocessing import get_context
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -145,6 +146,7 @@ class WorkerLost(Exception):
     """The worker did not finish this search: it is gone, stuck, or failed. The main process can still do it."""
 
 
+@dataclass(eq=False)
 class WorkerProcess:
     """A process that answers searches as this one did when it was forked. Created and used on the event loop.
 
@@ -153,25 +155,20 @@ class WorkerProcess:
     `silence_seconds`, is ended.
     """
 
-    def __init__(
-        self,
-        process: "ForkProcess",
-        reader: asyncio.StreamReader,
-        writer: asyncio.StreamWriter,
-        fork_seconds: float,
-        silence_seconds: float,
-    ) -> None:
-        self.pid = process.pid
-        self.fork_seconds = fork_seconds
+    process: "ForkProcess"
+    reader: asyncio.StreamReader
+    writer: asyncio.StreamWriter
+    fork_seconds: float
+    silence_seconds: float
+
+    def __post_init__(self) -> None:
+        self.pid = self.process.pid
         self.under_way = 0
         self.used_at = time.monotonic()
         self.lost: str | None = None
-        self._process = process
-        self._writer = writer
-        self._silence_seconds = silence_seconds
         self._waiting: dict[int, asyncio.Queue[SearchFrame | Failure | None]] = {}
         self._searches = 0
-        self._listening = asyncio.create_task(self._listen(reader), name="searches in a worker")
+        self._listening = asyncio.create_task(self._listen(self.reader), name="searches in a worker")
 
     @classmethod
     async def create(cls, create_answer: Callable[[], Answer], silence_seconds: float) -> "WorkerProcess":
@@ -208,11 +205,11 @@ class WorkerProcess:
         self.used_at = time.monotonic()
         ended = False
         try:
-            self._writer.write(encode_command(SearchCommand(number, retrieval_id, request)))
-            silence_seconds = min(BEGIN_SECONDS, self._silence_seconds)
+            self.writer.write(encode_command(SearchCommand(number, retrieval_id, request)))
+            silence_seconds = min(BEGIN_SECONDS, self.silence_seconds)
             while not ended:
                 frame = await self._next(frames, silence_seconds)
-                silence_seconds = self._silence_seconds
+                silence_seconds = self.silence_seconds
                 ended = isinstance(frame, Done | Failure)
                 if isinstance(frame, Failure):
                     raise WorkerLost(frame.reason)
@@ -222,13 +219,13 @@ class WorkerProcess:
             self.under_way -= 1
             del self._waiting[number]
             if not ended and self.lost is None:
-                self._writer.write(encode_command(CancelCommand(number)))
+                self.writer.write(encode_command(CancelCommand(number)))
 
     async def close(self) -> None:
         """End it once the searches it was sent are done, by force if that takes too long."""
         if self.lost is None:
             with suppress(OSError):
-                self._writer.write_eof()
+                self.writer.write_eof()
             with suppress(TimeoutError):
                 async with asyncio.timeout(END_SECONDS):
                     await asyncio.shield(self._listening)
@@ -270,15 +267,15 @@ class WorkerProcess:
             self._end(f"it cannot be read: {error}")
         finally:
             self._end("nothing reads from it any more")
-            await asyncio.to_thread(self._process.join)
-            self._process.close()
+            await asyncio.to_thread(self.process.join)
+            self.process.close()
 
     def _end(self, reason: str) -> None:
         """No answer comes from it any more."""
         if self.lost is not None:
             return
         self.lost = reason
-        self._process.kill()
+        self.process.kill()
         for frames in self._waiting.values():
             frames.put_nowait(None)
-        self._writer.close()
+        self.writer.close()

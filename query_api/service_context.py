@@ -87,7 +87,8 @@ class Service:
         `encoder_retry_seconds`."""
         self.settings = settings
         self.topics, self.metrics = TopicNames(settings.kafka.topic_prefix), ServiceMetrics()
-        self.version, self.installation = _version(), installation_of(settings.storage.data_dir)  # empty: it has none
+        self.version = installed_version()
+        self.installation = installation_of(settings.storage.data_dir)  # empty: it has none
         self._began = time.monotonic()
         self._ending = AsyncExitStack()
         self._read_threads = self._threads(2, "reading")
@@ -333,7 +334,7 @@ def _log_death(task: "asyncio.Task[None]") -> None:
         log.critical("background work died", work=task.get_name(), exc_info=error)
 
 
-def _version() -> str:
+def installed_version() -> str:
     try:
         return version("thalweg")
     except PackageNotFoundError:

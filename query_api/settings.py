@@ -33,8 +33,8 @@ class ServiceBlock(BaseModel):
     read_api_key: SecretStr | None = Field(
         None,
         min_length=16,
-        description="A second key, for who may only read: GET, HEAD and `POST /v1/search`. All else gets 403: writes, "
-        "edits, feedback, rebuilds, evaluations, clearing the cache. It goes beside `api_key`, and is another one.",
+        description="A second key, for who only reads: GET, HEAD, `POST /v1/search`, /mcp's reading tools. Else 403: "
+        "writes, edits, feedback, rebuilds, evaluations, clearing the cache. Beside `api_key`, and another one.",
     )
     allowed_hosts: tuple[str, ...] = Field(
         LOOPBACK_NAMES,

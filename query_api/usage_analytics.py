@@ -6,7 +6,7 @@ buckets that grow geometrically.
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
@@ -28,9 +28,8 @@ from schemas.provenance import Feedback
 
 if TYPE_CHECKING:
     from indexer.read.rows import ChunkRow
-    from indexer.read.usage import LoggedSearch, ShownChunk
-    from indexer.schema import DocumentRow
-    from schemas.ids import DocumentKey
+    from indexer.read.usage import LoggedSearch, ShownChunk, UsageTables
+    from query_api.index.text.text_snapshot import TextSnapshot
 
 MAX_CHUNKS = 100_000  # counted at once
 MAX_QUERIES = 20_000
@@ -38,21 +37,6 @@ COMPARED_CHARACTERS = 500  # of a query
 LOOKUP_CHUNKS = 500  # in one lookup
 MIN_SECONDS = 1e-5
 BUCKET_GROWTH = 1.02  # a percentile is within 1 % of the true one
-
-
-class Usage(Protocol):
-    """The recorded retrievals, batch by batch, and the feedback."""
-
-    def shown_chunks(self, since_ms: int | None, chunk_id: str | None = None) -> Iterable[Sequence["ShownChunk"]]: ...
-    def searches(self, collection: str | None, since_ms: int | None) -> Iterable[Sequence["LoggedSearch"]]: ...
-    def feedback_on_chunks(self, chunk_ids: Sequence[str]) -> Sequence[Feedback]: ...
-
-
-class LiveChunks(Protocol):
-    """The index at one snapshot."""
-
-    def chunks(self, ids: Iterable[str]) -> "dict[str, ChunkRow]": ...
-    def documents(self, keys: "Iterable[DocumentKey]") -> "dict[DocumentKey, DocumentRow]": ...
 
 
 class Counted(Protocol):
@@ -150,7 +134,7 @@ class _QueryUse:
 
 
 def popular_chunks(
-    usage: Usage, live: LiveChunks, collection: str | None, since_ms: int | None, limit: int
+    usage: "UsageTables", live: "TextSnapshot", collection: str | None, since_ms: int | None, limit: int
 ) -> PopularChunks:
     """The chunks shown most often, of documents that are still in the index, in this collection or in any."""
     counts = BoundedCounter(ChunkImpressions, MAX_CHUNKS)
@@ -180,7 +164,7 @@ def popular_chunks(
 
 
 def _live(
-    shown: Iterator[tuple[str, ChunkImpressions]], live: LiveChunks, collection: str | None
+    shown: Iterator[tuple[str, ChunkImpressions]], live: "TextSnapshot", collection: str | None
 ) -> "Iterator[tuple[ChunkRow, ChunkImpressions, str]]":
     """Those that are still in the index, in the same order, each with its document's title."""
     while some := dict(islice(shown, LOOKUP_CHUNKS)):
@@ -192,7 +176,7 @@ def _live(
                 yield row, impressions, documents[row.key].title
 
 
-def chunk_impressions(usage: Usage, chunk_id: str) -> ChunkImpressions:
+def chunk_impressions(usage: "UsageTables", chunk_id: str) -> ChunkImpressions:
     """Those of one chunk."""
     impressions = ChunkImpressions()
     for batch in usage.shown_chunks(None, chunk_id):
@@ -201,7 +185,7 @@ def chunk_impressions(usage: Usage, chunk_id: str) -> ChunkImpressions:
     return impressions
 
 
-def query_analytics(usage: Usage, collection: str | None, since_ms: int | None, limit: int) -> QueryAnalytics:
+def query_analytics(usage: "UsageTables", collection: str | None, since_ms: int | None, limit: int) -> QueryAnalytics:
     """Frequent queries, those without hits, those with unlikely hits alone, and percentiles of latency by mode. Queries
     that differ only by case and blanks are one."""
     totals: Counter[str] = Counter()

@@ -6,8 +6,9 @@ build a generation, to switch to it or to drop it; `*/replay/<id>` and the like 
 kinds are not read.
 """
 
+from collections.abc import Callable
 from functools import partial
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -187,9 +188,8 @@ class LinkingEvent(NamedTuple):
     choice: LinkingChoice | None
 
 
-CurationEvent = (
-    ChunkingEvent | LinkingEvent | ExtractionEvent | GraphSettingsEvent | GraphEdit | GenerationEvent | OrderEvent
-)
+SettingEvent = ChunkingEvent | LinkingEvent | ExtractionEvent | GraphSettingsEvent
+CurationEvent = SettingEvent | GraphEdit | GenerationEvent | OrderEvent
 
 
 def settings_key(collection: str, name: str) -> bytes:
@@ -231,21 +231,20 @@ def decode_curation(key: bytes | None, value: bytes | None) -> CurationEvent | N
     return _setting(collection, setting, value)
 
 
-def _setting(
-    collection: str, setting: str, value: bytes | None
-) -> ChunkingEvent | LinkingEvent | ExtractionEvent | GraphSettingsEvent:
-    if setting == CHUNKING:
-        return ChunkingEvent(collection, None if value is None else read_model(ChunkingChoice, value, CHUNKING))
-    if setting == LINKING:
-        return LinkingEvent(collection, None if value is None else read_model(LinkingChoice, value, LINKING))
-    if setting == EXTRACTION:
-        return ExtractionEvent(collection, None if value is None else read_model(ExtractionChoice, value, EXTRACTION))
-    if setting == GRAPH:
-        return GraphSettingsEvent(collection, None if value is None else read_model(GraphChoice, value, GRAPH))
-    raise MalformedEvent(
-        "unknown_setting",
-        f"There is no setting {setting[:80]!r} of a collection; known: chunking, linking, extraction, graph.",
-    )
+_SETTINGS: dict[str, tuple[Callable[[str, Any], SettingEvent], type[BaseModel]]] = {
+    CHUNKING: (ChunkingEvent, ChunkingChoice),
+    LINKING: (LinkingEvent, LinkingChoice),
+    EXTRACTION: (ExtractionEvent, ExtractionChoice),
+    GRAPH: (GraphSettingsEvent, GraphChoice),
+}
+
+
+def _setting(collection: str, setting: str, value: bytes | None) -> SettingEvent:
+    if setting not in _SETTINGS:
+        known = f"There is no setting {setting[:80]!r} of a collection; known: {', '.join(_SETTINGS)}."
+        raise MalformedEvent("unknown_setting", known)
+    event, choice = _SETTINGS[setting]
+    return event(collection, None if value is None else read_model(choice, value, setting))
 
 
 def _edit(collection: str, kind: EditKind, identifier: str, value: bytes | None) -> GraphEdit:

@@ -57,6 +57,14 @@ class DocumentKey(NamedTuple):
             raise MalformedEvent("bad_key", f"The key {key[:80]!r} has no slash; write '<collection>/<document id>'.")
         return cls.checked(collection, document_id)
 
+    @classmethod
+    def of_record(cls, key: bytes | None) -> Self | None:
+        """None for what names no document: its record is a dead letter."""
+        try:
+            return cls.parse((key or b"").decode())
+        except ValueError:  # MalformedEvent, UnicodeDecodeError
+            return None
+
     def __str__(self) -> str:
         return f"{self.collection}/{self.document_id}"
 

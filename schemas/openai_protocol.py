@@ -2,16 +2,12 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
-
-from schemas.search import SearchRequest
+from pydantic import BaseModel, Field
 
 CHAT_PATH, RESPONSES_PATH, MODELS_PATH = "/v1/chat/completions", "/v1/responses", "/v1/models"
 OPENAI_PATHS = frozenset({CHAT_PATH, RESPONSES_PATH, MODELS_PATH})
 BAD_REQUESTS = frozenset({413, 414, 415, 422})  # which the protocol has one status for, 400
 MODEL = "thalweg"
-NOT_OPTIONS = {"q", "answer", "offset", "cursor", "subgraph", "explain", "context", "context_chunks"}
-OPTIONS = tuple(name for name in SearchRequest.model_fields if name not in NOT_OPTIONS)
 
 
 class ContentPart(BaseModel):
@@ -37,13 +33,11 @@ Messages = Annotated[list[Message], Field(min_length=1)]
 class ModelRequest(BaseModel):
     """What both kinds of request have. Other fields of the protocol are accepted and mean nothing here."""
 
-    model_config = ConfigDict(extra="allow")
-
     model: str = Field(description=f"`{MODEL}`.", examples=[MODEL])
     stream: bool | None = Field(None, description="Whether to answer with events as the answer becomes known.")
     thalweg: dict[str, Any] | None = Field(
         None,
-        description=f"How to search, as for `/v1/answers`: {', '.join(f'`{name}`' for name in OPTIONS)}.",
+        description="How to search: the parameters of `/v1/answers`, but `q`.",
         examples=[{"collection": "manuals", "k": 5}],
     )
 

@@ -9,7 +9,6 @@ import time
 from functools import partial
 from typing import Any
 
-import structlog
 from threadpoolctl import threadpool_limits
 
 from indexer.errors import DamagedStore, EncoderFailure, IncompatibleGeneration
@@ -33,6 +32,7 @@ from streams.runtime.partition_progress import Unreadable
 from streams.settings import WorkerSettings
 from streams.supervisor.data_directory import WORKER_LOCK, locked, make_directory, set_umask
 from streams.worker_context import WorkerContext
+from streams.worker_log import log
 
 STOP_SECONDS = 9.0
 BUILD_NICENESS = 5  # what people wait for goes first; beside one busy thread a build still gets a quarter of a core
@@ -58,7 +58,7 @@ def run_worker(settings: WorkerSettings, build: str | None = None) -> int:
     raise_group_errors()
     data_dir = make_directory(settings.storage.data_dir)
     if warning := set_umask(data_dir):
-        structlog.get_logger("thalweg.worker").warning(warning)
+        log.warning(warning)
     if build is not None:
         os.nice(BUILD_NICENESS)
     try:
@@ -69,7 +69,7 @@ def run_worker(settings: WorkerSettings, build: str | None = None) -> int:
             announced(data_dir, "worker", kafka=settings.kafka.bootstrap_servers) as problem,
         ):
             if problem:
-                structlog.get_logger("thalweg.worker").warning(problem)
+                log.warning(problem)
             restore_current(data_dir)
             return asyncio.run(_live(settings))
     except _Replaced:
@@ -83,7 +83,6 @@ class _Replaced(Exception):
 
 
 async def _live(settings: WorkerSettings, build: str | None = None) -> int:
-    log = structlog.get_logger("thalweg.worker")
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
@@ -105,7 +104,7 @@ async def _live(settings: WorkerSettings, build: str | None = None) -> int:
     except (Failure, IncompatibleGeneration, EncoderFailure, PermissionError) as error:
         heartbeat.failed(str(error))
         raise
-    except Exception as error:  # the edge of the process: whatever it is, the supervisor starts it again
+    except Exception as error:  # noqa: BLE001 - the edge of the process: whatever it is, the supervisor starts it again
         heartbeat.failed(f"{type(error).__name__}: {error}")
         code = int(WorkerExit.RESTART)
         log.exception("worker failed; it must be started again", error=f"{type(error).__name__}: {error}")
@@ -113,8 +112,8 @@ async def _live(settings: WorkerSettings, build: str | None = None) -> int:
         for task in (stopping, life, hosting):
             task.cancel()
         await asyncio.wait({life, hosting})
-        stopping_build = asyncio.create_task(_stop_build(host, log))
-        all_ended = await _closed(context, log)
+        stopping_build = asyncio.create_task(_stop_build(host))
+        all_ended = await _closed(context)
         await stopping_build
         beating.cancel()
         await asyncio.wait({beating})
@@ -213,16 +212,16 @@ async def _run(context: WorkerContext) -> None:
     await context.failure
 
 
-async def _stop_build(host: GenerationHost | None, log: Any) -> None:
+async def _stop_build(host: GenerationHost | None) -> None:
     if host is None:
         return
     try:
         await host.close()
-    except Exception as error:  # the edge of the process: it ends all the same, and the build with it
+    except Exception as error:  # noqa: BLE001 - the edge of the process: it ends all the same, and the build with it
         log.exception("the build did not stop", error=f"{type(error).__name__}: {error}")
 
 
-async def _closed(context: WorkerContext, log: Any) -> bool:
+async def _closed(context: WorkerContext) -> bool:
     """Whether the worker stopped in time, with every thread of it."""
     began = time.monotonic()
     stop = asyncio.create_task(context.aclose())

@@ -7,7 +7,6 @@ from functools import partial
 from typing import Any
 
 import faust
-import structlog
 
 from indexer.embedding.encoder import PromptedEncoder
 from indexer.errors import EncoderUnavailable
@@ -38,6 +37,7 @@ from streams.runtime.worker_health import HealthServer, Heartbeat
 from streams.settings import WorkerSettings
 from streams.supervisor.data_directory import WORKER_LOCK, locked, make_directory
 from streams.worker_agents import attach_agents
+from streams.worker_log import log
 from streams.worker_runtime import OpenStores, WorkerRuntime
 from streams.worker_upkeep import Upkeep
 
@@ -64,7 +64,6 @@ class WorkerContext:
         self.is_running = False
         self._is_paused = False
         self._indexer: DocumentIndexer | None = None
-        self._log = structlog.get_logger("thalweg.worker")
 
     async def create(self) -> None:
         """Returns when the agents take records."""
@@ -85,7 +84,7 @@ class WorkerContext:
         topics = await topics_of_generation(kafka, kafka, generation)
         for report in topics.values():
             if report.differences:
-                self._log.warning("a topic is not as it should be; it is used as it is", topic=report.sentence())
+                log.warning("a topic is not as it should be; it is used as it is", topic=report.sentence())
         stores = await OpenStores.open(generation, encoder.dimension, runtime)
         self._health.up("stores")
         await self._note_outdated(stores)
@@ -104,12 +103,12 @@ class WorkerContext:
         if self._role.build is not None:
             runtime.run(self._build_monitor(stores, upkeep.snapshots, watchdog).run())
         seconds = round(time.monotonic() - began, 2)
-        self._log.info("worker started", generation=generation.name, metrics=server.url, seconds=seconds)
+        log.info("worker started", generation=generation.name, metrics=server.url, seconds=seconds)
 
     def stand_by(self, why: str) -> None:
         """Nothing is indexed, and all else continues, until another generation can be run."""
         self._health.stand_by(why)
-        self._log.warning("standing by", why=why)
+        log.warning("standing by", why=why)
 
     async def pause(self) -> Mapping[int, int]:
         """From the next commit's end on nothing is committed, until `resume`; the last offset of the documents topic
@@ -186,7 +185,7 @@ class WorkerContext:
         beginning = await runtime.partition_reader(contributions_topic, 0).beginning()
         if not stores.graph.follows(beginning, newest_mark(stores.reached)):
             problem = f"{contributions_topic} no longer has what follows the graph, which is made again from the log."
-            self._log.error(problem)
+            log.error(problem)
             order_remake(generation)
             raise StartAgain(problem)
         stored: dict[TopicPartition, int | None] = {TopicPartition(contributions_topic, 0): stores.graph.position()}
@@ -221,5 +220,5 @@ class WorkerContext:
         )
 
     async def _on_assigned(self, _app: Any, *_: Any, **__: Any) -> None:
-        self._log.info("partitions assigned")
+        log.info("partitions assigned")
         self._health.up("partitions")

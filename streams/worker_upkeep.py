@@ -20,7 +20,6 @@ from streams.runtime.community_schedule import (
 from streams.runtime.kuzu_schedule import SHARE, GraphPublisher, publishing_process
 from streams.runtime.maintenance import check_files, maintain_tables, record_checksums
 from streams.runtime.snapshot_schedule import (
-    IDLE_SHARE,
     SNAPSHOT_IDLE_SECONDS,
     SNAPSHOT_MAX_SECONDS,
     SNAPSHOT_MIN_SECONDS,
@@ -43,25 +42,37 @@ class Upkeep:
         self._stores = stores
         generation = stores.generation
         newest = latest_snapshot(generation.snapshots_dir)
-        communities_due = self._schedule(
-            COMMUNITY_MIN_SECONDS, COMMUNITY_MAX_SECONDS, COMMUNITY_SHARE, pending=is_due(generation, newest)
+        is_busy = partial(runtime.progress.is_busy, documents_agent.STAGE, _BUSY_WITHIN_SECONDS)
+        schedule = partial(SnapshotSchedule, idle_seconds=SNAPSHOT_IDLE_SECONDS, is_busy=is_busy)
+        communities_due = schedule(
+            min_seconds=COMMUNITY_MIN_SECONDS,
+            max_seconds=COMMUNITY_MAX_SECONDS,
+            share=COMMUNITY_SHARE,
+            is_pending=is_due(generation, newest),
         )
-        self._communities = Communities(
-            CommunityFinder(generation), runtime.store_thread("communities"), communities_due
-        )
+        finder, thread = CommunityFinder(generation), runtime.store_thread("communities")
+        self._communities = Communities(communities_due, finder, thread)
         log_file = make_directory(generation.data_dir / "logs") / f"publication-{generation.name}.log"
-        self._publisher = GraphPublisher(
-            generation,
-            partial(publishing_process, generation, log_file, default_buffer_bytes()),
-            self._schedule(SNAPSHOT_MIN_SECONDS, math.inf, SHARE, SHARE, pending=is_publication_due(generation)),
-            runtime.metrics,
+        publication_due = schedule(
+            min_seconds=SNAPSHOT_MIN_SECONDS,
+            max_seconds=math.inf,
+            share=SHARE,
+            idle_share=SHARE,
+            is_pending=is_publication_due(generation),
         )
+        start = partial(publishing_process, generation, log_file, default_buffer_bytes())
+        self._publisher = GraphPublisher(publication_due, generation, start, runtime.metrics)
         is_outdated = newest is None or newest.graph_position < stores.graph.position()
         self.snapshots = Snapshots(
             writer=stores.graph,
             thread=stores.graph_thread,
             beside=runtime.store_thread("graph snapshots"),
-            schedule=self._schedule(SNAPSHOT_MIN_SECONDS, SNAPSHOT_MAX_SECONDS, SNAPSHOT_SHARE, pending=is_outdated),
+            schedule=schedule(
+                min_seconds=SNAPSHOT_MIN_SECONDS,
+                max_seconds=SNAPSHOT_MAX_SECONDS,
+                share=SNAPSHOT_SHARE,
+                is_pending=is_outdated,
+            ),
             metrics=runtime.metrics,
             newest=newest,
             published=(self._communities.changed, self._publisher.changed),
@@ -81,18 +92,4 @@ class Upkeep:
             record_checksums(vectors, runtime.store_thread("checksums")),
             Trimmer(settings.kafka, topic, generation, stores.mark).run(),
             trim_memory_periodically(),
-        )
-
-    def _schedule(
-        self, min_seconds: float, max_seconds: float, share: float, idle_share: float = IDLE_SHARE, *, pending: bool
-    ) -> SnapshotSchedule:
-        progress = self._runtime.progress
-        return SnapshotSchedule(
-            idle_seconds=SNAPSHOT_IDLE_SECONDS,
-            min_seconds=min_seconds,
-            max_seconds=max_seconds,
-            share=share,
-            idle_share=idle_share,
-            pending=pending,
-            is_busy=lambda: progress.is_busy(documents_agent.STAGE, _BUSY_WITHIN_SECONDS),
         )

@@ -35,11 +35,11 @@ from query_api.answers.extract import Extract, extract
 from query_api.answers.features import FEATURES, Titles, sentence_features
 from query_api.answers.forest import LEAF, WEIGHTS_FILE, AnswerWeights, Forest
 from query_api.answers.refusal import SIGNS
-from query_api.answers.sentences import HITS, sentences_of_hits
+from query_api.answers.sentences import HITS, TermIdf, sentences_of_hits
 from query_api.evaluation.answer_labels import AnswerLabels
 from query_api.evaluation.datasets import corpus_of, read_folder, read_questions
 from query_api.query.analysis import Question
-from query_api.retrieval.exact_scores import term_weights
+from query_api.retrieval.exact_scores import term_idf
 from query_api.retrieval.pipeline import search
 from query_api.retrieval.search_context import SearchSettings
 from schemas.answers import SENTENCES, WORDS
@@ -61,7 +61,7 @@ class Found(NamedTuple):
 
     text: str
     hits: list[Hit]
-    idf: Mapping[int, float]
+    weights: TermIdf
     labels: AnswerLabels
 
     @property
@@ -74,7 +74,7 @@ class Found(NamedTuple):
 
     def answer(self, weights: AnswerWeights, sentences: int = SENTENCES, words: int = WORDS) -> Extract:
         question = Question(self.text)
-        return extract(question, self.hits, self.idf, most_sentences=sentences, most_words=words, weights=weights)
+        return extract(question, self.hits, self.weights, most_sentences=sentences, most_words=words, learned=weights)
 
 
 async def found_of(source: str, only: Sequence[str], dirs: Sequence[Served]) -> list[Found]:
@@ -92,9 +92,7 @@ async def found_of(source: str, only: Sequence[str], dirs: Sequence[Served]) -> 
             hits = [frame async for frame in frames if isinstance(frame, Hit)]
             grades = labelled.judgements.get(question.id, {})
             labels = AnswerLabels.of(question, [document for document, grade in grades.items() if grade > 0])
-            found.append(
-                Found(question.text, hits, term_weights(served.snapshot.text, question.text, collection), labels)
-            )
+            found.append(Found(question.text, hits, term_idf(served.snapshot.text, question.text, collection), labels))
     return found
 
 
@@ -107,8 +105,10 @@ def rows_of(found: Found) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
     """The features of the sentences, and (n, 2) whether each holds the answer and is needed for it. Where no answer is
     given, as for a claim, what is needed answers."""
     hits, question = found.hits[:HITS], Question(found.text)
-    sentences = sentences_of_hits(hits, found.idf, WORDS)
-    features = sentence_features(question, hits, sentences, Titles.of(question, hits, found.idf), found.idf)
+    sentences = sentences_of_hits(hits, found.weights.idf, WORDS)
+    features = sentence_features(
+        question, hits, sentences, Titles.of(question, hits, found.weights.idf), found.weights.idf
+    )
     labels = []
     for each in sentences:
         hit = hits[each.hit]

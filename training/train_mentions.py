@@ -10,7 +10,7 @@ on unlabelled ones (Hinton et al. 2015, "Distilling the Knowledge in a Neural Ne
 import argparse
 import json
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import torch
@@ -21,6 +21,7 @@ from indexer.embedding.encoder import PromptedEncoder
 from indexer.extraction.mention_tagger import WEIGHTS_FILE, MentionTagger, dequantised, labels_of, quantised
 from query_api.evaluation.graph_runner import measure, tagged_mentions
 from query_api.evaluation.labelled_graphs import read_graphs
+from schemas.progress_bars import Bar
 from schemas.settings import EmbeddingSettings
 from training.mention_data import ENTITY_TYPES, Example, labelled_examples, unlabelled_examples
 from training.mention_model import Network, probabilities, train, weights_of
@@ -49,7 +50,7 @@ def main() -> None:
             half = [example for example in examples if example.document % 2 == even]
             held_back = [graph for number, graph in enumerate(graphs) if number % 2 != even]
             tagger = _tagger(_trained(name, half, more, options), encoder)
-            figures = measure("held back", held_back, tagged_mentions(encoder, tagger), _quiet).report()
+            figures = measure("held back", held_back, tagged_mentions(encoder, tagger), Bar).report()
             say(f"trained on the {name} ones, scored on the others: {json.dumps(figures)}")
     if options.out:
         stored = _trained("all", examples, more, options)
@@ -126,10 +127,6 @@ def _teacher(name: str, examples: Sequence[Example], seed: int, kept: Path | Non
 def _tagger(stored: dict[str, object], encoder: PromptedEncoder) -> MentionTagger:
     precision = "int8" if encoder.provider == "onnx-int8" else "float32"
     return MentionTagger(dequantised(stored), TYPES, encoder.digest[:DIGEST_CHARACTERS], LAYERS, precision)
-
-
-def _quiet(_what: str, _parts: int) -> Callable[[int], None]:
-    return lambda _done: None
 
 
 def say(text: str) -> None:

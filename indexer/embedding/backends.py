@@ -5,9 +5,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from indexer.embedding.encoder import Encoder, HashingEncoder, PromptedEncoder, Prompts, StoredVectors
+from indexer.embedding.encoder import Encoder, HashingEncoder, PromptedEncoder, Prompts
 from indexer.embedding.model_files import model_folder
 from indexer.errors import EncoderFailure, IncompatibleGeneration
+from indexer.generation_folders import Manifest
 from schemas.errors import Failure
 from schemas.settings import EmbeddingProvider, EmbeddingSettings
 
@@ -16,7 +17,7 @@ _PASSAGE_PROMPTS = ("document", "passage", "corpus")  # in sentence-transformers
 
 
 def load_encoder(
-    settings: EmbeddingSettings, stored: StoredVectors | None = None, *, request_seconds: float | None = None
+    settings: EmbeddingSettings, stored: Manifest | None = None, *, request_seconds: float | None = None
 ) -> PromptedEncoder:
     """The encoder the settings name. `auto` means the provider of the `stored` vectors, else the fastest here.
 
@@ -35,7 +36,7 @@ def load_encoder(
 
 
 def load_matching_encoder(
-    settings: EmbeddingSettings, stored: StoredVectors | None, *, request_seconds: float | None = None
+    settings: EmbeddingSettings, stored: Manifest | None, *, request_seconds: float | None = None
 ) -> PromptedEncoder:
     """The encoder that made the `stored` vectors, also where the settings name another model by now; the one that they
     name where nothing is stored, or where the encoder of then cannot be had. Raises what `load_encoder` raises."""
@@ -57,7 +58,7 @@ def load_matching_encoder(
     return load_encoder(settings, stored, request_seconds=request_seconds)
 
 
-def names_model_of(settings: EmbeddingSettings, stored: StoredVectors) -> bool:
+def names_model_of(settings: EmbeddingSettings, stored: Manifest) -> bool:
     """Whether the settings name the model of the stored vectors; what it is may still have changed."""
     model = HashingEncoder.model if settings.provider == "hashing" else settings.model
     return (
@@ -85,7 +86,7 @@ def prompts_in(folder: Path) -> Prompts:
     return prompts
 
 
-def _provider(settings: EmbeddingSettings, stored: StoredVectors | None) -> EmbeddingProvider:
+def _provider(settings: EmbeddingSettings, stored: Manifest | None) -> EmbeddingProvider:
     if settings.provider != "auto":
         return settings.provider
     if stored is not None:
@@ -98,7 +99,7 @@ def _provider(settings: EmbeddingSettings, stored: StoredVectors | None) -> Embe
 def _load(
     settings: EmbeddingSettings,
     provider: EmbeddingProvider,
-    stored: StoredVectors | None,
+    stored: Manifest | None,
     request_seconds: float | None,
 ) -> Encoder:
     """Imports what runs the model only where it is chosen: torch alone takes ten seconds."""

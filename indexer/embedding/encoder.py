@@ -100,19 +100,6 @@ class HashingEncoder:
         return vectors
 
 
-class StoredVectors(Protocol):
-    """What the stored vectors were made with, as a manifest records it."""
-
-    @property
-    def embedding_provider(self) -> EmbeddingProvider: ...
-    @property
-    def embedding_model(self) -> str: ...
-    @property
-    def embedding_digest(self) -> str: ...
-    @property
-    def dimension(self) -> int: ...
-
-
 class Prompts(NamedTuple):
     """The prefixes of a query and of a passage."""
 

@@ -4,6 +4,7 @@ import platform
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
@@ -32,6 +33,7 @@ ForwardStates = Callable[[NDArray[np.int64]], Sequence[NDArray[np.float32]]]
 """Likewise to its vector and the states of its tokens after some layers, (n_tokens, width) each."""
 
 
+@dataclass(eq=False)
 class OnnxEncoder:
     """Each text is a run of its own, on one thread; several texts share the cores.
 
@@ -39,33 +41,23 @@ class OnnxEncoder:
     is padded, and no thread waits for another inside a text.
     """
 
+    forward: Forward
+    tokenizer: Any  # truncates to the model's window
+    _: KW_ONLY
+    provider: EmbeddingProvider
+    model: str
+    digest: str
+    dimension: int
+    forward_states: ForwardStates | None = None
     batch_texts: int | None = None
 
-    def __init__(
-        self,
-        forward: Forward,
-        tokenizer: Tokenizer,
-        *,
-        provider: EmbeddingProvider,
-        model: str,
-        digest: str,
-        dimension: int,
-        forward_states: ForwardStates | None = None,
-    ) -> None:
-        """`tokenizer` truncates to the model's window."""
-        self._forward = forward
-        self._forward_states = forward_states
-        self._tokenizer: Any = tokenizer
+    def __post_init__(self) -> None:
         self._thread_count = usable_processors()
         self._threads = ThreadPoolExecutor(self._thread_count, thread_name_prefix="encoder")
-        self.provider = provider
-        self.model = model
-        self.digest = digest
-        self.dimension = dimension
 
     @property
     def has_token_states(self) -> bool:
-        return self._forward_states is not None
+        return self.forward_states is not None
 
     def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """(n_texts, dimension) float32, each row of L2 norm 1."""
@@ -82,11 +74,11 @@ class OnnxEncoder:
 
     def encode_tokens(self, texts: Sequence[str], read: ReadTokens[Result]) -> tuple[NDArray[np.float32], list[Result]]:
         """See `TokenEncoder.encode_tokens`. Raises ValueError without token states."""
-        if self._forward_states is None:
+        if self.forward_states is None:
             raise ValueError(f"{self.provider} gives no token states.")
         vectors = np.empty((len(texts), self.dimension), dtype=np.float32)
         results: dict[int, Result] = {}
-        forward = self._forward_states
+        forward = self.forward_states
 
         def read_all(read_next: dict[int, TokenStates]) -> None:
             found = read([texts[row] for row in read_next], list(read_next.values()))
@@ -96,7 +88,7 @@ class OnnxEncoder:
         def encode_rows(rows: Iterator[int]) -> None:
             read_next: dict[int, TokenStates] = {}
             for row in rows:
-                encoding = self._tokenizer.encode(encodable(texts[row]))
+                encoding = self.tokenizer.encode(encodable(texts[row]))
                 tokens = np.array(encoding.ids, dtype=np.int64)
                 layers: list[NDArray[np.float32]] = []
                 if tokens.size:
@@ -127,9 +119,9 @@ class OnnxEncoder:
             share.result()
 
     def _vector(self, text: str) -> NDArray[np.float32]:
-        tokens = np.array(self._tokenizer.encode(encodable(text)).ids, dtype=np.int64)
+        tokens = np.array(self.tokenizer.encode(encodable(text)).ids, dtype=np.int64)
         if tokens.size:
-            return self._forward(tokens)
+            return self.forward(tokens)
         direction: NDArray[np.float32] = np.eye(1, self.dimension, dtype=np.float32)[0]
         return direction  # no words, and a tokenizer without special tokens
 

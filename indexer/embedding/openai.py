@@ -8,8 +8,9 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from indexer.embedding.encoder import StoredVectors, encodable
+from indexer.embedding.encoder import encodable
 from indexer.errors import EncoderBusy, EncoderRefused, EncoderUnavailable, IncompatibleGeneration, TextNotEncoded
+from indexer.generation_folders import Manifest
 from indexer.runtime.model_endpoint import EndpointErrors, ModelEndpoint
 from schemas.settings import EmbeddingProvider, EmbeddingSettings
 
@@ -75,7 +76,7 @@ class EndpointEncoder:
 
     @classmethod
     def open(
-        cls, settings: EmbeddingSettings, stored: StoredVectors | None, request_seconds: float | None = None
+        cls, settings: EmbeddingSettings, stored: Manifest | None, request_seconds: float | None = None
     ) -> "EndpointEncoder":
         """Without a request, where the settings or the stored vectors of the same model give the dimension."""
         dimension = settings.dimension

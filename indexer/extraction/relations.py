@@ -16,9 +16,9 @@ from indexer.extraction.prose.appositions import apposition_facts, life_facts
 from indexer.extraction.prose.clauses import clause_facts, is_factual
 from indexer.extraction.prose.copulas import chained_places
 from indexer.extraction.prose.coreference import References
-from indexer.extraction.prose.denials import affirmed
 from indexer.extraction.prose.facts import Fact
 from indexer.extraction.prose.noun_phrases import words_of
+from indexer.extraction.prose.rewording import affirmed, plain
 from indexer.extraction.relating_fields import is_listed
 from indexer.extraction.series import series_of_document
 from indexer.extraction.tabular import Cell, cells_of
@@ -202,7 +202,7 @@ def _facts_of(text: str, references: References) -> Iterator[tuple[Fact, str]]:
     if not _PROSE.search(text):
         return
     if not _NOT_PROSE.search(text) and not _CODE_LINE.match(text):
-        resolved = references.resolved(text)
+        resolved = plain(references.resolved(text))
         words = words_of(resolved, 0, len(resolved))
         references.read(words)
         if len(words) >= MIN_SENTENCE_WORDS and is_factual(words):

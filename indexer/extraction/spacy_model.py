@@ -1,10 +1,10 @@
 """spaCy's small English pipeline as an extractor of entities: the optional extra `thalweg[spacy]`."""
 
 import importlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from importlib.metadata import PackageNotFoundError, version
-from typing import Any, Protocol
+from typing import Any
 
 from indexer.extraction.extractor import AnsweredEntity, ExtractorAnswer
 
@@ -33,20 +33,13 @@ ENTITY_TYPE_OF_LABEL = {
 }
 
 
-class Pipeline(Protocol):
-    """The part of `spacy.Language` that is used."""
-
-    def __call__(self, text: str) -> Any: ...
-
-
 class LazyPipeline:
     """Loaded with the first text, in about a second: an installation that has the extra may not use it."""
 
     @cached_property
-    def _loaded(self) -> Pipeline:
+    def _loaded(self) -> Any:
         """Raises ModuleNotFoundError where the extra is not installed."""
-        pipeline: Pipeline = importlib.import_module(MODULE).load(exclude=UNUSED)
-        return pipeline
+        return importlib.import_module(MODULE).load(exclude=UNUSED)
 
     def __call__(self, text: str) -> Any:
         return self._loaded(text)
@@ -57,7 +50,7 @@ class SpacyModel:
 
     at_once = 1
 
-    def __init__(self, pipeline: Pipeline, version: str) -> None:
+    def __init__(self, pipeline: Callable[[str], Any], version: str) -> None:
         self.version = version
         self._pipeline = pipeline
 

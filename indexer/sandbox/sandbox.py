@@ -13,7 +13,7 @@ import importlib.util
 import os
 import signal
 import sys
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -124,20 +124,14 @@ def _limits_message(limits: SandboxLimits) -> str:
     )
 
 
+@dataclass(eq=False)
 class _Child:
     """The parent's handle of one child process."""
 
-    def __init__(
-        self,
-        process: asyncio.subprocess.Process,
-        requests: asyncio.StreamWriter,
-        responses: asyncio.StreamReader,
-        limits: SandboxLimits,
-    ) -> None:
-        self._process = process
-        self._requests = requests
-        self._responses = responses
-        self._limits = limits
+    process: asyncio.subprocess.Process
+    requests: asyncio.StreamWriter
+    responses: asyncio.StreamReader
+    limits: SandboxLimits
 
     @classmethod
     async def start(cls, function: str, limits: SandboxLimits) -> "_Child":
@@ -177,33 +171,33 @@ class _Child:
         return child
 
     async def request(self, argument: bytes) -> tuple[Status, bytes]:
-        self._requests.write(len(argument).to_bytes(8, "big"))
-        self._requests.write(argument)
-        await self._requests.drain()
+        self.requests.write(len(argument).to_bytes(8, "big"))
+        self.requests.write(argument)
+        await self.requests.drain()
         return await self._receive()
 
     async def _receive(self) -> tuple[Status, bytes]:
-        head = await self._responses.readexactly(HEAD_BYTES)
+        head = await self.responses.readexactly(HEAD_BYTES)
         length = int.from_bytes(head[1:], "big")
-        if length > self._limits.output_bytes:
+        if length > self.limits.output_bytes:
             raise ConnectionError("a response over the limit")
-        return Status(head[:1]), await self._responses.readexactly(length)
+        return Status(head[:1]), await self.responses.readexactly(length)
 
     @property
     def ended_by_cpu_limit(self) -> bool:
-        return _CPU_LIMIT is not None and self._process.returncode == -_CPU_LIMIT
+        return _CPU_LIMIT is not None and self.process.returncode == -_CPU_LIMIT
 
     async def kill(self) -> None:
         with contextlib.suppress(ProcessLookupError):
-            self._process.kill()
-        await self._process.wait()
+            self.process.kill()
+        await self.process.wait()
 
     async def close(self) -> None:
         """Let the child end, as it does when its input ends; kill it after two seconds."""
-        self._requests.close()
+        self.requests.close()
         try:
             async with asyncio.timeout(2):
-                await self._process.wait()
+                await self.process.wait()
         except TimeoutError:
             await self.kill()
 

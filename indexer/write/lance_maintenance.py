@@ -84,23 +84,19 @@ class _TableState:
     seconds: float | None = None
 
 
+@dataclass(eq=False)
 class Maintainer:
-    """Optimises tables through its own handles; `maintain` may run in another thread than the commits."""
+    """Optimises tables through its own handles; `maintain` may run in another thread than the commits. `now` is the
+    wall clock, by which versions are dated; `stopwatch` a monotonic one; both in seconds."""
 
-    def __init__(
-        self,
-        open_tables: Callable[[], Mapping[str, Table]],
-        parameters: MaintenanceParameters,
-        now: Callable[[], float] = time.time,
-        stopwatch: Callable[[], float] = time.monotonic,
-    ) -> None:
-        """`now` is the wall clock, by which versions are dated; `stopwatch` a monotonic one; both in seconds."""
-        self._open_tables = open_tables
-        self._tables = tables = dict(open_tables())
+    open_tables: Callable[[], Mapping[str, Table]]
+    parameters: MaintenanceParameters
+    now: Callable[[], float] = time.time
+    stopwatch: Callable[[], float] = time.monotonic
+
+    def __post_init__(self) -> None:
+        self._tables = tables = dict(self.open_tables())
         self._optimisations = 0
-        self._parameters = parameters
-        self._now = now
-        self._stopwatch = stopwatch
         self._state_lock = threading.Lock()
         self._commit_lock = threading.Lock()
         self._state = {name: _TableState() for name in tables}
@@ -114,7 +110,7 @@ class Maintainer:
         with self._commit_lock:
             self._count(name)
             self._state[name].idle_optimisations = 0
-            self._last_commit = self._stopwatch()
+            self._last_commit = self.stopwatch()
             yield
 
     def maintain(self) -> MaintenanceReport:
@@ -122,10 +118,10 @@ class Maintainer:
 
         Raises TransientStoreError; a later call then does the work.
         """
-        started = self._stopwatch()
+        started = self.stopwatch()
         with store_errors("look at the tables"):
             if self._optimisations >= REOPEN_AFTER:
-                self._tables, self._optimisations = dict(self._open_tables()), 0
+                self._tables, self._optimisations = dict(self.open_tables()), 0
             for name, table in self._tables.items():
                 checkout_latest(table)
                 if not self._state[name].begun:
@@ -146,7 +142,7 @@ class Maintainer:
         with store_errors("look at the tables"):
             fragments |= {name: _fragments(self._tables[name]) for name in optimised}
             unindexed |= {name: _unindexed_rows(self._tables[name]) for name in optimised + indexed}
-        return MaintenanceReport(optimised, indexed, self._stopwatch() - started, fragments, unindexed)
+        return MaintenanceReport(optimised, indexed, self.stopwatch() - started, fragments, unindexed)
 
     def forget(self, before_ms: int) -> int:
         """Delete retrievals and feedback from before a time, in milliseconds since 1970; returns their number.
@@ -168,7 +164,7 @@ class Maintainer:
 
     def _allowed(self, now: float) -> list[str]:
         """The tables that `busy_share` allows to work on."""
-        idle = now >= self._last_commit + self._parameters.idle_seconds
+        idle = now >= self._last_commit + self.parameters.idle_seconds
         return [name for name, start in self._not_before.items() if now >= start or (idle and name not in self._failed)]
 
     def _work(self, name: str, started: float, work: Callable[[], None]) -> None:
@@ -183,14 +179,14 @@ class Maintainer:
                     work()
             self._failed.discard(name)
         finally:
-            spent = self._stopwatch() - started
-            self._not_before[name] = started + spent / self._parameters.busy_share
+            spent = self.stopwatch() - started
+            self._not_before[name] = started + spent / self.parameters.busy_share
 
     def _count(self, name: str) -> None:
         with self._state_lock:
             state = self._state[name]
             state.commits += 1
-            state.begun.append(self._now())
+            state.begun.append(self.now())
 
     def _note_version(self, name: str, made: float) -> None:
         """Note the newest version of a table without commits by this process."""
@@ -200,18 +196,18 @@ class Maintainer:
 
     def _need(self, name: str, rows: int, unindexed: int, fragments: int) -> float:
         """1 or more if the table needs to be optimised."""
-        parameters = self._parameters
-        loading = self._stopwatch() < self._last_commit + parameters.load_seconds
+        parameters = self.parameters
+        loading = self.stopwatch() < self._last_commit + parameters.load_seconds
         most = parameters.unindexed_rows_of_load if loading else parameters.unindexed_rows
         allowed = max(most, parameters.unindexed_share * rows)
         state = self._state[name]
-        is_quiet = state.begun[-1] <= self._now() - parameters.kept_version_seconds
+        is_quiet = state.begun[-1] <= self.now() - parameters.kept_version_seconds
         cleanup = is_quiet and state.idle_optimisations < MAX_IDLE_OPTIMISATIONS
         return max(state.commits / parameters.commits, unindexed / allowed, fragments / parameters.fragments, cleanup)
 
     def _partition_size_wanted(self, rows: int) -> int:
         """The rows of a partition of a new vector index; 0 if none is needed."""
-        parameters = self._parameters
+        parameters = self.parameters
         if rows < parameters.vector_index_rows:
             return 0
         wanted = isqrt(rows)
@@ -246,9 +242,9 @@ class Maintainer:
             version = table.version
             self._count(name)
             began = state.begun[-1]
-            started = self._stopwatch()
+            started = self.stopwatch()
             table.optimize(cleanup_older_than=timedelta(seconds=self._removable_after(name)))
-            state.seconds = self._stopwatch() - started
+            state.seconds = self.stopwatch() - started
             checkout_latest(table)
         with self._state_lock:
             state.commits -= before + 1
@@ -263,10 +259,10 @@ class Maintainer:
         been the newest until a moment ago. So find the last commit that is old enough, and keep its version and all
         later ones. Commits of other processes only make this more cautious.
         """
-        parameters = self._parameters
+        parameters = self.parameters
         least = min(parameters.least_kept_seconds, parameters.kept_version_seconds)
         kept = least if name in UNPINNED else parameters.kept_version_seconds
-        now = self._now()
+        now = self.now()
         with self._state_lock:
             state = self._state[name]
             begun = state.begun

@@ -1,7 +1,7 @@
 """The writer of the LanceDB tables: documents, positions, retrievals and feedback."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Self
@@ -64,6 +64,7 @@ INDEXES: dict[str, dict[str, Index]] = {
 }
 
 
+@dataclass(eq=False)
 class LanceWriter:
     """Writes the tables of one generation, one call at a time. Several processes may each write documents of their own.
 
@@ -72,19 +73,14 @@ class LanceWriter:
     the effect is unknown: call again with the same arguments.
     """
 
-    def __init__(
-        self,
-        open_tables: Callable[[], dict[str, Table]],
-        dimension: int,
-        maintainer: Maintainer,
-        checksums: ChecksumRecorder,
-    ) -> None:
-        self._open_tables = open_tables
-        self._tables = open_tables()
+    open_tables: Callable[[], dict[str, Table]]
+    dimension: int
+    maintainer: Maintainer
+    checksums: ChecksumRecorder
+
+    def __post_init__(self) -> None:
+        self._tables = self.open_tables()
         self._replaced = 0
-        self._dimension = dimension
-        self._maintainer = maintainer
-        self._checksums = checksums
 
     @classmethod
     def open(cls, generation: Generation, dimension: int, maintenance: MaintenanceParameters | None = None) -> Self:
@@ -173,7 +169,7 @@ class LanceWriter:
         self._replaced += 1
         if self._replaced % REOPEN_AFTER == 0:
             with store_errors("open the tables afresh"):
-                self._tables = self._open_tables()
+                self._tables = self.open_tables()
         new_rows = self._contents(documents)
         document_table = documents_table(document.row for document in documents)
         current = {(str(document.row.key), document.row.revision) for document in documents if document.row.revision}
@@ -194,7 +190,7 @@ class LanceWriter:
         for name, rows in self._contents(documents).items():
             with store_errors(f"list {name}"):
                 stored = self._newest(name).search().where(of_these).select(["row"]).to_arrow()["row"].to_pylist()
-            with store_errors(f"write {name} again"), self._maintainer.committing(name):
+            with store_errors(f"write {name} again"), self.maintainer.committing(name):
                 if len(set(stored)) < len(stored) or not rows.num_rows:  # rows that a merge would leave there twice
                     self._newest(name).delete(of_these)
                 if rows.num_rows:
@@ -227,7 +223,7 @@ class LanceWriter:
         if not retrievals:
             return
         rows = retrievals_table(retrievals)
-        with store_errors("keep the retrievals"), self._maintainer.committing(RETRIEVALS):
+        with store_errors("keep the retrievals"), self.maintainer.committing(RETRIEVALS):
             merge = self._newest(RETRIEVALS).merge_insert(PRIMARY_KEYS[RETRIEVALS])
             merge.when_not_matched_insert_all().execute(with_checksums(RETRIEVALS, rows))
 
@@ -236,23 +232,23 @@ class LanceWriter:
         if not feedback:
             return
         rows = feedback_table(feedback)
-        with store_errors("keep the feedback"), self._maintainer.committing(FEEDBACK):
+        with store_errors("keep the feedback"), self.maintainer.committing(FEEDBACK):
             merge = self._newest(FEEDBACK).merge_insert(PRIMARY_KEYS[FEEDBACK])
             merge = merge.when_matched_update_all(where="source.log_offset >= target.log_offset")
             merge.when_not_matched_insert_all().execute(with_checksums(FEEDBACK, rows))
 
     def maintain(self) -> MaintenanceReport:
         """See Maintainer.maintain."""
-        return self._maintainer.maintain()
+        return self.maintainer.maintain()
 
     def forget(self, before_ms: int) -> int:
         """See Maintainer.forget."""
-        return self._maintainer.forget(before_ms)
+        return self.maintainer.forget(before_ms)
 
     def record_checksums(self) -> int:
         """See ChecksumRecorder.record."""
         with store_errors("record the files' checksums"):
-            return self._checksums.record()
+            return self.checksums.record()
 
     def close(self) -> None:
         """Record the last checksums and release the tables."""
@@ -260,7 +256,7 @@ class LanceWriter:
         self._tables.clear()
 
     def _contents(self, documents: Sequence[IndexedRows]) -> dict[str, pa.Table]:
-        return {PASSAGES: passages_table(documents), CHUNKS: chunks_table(documents, self._dimension)}
+        return {PASSAGES: passages_table(documents), CHUNKS: chunks_table(documents, self.dimension)}
 
     def _newest(self, name: str) -> Table:
         """The table at its newest version. Also to write: maintenance may have removed an older one, without which no
@@ -280,7 +276,7 @@ class LanceWriter:
         revisions = zip(rows["key"].to_pylist(), rows["revision"].to_pylist(), strict=True)
         missing = rows.filter(pa.array([revision not in stored for revision in revisions], type=pa.bool_()))
         if missing.num_rows:
-            with store_errors(f"add {name}"), self._maintainer.committing(name):
+            with store_errors(f"add {name}"), self.maintainer.committing(name):
                 self._newest(name).add(with_checksums(name, missing))
 
     def _delete_stale(self, name: str, stale: Revisions) -> None:
@@ -289,11 +285,11 @@ class LanceWriter:
         for start in range(0, len(listed), IN_LIST):
             keys, revisions = zip(*listed[start : start + IN_LIST], strict=True)
             condition = col("key").isin(list(dict.fromkeys(keys))) & col("revision").isin(list(revisions))
-            with store_errors(f"delete stale {name}"), self._maintainer.committing(name):
+            with store_errors(f"delete stale {name}"), self.maintainer.committing(name):
                 self._newest(name).delete(condition)
 
     def _upsert(self, name: str, rows: pa.Table) -> None:
-        with store_errors(f"write {name}"), self._maintainer.committing(name):
+        with store_errors(f"write {name}"), self.maintainer.committing(name):
             merge = self._newest(name).merge_insert(PRIMARY_KEYS[name])
             merge.when_matched_update_all().when_not_matched_insert_all().execute(rows)
 

@@ -1,23 +1,24 @@
 """The answer to a search's question, made of its first hits, and its frames."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 from query_api.answers.extract import Extract, extract
+from query_api.answers.sentences import TermIdf
 from query_api.query.analysis import Question, analysed_question
 from schemas.answers import FURTHER_WORDS, SENTENCES, WORDS, Answer, AnswerCitation, AnswerDelta, Citation
 from schemas.hits import Hit
 from schemas.search import SearchRequest
 
-LEAST_CONFIDENCE = 0.25  # below which an answer is refused; see training/train_answers.py
+LEAST_CONFIDENCE = 0.26  # below which an answer is refused; see training/train_answers.py
 _MOST_MISSING = 5  # words shown of those that nothing holds
 
 
-def compose(request: SearchRequest, hits: Sequence[Hit], idf: Mapping[int, float]) -> Answer:
-    """`idf` weighs the terms of the question, see `exact_scores.term_weights`. A pure function of its arguments."""
+def compose(request: SearchRequest, hits: Sequence[Hit], weights: TermIdf) -> Answer:
+    """A pure function of its arguments."""
     question = analysed_question(request.q)
     most = request.answer_sentences or SENTENCES
     words = request.answer_words or WORDS + FURTHER_WORDS * max(0, most - SENTENCES)
-    found = extract(question, hits, idf, most_sentences=most, most_words=words)
+    found = extract(question, hits, weights, most_sentences=most, most_words=words)
     if not found.chosen:
         return Answer(text="", refused=True, reason="Nothing was found. Add documents about it, or search elsewhere.")
     confidence = None if found.confidence is None else round(found.confidence, 4)

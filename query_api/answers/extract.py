@@ -1,6 +1,6 @@
 """An answer without a language model: the sentences of the hits that most likely hold it, word for word."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -11,7 +11,7 @@ from query_api.answers import composition
 from query_api.answers.features import Titles, sentence_features
 from query_api.answers.forest import AnswerWeights, packaged_weights
 from query_api.answers.refusal import signs
-from query_api.answers.sentences import HITS, Sentence, sentences_of_hits
+from query_api.answers.sentences import HITS, Sentence, TermIdf, sentences_of_hits
 from query_api.query.analysis import Question
 from schemas.hits import Hit
 
@@ -38,21 +38,20 @@ class Extract(NamedTuple):
 def extract(
     question: Question,
     hits: Sequence[Hit],
-    idf: Mapping[int, float],
+    weights: TermIdf,
     *,
     most_sentences: int,
     most_words: int,
-    weights: AnswerWeights | None = None,
+    learned: AnswerWeights | None = None,
 ) -> Extract:
-    """From the first hits of a search. `idf` weighs all terms of the question, most of all one that no text holds; it
-    is the packaged `weights` that say what is likely. A pure function of its arguments."""
-    weights = weights or packaged_weights()
-    hits = hits[:HITS]
+    """From the first hits of a search, by what is `learned`, else what comes with the program. A pure function of its
+    arguments."""
+    learned = learned or packaged_weights()
+    hits, idf = hits[:HITS], weights.idf
     sentences = sentences_of_hits(hits, idf, most_words)
     titles = Titles.of(question, hits, idf)
-    likely = weights.forest.predict(sentence_features(question, hits, sentences, titles, idf))
+    likely = learned.forest.predict(sentence_features(question, hits, sentences, titles, idf))
     chosen = composition.choose(sentences, likely, most_sentences, most_words)
-    ordered = composition.in_order([sentences[at] for at in chosen], titles)
-    chosen = [chosen[at] for at in ordered]
-    seen = signs(question, hits, sentences, [sentences[at] for at in chosen], titles)
-    return Extract(sentences, likely, chosen, titles, seen, None if seen is None else weights.answered(seen))
+    chosen = [chosen[at] for at in composition.in_order([sentences[at] for at in chosen], titles)]
+    seen = signs(question, hits, sentences, [sentences[at] for at in chosen], titles, weights)
+    return Extract(sentences, likely, chosen, titles, seen, None if seen is None else learned.answered(seen))

@@ -17,7 +17,8 @@ MOST_CARRIED = 24
 LONGEST_WORD = 60
 
 _CONTINUES = re.compile(
-    r"\W*(?:(?:and|but|or|also|then|(?:what|how) about)\b|(?:in|on|at|for|with|without|from|by|to)(?: [\w-]+){1,2}\W*$)",
+    r"\W*(?:(?:and|but|or|also|then|(?:what|how) about)\b|"
+    r"(?:in|on|at|for|with|without|from|by|to)(?: [\w-]+){1,2}\W*$)",
     re.IGNORECASE,
 )
 _POINTS_BACK = re.compile(
@@ -43,8 +44,9 @@ def complete_question(question: str, before: Sequence[Message]) -> str:
 
 
 def is_complete(question: str) -> bool:
-    """Whether a question says what it is about. It does not where it begins as a continuation or is one place or time, points back before it
-    has named anything, or has under four content words and no name: a word with a capital or a digit, but the first."""
+    """Whether a question says what it is about. It does not where it begins as a continuation or is one place or time,
+    points back before it has named anything, or has under four content words and no name: a word with a capital or a
+    digit, but the first."""
     if _CONTINUES.match(question):
         return False
     words = analysed_question(question).words

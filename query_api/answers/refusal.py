@@ -1,5 +1,6 @@
 """Whether anything that was found answers a question: signs, from which a regression says how likely."""
 
+import math
 import re
 from collections.abc import Sequence
 
@@ -8,21 +9,27 @@ from numpy.typing import NDArray
 
 from indexer.text_analysis import query_terms
 from query_api.answers.features import Titles, has_kind, wanted
-from query_api.answers.sentences import Sentence
+from query_api.answers.sentences import Sentence, TermIdf
 from query_api.query.analysis import Question
 from schemas.hits import Hit
 
-SIGNS = ("confidence", "names_missing", "lacks_kind")
+SIGNS = ("confidence", "names_missing", "lacks_kind", "held", "size")
 FIRST = 3  # hits whose confidence counts
 _WORD = re.compile(r"\w+")
 
 
 def signs(
-    question: Question, hits: Sequence[Hit], sentences: Sequence[Sentence], chosen: Sequence[Sentence], titles: Titles
+    question: Question,
+    hits: Sequence[Hit],
+    sentences: Sequence[Sentence],
+    chosen: Sequence[Sentence],
+    titles: Titles,
+    weights: TermIdf,
 ) -> NDArray[np.float64] | None:
-    """(3,): the highest confidence of the first hits; the share of the question's names that neither a title nor a
-    sentence of the hits holds; 1 where a time or a number is asked for and no chosen sentence has one, else 0. None
-    where no confidence is known."""
+    """(len(SIGNS),): the highest confidence of the first hits; the share of the question's names that neither a title
+    nor a sentence of the hits holds; 1 where a time or a number is asked for and no chosen sentence has one, else 0;
+    the share of the question's idf that titles and sentences hold; the logarithm of the collection's size, since among
+    many passages one is alike by chance. None where no confidence is known."""
     confidences = [hit.confidence for hit in hits[:FIRST] if hit.confidence is not None]
     if not confidences:
         return None
@@ -30,7 +37,16 @@ def signs(
     held = frozenset[int]().union(*(each.terms for each in sentences), *titles.terms)
     kind, words = wanted(question.text), frozenset(_WORD.findall(question.text.lower()))
     lacks_kind = kind in ("time", "number") and not any(has_kind(each.text, kind, words) for each in chosen)
-    return np.array([max(confidences), len(names - held) / (len(names) or 1), float(lacks_kind)])
+    of_held = math.fsum(weight for term, weight in weights.idf.items() if term in held)
+    return np.array(
+        [
+            max(confidences),
+            len(names - held) / (len(names) or 1),
+            float(lacks_kind),
+            of_held / (math.fsum(weights.idf.values()) or 1.0),
+            weights.unknown,
+        ]
+    )
 
 
 def _named_terms(question: Question) -> frozenset[int]:

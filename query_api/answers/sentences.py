@@ -13,6 +13,14 @@ MOST_SENTENCES = 100  # of all of them
 LEAST_LETTERS = 3
 
 
+class TermIdf(NamedTuple):
+    """The idf of each term of a question; of one that the collection does not hold it is `unknown`, that of a document
+    frequency of 0, which grows as the logarithm of the number of passages."""
+
+    idf: Mapping[int, float]
+    unknown: float
+
+
 class Sentence(NamedTuple):
     """`text` is `parent_text[start:end]` of the hit number `hit`, from 0, and its sentence number `place`, from 0;
     `terms` are those of the question that it holds."""

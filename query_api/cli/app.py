@@ -1,4 +1,4 @@
-"""The query service's commands `thalweg serve` and `status`; and what commands share.
+"""The query service's commands `thalweg serve`, `status` and `mcp`; and what commands share.
 
 What takes time to import is imported in the command that needs it.
 """
@@ -90,6 +90,19 @@ def status(
     show_status(PlainConsole(soft_wrap=True), answer)
 
 
+@app.command(epilog="Example: thalweg mcp --url http://127.0.0.1:8420")
+@plain_failures()
+def mcp(url: Url = None, data_dir: DataDir = None) -> None:
+    """Give an assistant the service's tools by the Model Context Protocol, over standard input and output.
+
+    The assistant starts it and ends it. What it asks is asked of the service's /mcp, with the key of the settings.
+    """
+    from query_api.mcp.proxy import serve_stdio
+
+    with closing(service_client(url, data_dir)) as client:
+        serve_stdio(client)
+
+
 def show_answer(
     path: str,
     params: dict[str, Any],
@@ -102,10 +115,7 @@ def show_answer(
     """GET the path with the parameters that are given, and print the lines of the answer."""
     with closing(service_client(url, data_dir)) as client:
         answer = client.get(path, {name: value for name, value in params.items() if value is not None} or None)
-    if as_json:
-        print_json(answer)
-    else:
-        say("\n".join(lines(answer)))
+    print_answer(answer, lines(answer), as_json=as_json)
 
 
 def service_client(url: str | None, data_dir: Path | None, *, patience_seconds: float | None = None) -> "ServiceClient":
@@ -126,6 +136,14 @@ def service_client(url: str | None, data_dir: Path | None, *, patience_seconds: 
             address, secret, installation=installation, silence_seconds=patience_seconds, busy_seconds=0
         )
     return ServiceClient(address, secret, installation=installation, starting=bool(installation))
+
+
+def print_answer(answer: object, lines: "Iterable[str]", *, as_json: bool) -> None:
+    """For programs, or the lines for a person."""
+    if as_json:
+        print_json(answer)
+    else:
+        say("\n".join(lines))
 
 
 def print_json(answer: object) -> None:

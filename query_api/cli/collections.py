@@ -1,6 +1,5 @@
 """The commands `thalweg collections …`: list, settings, delete."""
 
-from collections.abc import Callable
 from contextlib import closing
 from dataclasses import asdict
 from typing import Annotated, Any
@@ -45,11 +44,6 @@ COLLECTIONS = Listing(
 )
 
 
-@collections_app.callback()
-def collections() -> None:
-    """See the collections, choose how they are indexed, delete one."""
-
-
 @collections_app.command("list", epilog="Example: thalweg collections list")
 @plain_failures()
 def list_collections(
@@ -74,10 +68,8 @@ def delete_collection(
     data_dir: DataDir = None,
 ) -> None:
     """Delete all documents of a collection, such as one that `evaluate` made, from both stores."""
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
-
     from query_api.cli import collection_deletion as deletion
-    from query_api.cli.display import PlainConsole
+    from schemas.progress_bars import progress_bars
 
     collection_path(collection, "any")
     with closing(service_client(url, data_dir)) as client:
@@ -89,16 +81,11 @@ def delete_collection(
             ),
             yes=yes,
         )
-        columns = (TextColumn("{task.description:<10}"), BarColumn(), MofNCompleteColumn())
-        with Progress(*columns, console=PlainConsole(stderr=True), disable=as_json) as progress:
-
-            def bar(name: str) -> Callable[[], None]:
-                task = progress.add_task(name, total=len(ids))
-                return lambda: progress.advance(task)
-
-            tokens = deletion.publish_tombstones(client, collection, ids, bar("published"))
+        with progress_bars(shown=not as_json) as bars:
+            tokens = deletion.publish_tombstones(client, collection, ids, bars("published", len(ids)).advance)
             if wait:
-                deletion.follow_tombstones(client, collection, tokens, bar("deleted"), timeout_seconds=patience)
+                gone = bars("deleted", len(ids)).advance
+                deletion.follow_tombstones(client, collection, tokens, gone, timeout_seconds=patience)
         left = deletion.still_listed(client, collection, ids) if wait else None
         deleted = deletion.CollectionDeleted(collection, len(ids), left, deletion.token_of(tokens))
         if as_json:

@@ -11,12 +11,12 @@ from urllib.parse import quote
 
 import typer
 
-from query_api.cli.app import DataDir, Json, Url, print_json, service_client, show_answer
+from query_api.cli.app import DataDir, Json, Url, print_answer, service_client, show_answer
 from query_api.cli.completion import collections, offered
 from query_api.cli.lists import Cursor, Limit, Listing
 from schemas.consent import Yes, require_consent
 from schemas.errors import DeadLetterReason, Exit, Failure, WrongSetting, plain_failures
-from schemas.terminal import say
+from schemas.progress_bars import progress_bars
 
 if TYPE_CHECKING:
     from query_api.client import ServiceClient
@@ -171,10 +171,7 @@ def redrive(
         state = client.post("/v1/dead-letters/redrive", json.dumps(order).encode())
         if wait:
             state = _followed(client, state, quiet=as_json)
-    if as_json:
-        print_json(state)
-    else:
-        say("\n".join(redrive_lines(state)))
+    print_answer(state, redrive_lines(state), as_json=as_json)
     if state["state"] == "failed":
         raise Failure(state["message"])
     if state["refused"] or state["failed_again"]:
@@ -195,28 +192,15 @@ STAGES = {"reading": "looking at dead letters", "redriving": "redriving", "follo
 
 def _followed(client: "ServiceClient", state: JSONObject, *, quiet: bool) -> JSONObject:
     """The state once it has ended, with a bar meanwhile."""
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        TextColumn,
-        TimeElapsedColumn,
-        TimeRemainingColumn,
-    )
-
-    from query_api.cli.display import PlainConsole
-
-    counts = (BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn())
-    columns = (TextColumn("{task.description}"), *counts)
-    with Progress(*columns, console=PlainConsole(stderr=True), disable=quiet, transient=True) as progress:
-        bar = progress.add_task(STAGES["reading"], total=None)
+    with progress_bars(shown=not quiet) as bars:
+        bar = bars(STAGES["reading"])
         while True:
             state = client.get(f"/v1/dead-letters/redrive/{state['id']}")
             is_reading = state["stage"] not in ("redriving", "following")
             done, total = (
                 (state["looked_at"], state["to_look_at"]) if is_reading else (_dealt_with(state), state["matched"])
             )
-            progress.update(bar, description=STAGES.get(state["stage"], "done"), completed=done, total=total or None)
+            bar.set(done, total or None, STAGES.get(state["stage"], "done"))
             if state["state"] != "running":
                 return state
             time.sleep(POLL_SECONDS)
@@ -248,13 +232,11 @@ def skip_batch(
     order = {"topic": topic, "partition": partition, "offset": offset}
     with closing(service_client(url, data_dir)) as client:
         answer = client.post("/v1/dead-letters/skip", json.dumps(order).encode())
-    if as_json:
-        print_json(answer)
-    else:
-        say(
-            f"Offsets {answer['first']} to {answer['last']} of {answer['topic']} partition {answer['partition']} are "
-            "skipped; what follows is read within seconds. Send their documents again, if you know them."
-        )
+    sentence = (
+        f"Offsets {answer['first']} to {answer['last']} of {answer['topic']} partition {answer['partition']} are "
+        "skipped; what follows is read within seconds. Send their documents again, if you know them."
+    )
+    print_answer(answer, [sentence], as_json=as_json)
 
 
 def letter_lines(letter: JSONObject) -> Iterator[str]:

@@ -33,11 +33,6 @@ ENTITIES = Listing(
 MAX_SHOWN_PREDICATES = 3
 
 
-@entities_app.callback()
-def entities() -> None:
-    """Look at the entities that documents name."""
-
-
 @entities_app.command("list", epilog="Example: thalweg entities list --prefix harb --type place")
 @plain_failures()
 def list_entities(

@@ -1,4 +1,5 @@
-"""The commands `thalweg evaluate` and `thalweg questions`; `thalweg evaluate graph` is in `evaluate_graph`.
+"""The commands `thalweg evaluate` and `thalweg questions`; `evaluate graph` and `evaluate answers` are in modules of
+their own.
 
 What they need to run is imported when they run, so that `--help` answers at once.
 """
@@ -17,22 +18,25 @@ from typer.main import get_command
 
 from query_api.cli.app import DataDir, Json, Url, service_client
 from query_api.cli.completion import choice, collections
+from query_api.cli.evaluate_answers import answers_app
 from query_api.cli.evaluate_graph import graph_app
-from query_api.cli.progress import progress_bars
 from query_api.evaluation.approaches import APPROACHES
 from schemas.errors import NoAccess, WrongSetting, plain_failures
 from schemas.filters import MAX_HITS, Group
+from schemas.progress_bars import progress_bars
 from schemas.terminal import plain_json, say
 
 app = typer.Typer()
+BESIDE = {"graph": graph_app, "answers": answers_app}
 
 
 class EvaluateCommand(TyperCommand):
-    """`evaluate FOLDER...`, and `evaluate graph FOLDER...`; a folder of the name `graph` is `./graph`."""
+    """`evaluate FOLDER...`, `evaluate graph FOLDER...` and `evaluate answers FOLDER...`; a folder of such a name is
+    `./graph`."""
 
     def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> Any:
-        if args[:1] == ["graph"]:
-            return get_command(graph_app).make_context(f"{info_name} graph", args[1:], parent, **extra)
+        if args and args[0] in BESIDE:
+            return get_command(BESIDE[args[0]]).make_context(f"{info_name} graph", args[1:], parent, **extra)
         return super().make_context(info_name, args, parent, **extra)
 
 
@@ -85,7 +89,7 @@ def evaluate(
 
     The documents are published into a collection of their own, named after the folder and a hash of its corpus, and
     kept: a second evaluation of the same corpus finds them there. `thalweg evaluate graph FOLDER` measures the
-    extracted graph instead.
+    extracted graph instead, `thalweg evaluate answers FOLDER` the answers.
     """
     from query_api.cli.display import PlainConsole
     from query_api.evaluation.approaches import approaches_named
@@ -107,8 +111,8 @@ def evaluate(
     )
     if out is not None:
         _make_folder(out)
-    with closing(service_client(url, data_dir)) as client, progress_bars(quiet=as_json) as begin:
-        found = evaluate_service(plan, client, begin)
+    with closing(service_client(url, data_dir)) as client, progress_bars(shown=not as_json) as bars:
+        found = evaluate_service(plan, client, bars)
     if out is not None:
         write_reports(found, out)
     if as_json:
@@ -146,8 +150,8 @@ def questions(
 
     wanted = parse_kinds(kinds)
     _make_folder(out)
-    with closing(service_client(url, data_dir)) as client, progress_bars(quiet=as_json) as begin:
-        documents = read_collection(client, collection, begin)
+    with closing(service_client(url, data_dir)) as client, progress_bars(shown=not as_json) as bars:
+        documents = read_collection(client, collection, bars)
     made = generate_questions(collection, documents, wanted, count, seed)
     write_folder(made, out)
     counts = made.counts(wanted)

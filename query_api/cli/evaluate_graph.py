@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from query_api.cli.app import DataDir, Json, Url, service_client
-from query_api.cli.progress import progress_bars
 from schemas.errors import WrongSetting, plain_failures
+from schemas.progress_bars import progress_bars
 from schemas.terminal import plain_json
 
 if TYPE_CHECKING:
@@ -75,8 +75,8 @@ def _measure(folders: list[Path], split: str | None, limit: int | None, *, by_ru
         return rule_mentions if by_rules else extraction_of(load_encoder(ServiceSettings.load().embedding))
 
     planned = {folder.resolve().name: plan_folder(folder, split, limit, extract) for folder in folders}
-    with progress_bars(quiet=as_json) as begin:
-        measured = {name: run(begin) for name, run in planned.items()}
+    with progress_bars(shown=not as_json) as bars:
+        measured = {name: run(bars) for name, run in planned.items()}
     if as_json:
         print(json.dumps(next(iter(measured.values())) if len(measured) == 1 else measured))
         return
@@ -90,8 +90,8 @@ def _show_sample(
     from query_api.cli.display import PlainConsole
     from query_api.evaluation.graph_sample import draw_sample, show_sample
 
-    with closing(service_client(url, data_dir)) as client, progress_bars(quiet=as_json) as begin:
-        drawn = draw_sample(client, collection, size, seed, begin)
+    with closing(service_client(url, data_dir)) as client, progress_bars(shown=not as_json) as bars:
+        drawn = draw_sample(client, collection, size, seed, bars)
     if as_json:
         print(plain_json(json.dumps(drawn)))
     else:

@@ -2,18 +2,19 @@
 
 import json
 import time
-from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Iterator
+from contextlib import closing
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from query_api.cli.app import DataDir, Json, Url, print_json, service_client
+from query_api.cli.app import DataDir, Json, Url, print_answer, service_client
 from query_api.cli.completion import generations
 from query_api.cli.lists import Listing, WholeLimit
 from schemas.consent import Yes, require_consent
 from schemas.errors import Failure, plain_failures
+from schemas.progress_bars import Bar, progress_bars
 from schemas.terminal import say
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ def rebuild(
         body = json.dumps({"reason": reason, "switch": switch}).encode()
         name = client.post("/v1/generations", body)["name"]
         generation = _followed(client, name, switch=switch, shown=not as_json) if wait else _get(client, name)
-    _print(generation, as_json=as_json)
+    print_answer(generation, _lines(generation), as_json=as_json)
 
 
 @generations_app.command("list", epilog="Example: thalweg generations list")
@@ -72,7 +73,8 @@ def list_generations(
 def show_generation(name: Name, as_json: Json = False, url: Url = None, data_dir: DataDir = None) -> None:
     """Show one generation: what it was made with, its progress, and how it compares with the one before."""
     with closing(service_client(url, data_dir)) as client:
-        _print(_get(client, name), as_json=as_json)
+        generation = _get(client, name)
+    print_answer(generation, _lines(generation), as_json=as_json)
 
 
 @generations_app.command("switch", epilog="Example: thalweg generations switch g0001-23bcdd")
@@ -97,7 +99,7 @@ def switch_generation(
         generation = (
             _followed(client, name, switch=True, force=force, shown=not as_json) if wait else _get(client, name)
         )
-    _print(generation, as_json=as_json)
+    print_answer(generation, _lines(generation), as_json=as_json)
 
 
 @generations_app.command("drop", epilog="Example: thalweg generations drop g0002-5f3a9c")
@@ -114,10 +116,7 @@ def drop_generation(
             if time.monotonic() > deadline:
                 raise Failure(f"Generation {name} is still there: is a worker running? See 'thalweg status'.")
             time.sleep(POLL_SECONDS)
-    if as_json:
-        print_json(answer)
-    else:
-        say(f"Generation {name} is dropped.")
+    print_answer(answer, [f"Generation {name} is dropped."], as_json=as_json)
 
 
 def _get(client: "ServiceClient", name: str) -> Generation:
@@ -153,11 +152,12 @@ def _followed(client: "ServiceClient", name: str, *, switch: bool, shown: bool, 
     """The generation when it is live, or ready and there is no automatic switch to it. Raises Failure."""
     deadline = time.monotonic() + ORDER_SECONDS
     try:
-        with _progress(shown=shown) as show:
+        with progress_bars(shown=shown) as bars:
+            bar = bars("ordered")
             while True:
                 generation = _get(client, name)
                 state, problem = generation["state"], generation["problem"]
-                show(generation)
+                _show(bar, generation)
                 if state == "live" or (state == "ready" and not switch):
                     return generation
                 if state == "failed" or (state == "ready" and problem and not force):
@@ -177,45 +177,16 @@ def _followed(client: "ServiceClient", name: str, *, switch: bool, shown: bool, 
         raise typer.Exit(130) from None
 
 
-@contextmanager
-def _progress(*, shown: bool) -> Iterator[Callable[[Generation], None]]:
-    """A bar of records, with chunks, rate and estimate."""
-    if not shown:
-        yield lambda _generation: None
+def _show(bar: Bar, generation: Generation) -> None:
+    """Records done, with chunks, rate and estimate."""
+    progress, name = generation["progress"], generation["state"]
+    if progress is None:
+        bar.set(0, name=name)
         return
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
-
-    columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
-    with Progress(
-        *columns, TextColumn("{task.fields[rate]}"), TimeElapsedColumn(), console=Console(stderr=True)
-    ) as bar:
-        task = bar.add_task("ordered", total=None, rate="")
-
-        def show(generation: Generation) -> None:
-            progress = generation["progress"]
-            if progress is None:
-                bar.update(task, description=generation["state"])
-                return
-            rate = f"{progress['chunks']:,} chunks, {progress['records_per_second'] or 0:,.0f} records/s"
-            if progress["seconds_left"]:
-                rate += f", about {progress['seconds_left']:,.0f} s left"
-            bar.update(
-                task,
-                description=generation["state"],
-                completed=progress["records"],
-                total=progress["of_records"],
-                rate=rate,
-            )
-
-        yield show
-
-
-def _print(generation: Generation, *, as_json: bool) -> None:
-    if as_json:
-        print_json(generation)
-    else:
-        say("\n".join(_lines(generation)))
+    name += f"  {progress['chunks']:,} chunks, {progress['records_per_second'] or 0:,.0f} records/s"
+    if progress["seconds_left"]:
+        name += f", about {progress['seconds_left']:,.0f} s left"
+    bar.set(progress["records"], progress["of_records"], name)
 
 
 def _lines(generation: Generation) -> Iterator[str]:

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from schemas.errors import Failure
-from schemas.terminal import plain, say
+from schemas.progress_bars import progress_bars
+from schemas.terminal import say
 
 if TYPE_CHECKING:
     from query_api.client import ServiceClient
@@ -20,18 +21,14 @@ def follow_order(
 ) -> dict[str, Any]:
     """The state of the order at that path when it is done, with a bar meanwhile. Raises Failure where nothing moves for
     so long; Ctrl-C ends only the following."""
-    from rich.progress import Progress
-
-    from query_api.cli.display import PlainConsole
-
     try:
-        with Progress(console=PlainConsole(stderr=True), disable=not shown) as progress:
-            task = progress.add_task(plain(what), total=None)
-
-            def show(state: dict[str, Any]) -> None:
-                progress.update(task, total=state["of"] or None, completed=state["documents"])
-
-            return await_order(lambda: client.get(path), show, patience_seconds)
+        with progress_bars(shown=shown) as bars:
+            bar = bars(what)
+            return await_order(
+                lambda: client.get(path),
+                lambda state: bar.set(state["documents"], state["of"] or None),
+                patience_seconds,
+            )
     except KeyboardInterrupt:
         say(f"It continues: 'thalweg api GET {path}' shows its progress.", error=True)
         raise typer.Exit(130) from None

@@ -6,10 +6,9 @@ from typing import Annotated, Any
 
 import typer
 
-from query_api.cli.app import DataDir, Json, Url, print_json, service_client
+from query_api.cli.app import DataDir, Json, Url, print_answer, service_client
 from query_api.cli.orders import follow_order
 from schemas.errors import Exit, WrongSetting, plain_failures
-from schemas.terminal import say
 
 app = typer.Typer()
 
@@ -41,12 +40,8 @@ def replay(
         if wait:
             path = f"/v1/replays/{answer['id']}"
             answer |= follow_order(client, path, "replay", patience, shown=not as_json)
-    if as_json:
-        print_json(answer)
-    elif wait:
-        say(_summary(answer))
-    else:
-        say(f"Ordered as {answer['id']}, in the log at {answer['position']}.")
+    ordered = f"Ordered as {answer['id']}, in the log at {answer['position']}."
+    print_answer(answer, [_summary(answer) if wait else ordered], as_json=as_json)
     if wait and answer["failed"]:
         raise typer.Exit(Exit.FAILED)
 

@@ -7,13 +7,12 @@ from urllib.parse import quote
 
 import typer
 
-from query_api.cli.app import DataDir, Json, Url, print_json, service_client
+from query_api.cli.app import DataDir, Json, Url, print_answer, service_client
 from query_api.cli.completion import AllCollections, OneCollection, checked, choice, offered
 from query_api.cli.entities import facts_lines
 from query_api.cli.lists import Cursor, Limit, Listing
 from schemas.choices import ReviewKind, ReviewState
 from schemas.errors import plain_failures
-from schemas.terminal import say
 
 app = typer.Typer()
 reviews_app = typer.Typer(no_args_is_help=True, help="See what may be one or contradicts each other, and decide.")
@@ -54,11 +53,6 @@ REVIEWS = Listing(
     },
     page_limit=1_000,
 )
-
-
-@reviews_app.callback()
-def reviews() -> None:
-    """See what may be one or contradicts each other, and decide."""
 
 
 @reviews_app.command("list", epilog="Example: thalweg reviews list --min-score 0.8")
@@ -106,7 +100,5 @@ def decide_review(
     content = json.dumps({name: value for name, value in body.items() if value is not None}).encode()
     with closing(service_client(url, data_dir)) as client:
         answer = client.post(f"/v1/reviews/{quote(review, safe='')}", content)
-    if as_json:
-        print_json(answer)
-    else:
-        say(f"{answer['id']} in the collection {answer['collection']}: in the log at {answer['position']}.")
+    sentence = f"{answer['id']} in the collection {answer['collection']}: in the log at {answer['position']}."
+    print_answer(answer, [sentence], as_json=as_json)

@@ -186,7 +186,7 @@ BACKLOG = 2_048
 SEND_BUFFER_BYTES = 256 * 1024
 GRACE_SECONDS = 5
 SWITCH_SECONDS = 0.0001
-_CHATTY = ("aiokafka", "kafka", "httpx", "sse_starlette", "sentence_transformers")
+_CHATTY = ("aiokafka", "kafka", "httpx", "mcp", "sse_starlette", "sentence_transformers")
 
 
 def serve(settings: ServiceSettings, log_level: str) -> None:

@@ -5,6 +5,7 @@ import time
 from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import aclosing, suppress
+from dataclasses import dataclass
 from typing import Any
 
 from aiokafka.errors import KafkaError
@@ -36,6 +37,7 @@ ASKED_AT_ONCE = 500
 UNREADABLE = (KafkaError, OSError, TimeoutError, LogUnavailable)
 
 
+@dataclass(eq=False)
 class LetterFollower:
     """Reads what came since the last round, every quarter of a minute, whenever a receipt reports a refusal, and for
     everybody who lists or redrives; after a restart, all of the last day and as many older letters as the table holds.
@@ -44,20 +46,15 @@ class LetterFollower:
     end yet, or the stores were not asked about all of it.
     """
 
-    def __init__(
-        self,
-        locate_broker: LocateBroker,
-        topics: TopicNames,
-        snapshot: Callable[[], Snapshot | None] = lambda: None,
-        now_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
-        capacity: int = MAX_LETTERS,
-    ) -> None:
+    locate_broker: LocateBroker
+    topics: TopicNames
+    snapshot: Callable[[], Snapshot | None] = lambda: None
+    now_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000
+    capacity: int = MAX_LETTERS
+
+    def __post_init__(self) -> None:
         self.reasons: dict[str, int] | None = None
-        self.table = LetterTable(topics, capacity)
-        self.locate_broker = locate_broker
-        self.topics = topics
-        self._snapshot = snapshot
-        self._now_ms = now_ms
+        self.table = LetterTable(self.topics, self.capacity)
         self._minutes: dict[int, Counter[str]] = {}
         self._curation_asked: set[int] = set()
         self._curation_read_to = 0
@@ -80,7 +77,7 @@ class LetterFollower:
         return None if reasons is None else sum(reasons.values())
 
     def of_last_day(self) -> LetterFilter:
-        return LetterFilter(since_ms=self._now_ms() - DAY_MS)
+        return LetterFilter(since_ms=self.now_ms() - DAY_MS)
 
     async def run(self) -> None:
         while True:
@@ -141,7 +138,7 @@ class LetterFollower:
                 await self._read_partition(consumer, partition, span, deadline)
             self.table.forget_before({partition: span.beginning for partition, span in spans.items()})
             await self._read_curation(consumer)
-        first_minute = (self._now_ms() - DAY_MS) // MINUTE_MS
+        first_minute = (self.now_ms() - DAY_MS) // MINUTE_MS
         self._minutes = {minute: reasons for minute, reasons in self._minutes.items() if minute >= first_minute}
         is_complete = all(self.table.read_to[partition] >= span.end for partition, span in spans.items())
         self.reasons = dict(sum(self._minutes.values(), Counter()).most_common()) if is_complete else None
@@ -156,7 +153,7 @@ class LetterFollower:
         new = {partition: span for partition, span in spans.items() if partition not in self.table.read_to}
         if not new:
             return
-        of_the_day = await first_offsets(consumer, self.topics.dead_letters, new, self._now_ms() - DAY_MS)
+        of_the_day = await first_offsets(consumer, self.topics.dead_letters, new, self.now_ms() - DAY_MS)
         remembered = self.table.capacity // len(spans)
         for partition, span in new.items():
             first = max(span.beginning, min(of_the_day[partition], span.end - remembered))
@@ -164,7 +161,7 @@ class LetterFollower:
 
     async def _read_partition(self, consumer: Any, partition: int, span: Span, deadline: float | None) -> None:
         """Each record is counted once, wherever this is cut off."""
-        read_to, day_ago_ms = self.table.read_to, self._now_ms() - DAY_MS
+        read_to, day_ago_ms = self.table.read_to, self.now_ms() - DAY_MS
         read_to[partition] = max(read_to[partition], span.beginning)
         if read_to[partition] >= span.end:
             return
@@ -200,7 +197,7 @@ class LetterFollower:
         self._curation_asked, self._curation_read_to = refused, span.end
 
     async def _ask_stores(self, *, ask_again: bool) -> None:
-        snapshot = self._snapshot()
+        snapshot = self.snapshot()
         if snapshot is None:
             self._is_asked = self.table.is_asked
             return

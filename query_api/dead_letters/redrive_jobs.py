@@ -1,6 +1,7 @@
 """The redrives of a service: one at a time, in the background, each with what it did so far."""
 
 from collections.abc import Callable, Collection
+from dataclasses import dataclass
 
 import structlog
 
@@ -27,25 +28,19 @@ class UnknownLetters(Exception):
     """There are no dead letters at these positions; the message says why and what to do."""
 
 
+@dataclass(eq=False)
 class RedriveJobs:
-    """The last of them, in memory only: what they did is in the log."""
+    """The last of them, in memory only: what they did is in the log. `topic` is that of dead letters, `topic_id` that
+    of the documents topic."""
 
-    def __init__(
-        self,
-        topic: str,
-        locate_broker: LocateBroker,
-        make: Callable[[Redrive], Redriver],
-        snapshots: SnapshotManager,
-        topic_id: Callable[[], str],
-        metrics: ServiceMetrics,
-    ) -> None:
-        """`topic` is that of dead letters, `topic_id` that of the documents topic."""
-        self._topic = topic
-        self._locate_broker = locate_broker
-        self._make = make
-        self._snapshots = snapshots
-        self._topic_id = topic_id
-        self._metrics = metrics
+    topic: str
+    locate_broker: LocateBroker
+    make: Callable[[Redrive], Redriver]
+    snapshots: SnapshotManager
+    topic_id: Callable[[], str]
+    metrics: ServiceMetrics
+
+    def __post_init__(self) -> None:
         self._jobs: Jobs[Redrive] = Jobs("redrive", _explained, again=AGAIN, on_end=self._ended)
         self.require_idle = self._jobs.require_idle
         self.stop = self._jobs.stop
@@ -53,8 +48,8 @@ class RedriveJobs:
     async def check(self, ids: Collection[Position]) -> None:
         """That the topic can be read and holds these letters. Raises UnknownLetters; KafkaError, OSError, TimeoutError
         or LogUnavailable."""
-        async with connected(self._locate_broker(), FETCH_BYTES) as consumer:
-            spans = await spans_of(consumer, self._topic)
+        async with connected(self.locate_broker(), FETCH_BYTES) as consumer:
+            spans = await spans_of(consumer, self.topic)
         unknown = []
         for position in sorted(ids):
             span = spans.get(position.partition)
@@ -76,17 +71,17 @@ class RedriveJobs:
         """Start it in the background. Raises JobRunning."""
         self.require_idle()
         redrive = Redrive(id=new_job_id("d"), order=order, wanted=wanted)
-        return self._jobs.begin(redrive, self._run).shown(self._topic_id(), with_letters=False)
+        return self._jobs.begin(redrive, self._run).shown(self.topic_id(), with_letters=False)
 
     def get(self, redrive_id: str) -> RedriveState | None:
         redrive = self._jobs.get(redrive_id)
-        return None if redrive is None else redrive.shown(self._topic_id(), with_letters=True)
+        return None if redrive is None else redrive.shown(self.topic_id(), with_letters=True)
 
     def listed(self) -> list[RedriveState]:
-        return [each.shown(self._topic_id(), with_letters=False) for each in self._jobs.newest_first()]
+        return [each.shown(self.topic_id(), with_letters=False) for each in self._jobs.newest_first()]
 
     async def _run(self, redrive: Redrive) -> None:
-        redriver = self._make(redrive)
+        redriver = self.make(redrive)
         await redriver.run()
         if redrive.redriven:
             redrive.stage = "following"
@@ -98,7 +93,7 @@ class RedriveJobs:
         """Leaves `failed_again` null where the worker has not come so far in time, or Kafka went away: what was
         redriven is in the log."""
         try:
-            await self._snapshots.wait_for(redrive.reached, seconds=FOLLOW_SECONDS)
+            await self.snapshots.wait_for(redrive.reached, seconds=FOLLOW_SECONDS)
             redrive.failed_again = await redriver.count_failed_again()
         except (NotYetIndexed, ServiceStopping, *UNREADABLE) as error:
             redrive.message = f"What was redriven is in the log; what becomes of it was not waited for ({error})."
@@ -106,7 +101,7 @@ class RedriveJobs:
     def _ended(self, redrive: Redrive) -> None:
         outcomes, dry_run = dict(redrive.outcomes), redrive.order.dry_run
         for outcome, letters in outcomes.items():
-            self._metrics.redrives.labels(outcome).inc(0 if dry_run else letters)
+            self.metrics.redrives.labels(outcome).inc(0 if dry_run else letters)
         log.info("redrive", redrive=redrive.id, state=redrive.state, dry_run=dry_run, outcomes=outcomes)
 
 

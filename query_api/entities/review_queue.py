@@ -12,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import islice
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 from cachetools import LRUCache
@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from indexer.errors import EncoderFailure
 from indexer.resolution.candidates import CandidateIndex, CandidatePair, NamedEntity
+from query_api.entities.catalogue import EntityCatalogue
 from query_api.entities.conflicts import Conflict
 from query_api.entities.entity_facts import Fact
 from query_api.index.curation_follower import CollectionEdits
@@ -35,27 +36,6 @@ ANSWER_SECONDS = 10.0
 EARLIER_PAIRS = 10_000
 MOST_ENCODED, ENCODED_AT_ONCE = 5_000, 32
 STATES: dict[str, ReviewState] = {"accept": "accepted", "reject": "rejected", "split": "split"}
-
-
-class NamedThing(Protocol):
-    """An entity; `id` is that of the name that speaks for it."""
-
-    @property
-    def id(self) -> str: ...
-    @property
-    def collection(self) -> str: ...
-
-
-class Catalogue(Protocol):
-    """The entities of a snapshot: names that are one are one entity."""
-
-    def named(self, collection: str) -> Iterator[NamedEntity]:
-        """All of a collection, each once."""
-        ...
-
-    def find(self, identifier: str, collection: str) -> NamedThing | None:
-        """The entity of the id of one of its names, or of a name in the collection."""
-        ...
 
 
 class NotComputed(Exception):
@@ -152,19 +132,24 @@ class Reviews:
     one collection at a time."""
 
     def __init__(
-        self, catalogue_of: Callable[[Snapshot], Catalogue], encoder: Callable[[], QueryEncoder | None] = lambda: None
+        self,
+        catalogue_of: Callable[[Snapshot], EntityCatalogue],
+        encoder: Callable[[], QueryEncoder | None] = lambda: None,
     ) -> None:
         """`catalogue_of` may take a while, and runs in a thread; of the same snapshot it gives the same one."""
         self.catalogue_of = catalogue_of
         self._encoder = encoder
         self._pairs: dict[str, CandidatePairs] = {}
-        self._found: dict[str, tuple[weakref.ref[Catalogue], Candidates]] = {}
+        self._found: dict[str, tuple[weakref.ref[EntityCatalogue], Candidates]] = {}
         self._jobs: Jobs[Job] = Jobs("reviews", _explained)
         self._one_at_a_time = threading.Lock()
         self._stopped = threading.Event()
 
     async def candidates(
-        self, catalogue: Catalogue, collection: str, completed: Callable[[Candidates], Candidates] = lambda found: found
+        self,
+        catalogue: EntityCatalogue,
+        collection: str,
+        completed: Callable[[Candidates], Candidates] = lambda found: found,
     ) -> Candidates:
         """Those of a collection as of the catalogue, or of one just before it; `completed` adds the conflicts, in a
         thread. Raises NotComputed where looking for them takes long."""
@@ -185,7 +170,7 @@ class Reviews:
         await self._jobs.stop(cancel=False)
 
     async def _update(
-        self, catalogue: Catalogue, collection: str, completed: Callable[[Candidates], Candidates]
+        self, catalogue: EntityCatalogue, collection: str, completed: Callable[[Candidates], Candidates]
     ) -> None:
         pairs = self._pairs.setdefault(collection, CandidatePairs())
 
@@ -200,13 +185,15 @@ def _explained(error: Exception) -> Explanation:
     return Explanation(str(error), foreseen=True)  # the caller gets the error itself
 
 
-def current_id(decision: DecisionEdit, catalogue: Catalogue, collection: str) -> str:
+def current_id(decision: DecisionEdit, catalogue: EntityCatalogue, collection: str) -> str:
     """The id that a decision about the same has now, by the names that speak for its entities now."""
     ends = ((catalogue.find(each, collection), each) for each in decision.entities)
     return decision_id([each if found is None else found.id for found, each in ends], decision.about)
 
 
-def undecided(identifiers: Iterable[str], catalogue: Catalogue, collection: str, edits: CollectionEdits) -> list[str]:
+def undecided(
+    identifiers: Iterable[str], catalogue: EntityCatalogue, collection: str, edits: CollectionEdits
+) -> list[str]:
     """Those about which nobody decided: neither by their own names, nor by other names of the same entities."""
     decided = {
         current_id(decision, catalogue, collection)
@@ -217,7 +204,7 @@ def undecided(identifiers: Iterable[str], catalogue: Catalogue, collection: str,
 
 
 def conflict_reviews(
-    found: Candidates, catalogue: Catalogue, collection: str, edits: CollectionEdits
+    found: Candidates, catalogue: EntityCatalogue, collection: str, edits: CollectionEdits
 ) -> Iterator[tuple[ReviewKey, Review]]:
     """Open and decided; of those open last where one statement only says more than another."""
     decided = {current_id(each.edit, catalogue, collection): known for known, each in edits.decisions.items()}
@@ -236,7 +223,7 @@ def conflict_reviews(
 
 
 def open_reviews(
-    found: Candidates, catalogue: Catalogue, collection: str, edits: CollectionEdits
+    found: Candidates, catalogue: EntityCatalogue, collection: str, edits: CollectionEdits
 ) -> Iterator[tuple[ReviewKey, Review]]:
     """The pairs about which nobody decided."""
     for identifier in undecided(found.pairs, catalogue, collection, edits):

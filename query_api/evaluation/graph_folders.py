@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any
 from rich.table import Table
 
 from query_api.evaluation.category_communities import articles_of, community_report, prepared_articles, read_lines
-from query_api.evaluation.graph_runner import Extract, Progress, measure, rule_mentions, show_figures
+from query_api.evaluation.graph_runner import Extract, measure, rule_mentions, show_figures
 from query_api.evaluation.labelled_graphs import LabelledGraph, read_graphs
 from query_api.evaluation.trained_parts import tagger_trained_on
 from query_api.evaluation.typed_relations import files_of, final_texts, labelled_relations, relation_report
 from schemas.errors import WrongSetting
+from schemas.progress_bars import Bars
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -21,7 +22,7 @@ Report = dict[str, Any]
 
 def plan_folder(
     folder: Path, split: str | None, limit: int | None, extract: Callable[[], Extract]
-) -> Callable[[Progress], Report]:
+) -> Callable[[Bars], Report]:
     """Reads the folder's labels; what is returned measures it. `extract` is called for labelled mentions alone.
 
     Raises WrongSetting where the folder, or an option for it, is wrong.
@@ -29,23 +30,21 @@ def plan_folder(
     relations, articles = files_of(folder), articles_of(folder)
     if relations is None and articles is None:
         chosen, graphs = read_graphs(folder, split)
-        return lambda begin: _mentions_report(folder.resolve().name, chosen, graphs[:limit], extract(), begin)
+        return lambda bars: _mentions_report(folder.resolve().name, chosen, graphs[:limit], extract(), bars)
     if split is not None:
         raise WrongSetting(f"{folder} has no splits: leave --split out.")
     if relations is not None:
         if limit is not None:
             raise WrongSetting(f"The labels of {folder} are of all its documents: leave --limit out.")
         texts, labelled = final_texts(relations[0]), labelled_relations(relations[1])
-        return lambda begin: relation_report(texts, labelled, begin(f"Extract {folder.name}", len(texts)))
+        return lambda bars: relation_report(texts, labelled, bars(f"Extract {folder.name}", len(texts)).advance)
     lines = read_lines(articles, limit) if articles is not None else []
-    return lambda begin: community_report(prepared_articles(lines, begin(f"Extract {folder.name}", len(lines))))
+    return lambda bars: community_report(prepared_articles(lines, bars(f"Extract {folder.name}", len(lines)).advance))
 
 
-def _mentions_report(
-    folder: str, split: str, graphs: Sequence[LabelledGraph], extract: Extract, begin: Progress
-) -> Report:
+def _mentions_report(folder: str, split: str, graphs: Sequence[LabelledGraph], extract: Extract, bars: Bars) -> Report:
     """Where the tagger was trained on these documents, `tagger_trained_on` says so."""
-    report = measure(split, graphs, extract, begin).report()
+    report = measure(split, graphs, extract, bars).report()
     trained_on = None if extract is rule_mentions else tagger_trained_on(folder, split)
     return report if trained_on is None else report | {"tagger_trained_on": trained_on}
 

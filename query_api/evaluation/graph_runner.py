@@ -31,6 +31,7 @@ from query_api.evaluation.graph_metrics import (
 from query_api.evaluation.labelled_graphs import LabelledGraph
 from schemas.events import DocumentUpsert
 from schemas.ids import DocumentKey, normalise_name
+from schemas.progress_bars import Bars
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -51,7 +52,6 @@ class FoundMention(NamedTuple):
 
 
 Extract = Callable[[LabelledGraph, PreparedDocument], Sequence[FoundMention]]
-Progress = Callable[[str, int], Callable[[int], None]]
 
 
 @dataclass
@@ -88,14 +88,14 @@ class GraphFigures:
         }
 
 
-def measure(split: str, graphs: Sequence[LabelledGraph], extract: Extract, begin: Progress) -> GraphFigures:
+def measure(split: str, graphs: Sequence[LabelledGraph], extract: Extract, bars: Bars) -> GraphFigures:
     """The figures of all documents together."""
     figures = GraphFigures(split)
-    advance = begin(f"Extract {split}", len(graphs))
+    extracted = bars(f"Extract {split}", len(graphs))
     for graph in graphs:
         prepared = prepared_from(graph)
         _measure_one(figures, graph, prepared, extract(graph, prepared))
-        advance(1)
+        extracted.advance()
     return figures
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from rich.markup import escape
 
 from query_api.client import ServiceClient
-from query_api.evaluation.runner import Progress
+from schemas.progress_bars import Bars
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -15,20 +15,20 @@ Evidence = dict[str, Any]
 NO_EVIDENCE: Evidence = {"sentence": None, "document_id": None, "title": None}
 
 
-def draw_sample(client: ServiceClient, collection: str | None, size: int, seed: int, begin: Progress) -> dict[str, Any]:
+def draw_sample(client: ServiceClient, collection: str | None, size: int, seed: int, bars: Bars) -> dict[str, Any]:
     """`size` entities and as many statements, as JSON; fewer where there are no more. The same seed draws the same from
     an unchanged graph. Raises the client's failures."""
     params: dict[str, Any] = {"sample": seed, "limit": size} | (
         {} if collection is None else {"collection": collection}
     )
     drawn = client.get("/v1/entities", params)["entities"]
-    advance = begin("Look up entities", len(drawn))
+    looked_up = bars("Look up entities", len(drawn))
     entities = []
     for entity in drawn:
         detail = client.get(f"/v1/entities/{entity['id']}", {"limit": 1})
         kept = {name: entity[name] for name in ("id", "collection", "label", "type", "confidence", "mentions")}
         entities.append(kept | _place(detail.get("example")))
-        advance(1)
+        looked_up.advance()
     statements = [
         {
             "subject": each["subject"]["label"],

@@ -70,20 +70,16 @@ class _Run(Job):
         )
 
 
+@dataclass(eq=False)
 class Evaluations:
     """The last of them, in memory only."""
 
-    def __init__(
-        self,
-        search: SearchInThread,
-        turn: Callable[[], Turn],
-        busy: Callable[[], bool],
-        facts: Callable[[], ServiceFacts],
-    ) -> None:
-        self._search = search
-        self._turn = turn
-        self._busy = busy
-        self._facts = facts
+    search: SearchInThread
+    turn: Callable[[], Turn]
+    busy: Callable[[], bool]
+    facts: Callable[[], ServiceFacts]
+
+    def __post_init__(self) -> None:
         self._until_admitted = AsyncRetrying(
             retry=retry_if_exception_type(SearchRefused),
             wait=_retry_after,
@@ -134,7 +130,7 @@ class Evaluations:
     async def _yield_to_searches(self) -> None:
         deadline = time.monotonic() + MAX_YIELD_SECONDS
         await asyncio.sleep(0)
-        while self._busy() and time.monotonic() < deadline:  # noqa: ASYNC110  (a count of searches has no event)
+        while self.busy() and time.monotonic() < deadline:  # noqa: ASYNC110  (a count of searches has no event)
             await asyncio.sleep(YIELD_SECONDS)
 
     async def _search_in_turn(self, question_id: str, request: SearchRequest, threads: ThreadPoolExecutor) -> Answer:
@@ -142,7 +138,7 @@ class Evaluations:
             return await self._answer(question_id, request, threads)
 
     async def _admitted(self) -> Turn:
-        turn = self._turn()
+        turn = self.turn()
         try:
             await turn.begin()
         except BaseException:
@@ -155,7 +151,7 @@ class Evaluations:
         hits: list[Hit] = []
         first_hit: float | None = None
         done: Done | None = None
-        async with aclosing(self._search(request, threads)) as frames:
+        async with aclosing(self.search(request, threads)) as frames:
             async for frame in frames:
                 match frame:
                     case Hit():
@@ -203,7 +199,7 @@ class Evaluations:
         result = collection_result(experiment, measured, answers, not_offered={}, not_measured=missing, others={})
         evaluation = Evaluation(
             made_at=datetime.now(UTC).isoformat(timespec="seconds"),
-            service=self._facts(),
+            service=self.facts(),
             k=request.k,
             group=request.group,
             lower_case=False,

@@ -6,7 +6,7 @@
 """
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
@@ -30,12 +30,10 @@ from query_api.evaluation.results import Answer, Evaluation, Loaded, ServiceFact
 from query_api.evaluation.statistics import LEVEL, RESAMPLES
 from schemas.errors import Failure, WrongSetting
 from schemas.filters import Group
+from schemas.progress_bars import Bar, Bars
 from schemas.search import MAX_QUERY_CHARACTERS
 
 JSONObject = dict[str, Any]
-
-Progress = Callable[[str, int], Callable[[int], None]]
-"""Called with a step and its number of parts as it begins; what it returns is called as parts are done."""
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
@@ -70,11 +68,7 @@ class _Responses(NamedTuple):
     not_measured: dict[str, str]
 
 
-def no_progress(_step: str, _parts: int) -> Callable[[int], None]:
-    return lambda _done: None
-
-
-def evaluate(plan: Plan, client: ServiceClient, begin: Progress = no_progress) -> Evaluation:
+def evaluate(plan: Plan, client: ServiceClient, bars: Bars = Bar) -> Evaluation:
     """The client's searches count in no analytics, from now on.
 
     Raises the client's failures, those of `load` and `search`, WrongSetting where ir-measures is missing and Failure
@@ -85,9 +79,9 @@ def evaluate(plan: Plan, client: ServiceClient, begin: Progress = no_progress) -
         raise WrongSetting("--pool loads into a collection and --within takes one as it is: give one of the two.")
     client.leave_no_usage()
     status = client.get("/v1/status")
-    loaded = _load(plan, client, begin)  # 1
+    loaded = _load(plan, client, bars)  # 1
     responses = [  # 2
-        _search_all(plan, client, _experiment(plan, collection, into), begin)
+        _search_all(plan, client, _experiment(plan, collection, into), bars)
         for collection, into in zip(plan.collections, loaded, strict=True)
     ]
     predicted = [
@@ -124,7 +118,7 @@ def evaluate(plan: Plan, client: ServiceClient, begin: Progress = no_progress) -
     )
 
 
-def _load(plan: Plan, client: ServiceClient, begin: Progress) -> list[Loaded]:
+def _load(plan: Plan, client: ServiceClient, bars: Bars) -> list[Loaded]:
     """For each collection of the plan, where it is in the service."""
     if plan.within is not None:
         return [already_loaded(client, plan.within, collection) for collection in plan.collections]
@@ -135,7 +129,7 @@ def _load(plan: Plan, client: ServiceClient, begin: Progress) -> list[Loaded]:
         if not loaded:  # else documents would be loaded although no approach is offered
             _require_approach(client, plan, corpus.collection, pool[0].questions[0])
         step = f"searchable: {plan.pool or pool[0].name}"
-        loaded.append(load(client, corpus, begin(step, len(corpus.envelopes))))
+        loaded.append(load(client, corpus, bars(step, len(corpus.envelopes)).advance))
     return loaded * len(plan.collections) if plan.pool else loaded
 
 
@@ -158,17 +152,17 @@ def _experiment(plan: Plan, collection: LabelledCollection, loaded: Loaded) -> E
     )
 
 
-def _search_all(plan: Plan, client: ServiceClient, experiment: Experiment, begin: Progress) -> _Responses:
+def _search_all(plan: Plan, client: ServiceClient, experiment: Experiment, bars: Bars) -> _Responses:
     """The approaches of a question take turns at being first, since the first one finds the question's texts cold."""
     into, questions = experiment.loaded.collection, experiment.questions
     approaches, not_offered = offered_approaches(client, plan, into, questions[0])
-    advance = begin(f"asked: {experiment.collection.name}", len(questions) * len(approaches))
+    asked = bars(f"asked: {experiment.collection.name}", len(questions) * len(approaches))
     answers: dict[str, list[Answer]] = {approach.name: [] for approach in approaches}
     for number, question in enumerate(questions):
         first = number % len(approaches)
         for approach in (*approaches[first:], *approaches[:first]):
             answers[approach.name].append(search(client, question.id, plan.parameters(into, question, approach)))
-            advance(1)
+            asked.advance()
     missing = not_measured(approaches, answers)
     measured = tuple(approach for approach in approaches if approach.name not in missing)
     return _Responses(experiment, measured, answers, not_offered, missing)

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, NamedTuple
 
 import structlog
@@ -38,30 +39,21 @@ Take = Callable[[Sequence[FollowedRecord]], Awaitable[None]]
 """Called with records in offset order within a partition; after a reconnection some may come again."""
 
 
+@dataclass(eq=False)
 class TopicFollower:
-    """Hands every record of a topic to `take`, from where `begin` says, reconnecting forever."""
+    """Hands every record of a topic to `take`, from where `begin` says, reconnecting forever. A batch that cannot be
+    read, and that is not skipped, is a `problem`: what comes after it waits. `passed` is called with the next offset of
+    each partition, also behind offsets that hold no record."""
 
-    def __init__(
-        self,
-        topic: str,
-        locate_broker: LocateBroker,
-        begin: Begin,
-        take: Take,
-        *,
-        record_bytes: int,
-        skip: Skip,
-        passed: Callable[[Mapping[int, int]], None] | None = None,
-    ) -> None:
-        """A batch that cannot be read, and that is not skipped, is a `problem`: what comes after it waits. `passed` is
-        called with the next offset of each partition, also behind offsets that hold no record."""
-        self.topic = topic
-        self.problem: str | None = "not connected yet"
-        self._locate_broker = locate_broker
-        self._begin = begin
-        self._take = take
-        self._passed = passed
-        self._record_bytes = record_bytes
-        self._skip = skip
+    topic: str
+    locate_broker: LocateBroker
+    begin: Begin
+    take: Take
+    _: KW_ONLY
+    record_bytes: int
+    skip: Skip
+    passed: Callable[[Mapping[int, int]], None] | None = None
+    problem: str | None = "not connected yet"
 
     async def run(self) -> None:
         pause = FIRST_PAUSE_SECONDS
@@ -82,18 +74,18 @@ class TopicFollower:
 
     async def _follow(self) -> None:
         """One connection: until the broker moves to another address or fails, or the topic gets more partitions."""
-        servers = self._locate_broker()
-        consumer = await connect(servers, self._record_bytes, LONGEST_FETCH_MS, self._skip)
+        servers = self.locate_broker()
+        consumer = await connect(servers, self.record_bytes, LONGEST_FETCH_MS, self.skip)
         try:
             spans = await spans_of(consumer, self.topic)
-            first = self._begin(spans)
+            first = self.begin(spans)
             consumer.assign([TopicPartition(self.topic, partition) for partition in spans])
             for partition in spans:
                 consumer.seek(TopicPartition(self.topic, partition), first[partition])
             if self.problem is not None:
                 log.info("following topic", topic=self.topic, offsets=dict(first))
             self.problem = None
-            while self._locate_broker() == servers and not self._has_more_partitions(consumer, len(spans)):
+            while self.locate_broker() == servers and not self._has_more_partitions(consumer, len(spans)):
                 batches: Mapping[Any, Sequence[Any]] = await consumer.getmany(timeout_ms=POLL_MS)
                 records = [
                     FollowedRecord(record.partition, record.offset, record.key, record.value)
@@ -101,9 +93,9 @@ class TopicFollower:
                     for record in batch
                 ]
                 if records:
-                    await self._take(records)
-                if self._passed is not None:
-                    self._passed({each.partition: await consumer.position(each) for each in consumer.assignment()})
+                    await self.take(records)
+                if self.passed is not None:
+                    self.passed({each.partition: await consumer.position(each) for each in consumer.assignment()})
         finally:
             await consumer.stop()
 

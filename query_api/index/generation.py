@@ -3,10 +3,10 @@
 import asyncio
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import structlog
 
@@ -36,10 +36,8 @@ LONGEST_PIN_SECONDS = 30.0  # newer tables of the same content wait so long, or 
 REBASE_PAUSE_FACTOR = 10  # a tenth of one core at most goes into new bases; the overlay keeps the graph fresh meanwhile
 
 
-class InThread(Protocol):
-    """Runs blocking work in a thread and waits for its result."""
-
-    async def __call__(self, work: Callable[..., Any], *arguments: Any) -> Any: ...
+InThread = Callable[..., Awaitable[Any]]
+"""Runs blocking work in a thread and waits for its result."""
 
 
 class GraphChange(NamedTuple):

@@ -12,7 +12,7 @@ import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import structlog
@@ -62,21 +62,21 @@ class ServiceStopping(Exception):
         )
 
 
+@dataclass(eq=False)
 class SnapshotManager:
-    """Keeps `current` the newest consistent snapshot. Used on the event loop; what takes time runs in its threads."""
+    """Keeps `current` the newest consistent snapshot. Used on the event loop; what takes time runs in its threads.
+    `skip` says which unreadable batches of contributions to skip; receipts do without theirs. `prepare` is awaited,
+    with the name of the live generation and the manifest of another, before that takes its place."""
 
-    def __init__(
-        self,
-        settings: ServiceSettings,
-        stores: Stores,
-        locate_broker: LocateBroker,
-        metrics: ServiceMetrics,
-        skip: Skip = skip_none,
-        prepare: Prepare | None = None,
-        refresh_seconds: float = REFRESH_SECONDS,
-    ) -> None:
-        """`skip` says which unreadable batches of contributions to skip; receipts do without theirs. `prepare` is
-        awaited, with the name of the live generation and the manifest of another, before that takes its place."""
+    settings: ServiceSettings
+    stores: Stores
+    locate_broker: LocateBroker
+    metrics: ServiceMetrics
+    skip: Skip = skip_none
+    prepare: Prepare | None = None
+    refresh_seconds: float = REFRESH_SECONDS
+
+    def __post_init__(self) -> None:
         self.current: Snapshot | None = None
         self.served: ServedGeneration | None = None
         self._next: ServedGeneration | None = None  # catching up with `served`, whose place it takes
@@ -84,23 +84,17 @@ class SnapshotManager:
         self.receipts = RecentReceipts()
         self.on_receipt: Callable[[Receipt], None] = lambda _: None
         """Called with each that comes of the generation that is served."""
-        self._stores = stores
-        self._data_dir = settings.storage.data_dir
-        self._kafka = settings.kafka
-        self._refresh_seconds = refresh_seconds
-        self._locate_broker = locate_broker
-        self._metrics = metrics
-        self._skip = skip
-        self._prepare = prepare
-        self.freshness = IndexFreshness(metrics.index_freshness.observe)
-        self._topics = TopicNames(settings.kafka.topic_prefix)
-        self.damage = IntegrityMonitor(stores, lambda: None if self.served is None else self.served.generation)
+        self._data_dir = self.settings.storage.data_dir
+        self._kafka = self.settings.kafka
+        self.freshness = IndexFreshness(self.metrics.index_freshness.observe)
+        self._topics = TopicNames(self.settings.kafka.topic_prefix)
+        self.damage = IntegrityMonitor(self.stores, lambda: None if self.served is None else self.served.generation)
         self._threads = ThreadPoolExecutor(3, thread_name_prefix="snapshot")
         self._checked_at = time.monotonic()
         self._news = asyncio.Event()
         self._swapped = asyncio.Event()
         self.curation = CurationFollower(
-            self._topics.curation, locate_broker, self._publish_again, self._on_repaired, skip
+            self._topics.curation, self.locate_broker, self._publish_again, self._on_repaired, self.skip
         )
         self._reopens = False
         self._opened_for: int | None = None
@@ -110,10 +104,10 @@ class SnapshotManager:
         self._stopping = False
         self.receipts_tail = TopicFollower(
             self._topics.indexed,
-            locate_broker,
+            self.locate_broker,
             _first_receipts,
             self._take_receipts,
-            record_bytes=settings.kafka.max_record_bytes,
+            record_bytes=self.settings.kafka.max_record_bytes,
             skip=skip_all,
         )
 
@@ -258,8 +252,8 @@ class SnapshotManager:
         before, following = self.served, self._next
         if before is not None and not self._shows_what_is_served(following):
             return before
-        if before is not None and self._prepare is not None:
-            await self._prepare(before.generation.name, following.manifest)
+        if before is not None and self.prepare is not None:
+            await self.prepare(before.generation.name, following.manifest)
         self.served, self._next = following, None
         self.freshness.reset()
         self._publish(following)
@@ -270,16 +264,16 @@ class SnapshotManager:
         return following
 
     async def _open(self, generation: Generation) -> ServedGeneration:
-        opened = await self._in_thread(lambda: OpenedGeneration(generation, self._stores))
+        opened = await self._in_thread(lambda: OpenedGeneration(generation, self.stores))
         served = ServedGeneration(
             opened,
-            self._stores,
+            self.stores,
             kafka=self._kafka,
-            locate_broker=self._locate_broker,
+            locate_broker=self.locate_broker,
             in_thread=self._in_thread,
             changed=lambda: self._publish(served),
             on_broken=self._on_broken,
-            skip=self._skip,
+            skip=self.skip,
             opened_for=self._opened_for,
         )
         return served
@@ -322,7 +316,7 @@ class SnapshotManager:
         return self.served is not None and self.served.tail.problem is None and self._next is None
 
     async def _until_next_refresh(self) -> None:
-        seconds = self._refresh_seconds
+        seconds = self.refresh_seconds
         if self._waiters and not self._follows:
             seconds = min(seconds, WAITED_FOR_REFRESH_SECONDS)
         with suppress(TimeoutError):
@@ -344,7 +338,7 @@ class SnapshotManager:
         self._notify()
 
     def _on_broken(self, topic: str, record: FollowedRecord, error: Exception) -> None:
-        self._metrics.broken_records.labels(topic=topic).inc()
+        self.metrics.broken_records.labels(topic=topic).inc()
         log.error(
             "record passed over", topic=topic, partition=record.partition, offset=record.offset, reason=str(error)[:200]
         )

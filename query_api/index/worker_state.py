@@ -7,6 +7,7 @@ import asyncio
 import shutil
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 from indexer.errors import DamagedStore
@@ -24,22 +25,17 @@ LOW_DISK_BYTES = 64 * 1024 * 1024
 MIB = 1024 * 1024
 
 
+@dataclass(eq=False)
 class WorkerMonitor:
     """Looks once a second; `status` and `notes` report what was seen."""
 
-    def __init__(
-        self,
-        data_dir: Path,
-        clock: Callable[[], float] = time.monotonic,
-        now_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
-    ) -> None:
-        self.disk_free_bytes: int | None = None
-        self.healing: Healing | None = None
-        self._data_dir = data_dir
-        self._clock = clock
-        self._now_ms = now_ms
-        self._state: WorkerState | None = None
-        self._heard_at = 0.0
+    data_dir: Path
+    clock: Callable[[], float] = time.monotonic
+    now_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000
+    disk_free_bytes: int | None = None
+    healing: Healing | None = None
+    _state: WorkerState | None = None
+    _heard_at: float = 0.0
 
     async def run(self) -> None:
         while True:
@@ -48,27 +44,27 @@ class WorkerMonitor:
 
     def look(self) -> None:
         """Read the file, the progress of healing, and ask for the room that is left."""
-        state = read_state(self._data_dir)
+        state = read_state(self.data_dir)
         if state is not None and state != self._state:
-            age = 0.0 if self._state is not None else max(0, self._now_ms() - state.at_ms) / 1000
-            self._state, self._heard_at = state, self._clock() - age
+            age = 0.0 if self._state is not None else max(0, self.now_ms() - state.at_ms) / 1000
+            self._state, self._heard_at = state, self.clock() - age
         try:
             self.healing = self._healing()
-            self.disk_free_bytes = shutil.disk_usage(self._data_dir).free
+            self.disk_free_bytes = shutil.disk_usage(self.data_dir).free
         except OSError:
             self.disk_free_bytes = None
 
     def _healing(self) -> Healing | None:
         try:
-            live = current_generation(self._data_dir)
+            live = current_generation(self.data_dir)
         except DamagedStore:
             return None
         noted = None if live is None else read_damage(live)
         if noted is None or noted.refused:
             return None
-        seconds = max(0.0, (self._now_ms() - noted.since_ms) / 1000) if noted.since_ms else None
+        seconds = max(0.0, (self.now_ms() - noted.since_ms) / 1000) if noted.since_ms else None
         found = Healing(generation=noted.successor, seconds=seconds, message="")
-        build = read_build(Generation(self._data_dir, noted.successor))
+        build = read_build(Generation(self.data_dir, noted.successor))
         if build is not None:
             of = {"records": build.records, "of_records": build.of_records, "seconds_left": build.seconds_left}
             found = found.model_copy(update=of)
@@ -78,14 +74,14 @@ class WorkerMonitor:
         state = self._state
         if state is None:
             return WorkerStatus(state="never_seen")
-        silent = self._clock() - self._heard_at
+        silent = self.clock() - self._heard_at
         alive = state.phase in ("starting", "running")
         return WorkerStatus(
             state="silent" if alive and silent > SILENT_SECONDS else state.phase,
             heard_seconds_ago=round(silent, 1),
             missing=list(state.missing),
             waiting_for=state.waiting_for,
-            crashes_in_ten_minutes=sum(self._now_ms() - at < LOOP_SECONDS * 1000 for at in state.crashes_ms),
+            crashes_in_ten_minutes=sum(self.now_ms() - at < LOOP_SECONDS * 1000 for at in state.crashes_ms),
             last_failure=state.last_failure,
             metrics_url=state.metrics_url or None,
         )
@@ -106,7 +102,7 @@ class WorkerMonitor:
             ]
         if self.disk_free_bytes is not None and self.disk_free_bytes < LOW_DISK_BYTES:
             notes.append(
-                f"The disk of {self._data_dir} is full: {self.disk_free_bytes / MIB:,.0f} MiB are left. Make room; "
+                f"The disk of {self.data_dir} is full: {self.disk_free_bytes / MIB:,.0f} MiB are left. Make room; "
                 "what comes meanwhile stays in the log and is indexed then."
             )
         return notes

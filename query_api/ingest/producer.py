@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import structlog
@@ -49,26 +50,19 @@ class RecordRefused(NotConfirmed):
     """The broker will never take one of the records: it is larger than the topic allows."""
 
 
+@dataclass(eq=False)
 class LogWriter:
-    """Publishes to Kafka with `acks=all`. Connects at the first use, and again wherever the broker has moved to."""
+    """Publishes to Kafka with `acks=all`. Connects at the first use, and again wherever the broker has moved to.
+    `compression` as Kafka names it: `gzip`. `other_log` is a sentence where the stores are of another log."""
 
-    def __init__(
-        self,
-        locate_broker: LocateBroker,
-        max_record_bytes: int,
-        timeout_seconds: float,
-        compression: str | None = None,
-        other_log: Callable[[], str | None] = lambda: None,
-    ) -> None:
-        """`compression` as Kafka names it: `gzip`. `other_log` is a sentence where the stores are of another log."""
-        self._other_log = other_log
-        self._compression = compression
-        self._locate_broker = locate_broker
-        self._max_record_bytes = max_record_bytes
-        self._timeout_seconds = timeout_seconds
-        self._connecting = asyncio.Lock()
-        self._producer: Any = None
-        self._connection: KafkaConnection | None = None
+    locate_broker: LocateBroker
+    max_record_bytes: int
+    timeout_seconds: float
+    compression: str | None = None
+    other_log: Callable[[], str | None] = lambda: None
+    _connecting: asyncio.Lock = field(default_factory=asyncio.Lock)
+    _producer: Any = None
+    _connection: KafkaConnection | None = None
 
     async def publish(self, topic: str, records: Sequence[OutgoingRecord]) -> list[Position]:
         """Append the records, in this order within each partition, and wait for the confirmation of all.
@@ -76,9 +70,9 @@ class LogWriter:
         Raises BrokerUnavailable after the time-out, RecordRefused for a record that the topic does not take, and
         AnotherLog before anything is sent.
         """
-        if (problem := self._other_log()) is not None:
+        if (problem := self.other_log()) is not None:
             raise AnotherLog(problem)
-        deadline = asyncio.get_running_loop().time() + self._timeout_seconds
+        deadline = asyncio.get_running_loop().time() + self.timeout_seconds
         sent: list[asyncio.Future[Any]] = []
         try:
             async with asyncio.timeout_at(deadline):
@@ -104,7 +98,7 @@ class LogWriter:
 
     async def _connected(self) -> Any:
         async with self._connecting:
-            connection = self._locate_broker()
+            connection = self.locate_broker()
             if connection is None:
                 raise BrokerUnavailable("no Kafka is known on this data directory")
             if self._producer is not None and connection != self._connection:
@@ -113,9 +107,9 @@ class LogWriter:
                 self._producer = await open_producer(
                     connection,
                     client_id="thalweg-query",
-                    max_request_size=self._max_record_bytes + RECORD_OVERHEAD_BYTES,
-                    request_timeout_ms=int(self._timeout_seconds * 1000),
-                    compression_type=self._compression,
+                    max_request_size=self.max_record_bytes + RECORD_OVERHEAD_BYTES,
+                    request_timeout_ms=int(self.timeout_seconds * 1000),
+                    compression_type=self.compression,
                 )
                 self._connection = connection
             return self._producer

@@ -4,6 +4,7 @@ is known before somebody waits for it."""
 import asyncio
 import time
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from itertools import count
 
 import structlog
@@ -21,56 +22,47 @@ log = structlog.get_logger(__name__)
 CANARY_SECONDS = 60.0  # without a document that measures freshness
 
 
+@dataclass(eq=False)
 class Canary:
     """Deletes, in each partition, a document that does not exist.
 
     Such a tombstone goes through the log, the text stores and their readers, and leaves nothing that a search, a list
     or a count shows (`schemas.ids.is_canary`), and nothing in the graph; freshness is measured on it as on any other.
-    None is sent while documents measure it, while no worker runs, or before the last one was shown.
+    None is sent while documents measure it, while no worker runs, or before the last one was shown. One round after
+    each quiet `seconds`.
     """
 
-    def __init__(
-        self,
-        topic: str,
-        writer: LogWriter,
-        snapshots: SnapshotManager,
-        log_watch: LagMonitor,
-        worker_watch: WorkerMonitor,
-        seconds: float,
-        now_seconds: Callable[[], float] = time.time,
-    ) -> None:
-        """One round after each quiet `seconds`."""
-        self._topic = topic
-        self._writer = writer
-        self._snapshots = snapshots
-        self._log_watch = log_watch
-        self._worker_watch = worker_watch
-        self._seconds = seconds
-        self._now_seconds = now_seconds
-        self._sent: dict[int, int] = {}
+    topic: str
+    writer: LogWriter
+    snapshots: SnapshotManager
+    log_watch: LagMonitor
+    worker_watch: WorkerMonitor
+    seconds: float
+    now_seconds: Callable[[], float] = time.time
+    _sent: dict[int, int] = field(default_factory=dict)
 
     async def run(self) -> None:
         while True:
-            await asyncio.sleep(self._seconds)
+            await asyncio.sleep(self.seconds)
             if self.is_due():
                 await self.send()
 
     def is_due(self) -> bool:
         """Whether it would measure something that nobody else measures just now."""
-        current = self._snapshots.current
-        newest = self._snapshots.freshness.newest
-        is_quiet = newest is None or self._now_seconds() - newest[1] >= self._seconds
+        current = self.snapshots.current
+        newest = self.snapshots.freshness.newest
+        is_quiet = newest is None or self.now_seconds() - newest[1] >= self.seconds
         is_shown = current is not None and covers(current, self._sent)
-        return is_quiet and is_shown and self._worker_watch.status().state == "running"
+        return is_quiet and is_shown and self.worker_watch.status().state == "running"
 
     async def send(self) -> None:
         """One record into each partition, where Kafka takes them."""
-        partitions = self._log_watch.partition_count(self._topic)
+        partitions = self.log_watch.partition_count(self.topic)
         if partitions is None:
             return
         records = [OutgoingRecord(str(key).encode(), None) for key in canary_keys(partitions)]
         try:
-            positions = await self._writer.publish(self._topic, records)
+            positions = await self.writer.publish(self.topic, records)
         except (NotConfirmed, AnotherLog) as error:
             log.debug("no canary sent", error=str(error))
             return

@@ -3,7 +3,7 @@
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Generic, Literal, NamedTuple, TypeVar
 from uuid import uuid4
 
@@ -61,25 +61,20 @@ class Job:
 J = TypeVar("J", bound=Job)
 
 
+@dataclass(eq=False)
 class Jobs(Generic[J]):
-    """Those of one kind, in memory only. Used on the event loop."""
+    """Those of one kind, in memory only. Used on the event loop. `again` is the advice about one that was stopped;
+    `on_end` is called once for each; at most `kept` are remembered, and all that run."""
 
-    def __init__(
-        self,
-        kind: str,
-        explain: Callable[[Exception], Explanation],
-        *,
-        again: str = "",
-        on_end: Callable[[J], None] = lambda _: None,
-        kept: int = KEPT,
-    ) -> None:
-        """`again` is the advice about one that was stopped; `on_end` is called once for each; at most `kept` are
-        remembered, and all that run."""
-        self._kind = kind
-        self._explain = explain
-        self._stopped = f"{STOPPED} {again}".rstrip()
-        self._on_end = on_end
-        self._kept = kept
+    kind: str
+    explain: Callable[[Exception], Explanation]
+    _: KW_ONLY
+    again: str = ""
+    on_end: Callable[[J], None] = lambda _: None
+    kept: int = KEPT
+
+    def __post_init__(self) -> None:
+        self._stopped = f"{STOPPED} {self.again}".rstrip()
         self._jobs: dict[str, J] = {}
 
     def require_idle(self) -> None:
@@ -92,9 +87,9 @@ class Jobs(Generic[J]):
         self._jobs.pop(job.id, None)
         self._jobs[job.id] = job
         ended = [each.id for each in self._jobs.values() if each.state != "running"]
-        for oldest in ended[: max(0, len(self._jobs) - self._kept)]:
+        for oldest in ended[: max(0, len(self._jobs) - self.kept)]:
             del self._jobs[oldest]
-        job.task = asyncio.create_task(self._run(job, work), name=self._kind)
+        job.task = asyncio.create_task(self._run(job, work), name=self.kind)
         return job
 
     def get(self, job_id: str) -> J | None:
@@ -121,13 +116,13 @@ class Jobs(Generic[J]):
             job.end("failed", self._stopped)
             raise
         except Exception as error:  # edge of a background task: the job says why
-            message, is_foreseen = self._explain(error)
+            message, is_foreseen = self.explain(error)
             job.error = error
             job.end("failed", message)
             trace = None if is_foreseen else error
-            log.warning("background job failed", kind=self._kind, job=job.id, reason=message, exc_info=trace)
+            log.warning("background job failed", kind=self.kind, job=job.id, reason=message, exc_info=trace)
         finally:
-            self._on_end(job)
+            self.on_end(job)
 
 
 def new_job_id(prefix: str) -> str:

@@ -95,7 +95,7 @@ class Question:
 def _marks(words: Sequence[str]) -> tuple[set[int], set[int], set[int]]:
     """The words that are marked, those that are no stop words, and those after the first with a capital."""
     is_cased = any(map(str.isupper, "".join(words[1:])))
-    marked = {at for at, word in enumerate(words) if _has_digit(word) or not (is_cased and word.islower())}
+    marked = {at for at, word in enumerate(words) if any(map(str.isdigit, word)) or not (is_cased and word.islower())}
     content = {at for at, word in enumerate(words) if word.lower() not in STOP_WORDS}
     return marked, content, {at for at, word in enumerate(words) if at and word[0].isupper()}
 
@@ -104,10 +104,6 @@ def _runs(words: int) -> Iterator[tuple[int, int]]:
     """The bounds of every run of words that a name may have, longest first, then left to right."""
     for length in range(min(MAX_NAME_WORDS, words), 0, -1):
         yield from ((first, first + length) for first in range(words - length + 1))
-
-
-def _has_digit(word: str) -> bool:
-    return any(map(str.isdigit, word))
 
 
 @lru_cache(MAX_CACHED_QUESTIONS)

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 from types import MappingProxyType
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import msgspec
 import numpy as np
@@ -42,14 +42,6 @@ class Evidence(NamedTuple):
     graph: Mapping[str, float]
     spread: CosineSpread | None
     fields: Mapping[str, float] = MappingProxyType({})
-
-
-class Calibration(Protocol):
-    """Maps features to probabilities."""
-
-    def probabilities(self, way: str, features: NDArray[np.float64]) -> NDArray[np.float64] | None:
-        """(n,) in [0, 1] for (n, len(FEATURES)); None for a way of searching that nothing was fitted for."""
-        ...
 
 
 class ModeCalibration(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -86,7 +78,7 @@ def fitted_calibration() -> FittedCalibration:
 
 
 def with_confidence(
-    ranked: Sequence[RankedPassage], mode: Mode, evidence: Evidence, calibration: Calibration
+    ranked: Sequence[RankedPassage], mode: Mode, evidence: Evidence, calibration: FittedCalibration
 ) -> list[RankedPassage]:
     """The passages, from the first of the order on, each with its confidence; None where it is unknown.
 

@@ -1,6 +1,7 @@
 """Exact scores of passages for a question, whichever channel found them: cosine, BM25, the terms they hold."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -8,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from indexer.text_analysis import query_terms
+from query_api.answers.sentences import TermIdf
 from query_api.index.text.text_segments import Candidate
 from query_api.index.text.text_snapshot import TextSnapshot
 from query_api.index.text.vectors import CosineSpread
@@ -37,33 +39,30 @@ class CandidateScores(NamedTuple):
         return CandidateScores(row_of, *arrays)
 
 
+@dataclass(eq=False)
 class ExactScorer:
-    """Scores passages for one question over one state of the text stores. Safe to use from several threads."""
+    """Scores passages for one question over one state of the text stores. Safe to use from several threads. `vector` is
+    None where the question has none; without `with_words` words count nothing. `known_cosines` are those of passages
+    that a vector search found: no other passage has one above the lowest of them."""
 
-    def __init__(
-        self,
-        text: TextSnapshot,
-        query: str,
-        collection: str | None,
-        vector: NDArray[np.float32] | None,
-        known_cosines: Mapping[str, float],
-        *,
-        with_words: bool,
-    ) -> None:
-        """`vector` is None where the question has none; without `with_words` words count nothing. `known_cosines`
-        are those of passages that a vector search found: no other passage has one above the lowest of them."""
-        self._text = text
-        self._query = query
-        self._collection = collection
-        self._vector = vector
-        self._known = known_cosines
-        self._floor = min(known_cosines.values(), default=0.0)
-        self._with_words = with_words
-        self.terms = tuple(dict.fromkeys(query_terms(query)))
-        of_terms = text.compare_words(query, (), collection)
+    text: TextSnapshot
+    query: str
+    collection: str | None
+    vector: NDArray[np.float32] | None
+    known_cosines: Mapping[str, float]
+    _: KW_ONLY
+    with_words: bool
+
+    def __post_init__(self) -> None:
+        self._known = self.known_cosines
+        self._floor = min(self.known_cosines.values(), default=0.0)
+        self.terms = tuple(dict.fromkeys(query_terms(self.query)))
+        of_terms = self.text.compare_words(self.query, (), self.collection)
         self.idf: NDArray[np.float64] = of_terms.idf
         self._highest_idf = of_terms.highest_idf
-        self.spread: CosineSpread | None = None if vector is None else text.cosine_spread(vector, collection)
+        self.spread: CosineSpread | None = (
+            None if self.vector is None else self.text.cosine_spread(self.vector, self.collection)
+        )
         self._unknown_idf = of_terms.unknown_idf
 
     def score(self, passage_ids: Sequence[str], known_cosines: Mapping[str, float] = NO_COSINES) -> CandidateScores:
@@ -72,11 +71,11 @@ class ExactScorer:
         zeros = np.zeros(len(names))
         if not names:
             return CandidateScores({}, zeros, zeros, np.zeros((0, len(self.terms)), dtype=np.bool_))
-        held = self._text.compare_words(self._query, names, self._collection)
+        held = self.text.compare_words(self.query, names, self.collection)
         return CandidateScores(
             row_of=dict(zip(names, range(len(names)), strict=True)),
             cosine=self._cosines(names, known_cosines),
-            words=word_score(held.bm25, held.term_matches, self.idf, self._highest_idf) if self._with_words else zeros,
+            words=word_score(held.bm25, held.term_matches, self.idf, self._highest_idf) if self.with_words else zeros,
             term_matches=held.term_matches,
         )
 
@@ -96,21 +95,21 @@ class ExactScorer:
         return [max((idf.get(term, 0.0) for term in query_terms(word)), default=0.0) for word in words]
 
     def _cosines(self, names: Sequence[str], further: Mapping[str, float]) -> NDArray[np.float64]:
-        if self._vector is None:
+        if self.vector is None:
             return np.zeros(len(names))
         cosines = np.array([self._known.get(name, further.get(name, np.nan)) for name in names])
         unknown = np.flatnonzero(np.isnan(cosines))
-        computed = self._text.compare_vectors(self._vector, [names[row] for row in unknown.tolist()])
+        computed = self.text.compare_vectors(self.vector, [names[row] for row in unknown.tolist()])
         cosines[unknown] = np.where(np.isnan(computed), self._floor, computed)
         return cosines
 
 
-def term_weights(text: TextSnapshot, query: str, collection: str | None) -> dict[int, float]:
-    """{term of the question: its idf}; of one that the collection does not hold, the one for a document frequency of
-    0."""
+def term_idf(text: TextSnapshot, query: str, collection: str | None) -> TermIdf:
+    """Of the question's terms in a collection."""
     held = text.compare_words(query, (), collection)
     terms = dict.fromkeys(query_terms(query))
-    return {term: idf or held.unknown_idf for term, idf in zip(terms, held.idf.tolist(), strict=True)}
+    unknown = held.unknown_idf
+    return TermIdf({term: idf or unknown for term, idf in zip(terms, held.idf.tolist(), strict=True)}, unknown)
 
 
 class ScoredCandidates(NamedTuple):

@@ -123,7 +123,8 @@ async def search(
     finally:
         for embedding in filter(None, embeddings):
             embedding.cancel()
-    reranker = _within_depth(reranker, request)
+    if reranker is not None and request.offset >= reranker.depth:
+        reranker = None  # the page begins beyond what it re-orders
     needed = max(request.offset + request.k + 1, reranker.depth if reranker else 0)
     is_decomposed = len(results) > 1  # 5
     ranking = await (rank_merged(context, results, needed) if is_decomposed else rank(results[0], needed))
@@ -152,11 +153,6 @@ async def search(
         best_confidence=ranking.best_confidence,
         answer=answered,
     )
-
-
-def _within_depth(reranker: ServedReranker | None, request: SearchRequest) -> ServedReranker | None:
-    """None where the page begins beyond what it re-orders."""
-    return reranker if reranker is not None and request.offset < reranker.depth else None
 
 
 def _meta(

@@ -15,7 +15,7 @@ from query_api.query.analysis import Question, analysed_question
 from query_api.question_encoder import EMBED_SECONDS
 from query_api.rerankers import RerankerFailure
 from query_api.rerankers.reranker import ServedReranker
-from query_api.retrieval.confidence import Calibration, fitted_calibration
+from query_api.retrieval.confidence import FittedCalibration, fitted_calibration
 from query_api.retrieval.fusion import FusionWeights, HitLimit
 from query_api.retrieval.retrievers.graph_edges import check_edges
 from query_api.retrieval.retrievers.graph_scoring import TermWeights
@@ -59,7 +59,7 @@ class SearchSettings:
     budgets: SearchBudgets = field(default_factory=SearchBudgets)
     fusion: FusionWeights = field(default_factory=FusionWeights)
     terms: TermWeights = field(default_factory=TermWeights)
-    calibration: Calibration | None = field(default_factory=fitted_calibration)
+    calibration: FittedCalibration | None = field(default_factory=fitted_calibration)
     reranker: ServedReranker | None = None
     clock: Callable[[], datetime] = lambda: datetime.now(UTC)
 

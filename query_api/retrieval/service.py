@@ -4,7 +4,7 @@ import math
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 
 import structlog
 
@@ -99,30 +99,20 @@ def _retrieved(hit: Hit) -> RetrievedHit:
     )
 
 
+@dataclass(eq=False)
 class Retriever:
     """Runs searches and accounts for each of them, however it ends."""
 
-    def __init__(
-        self,
-        model: ServedModel,
-        pool: SearchPool,
-        metrics: ServiceMetrics,
-        provenance: ProvenanceQueue,
-        cache: ResultCache,
-        pinned: PinnedSnapshots,
-        subgraph_of: SubgraphOf,
-        *,
-        resumable_seconds: float,
-    ) -> None:
-        self.under_way = 0
-        self._model = model
-        self._pool = pool
-        self._metrics = metrics
-        self._provenance = provenance
-        self._cache = cache
-        self._pinned = pinned
-        self._subgraph_of = subgraph_of
-        self._resumable_seconds = resumable_seconds
+    model: ServedModel
+    pool: SearchPool
+    metrics: ServiceMetrics
+    provenance: ProvenanceQueue
+    cache: ResultCache
+    pinned: PinnedSnapshots
+    subgraph_of: SubgraphOf
+    _: KW_ONLY
+    resumable_seconds: float
+    under_way: int = 0
 
     async def retrieve(
         self,
@@ -141,15 +131,15 @@ class Retriever:
         `counted`. A `resumable` one that is cut off is recorded once it can no longer be finished. Raises
         MalformedCursor, SearchFailed, or TransientStoreError.
         """
-        encoder = self._model.of(snapshot.generation) or NotLoaded()
+        encoder = self.model.of(snapshot.generation) or NotLoaded()
         if isinstance(encoder, NotLoaded) and request.needs_vector:
             raise SearchFailed("The model is not loaded yet.")
         page = await with_mode_of_intent(page_of(request), snapshot)
-        key = answer_key(page, snapshot) if request.cache and self._model.encoder else None
-        cached = None if key is None else self._cache.get(key)
+        key = answer_key(page, snapshot) if request.cache and self.model.encoder else None
+        cached = None if key is None else self.cache.get(key)
         retrieved = _RetrievalLog(page, retrieval_id, traceparent, counted, cached=cached is not None)
         if cached is None:
-            frames = self._pool.search(page, retrieval_id, snapshot, encoder)
+            frames = self.pool.search(page, retrieval_id, snapshot, encoder)
         else:
             frames = replay_answer(cached, retrieval_id)
         self.under_way += 1
@@ -161,13 +151,13 @@ class Retriever:
                             retrieved.add(found)
                             yield found
                     if isinstance(frame, Done):
-                        frame.next_cursor = next_cursor(request, snapshot, frame.next_offset, self._pinned)
+                        frame.next_cursor = next_cursor(request, snapshot, frame.next_offset, self.pinned)
                         frame.notes += _empty_notes(page, snapshot, frame)
                         frame.notes += [*_confidence_notes(page, frame), *_unknown_name_notes(page, retrieved.meta)]
                         frame.notes += _period_notes(retrieved.meta)
                     retrieved.add(frame)
                     if key is not None and cached is None and retrieved.done and not retrieved.done.failed_channels:
-                        self._cache.put(key, retrieved.frames)
+                        self.cache.put(key, retrieved.frames)
                     yield frame
         except Exception:  # only to distinguish failures from clients that left; it is re-raised
             retrieved.outcome = "failed"
@@ -179,7 +169,7 @@ class Retriever:
     async def _subgraph(self, retrieved: _RetrievalLog, snapshot: Snapshot, done: Done) -> list[SearchFrame]:
         """What was found is about. Where that is late or broken, the answer does without, and says so."""
         understanding = None if retrieved.meta is None else retrieved.meta.understanding
-        step, diagnostics = self._subgraph_of(snapshot, understanding, retrieved.hits), Diagnostics()
+        step, diagnostics = self.subgraph_of(snapshot, understanding, retrieved.hits), Diagnostics()
         outcome = await run_with_timeout("subgraph", SUBGRAPH_SECONDS, step)
         stage = diagnostics.stage(outcome, len(outcome.value.entities) if outcome.value else 0)
         done.timings |= diagnostics.timings
@@ -190,12 +180,12 @@ class Retriever:
         seconds = time.perf_counter() - retrieved.began
         mode = retrieved.request.mode
         for stage, spent in (retrieved.stages | {"total": seconds}).items():
-            self._metrics.search_seconds.labels(mode=mode, stage=stage).observe(spent)
-        self._metrics.searches.labels(mode=mode, outcome=retrieved.outcome).inc()
+            self.metrics.search_seconds.labels(mode=mode, stage=stage).observe(spent)
+        self.metrics.searches.labels(mode=mode, outcome=retrieved.outcome).inc()
         if resumable and retrieved.outcome == "cancelled":
-            self._provenance.delay(retrieved.retrieval(seconds), self._resumable_seconds)
+            self.provenance.delay(retrieved.retrieval(seconds), self.resumable_seconds)
         else:
-            self._provenance.add(retrieved.retrieval(seconds))
+            self.provenance.add(retrieved.retrieval(seconds))
         log.info(
             "search",
             retrieval_id=retrieved.retrieval_id,

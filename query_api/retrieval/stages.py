@@ -31,7 +31,7 @@ from query_api.query.dates import (
 from query_api.query.entity_linking import LinkedNames, link_names, shown_names
 from query_api.query.field_constraints import FieldCues, Phrase, Recognised, shown_fields
 from query_api.rerankers.reranker import ServedReranker
-from query_api.retrieval.exact_scores import ExactScorer, ScoredCandidates, best_scores, term_weights
+from query_api.retrieval.exact_scores import ExactScorer, ScoredCandidates, best_scores, term_idf
 from query_api.retrieval.fusion import DEEPER, DEPTH, RankedPassage
 from query_api.retrieval.graph_channel import search_graph
 from query_api.retrieval.retrievers.community_retriever import NO_COMMUNITIES, CommunityResults, search_communities
@@ -335,6 +335,6 @@ async def answer(context: SearchContext, hits: Sequence[Hit], diagnostics: Diagn
     """The answer that these hits, the first of the order, hold. A few milliseconds of arithmetic, in a thread."""
     request, text = context.request, context.snapshot.text
     began = time.perf_counter()
-    composed = await context.run(lambda: compose(request, hits, term_weights(text, request.q, request.collection)))
+    composed = await context.run(lambda: compose(request, hits, term_idf(text, request.q, request.collection)))
     diagnostics.add("answer", time.perf_counter() - began)
     return composed

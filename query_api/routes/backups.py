@@ -5,7 +5,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends, Path, Response
 
-from query_api.errors import ApiProblem, problem_responses
+from query_api.errors import ApiProblem, conflict, problem_responses
 from query_api.middleware import ModelRoute
 from query_api.operations.backup_jobs import Backups
 from query_api.operations.jobs import JobRunning
@@ -36,9 +36,9 @@ async def post_backup(request: BackupRequest, backups: BackupsOf, response: Resp
     try:
         shown = backups.begin(request.name)
     except JobRunning as error:
-        raise _conflict(RUNNING) from error
+        raise conflict(RUNNING) from error
     except FileExistsError as error:
-        raise _conflict(f"There is a backup {request.name} already: choose another name, or drop it first.") from error
+        raise conflict(f"There is a backup {request.name} already: choose another name, or drop it first.") from error
     response.headers["Location"] = f"/v1/backups/{shown.name}"
     return shown
 
@@ -65,7 +65,7 @@ async def verify_backup(name: Name, backups: BackupsOf) -> BackupShown:
     try:
         return backups.verify(name)
     except JobRunning as error:
-        raise _conflict(RUNNING) from error
+        raise conflict(RUNNING) from error
     except FileNotFoundError as error:
         raise _missing(name) from error
 
@@ -75,14 +75,10 @@ async def delete_backup(name: Name, backups: BackupsOf) -> None:
     try:
         await asyncio.to_thread(backups.drop, name)
     except JobRunning as error:
-        raise _conflict(RUNNING) from error
+        raise conflict(RUNNING) from error
     except FileNotFoundError as error:
         raise _missing(name) from error
 
 
 def _missing(name: str) -> ApiProblem:
     return ApiProblem(404, "No such backup", f"There is no backup {name}: GET /v1/backups lists those there are.")
-
-
-def _conflict(detail: str) -> ApiProblem:
-    return ApiProblem(409, "Conflict", detail)

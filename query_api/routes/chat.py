@@ -5,7 +5,6 @@ from contextlib import aclosing
 from typing import Any
 
 from fastapi import APIRouter, Request, Response
-from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from pydantic import ValidationError
 
@@ -13,7 +12,7 @@ from query_api.answers.answer import frames_of
 from query_api.answers.cited_text import CitedText
 from query_api.answers.follow_ups import complete_question
 from query_api.answers.openai_forms import ChatCompletion, ResponseObject
-from query_api.errors import ApiProblem, invalid_request, problem_responses
+from query_api.errors import ApiProblem, invalid_request, invalid_values, problem_responses
 from query_api.middleware import LargeModelRoute
 from query_api.routes.parameters import ServiceOf
 from query_api.routes.search import OriginOf, answer_search, begun
@@ -102,7 +101,7 @@ async def _events(
 
 
 def search_of(messages: Sequence[protocol.Message], options: dict[str, Any]) -> SearchRequest:
-    """The search that answers the last message of the user. Raises ApiProblem or RequestValidationError."""
+    """The search that answers the last message of the user. Raises ApiProblem."""
     at = max((at for at, message in enumerate(messages) if message.role == "user"), default=None)
     if at is None or not (question := messages[at].text):
         raise invalid_request("`messages`: the user says nothing in them; send a message of the role user, with text.")
@@ -112,16 +111,15 @@ def search_of(messages: Sequence[protocol.Message], options: dict[str, Any]) -> 
     if len(question) > MAX_QUERY_CHARACTERS:
         advice = "Put longer texts into a collection, and ask about them."
         raise invalid_request(f"`messages.{at}.content`: over {MAX_QUERY_CHARACTERS:,} characters. {advice}")
-    if unknown := options.keys() - {*protocol.OPTIONS}:
-        known = ", ".join(protocol.OPTIONS)
-        raise invalid_request(f"`thalweg`: there is no option {min(unknown)[:80]!r}; there are {known}.")
+    if said := options.keys() & {"q", "answer"}:
+        raise invalid_request(f"`thalweg.{min(said)}`: that follows from the messages; leave it out.")
     try:
         return SearchRequest.model_validate(
             {**options, "q": complete_question(question, messages[:at]), "answer": True}
         )
     except ValidationError as error:
         found = [each | {"loc": ("body", "thalweg", *each["loc"])} for each in error.errors()]
-        raise RequestValidationError(found) from error
+        raise invalid_values(found, "its options are those of /v1/answers") from error
 
 
 def _about(search: SearchRequest, found: SearchAnswer | Done) -> dict[str, Any]:

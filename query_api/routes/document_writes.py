@@ -76,17 +76,14 @@ async def publish_documents(
     document the last is taken, or that with the highest version; the others are refused as `duplicate_id`.
     """
     media_type = _media_type(request)
-    limits, trace = service.settings.limits, _trace(request)
+    limits, trace = service.settings.limits, trace_of(request)
     if media_type in intake.JSON_TYPES:
-        document = await asyncio.to_thread(_from_json, service.settings, await _body_of(request), trace)
-        if isinstance(document, Batch):
-            return await _publish_batch(service, document)
-        return await _publish_one(service, *document)
+        return _accepted(await publish_json(service, await _body_of(request), trace))
     if media_type == "multipart/form-data":
         async with request.form(max_files=MAX_BATCH_DOCUMENTS, max_fields=20) as form:
             files = intake.from_form(form, limits)
             batch = await asyncio.to_thread(build_batch, files, service.settings.kafka, trace)
-        return await _publish_batch(service, batch)
+        return _accepted(await _publish_batch(service, batch))
     if document_id is None:
         intake.check_media_type(media_type)
         raise invalid_request("A raw body needs `?id=<document id>`.")
@@ -95,7 +92,7 @@ async def publish_documents(
     event = await asyncio.to_thread(
         intake.from_raw, key, body, request.headers, limits, title=title, uri=uri, version=version
     )
-    return await _publish_one(service, *_outgoing(event, service.settings, trace))
+    return _accepted(await _publish_one(service, *_outgoing(event, service.settings, trace)))
 
 
 @router.put(
@@ -129,7 +126,7 @@ async def put_document(
         event = await asyncio.to_thread(
             intake.from_raw, key, body, request.headers, limits, title=title, uri=uri, version=version
         )
-    return await _publish_one(service, *_outgoing(event, service.settings, _trace(request)))
+    return _accepted(await _publish_one(service, *_outgoing(event, service.settings, trace_of(request))))
 
 
 @router.delete(
@@ -158,7 +155,7 @@ async def delete_document(
     if collection is None:
         _refuse_other_collections(service, named)
     event = DocumentDelete(key=named)
-    token = await publish_document(service, intake.record_of(event, service.settings.kafka, _trace(request)))
+    token = await publish_document(service, intake.record_of(event, service.settings.kafka, trace_of(request)))
     return _accepted(WriteAccepted(token=token))
 
 
@@ -180,7 +177,7 @@ def _media_type(request: Request) -> str:
     return request.headers.get("content-type", "").partition(";")[0].strip().lower()
 
 
-def _trace(request: Request) -> str | None:
+def trace_of(request: Request) -> str | None:
     return well_formed(request.headers.get(TRACEPARENT))
 
 
@@ -212,9 +209,17 @@ def _from_json(settings: ServiceSettings, body: bytearray, traceparent: str | No
     return build_batch(intake.from_envelopes(members, settings.limits), settings.kafka, traceparent)
 
 
-async def _publish_one(service: Service, record: OutgoingRecord, unknown_fields: tuple[str, ...]) -> Response:
+async def publish_json(service: Service, body: bytearray, trace: str | None) -> DocumentAccepted | BatchAccepted:
+    """Publish an envelope, or a batch of them, as JSON. Raises ApiProblem."""
+    document = await asyncio.to_thread(_from_json, service.settings, body, trace)
+    if isinstance(document, Batch):
+        return await _publish_batch(service, document)
+    return await _publish_one(service, *document)
+
+
+async def _publish_one(service: Service, record: OutgoingRecord, unknown_fields: tuple[str, ...]) -> DocumentAccepted:
     token = await publish_document(service, record)
-    return _accepted(DocumentAccepted(token=token, unknown_fields=name_unknown(unknown_fields)))
+    return DocumentAccepted(token=token, unknown_fields=name_unknown(unknown_fields))
 
 
 async def publish_document(service: Service, record: OutgoingRecord) -> str:
@@ -254,27 +259,25 @@ async def _publish(service: Service, record: OutgoingRecord) -> Position:
     return position
 
 
-async def _publish_batch(service: Service, batch: Batch) -> Response:
+async def _publish_batch(service: Service, batch: Batch) -> BatchAccepted:
     confirmed: dict[int, Position] = {}
     if batch.records:
         confirmed = await _publish_members(service, batch)
     if not confirmed:
         raise batch.problem()
-    return _accepted(
-        BatchAccepted(
-            token=token_of(service, confirmed.values()),
-            documents=len(confirmed),
-            accepted=[
-                AcceptedMember(
-                    index=index,
-                    position=str(position),
-                    unknown_fields=name_unknown(batch.unknown_fields.get(index, ())),
-                    **_names(batch.keys[index]),
-                )
-                for index, position in sorted(confirmed.items())
-            ],
-            refused=batch.refusals(),
-        )
+    return BatchAccepted(
+        token=token_of(service, confirmed.values()),
+        documents=len(confirmed),
+        accepted=[
+            AcceptedMember(
+                index=index,
+                position=str(position),
+                unknown_fields=name_unknown(batch.unknown_fields.get(index, ())),
+                **_names(batch.keys[index]),
+            )
+            for index, position in sorted(confirmed.items())
+        ],
+        refused=batch.refusals(),
     )
 
 

@@ -134,7 +134,7 @@ async def get_document(
     raw_path: bytes = request.scope.get("raw_path") or request.url.path.encode()
     raw_path = raw_path.partition(b"?")[0]
     if not (raw_path.endswith(STATUS_SUFFIX) and document_id.endswith("/status")):
-        return await _detail(service, collection, document_id)
+        return await document_detail(service, collection, document_id)
     asked = service.positions_of(position) if position else {}
     key = await _written(service, collection, document_id.removesuffix("/status"), asked)
     if accepts_events(request.headers.get("accept")):
@@ -165,7 +165,8 @@ async def list_formats(service: ServiceOf) -> list[FormatInfo]:
     ]
 
 
-async def _detail(service: Service, collection: str | None, document_id: str) -> DocumentDetail:
+async def document_detail(service: Service, collection: str | None, document_id: str) -> DocumentDetail:
+    """The document as it is indexed. Raises ApiProblem."""
     snapshot = service.snapshot()
     looked_in = searched(collection, snapshot)
     keys = [intake.document_key(each, document_id) for each in looked_in or [DEFAULT_COLLECTION]]

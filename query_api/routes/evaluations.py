@@ -22,7 +22,7 @@ from query_api.rerankers import HOW_TO_CONFIGURE
 from query_api.routes.parameters import ServiceOf, of_app
 from query_api.service_context import Service, not_ready
 from query_api.sse.events import new_retrieval_id
-from schemas.analytics import EvaluationList, EvaluationRequest, EvaluationState, UnknownDocument
+from schemas.analytics import EvaluationList, EvaluationRequest, EvaluationState
 from schemas.errors import WrongSetting
 from schemas.frames import SearchFrame
 from schemas.graph_documents import NODE_TYPE
@@ -169,7 +169,8 @@ async def _judged(
     if asked.unknown_documents == "leave_out" and left_out.kept:
         return asked.model_copy(update={"questions": left_out.kept}), left_out
     unknown = await service.read(lambda: unknown_documents(asked.questions, present))
-    shown = ", ".join(each.id[:80] + _did_you_mean(each) for each in unknown[:SHOWN])
+    meant = [f" (did you mean {each.suggestions[0][:80]}?)" if each.suggestions else "" for each in unknown[:SHOWN]]
+    shown = ", ".join(each.id[:80] + hint for each, hint in zip(unknown, meant, strict=False))
     more = f" and {len(absent) - SHOWN:,} more" if len(absent) > SHOWN else ""
     if left_out.kept:
         advice = "Correct or load them, or ask for `unknown_documents=leave_out` to measure without them."
@@ -182,7 +183,3 @@ async def _judged(
         f"{asked.collection!r}: {shown}{more}. {advice}",
         members={"reason": "unknown_documents", "unknown_documents": [each.model_dump() for each in unknown]},
     )
-
-
-def _did_you_mean(unknown: UnknownDocument) -> str:
-    return f" (did you mean {unknown.suggestions[0][:80]}?)" if unknown.suggestions else ""

@@ -17,7 +17,7 @@ from indexer.generation_folders import (
     read_manifest,
     require_room,
 )
-from query_api.errors import ApiProblem, problem_responses
+from query_api.errors import ApiProblem, conflict, problem_responses
 from query_api.middleware import ModelRoute
 from query_api.routes.collections import UNREADABLE, publish, read_curation, unreadable
 from query_api.routes.parameters import ServiceOf
@@ -136,13 +136,13 @@ async def post_switch(
     generation = await asyncio.to_thread(overview.show, name)
     force = switch is not None and switch.force
     if generation.state == "live":
-        raise _conflict(f"Generation {name} is live already.")
+        raise conflict(f"Generation {name} is live already.")
     if generation.state in ("ordered", "building"):
-        raise _conflict(f"Generation {name} is not complete: see its progress with 'thalweg generations show {name}'.")
+        raise conflict(f"Generation {name} is not complete: see its progress with 'thalweg generations show {name}'.")
     if generation.state == "failed":
-        raise _conflict(f"Generation {name} cannot be switched to. {generation.problem}")
+        raise conflict(f"Generation {name} cannot be switched to. {generation.problem}")
     if generation.state in ("ready", "behind") and generation.problem and not force:
-        raise _conflict(generation.problem)
+        raise conflict(generation.problem)
     order = GenerationOrder(wanted="live", base=overview.live.name, reason=generation.reason or "", force=force)
     accepted = await _accepted(service, response, name, order)
     if (progress := generation.progress) is None:
@@ -161,7 +161,7 @@ async def delete_generation(name: NameInPath, service: ServiceOf) -> GenerationA
     """Ends its build, too. The documents stay in the log. 409 for the live one."""
     overview = await _overview(service)
     if (await asyncio.to_thread(overview.show, name)).state == "live":
-        raise _conflict(f"Generation {name} is live: switch to another one first.")
+        raise conflict(f"Generation {name} is live: switch to another one first.")
     return GenerationAccepted(name=name, position=await publish(service, generation_key(name), None))
 
 
@@ -173,7 +173,7 @@ async def require_no_build(service: Service) -> None:
 async def _require_no_build(overview: _Overview) -> None:
     for other in await asyncio.to_thread(lambda: [overview.show(name) for name in overview.names()]):
         if other.state in ("ordered", "building") or (other.state in ("ready", "behind") and other.switches):
-            raise _conflict(
+            raise conflict(
                 f"Generation {other.name} is being built: wait for it, or drop it with "
                 f"'thalweg generations drop {other.name}'."
             )
@@ -247,7 +247,3 @@ def _progress(build: Build) -> BuildProgress:
         records_per_second=round(build.records / build.seconds, 1) if build.seconds else None,
         seconds_left=None if build.state == "ready" or build.seconds_left is None else round(build.seconds_left, 1),
     )
-
-
-def _conflict(detail: str) -> ApiProblem:
-    return ApiProblem(409, "Conflict", detail)

@@ -61,7 +61,7 @@ async def refuse_unknown_parameters(request: Request) -> None:
         return  # a model, which refuses them itself
     unknown = next((name for name in request.query_params if name not in {field.alias for field in fields}), None)
     if unknown is not None:
-        raise invalid_request(unknown_parameter(unknown, request))
+        raise invalid_request(unknown_parameter(unknown, f"/docs lists those of {request.url.path}"))
 
 
 def _query_fields(dependant: "Dependant") -> "Iterator[ModelField]":

@@ -12,12 +12,10 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Path, Query, Request
 
 from indexer.resolution.own_names import qualified_name
-from query_api.entities.catalogue import EntityCatalogue
+from query_api.entities.catalogue import Entity, EntityCatalogue
 from query_api.entities.conflicts import COMPARED, ConflictFinder
 from query_api.entities.review_queue import (
     Candidates,
-    Catalogue,
-    NamedThing,
     NotComputed,
     ReviewKey,
     Reviews,
@@ -217,21 +215,19 @@ def _reviews(request: Request) -> Reviews:
     return reviews
 
 
-async def _catalogue(request: Request, service: Service) -> Catalogue:
+async def _catalogue(request: Request, service: Service) -> EntityCatalogue:
     snapshot, reviews = service.snapshot(), _reviews(request)
     return await service.read(lambda: reviews.catalogue_of(snapshot))
 
 
 async def _candidates(
     request: Request, service: Service, collections: Sequence[str]
-) -> tuple[Catalogue, Mapping[str, Candidates]]:
+) -> tuple[EntityCatalogue, Mapping[str, Candidates]]:
     """Those of each collection, with the catalogue. Raises ApiProblem 503 while they are being looked for."""
     snapshot, reviews = service.snapshot(), _reviews(request)
     catalogue = await service.read(lambda: reviews.catalogue_of(snapshot))
 
     def completed(collection: str, found: Candidates) -> Candidates:
-        if not isinstance(catalogue, EntityCatalogue):
-            return found
         waiting = undecided(found.pairs, catalogue, collection, snapshot.curation.of(collection))
         acyclic = {"is_a", *snapshot.curation.allowed.get(collection, GraphChoice()).acyclic}
         finder = ConflictFinder(snapshot.graph, catalogue, collection, COMPARED | acyclic)
@@ -272,7 +268,7 @@ async def _reviewed(
     return found, *known[found]
 
 
-def _of_all(catalogue: Catalogue, entities: Sequence[str], looked_in: Sequence[str]) -> str:
+def _of_all(catalogue: EntityCatalogue, entities: Sequence[str], looked_in: Sequence[str]) -> str:
     """The collection that holds all of the entities, named by id or by name. Raises ApiProblem 422."""
     holding = {
         name: [each for each in looked_in if _find(catalogue, _id_of(catalogue, name, each), each) is not None]
@@ -286,14 +282,14 @@ def _of_all(catalogue: Catalogue, entities: Sequence[str], looked_in: Sequence[s
     return found
 
 
-def _is_known(catalogue: Catalogue, edits: CollectionEdits, entity: str, collection: str) -> bool:
+def _is_known(catalogue: EntityCatalogue, edits: CollectionEdits, entity: str, collection: str) -> bool:
     """Whether documents name it, or people said something of it."""
     identifier = _id_of(catalogue, entity, collection)
     is_edited = identifier in edits.entities or decision_id([identifier]) in edits.decisions
     return is_edited or _find(catalogue, identifier, collection) is not None
 
 
-def _id_of(catalogue: Catalogue, entity: str, collection: str) -> str:
+def _id_of(catalogue: EntityCatalogue, entity: str, collection: str) -> str:
     """The id of an entity that is named by it, or by a name in the collection: with its brackets where there is one."""
     if COMPUTED_ID.fullmatch(entity):
         return entity
@@ -306,7 +302,7 @@ def _no_entity(entity: str, looked_in: Sequence[str]) -> str:
     return f"There is no entity {entity[:80]!r} {where(looked_in)}: give its id, or its name."
 
 
-def _find(catalogue: Catalogue, identifier: str, collection: str) -> NamedThing | None:
+def _find(catalogue: EntityCatalogue, identifier: str, collection: str) -> Entity | None:
     """An entity of this collection."""
     found = catalogue.find(identifier, collection)
     return found if found is not None and found.collection == collection else None

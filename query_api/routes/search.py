@@ -168,6 +168,12 @@ async def begun(request: Request, search: SearchRequest, service: Service) -> As
         raise
 
 
+async def answer_search(request: Request, search: SearchRequest, service: Service, origin: Origin) -> SearchAnswer:
+    """The whole answer, once it is the search's turn. Raises ApiProblem, also where the client leaves."""
+    with _turn(request, search, service) as turn:
+        return await _unless_disconnected(request, _answer_in_turn(search, service, turn, origin))
+
+
 def _turn(request: Request, search: SearchRequest, service: Service) -> Turn:
     """Enqueued at once, unless the search waits for a write. Raises SearchRefused."""
     turn = service.admission.turn(caller_of(request))

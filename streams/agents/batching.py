@@ -4,6 +4,7 @@ import asyncio
 import time
 from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import aclosing
+from dataclasses import dataclass
 from typing import Any
 
 import faust
@@ -127,38 +128,32 @@ class _Buffer:
         return batch
 
 
+@dataclass(eq=False)
 class CommitPace:
     """A token bucket for small commits: BURST of them at once after a quiet spell, then one in `seconds`, or fewer
     where commits take longer than COMMIT_SHARE of that.
 
     Each commit writes some twenty files, and every reader has to look at them: a steady stream of updates is gathered
-    in fewer commits, and a single update waits for nothing.
+    in fewer commits, and a single update waits for nothing. With 0 `seconds` nothing is gathered.
     """
 
-    def __init__(
-        self,
-        seconds: float,
-        clock: Callable[[], float] = time.monotonic,
-        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
-    ) -> None:
-        """With 0 `seconds` nothing is gathered."""
-        self._seconds = seconds
-        self._clock = clock
-        self._sleep = sleep
-        self._spent_until = float("-inf")
+    seconds: float
+    clock: Callable[[], float] = time.monotonic
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+    _spent_until: float = float("-inf")
 
     async def wait(self) -> None:
         """Returns when a commit may begin; what comes until then is part of it."""
-        wait_seconds = self._spent_until - BURST * self._seconds - self._clock()
+        wait_seconds = self._spent_until - BURST * self.seconds - self.clock()
         if wait_seconds > 0:
-            await self._sleep(wait_seconds)
+            await self.sleep(wait_seconds)
 
     def committed(self, took_seconds: float) -> None:
         """A small commit is done, and took so long."""
-        if self._seconds:
-            wanted = min(max(self._seconds, took_seconds / COMMIT_SHARE), max(self._seconds, MOST_GATHER_SECONDS))
-            spent_until = max(self._spent_until, self._clock() - took_seconds) + wanted
-            self._spent_until = min(spent_until, self._clock() + BURST * self._seconds + wanted)  # one wait is owed
+        if self.seconds:
+            wanted = min(max(self.seconds, took_seconds / COMMIT_SHARE), max(self.seconds, MOST_GATHER_SECONDS))
+            spent_until = max(self._spent_until, self.clock() - took_seconds) + wanted
+            self._spent_until = min(spent_until, self.clock() + BURST * self.seconds + wanted)  # one wait is owed
 
 
 def mark_in_flight(progress: Progress, stage: str, topic: str, events: Sequence[Any]) -> list[SourceRecord]:

@@ -2,12 +2,9 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
-
-import structlog
 
 from indexer.changes import Commit, CommitReader
-from indexer.graph.store import Change
+from indexer.graph.store import Change, GraphStore
 from schemas.errors import MalformedEvent
 from streams.agents.batching import Batches, process
 from streams.kafka.producer import ConfirmedProducer
@@ -16,6 +13,7 @@ from streams.runtime.partition_progress import Progress
 from streams.runtime.retry import bisect
 from streams.runtime.snapshot_schedule import Snapshots
 from streams.runtime.store_thread import DATA_ERRORS, StoreThread
+from streams.worker_log import log
 from streams.worker_metrics import Stopwatch, WorkerMetrics
 
 STAGE = "graph"
@@ -23,21 +21,12 @@ GRAPH_BATCH_RECORDS = 500
 MAX_PENDING_BYTES = 64 * 1024**2  # a snapshot is made before more than this waits for one
 
 
-class ContributionWriter(Protocol):
-    """The graph store. `apply` may be repeated with the same changes and then changes nothing."""
-
-    @property
-    def pending_bytes(self) -> int: ...
-    def position(self) -> int: ...
-    def apply(self, changes: Sequence[Change], position: int, positions: Mapping[int, int]) -> None: ...
-
-
 @dataclass(eq=False)
 class GraphAgent:
     """Applies commits. The position in the store, of a mark, is the truth; the group's offsets only follow."""
 
     topic: str
-    writer: ContributionWriter
+    writer: GraphStore
     thread: StoreThread
     producer: ConfirmedProducer
     snapshots: Snapshots
@@ -47,7 +36,6 @@ class GraphAgent:
     def __post_init__(self) -> None:
         self._broken: list[tuple[SourceRecord, MalformedEvent]] = []
         self._reader: CommitReader[SourceRecord] = CommitReader(lambda *broken: self._broken.append(broken))
-        self._log = structlog.get_logger("thalweg.worker")
 
     async def run(self, batches: Batches) -> None:
         """Drop what the store holds already, put commits together, apply them, acknowledge."""
@@ -75,7 +63,7 @@ class GraphAgent:
         await bisect(commits, self._apply, self._apply_each, errors=DATA_ERRORS, name="graph")
         watch.lap("graph")
         self.metrics.stage_seconds.labels("graph").observe(watch.seconds["graph"])
-        self._log.info(
+        log.info(
             "applied to graph",
             records=len(records),
             documents=len({key for commit in commits for key, _ in commit.in_graph}),

@@ -2,9 +2,9 @@
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Protocol
+from dataclasses import dataclass, field
 
+from indexer.write.lance_writer import LanceWriter
 from schemas.errors import MalformedEvent
 from schemas.provenance import Feedback, Retrieval, decode_provenance
 from streams.agents.batching import Batches, CommitPace, process
@@ -20,28 +20,14 @@ GATHER_SECONDS = 5.0  # nobody waits for a stored retrieval: the service remembe
 Decoded = tuple[SourceRecord, Retrieval | Feedback]
 
 
-class RetrievalWriter(Protocol):
-    """May be called again with the same arguments; leaves the same rows."""
-
-    def add_retrievals(self, retrievals: Sequence[tuple[str, Retrieval]]) -> None:
-        """Adds retrievals by their id; one that is already there stays as it is."""
-        ...
-
-    def put_feedback(self, feedback: Sequence[tuple[Feedback, int]], /) -> None:
-        """Upserts feedback by hit and caller, with the offset of its record; the later record wins."""
-        ...
-
-
 @dataclass(eq=False)
 class ProvenanceAgent:
     topic: str
-    writer: RetrievalWriter
+    writer: LanceWriter
     thread: StoreThread
     producer: ConfirmedProducer
     progress: Progress
-
-    def __post_init__(self) -> None:
-        self._pace = CommitPace(GATHER_SECONDS)
+    _pace: CommitPace = field(default_factory=lambda: CommitPace(GATHER_SECONDS))
 
     async def run(self, batches: Batches) -> None:
         """Store each batch, then acknowledge it."""

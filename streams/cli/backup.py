@@ -10,9 +10,9 @@ import typer
 
 from schemas.clock import rfc3339
 from schemas.errors import Failure, plain_failures
+from schemas.progress_bars import progress_bars
 from schemas.terminal import say
 from streams.cli.load import Json
-from streams.loader.progress_bars import progress_bars
 
 if TYPE_CHECKING:
     from indexer.backup.archive import BackupManifest

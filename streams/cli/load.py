@@ -281,8 +281,8 @@ def export(
     """
     from indexer.errors import IncompatibleGeneration
     from indexer.read.export import exported
+    from schemas.progress_bars import progress_bars
     from streams.loader.loader import settings_for
-    from streams.loader.progress_bars import progress_bars
 
     try:
         count, envelopes = exported(settings_for(data_dir).storage.data_dir)
@@ -322,9 +322,9 @@ def import_graph(
     The whole file is checked before anything is sent, and where something does not fit, it is listed by its line and
     nothing is sent. Importing a file again changes nothing.
     """
+    from schemas.progress_bars import progress_bars
     from streams.loader.graph_import import GraphImport, ImportedGraph
     from streams.loader.loader import Loaded
-    from streams.loader.progress_bars import progress_bars
 
     with closing(joined(context).service_client(url, data_dir)) as service:
         service.get("/v1/status")  # a long file is not read for a service that is not there

@@ -165,9 +165,9 @@ def _repair(settings: "WorkerSettings", plan: "RepairPlan", *, shown: bool) -> t
     from kafka.errors import KafkaError
 
     from indexer.generation_folders import current_generation
+    from schemas.progress_bars import progress_bars
     from streams.kafka.stores_log import own_documents_topic
     from streams.loader.loader import bootstrap_servers
-    from streams.loader.progress_bars import progress_bars
     from streams.verification.repair import Orders, require_worker
 
     if not plan:
@@ -214,8 +214,8 @@ def _hold_against_log(
     from indexer.read.lance_reader import LanceReader
     from kafka_client.sync_clients import answers_metadata
     from schemas.errors import Unreachable
+    from schemas.progress_bars import progress_bars
     from streams.loader.loader import bootstrap_servers
-    from streams.loader.progress_bars import progress_bars
     from streams.verification.log import InstallationLog
 
     generation = current_generation(settings.storage.data_dir)

@@ -1,19 +1,17 @@
 """Kafka's jars: pinned by `kafka.lock.toml`, fetched from Maven Central once, kept in the user's cache."""
 
-import hashlib
 import sys
 import tomllib
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import ExitStack
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
-
 from indexer.runtime.user_cache import download_directory
 from schemas.errors import Failure, Unreachable
+from schemas.progress_bars import Bar, progress_bars
 
 if TYPE_CHECKING:
     from jgo.maven import MavenContext
@@ -99,6 +97,8 @@ def _ignore(_here: int, _in_all: int) -> None:
 
 
 def _fetch_one(maven: "MavenContext", jar: LockedJar, place: Path) -> None:
+    from indexer.integrity.files import file_checksum  # pyarrow, as above
+
     artifact = maven.project(jar.group, jar.artifact).at_version(jar.version).artifact()
     for attempt in range(1, _ATTEMPTS + 1):
         try:
@@ -114,18 +114,13 @@ def _fetch_one(maven: "MavenContext", jar: LockedJar, place: Path) -> None:
                     f"Could not fetch {jar.file_name} of Kafka from Maven Central ({error}). Check the network and "
                     "start again, or set THALWEG_KAFKA__BOOTSTRAP_SERVERS to a Kafka you have."
                 ) from error
-    found = file_sha256(fetched)
+    found = file_checksum(fetched)
     if found != jar.sha256:
         raise WrongChecksum(
             f"{jar.file_name} has the SHA-256 {found}, but {LOCK_FILE_NAME} pins {jar.sha256}. Something between here "
             "and Maven Central altered it: it was not kept."
         )
     fetched.replace(place / jar.file_name)
-
-
-def file_sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 _TEXT = "Fetching Apache Kafka (once, about 45 MB)"
@@ -135,32 +130,22 @@ class JarProgress:
     """A progress bar on standard error, or one line there when it is not a terminal."""
 
     def __init__(self) -> None:
-        self._bar: Progress | None = None
-        self._task = TaskID(0)
+        self._bar: Bar | None = None
+        self._shown = ExitStack()
 
     def __call__(self, here: int, in_all: int) -> None:
         """Takes (jars here, jars in all) as `ensure_jars` reports them."""
+        if not sys.stderr.isatty():
+            if here == 0:
+                print(f"{_TEXT} …", file=sys.stderr, flush=True)
+            return
         if self._bar is None:
-            console = Console(stderr=True)
-            if not console.is_terminal:
-                if here == 0:
-                    print(f"{_TEXT} …", file=sys.stderr, flush=True)
-                return
-            self._bar = Progress(
-                TextColumn("{task.description}"),
-                BarColumn(),
-                MofNCompleteColumn(),
-                TimeElapsedColumn(),
-                console=console,
-            )
-            self._task = self._bar.add_task(_TEXT, total=in_all)
-            self._bar.start()
-        self._bar.update(self._task, completed=here)
+            self._bar = self._shown.enter_context(progress_bars())(_TEXT, in_all)
+        self._bar.set(here)
         if here >= in_all:
             self.close()
 
     def close(self) -> None:
         """Gives the terminal back. May be called again."""
-        if self._bar is not None:
-            self._bar.stop()
-            self._bar = None
+        self._shown.close()
+        self._bar = None

@@ -5,13 +5,12 @@ import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 
-import structlog
-
 from indexer.errors import DamagedStore, TransientStoreError
 from indexer.generation_comparison import compare_generations
 from indexer.generation_folders import Generation, read_build, write_build
 from kafka_client.topic_offsets import Span
 from schemas.generations import Build, GenerationComparison
+from streams.worker_log import log
 
 READY_LAG_SECONDS = 5.0
 WRITE_SECONDS = 0.5
@@ -41,7 +40,6 @@ class BuildMonitor:
     now_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000
 
     def __post_init__(self) -> None:
-        self._log = structlog.get_logger("thalweg.worker")
         self._first_spans: Mapping[int, Span] = {}
         self._compared = False
         before = read_build(self.generation) or Build(state="building", started_ms=self.now_ms())
@@ -101,12 +99,12 @@ class BuildMonitor:
             try:
                 comparison = await asyncio.to_thread(compare_generations, self.base, self.generation)
             except (TransientStoreError, DamagedStore, ValueError, OSError) as error:
-                self._log.warning("the base of the build cannot be compared with it", error=str(error)[:200])
+                log.warning("the base of the build cannot be compared with it", error=str(error)[:200])
         if comparison is not None and not comparison.same_documents:
             problem = difference(self.generation.name, comparison)
         self._compared = True
         self._update(state="ready", ready_ms=self.now_ms(), comparison=comparison, problem=problem)
-        self._log.info("generation is ready", generation=self.generation.name, seconds=round(self._build.seconds, 1))
+        log.info("generation is ready", generation=self.generation.name, seconds=round(self._build.seconds, 1))
 
 
 def difference(name: str, comparison: GenerationComparison) -> str:

@@ -10,12 +10,11 @@ import asyncio
 import shutil
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
 import msgspec
-import structlog
 
 from indexer.errors import DamagedStore
 from indexer.generation_folders import (
@@ -33,6 +32,7 @@ from schemas.generations import Build, GenerationEvent, GenerationOrder
 from streams.child_processes import Child, exit_text
 from streams.kafka.partition_reader import AWAY, SettingsTopic
 from streams.kafka.records import SourceRecord
+from streams.worker_log import log
 
 POLL_SECONDS = 1.0
 SWITCH_SECONDS = 5.0
@@ -133,11 +133,8 @@ class GenerationHost:
     clock: Callable[[], float] = time.monotonic
     now_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000
     switch_seconds: float = SWITCH_SECONDS
-
-    def __post_init__(self) -> None:
-        self._orders = GenerationOrders()
-        self._builder: _Builder | None = None
-        self._log = structlog.get_logger("thalweg.worker")
+    _orders: GenerationOrders = field(default_factory=GenerationOrders)
+    _builder: _Builder | None = None
 
     async def run(self) -> str:
         """The name of the generation that `CURRENT` now names in place of the one this worker runs."""
@@ -146,7 +143,7 @@ class GenerationHost:
                 self._orders.take(await self.topic.new_records())
                 switched = await self.step()
             except (*AWAY, OSError, DamagedStore) as error:
-                self._log.debug("orders cannot be read or carried out just now", error=str(error)[:200])
+                log.debug("orders cannot be read or carried out just now", error=str(error)[:200])
             else:
                 if switched is not None:
                     return switched
@@ -182,7 +179,7 @@ class GenerationHost:
             return None
         if not await self._switch(self._builder, generation):
             return None
-        self._log.info("switched to generation", generation=building, before=live.name)
+        log.info("switched to generation", generation=building, before=live.name)
         return building
 
     async def _drop_ordered(self, live: Generation) -> set[str]:
@@ -216,7 +213,7 @@ class GenerationHost:
             builder.put_off += 1
             pause = min(LONGEST_SWITCH_PAUSE_SECONDS, SWITCH_SECONDS * 2**builder.put_off)
             builder.switch_at = self.clock() + pause
-            self._log.info("switch put off: the build is behind", generation=generation.name, seconds=pause)
+            log.info("switch put off: the build is behind", generation=generation.name, seconds=pause)
         finally:
             if not switched:  # else this worker ends: what it still committed would have to be read twice
                 self.live.resume()
@@ -254,7 +251,7 @@ class GenerationHost:
             self._write(generation, state="building", reason=reason, base=live.name, started_ms=self.now_ms())
         builder.started_ms = self.now_ms()
         builder.process = await asyncio.to_thread(self.start_build, generation.name)
-        self._log.info("building generation", generation=generation.name, reason=reason)
+        log.info("building generation", generation=generation.name, reason=reason)
 
     async def _ended(self, builder: _Builder, generation: Generation, code: int) -> None:
         """Start it again after a while, unless what it says cannot repair itself."""
@@ -264,7 +261,7 @@ class GenerationHost:
         builder.gave_up = code in PERMANENT
         builder.start_at = self.clock() + min(LONGEST_DELAY_SECONDS, FIRST_DELAY_SECONDS * 2 ** (builder.failures - 1))
         problem = f"The build ended with {exit_text(code)}: {_message(tail)}"
-        self._log.warning("the build of a generation ended", generation=generation.name, problem=problem)
+        log.warning("the build of a generation ended", generation=generation.name, problem=problem)
         self._write(generation, state="failed" if builder.gave_up else "building", problem=problem)
 
     def _write(self, generation: Generation, **changes: object) -> None:
@@ -283,8 +280,8 @@ class GenerationHost:
         try:
             await asyncio.to_thread(self.forget_topic, generation.name)
         except (Failure, OSError) as error:
-            self._log.warning("the topic of a dropped generation is still there", error=str(error)[:200])
-        self._log.info("dropped generation", generation=generation.name)
+            log.warning("the topic of a dropped generation is still there", error=str(error)[:200])
+        log.info("dropped generation", generation=generation.name)
 
 
 def _may_go_live(builder: _Builder, build: Build | None, *, force: bool) -> bool:

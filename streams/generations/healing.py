@@ -9,7 +9,6 @@ import asyncio
 from collections.abc import Awaitable, Callable
 
 import msgspec
-import structlog
 from kafka.errors import KafkaError
 
 from indexer.errors import DamagedStore
@@ -26,6 +25,7 @@ from schemas.topics import TopicNames, topic_specs
 from streams.kafka.order_log import send_order
 from streams.kafka.partition_reader import AWAY
 from streams.kafka.topics import inspect_topics
+from streams.worker_log import log
 
 REASON = "repair"
 RETRY_SECONDS = 5.0
@@ -44,7 +44,6 @@ async def keep_healing(generation: Generation, order: Callable[[Damaged], Awaita
     `order` is tried again while Kafka does not answer. Raises UnsafeToHeal where the log cannot replace the stores;
     that is noted, too.
     """
-    log = structlog.get_logger("thalweg.worker")
     while (noted := read_damage(generation)) is not None:
         lost = Generation(generation.data_dir, noted.successor)
         if noted.ordered and read_damage(lost) is not None:

@@ -2,17 +2,17 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import islice
 
 import msgspec
-import structlog
 
 from schemas.curation import encode_choice
 from schemas.events import Envelope
 from schemas.graph_documents import MEDIA_TYPES, made_key
 from streams.indexing.settings_reader import CollectionSettings, EarlierEdit
 from streams.kafka.producer import ConfirmedProducer
+from streams.worker_log import log
 
 POLL_SECONDS = 1.0
 BATCH_RECORDS = 100
@@ -27,10 +27,7 @@ class CarryOver:
     producer: ConfirmedProducer
     partition_of: Callable[[bytes], int]
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
-
-    def __post_init__(self) -> None:
-        self._done: dict[bytes, int] = {}  # that they were taken back is read later
-        self._log = structlog.get_logger("thalweg.worker")
+    _done: dict[bytes, int] = field(default_factory=dict)  # that they were taken back is read later
 
     async def run(self) -> None:
         """Until cancelled: a service of an earlier version may still write some."""
@@ -47,7 +44,7 @@ class CarryOver:
             await self.producer.send_documents([self._record(each) for each in batch.values()])
             await self.producer.send_curation([(key, None) for key in batch])
             self._done |= {key: each.offset for key, each in batch.items()}
-            self._log.info("nodes and edges were made documents", records=len(batch))
+            log.info("nodes and edges were made documents", records=len(batch))
 
     def _record(self, made: EarlierEdit) -> tuple[bytes, bytes, int]:
         """The key, value and partition of its document."""

@@ -4,17 +4,15 @@ import asyncio
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import chain
-from typing import NamedTuple, Protocol
-
-import structlog
+from typing import NamedTuple
 
 from indexer.errors import DamagedStore
 from indexer.graph.store import InGraph, held
 from indexer.schema import DocumentRow, StoredPosition
 from indexer.write.change_encoding import Records, encode_changes, encode_void
-from indexer.write.lance_rows import IndexedRows
+from indexer.write.lance_writer import LanceWriter
 from schemas.ids import DocumentKey, Position, is_canary
 from schemas.receipts import Receipt
 from schemas.settings import LimitSettings
@@ -22,12 +20,13 @@ from schemas.tracing import trace_id
 from streams.errors import RestartNeeded
 from streams.indexing.batch import Built, Changes, Decoded, DocumentsTopic, Resolved
 from streams.indexing.document_steps import Choices, EmbeddedDocument, Refused
-from streams.indexing.embed import DocumentBuilder, VectorLookup
+from streams.indexing.embed import DocumentBuilder
 from streams.indexing.settings_reader import CollectionSettings
 from streams.kafka.producer import ConfirmedProducer
 from streams.kafka.records import SourceRecord
 from streams.runtime.retry import bisect
 from streams.runtime.store_thread import StoreThread
+from streams.worker_log import log
 from streams.worker_metrics import Stopwatch, WorkerMetrics
 
 LOGGED_TRACES = 20  # of one batch; the receipts have all
@@ -49,16 +48,6 @@ class Prefetched(NamedTuple):
     watch: Stopwatch
 
 
-class DocumentWriter(VectorLookup, Protocol):
-    """The part of the vector store the commit uses. Each call may be repeated and then changes nothing."""
-
-    def stored_documents(self, keys: Sequence[DocumentKey]) -> dict[DocumentKey, DocumentRow]: ...
-    def replace(self, documents: Sequence[IndexedRows]) -> None: ...
-    def rewrite(self, documents: Sequence[IndexedRows]) -> None: ...
-    def equal_to_stored(self, documents: Sequence[IndexedRows]) -> set[DocumentKey]: ...
-    def store_positions(self, reached: Mapping[int, StoredPosition]) -> None: ...
-
-
 @dataclass(eq=False, kw_only=True)
 class DocumentIndexer:
     """Commits batches of records one at a time; later ones may be prefetched meanwhile.
@@ -69,7 +58,7 @@ class DocumentIndexer:
 
     topic: DocumentsTopic
     limits: LimitSettings
-    writer: DocumentWriter
+    writer: LanceWriter
     thread: StoreThread
     builder: DocumentBuilder
     producer: ConfirmedProducer
@@ -78,10 +67,7 @@ class DocumentIndexer:
     reached: dict[int, StoredPosition]
     commit_lock: asyncio.Lock
     now_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000
-
-    def __post_init__(self) -> None:
-        self._not_stored: set[bytes] = set()  # keys of what was sent and did not come into the store
-        self._log = structlog.get_logger("thalweg.worker")
+    _not_stored: set[bytes] = field(default_factory=set)  # keys of what was sent and did not come into the store
 
     async def prefetch(self, records: Sequence[SourceRecord]) -> Prefetched | None:
         """Steps 1 to 4 ahead of the records' turn, by the stores' present state; None where that fails.
@@ -94,7 +80,7 @@ class DocumentIndexer:
             resolved = Resolved.of(decoded, await self._select(decoded, watch), self.reached, ())
             return Prefetched(decoded, await self.builder.embed(resolved.wanted(), watch), watch)
         except Exception as error:  # noqa: BLE001 -- whatever it is, the commit knows what to do about it
-            self._log.debug("a batch could not be prefetched", error=type(error).__name__)
+            log.debug("a batch could not be prefetched", error=type(error).__name__)
             return None
 
     async def index(self, records: Sequence[SourceRecord], prefetched: Prefetched | None = None) -> None:
@@ -210,7 +196,7 @@ class DocumentIndexer:
         self.metrics.unknown_fields.inc(decoded.unknown_fields)
         self.metrics.misplaced_records.inc(sum(map(self.topic.is_misplaced, decoded.records)))
         traces = sorted({trace_id(receipt.traceparent) for receipt in receipts if receipt.traceparent})
-        self._log.info(
+        log.info(
             "indexed",
             **outcomes,
             chunks=sum(receipt.chunks for receipt in receipts),

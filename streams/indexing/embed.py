@@ -55,32 +55,33 @@ class WithoutVector(MalformedEvent):
         super().__init__("embedding_failed", f"One of its {texts} got no vector, so none was stored. {reason}")
 
 
+@dataclass(eq=False)
 class EncoderThread:
-    """One thread that feeds the encoder, and one for other computations beside it."""
+    """One thread that feeds the encoder, and one for other computations beside it. `tag` finds entities in the
+    encoder's own run; None where there is no tagger for the encoder."""
 
-    def __init__(
-        self,
-        encoder: Encoder,
-        metrics: WorkerMetrics,
-        progress: Progress,
-        *,
-        tag: Tag | None = None,
-        retry_seconds: Sequence[float] = RETRY_SECONDS,
-        first_wait_seconds: float = _FIRST_WAIT_SECONDS,
-    ) -> None:
-        """`tag` finds entities in the encoder's own run; None where there is no tagger for the encoder."""
-        self._encoder = encoder
-        self._tag = tag
-        self._retry_seconds = retry_seconds
+    encoder: Encoder
+    metrics: WorkerMetrics
+    progress: Progress
+    _: KW_ONLY
+    tag: Tag | None = None
+    retry_seconds: Sequence[float] = RETRY_SECONDS
+    first_wait_seconds: float = _FIRST_WAIT_SECONDS
+
+    def __post_init__(self) -> None:
         self._retrier = Retrier(
-            "encoder", (EncoderBroken, EncoderBusy), metrics, progress, first_wait_seconds=first_wait_seconds
+            "encoder",
+            (EncoderBroken, EncoderBusy),
+            self.metrics,
+            self.progress,
+            first_wait_seconds=self.first_wait_seconds,
         )
         self._encoder_thread = ThreadPoolExecutor(1, thread_name_prefix="encode")
         self._compute_thread = ThreadPoolExecutor(1, thread_name_prefix="compute")
 
     @property
     def tags(self) -> bool:
-        return self._tag is not None
+        return self.tag is not None
 
     async def encode(self, texts: Sequence[str], *, tagged: bool = False) -> list[EncodedText | Exception]:
         """For each text its vector, and its entities if it is to be `tagged`, or what the encoder raised for it alone.
@@ -92,7 +93,7 @@ class EncoderThread:
         3. Where the probe succeeds at once, the batch is bisected.
         4. A text that fails alone gets its error; but while the encoder is only busy, it is retried without limit.
         """
-        size = self._encoder.batch_texts or max(1, len(texts))
+        size = self.encoder.batch_texts or max(1, len(texts))
         encoded: list[EncodedText | Exception] = []
         for start in range(0, len(texts), size):
             encoded += await self._encode_or_bisect(texts[start : start + size], tagged=tagged)
@@ -122,7 +123,7 @@ class EncoderThread:
 
         def attempt() -> Awaitable[Sequence[EncodedText]]:
             encode = partial(self._encode, list(texts), tagged=tagged)
-            return self._retrier.retry(encode, (passing,), self._retry_seconds)  # 1
+            return self._retrier.retry(encode, (passing,), self.retry_seconds)  # 1
 
         times_away = 0
         while True:
@@ -135,9 +136,9 @@ class EncoderThread:
 
     async def _encode(self, texts: list[str], *, tagged: bool = False) -> list[EncodedText]:
         run = partial(asyncio.get_running_loop().run_in_executor, self._encoder_thread)
-        if self._tag is None or not tagged:
-            return list(map(EncodedText, await run(self._encoder.encode, texts)))
-        vectors, spans = await run(self._tag, texts)
+        if self.tag is None or not tagged:
+            return list(map(EncodedText, await run(self.encoder.encode, texts)))
+        vectors, spans = await run(self.tag, texts)
         return [EncodedText(vector, encode_spans(of_text)) for vector, of_text in zip(vectors, spans, strict=True)]
 
     async def _was_away(self) -> bool:
@@ -198,10 +199,9 @@ class DocumentBuilder:
     encode_texts: int = ENCODE_TEXTS
     linking_of: Callable[[str], LinkingRules] = lambda _collection: DEFAULT_RULES
     extractors: Mapping[str, ExtractorThreads] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        self._encoder_turn = asyncio.Lock()
-        self._recent: LRUCache[str, EncodedText] = LRUCache(RECENT_VECTORS)  # of batches that may not be stored yet
+    _encoder_turn: asyncio.Lock = field(default_factory=asyncio.Lock)
+    # of batches that may not be stored yet
+    _recent: LRUCache[str, EncodedText] = field(default_factory=lambda: LRUCache(RECENT_VECTORS))
 
     def without_lookup(self) -> "DocumentBuilder":
         """The same, which encodes every text again: the stored vectors may be wrong."""

@@ -4,6 +4,7 @@ import asyncio
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import KW_ONLY, dataclass
 from functools import partial
 
 import msgspec
@@ -49,6 +50,7 @@ def outdated_note(stored: Collection[str], settings: WorkerSettings) -> str | No
     )
 
 
+@dataclass(eq=False)
 class ExtractorThreads:
     """Asks one extractor about the chunks of a document, several at once.
 
@@ -58,33 +60,29 @@ class ExtractorThreads:
     meanwhile have the default ones at once.
     """
 
-    def __init__(
-        self,
-        extractor: Extractor,
-        metrics: WorkerMetrics,
-        progress: Progress,
-        *,
-        retry_seconds: Sequence[float] = RETRY_SECONDS,
-        reset_seconds: float = RESET_SECONDS,
-    ) -> None:
-        self._extractor = extractor
-        self._progress = progress
-        self._retry_seconds = retry_seconds
-        self._retrier = Retrier("extractor answers", (), metrics, progress, first_wait_seconds=1.0)
-        self._breaker = CircuitBreaker(reset_seconds)
-        self._threads = ThreadPoolExecutor(extractor.at_once, thread_name_prefix="extract")
+    extractor: Extractor
+    metrics: WorkerMetrics
+    progress: Progress
+    _: KW_ONLY
+    retry_seconds: Sequence[float] = RETRY_SECONDS
+    reset_seconds: float = RESET_SECONDS
+
+    def __post_init__(self) -> None:
+        self._retrier = Retrier("extractor answers", (), self.metrics, self.progress, first_wait_seconds=1.0)
+        self._breaker = CircuitBreaker(self.reset_seconds)
+        self._threads = ThreadPoolExecutor(self.extractor.at_once, thread_name_prefix="extract")
         self._running = 0  # documents
-        self._turns = asyncio.Semaphore(extractor.at_once)
+        self._turns = asyncio.Semaphore(self.extractor.at_once)
 
     @property
     def version(self) -> str:
-        return self._extractor.version
+        return self.extractor.version
 
     async def extract(self, prepared: PreparedDocument) -> tuple[PreparedDocument, tuple[Extraction | None, ...]]:
         """The document, with notes of what went wrong, and for each chunk what is taken of the answer, or None."""
         names = known_names(prepared)
         self._running += 1
-        self._progress.waiting_for[EXTRACTING] = self.version  # for the watchdog: it may take long
+        self.progress.waiting_for[EXTRACTING] = self.version  # for the watchdog: it may take long
         try:
             found = await asyncio.gather(
                 *(self._extract_or_fail(prepared, chunk, names) for chunk in prepared.chunked.chunks)
@@ -92,7 +90,7 @@ class ExtractorThreads:
         finally:
             self._running -= 1
             if not self._running:
-                self._progress.waiting_for.pop(EXTRACTING, None)
+                self.progress.waiting_for.pop(EXTRACTING, None)
         notes = _notes(found)
         extractions = tuple(each if isinstance(each, Extraction) else None for each in found)
         revision = prepared.revision if None not in extractions else incomplete(prepared.revision)
@@ -104,12 +102,12 @@ class ExtractorThreads:
         async with self._turns:
             if (refusal := self._breaker.refusal()) is not None:
                 return ExtractorUnavailable(refusal[0])
-            ask = partial(self._extractor.extract, chunk.text, names)
+            ask = partial(self.extractor.extract, chunk.text, names)
             try:
                 answer = await self._retrier.retry(
                     lambda: asyncio.get_running_loop().run_in_executor(self._threads, ask),
                     (ExtractorUnavailable, UnusableAnswer),
-                    self._retry_seconds,
+                    self.retry_seconds,
                 )
             except ExtractorFailure as failure:
                 if isinstance(failure, ExtractorUnavailable | ExtractorRefused):
@@ -121,7 +119,7 @@ class ExtractorThreads:
     def close(self) -> None:
         """Start no other calls; those that run end."""
         self._threads.shutdown(wait=False, cancel_futures=True)
-        self._extractor.close()
+        self.extractor.close()
 
 
 def incomplete(revision: str) -> str:

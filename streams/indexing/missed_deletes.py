@@ -9,20 +9,20 @@ removed, the partition's documents are compared with the live keys of the log, a
 import asyncio
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
 
 import msgspec
-import structlog
 
 from indexer.generation_folders import replace_file
-from indexer.schema import DocumentRow, StoredPosition
+from indexer.schema import StoredPosition
+from indexer.write.lance_writer import LanceWriter
 from schemas.ids import DocumentKey
 from streams.indexing.commit import DocumentIndexer
 from streams.kafka.partition_reader import PartitionReader
 from streams.runtime.retry import Retrier
 from streams.runtime.store_thread import StoreThread
+from streams.worker_log import log
 
 BATCH_DOCUMENTS = 500
 AWAY_TOO_LONG = (
@@ -34,14 +34,7 @@ AWAY_TOO_LONG = (
 OpenPartition = Callable[[int], PartitionReader]
 
 
-class StoredDocuments(Protocol):
-    """The part of the vector store that is needed."""
-
-    def live_keys(self, partition: int, offset: int) -> list[DocumentKey]: ...
-    def stored_documents(self, keys: Sequence[DocumentKey]) -> dict[DocumentKey, DocumentRow]: ...
-
-
-async def may_have_missed_deletes(log: PartitionReader, stored: StoredPosition, horizon_ms: int) -> bool:
+async def may_have_missed_deletes(reader: PartitionReader, stored: StoredPosition, horizon_ms: int) -> bool:
     """Whether a tombstone after the stored position may be gone from the partition.
 
     `horizon_ms` is the time before which tombstones may be gone: now less the topic's `delete.retention.ms`. Missing
@@ -51,19 +44,19 @@ async def may_have_missed_deletes(log: PartitionReader, stored: StoredPosition, 
     offset, timestamp_ms = stored.offset, stored.timestamp_ms
     if offset < 0 or timestamp_ms >= horizon_ms:
         return False
-    async for record in log.records(offset + 1):
+    async for record in reader.records(offset + 1):
         if record.offset > offset + 1:
             return True
         offset, timestamp_ms = record.offset, record.timestamp_ms
         if timestamp_ms >= horizon_ms:
             return False
-    return await log.end() > offset + 1
+    return await reader.end() > offset + 1
 
 
-async def live_keys(log: PartitionReader) -> set[bytes]:
+async def live_keys(reader: PartitionReader) -> set[bytes]:
     """The keys whose newest record in the partition is not a tombstone."""
     live: set[bytes] = set()
-    async for record in log.records():
+    async for record in reader.records():
         if record.value is None:
             live.discard(record.key or b"")
         else:
@@ -80,17 +73,14 @@ class MissedDeletes:
     """
 
     open_partition: OpenPartition
-    documents: StoredDocuments
+    documents: LanceWriter
     thread: StoreThread
     indexer: DocumentIndexer
     retrier: Retrier
     commit_lock: asyncio.Lock
     to_check: Path
     now_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000
-
-    def __post_init__(self) -> None:
-        self._unknown: dict[int, int] = {}
-        self._log = structlog.get_logger("thalweg.worker")
+    _unknown: dict[int, int] = field(default_factory=dict)
 
     @property
     def were_found(self) -> bool:
@@ -103,12 +93,12 @@ class MissedDeletes:
         self._unknown = {partition: position.offset for partition, position in stored.items()}
         noted = self._noted()
         for partition, position in stored.items():
-            log = self.open_partition(partition)
+            reader = self.open_partition(partition)
             if await self.retrier.retry_forever(
-                lambda log=log, position=position: may_have_missed_deletes(log, position, horizon_ms)  # type: ignore[misc]
+                lambda reader=reader, position=position: may_have_missed_deletes(reader, position, horizon_ms)  # type: ignore[misc]
             ):
                 noted[partition] = max(position.offset, noted.get(partition, -1))
-                self._log.warning(
+                log.warning(
                     "deletes may have been compacted away since these stores were last filled; "
                     "their documents are compared with the log",
                     partition=partition,
@@ -132,9 +122,7 @@ class MissedDeletes:
         for start in range(0, len(missing), BATCH_DOCUMENTS):
             async with self.commit_lock:
                 await self._delete(missing[start : start + BATCH_DOCUMENTS], partition, offset)
-        self._log.warning(
-            "documents compared with the log", partition=partition, compared=len(stored), deleted=len(missing)
-        )
+        log.warning("documents compared with the log", partition=partition, compared=len(stored), deleted=len(missing))
 
     async def _delete(self, keys: Sequence[DocumentKey], partition: int, offset: int) -> None:
         rows = await self.thread.run(self.documents.stored_documents, keys)

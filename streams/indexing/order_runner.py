@@ -7,14 +7,11 @@ finds what was done already unchanged.
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-import structlog
-
 from schemas.curation import encode_choice
-from schemas.errors import MalformedEvent
 from schemas.ids import DocumentKey, Position, is_canary
 from schemas.orders import Order, OrderEvent, OrderKind, Relinking, Repair, Replay, ReplayRange
 from streams.errors import StartAgain
@@ -22,6 +19,7 @@ from streams.indexing.reapply import Reapplier
 from streams.indexing.settings_reader import CollectionSettings
 from streams.kafka.producer import ConfirmedProducer
 from streams.runtime.retry import Retrier
+from streams.worker_log import log
 
 POLL_SECONDS = 1.0
 
@@ -40,10 +38,7 @@ class OrderRunner:
     producer: ConfirmedProducer
     retrier: Retrier
     commit_lock: asyncio.Lock
-
-    def __post_init__(self) -> None:
-        self._done: set[bytes] = set()  # that they are done is read later
-        self._log = structlog.get_logger("thalweg.worker")
+    _done: set[bytes] = field(default_factory=set)  # that they are done is read later
 
     def loops(self) -> Sequence[Callable[[], Coroutine[Any, Any, None]]]:
         """To be run side by side until cancelled: an order that takes long holds up none of another kind. Any may raise
@@ -75,7 +70,7 @@ class OrderRunner:
         if state is not None:
             await self._publish(key, state.model_copy(update={"state": "done"}))  # 2
             counts = {name: value for name, value in state if isinstance(value, int)}
-            self._log.info("order carried out", kind=event.kind, order=event.id, **counts)
+            log.info("order carried out", kind=event.kind, order=event.id, **counts)
 
     async def _publish(self, key: bytes, state: Order) -> None:
         await self.producer.send_curation([(key, encode_choice(state))])
@@ -113,7 +108,8 @@ async def repair(
         yield state
         if order.graph:
             raise StartAgain(f"The graph of {order.generation} is made again from the log.")
-    async for done in reapplier.apply([key for key in map(_key, order.documents) if key is not None]):
+    named = (DocumentKey.of_record(each.encode("utf-8", "replace")) for each in order.documents)
+    async for done in reapplier.apply([key for key in named if key is not None]):
         yield (state := state.plus(repaired=done.changed, kept=done.kept, failed=done.failed))
     await reapplier.publish_graph()
 
@@ -144,18 +140,10 @@ async def _documents(reapplier: Reapplier, wanted: ReplayRange) -> tuple[int, li
                     break
                 if record.is_gap or not wanted.includes(record.position, record.timestamp_ms):
                     continue
-                key = _key(record.key or b"")
+                key = DocumentKey.of_record(record.key)
                 if key is not None and is_canary(str(key)):
                     continue
                 records += 1
                 if key is not None:
                     keys[key] = None
     return records, list(keys)
-
-
-def _key(name: str | bytes) -> DocumentKey | None:
-    """None for what names no document: its record is a dead letter."""
-    try:
-        return DocumentKey.parse(name if isinstance(name, str) else name.decode())
-    except (MalformedEvent, UnicodeDecodeError):
-        return None

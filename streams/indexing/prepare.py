@@ -1,7 +1,6 @@
 """Step 3 of the commit: parse, chunk and extract in limited child processes. Nothing is stored here."""
 
 import asyncio
-from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain
 
@@ -10,9 +9,9 @@ import numpy as np
 from indexer.chunking.semantic import topic_boundaries
 from indexer.chunking.splitter import ChunkingParameters
 from indexer.document_pipeline import (
+    PreparationTask,
     decode_prepared,
     decode_sentences,
-    encode_sentences_task,
     encode_task,
     has_no_text,
     prepare,
@@ -51,34 +50,19 @@ class Parsers:
 
     async def warm_up(self) -> None:
         """Start every child, so that the first document does not wait for it."""
-        task = encode_task(_WARM_UP, ChunkingParameters())
+        task = PreparationTask(_WARM_UP, ChunkingParameters())
         await asyncio.gather(*(self._run(task) for _ in range(self.processes)))
 
     async def sentences(self, upsert: DocumentUpsert, chunking: ChunkingParameters) -> list[list[str]]:
         """The sentences of each section."""
-        return decode_sentences(await self._run(encode_sentences_task(upsert, chunking)))
+        return decode_sentences(await self._run(PreparationTask(upsert, chunking, output="sentences")))
 
-    async def prepare(
-        self,
-        upsert: DocumentUpsert,
-        chunking: ChunkingParameters,
-        revision: str | None,
-        boundaries: Sequence[int],
-        *,
-        extracts: bool = True,
-    ) -> PreparedDocument:
-        task = encode_task(upsert, chunking, revision, boundaries, self.max_metadata_bytes, extracts=extracts)
+    async def prepare(self, task: PreparationTask) -> PreparedDocument:
         return decode_prepared(await self._run(task))
 
-    def prepare_here(
-        self, upsert: DocumentUpsert, chunking: ChunkingParameters, revision: str | None
-    ) -> PreparedDocument:
-        """In this process: for what has no text."""
-        return prepare(upsert, chunking, revision, max_metadata_bytes=self.max_metadata_bytes)
-
-    async def _run(self, task: bytes) -> bytes:
+    async def _run(self, task: PreparationTask) -> bytes:
         try:
-            return await self.sandbox.run(task)
+            return await self.sandbox.run(encode_task(task))
         except SandboxFailure as failure:
             raise ParserFailure(str(failure)) from failure
 
@@ -100,9 +84,9 @@ class Preparer:
 
         Raises UnparsableDocument, or WithoutVector for a sentence that the encoder cannot take.
         """
-        chunking = event.chunking or self.defaults
+        chunking, most_bytes = event.chunking or self.defaults, self.parsers.max_metadata_bytes
         if has_no_text(event.upsert):
-            return self.parsers.prepare_here(event.upsert, chunking, event.revision)
+            return prepare(event.upsert, chunking, event.revision, max_metadata_bytes=most_bytes)
         boundaries: list[int] = []
         if chunking.method == "semantic":
             sections = await self.parsers.sentences(event.upsert, chunking)
@@ -115,4 +99,5 @@ class Preparer:
             boundaries = await self.encoder.compute(
                 lambda: topic_boundaries([len(section) for section in sections], array)
             )
-        return await self.parsers.prepare(event.upsert, chunking, event.revision, boundaries, extracts=event.extracts)
+        further = event.revision, tuple(boundaries), most_bytes, event.extracts
+        return await self.parsers.prepare(PreparationTask(event.upsert, chunking, *further))

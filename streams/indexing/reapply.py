@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple, Protocol
 
-import structlog
-
 from indexer.errors import DamagedStore
 from indexer.graph.store import InGraph
 from indexer.schema import StoredPosition
@@ -18,6 +16,7 @@ from streams.indexing.commit import DocumentIndexer, Rewritten
 from streams.kafka.partition_reader import AWAY, PartitionReader
 from streams.kafka.records import SourceRecord
 from streams.runtime.retry import bisect
+from streams.worker_log import log
 
 READ_TOGETHER = 2_000  # documents whose records are held at once; the log is read again for so many more
 BATCH_DOCUMENTS = 50
@@ -56,9 +55,6 @@ class Reapplier:
     stores: StoresCompared
     make_snapshot: Callable[[], Awaitable[None]]
     commit_lock: asyncio.Lock
-
-    def __post_init__(self) -> None:
-        self._log = structlog.get_logger("thalweg.worker")
 
     @property
     def reached(self) -> Mapping[int, StoredPosition]:
@@ -113,12 +109,12 @@ class Reapplier:
             if before is not None and (not sources or sources == before):
                 break
             before = sources
-            self._log.warning("documents are made again from the log for the graph", documents=len(sources))
+            log.warning("documents are made again from the log for the graph", documents=len(sources))
             documents = 0
             async for done in self.renew(sources):
                 documents += done.documents
                 lost = {"kept": done.kept, "failed": done.failed} if done.kept or done.failed else {}
-                self._log.info("made again for the graph", documents=documents, of=len(sources), **lost)
+                log.info("made again for the graph", documents=documents, of=len(sources), **lost)
             await self.stores.graph_caught_up()
 
     async def publish_graph(self) -> None:
@@ -137,7 +133,7 @@ class Reapplier:
                 return [await rewrite(records.of(some, self.reached))]
 
         async def leave(key: DocumentKey, error: Exception) -> None:
-            self._log.error("a document cannot be made again", document=str(key), error=type(error).__name__)
+            log.error("a document cannot be made again", document=str(key), error=type(error).__name__)
 
         outcomes = await bisect(keys, rewrite_some, leave, fatal=_FATAL, name="documents again") if keys else []
         made = [each for each in outcomes if each is not None]

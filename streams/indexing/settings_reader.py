@@ -4,8 +4,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-import structlog
-
 from indexer.chunking.splitter import ChunkingParameters
 from indexer.document_pipeline import NO_EXTRACTOR
 from indexer.linking import DEFAULT_RULES, LinkingRules
@@ -25,6 +23,7 @@ from streams.kafka.partition_reader import SettingsTopic
 from streams.kafka.producer import ConfirmedProducer
 from streams.kafka.records import DeadLetter, SourceRecord
 from streams.runtime.retry import Retrier
+from streams.worker_log import log
 
 NOT_SET_UP: Mapping[ExtractorName, str] = {
     "language_model": "set THALWEG_LANGUAGE_MODEL__BASE_URL and THALWEG_LANGUAGE_MODEL__MODEL",
@@ -104,11 +103,8 @@ class CollectionSettings:
     producer: ConfirmedProducer
     choices: CollectionChoices
     retrier: Retrier
-
-    def __post_init__(self) -> None:
-        self._orders: dict[bytes, OrderEvent] = {}
-        self._earlier_edits: dict[bytes, EarlierEdit] = {}
-        self._log = structlog.get_logger("thalweg.worker")
+    _orders: dict[bytes, OrderEvent] = field(default_factory=dict)
+    _earlier_edits: dict[bytes, EarlierEdit] = field(default_factory=dict)
 
     @property
     def known(self) -> Choices:
@@ -158,7 +154,7 @@ class CollectionSettings:
         elif isinstance(event, ChunkingEvent | LinkingEvent | ExtractionEvent):
             self.choices.take(event)
             what = {ChunkingEvent: "chunking", LinkingEvent: "linking", ExtractionEvent: "extractor"}[type(event)]
-            self._log.info(f"a collection's {what} changed", position=str(record.position), reset=event.choice is None)
+            log.info(f"a collection's {what} changed", position=str(record.position), reset=event.choice is None)
 
     async def _send_to_dlq(self, letters: Sequence[tuple[int, DeadLetter]]) -> None:
         """Once: every start reads the whole topic, and letters below the checked offset were sent before."""

@@ -7,7 +7,6 @@ so that it is rebuilt from the log.
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-import structlog
 from aiokafka.errors import KafkaError
 
 from indexer.errors import IncompatibleGeneration
@@ -16,6 +15,7 @@ from kafka_client.topic_offsets import TopicPartition, spans_at
 from schemas.errors import Failure
 from schemas.settings import KafkaConnection
 from streams.runtime.retry import retry_for
+from streams.worker_log import log
 
 _GROUP_WAIT_SECONDS = 45.0
 _RETRY_SECONDS = 0.5
@@ -87,7 +87,6 @@ async def reconcile(
     Waits for the sessions of stopped workers to expire, ten seconds after their last heartbeat.
     Raises what `set_back` does, and Failure when the group is still in use after 45 s.
     """
-    log = structlog.get_logger("thalweg.worker")
     async with open_reader(connection, group_id=group) as consumer:
         consumer.assign(list(stored))
         states = {

@@ -5,8 +5,7 @@ from contextlib import AbstractAsyncContextManager, AsyncExitStack
 
 from aiokafka.errors import KafkaError
 
-from kafka_client.async_clients import LogConsumer, open_reader, read_range
-from kafka_client.tail_reader import TailReader
+from kafka_client.async_clients import LogConsumer, TailReader, open_reader, read_range
 from kafka_client.topic_offsets import Span, TopicPartition, first_offsets, spans_at
 from kafka_client.unreadable_batches import Skip, skip_none
 from schemas.settings import KafkaConnection

@@ -2,8 +2,8 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
-from typing import Protocol
+from dataclasses import KW_ONLY, dataclass
+from typing import Any
 
 from aiokafka.errors import KafkaError, MessageSizeTooLargeError, RecordListTooLargeError
 from faust.exceptions import NotReady, ProducerSendError
@@ -25,27 +25,6 @@ _TOO_LARGE = (MessageSizeTooLargeError, RecordListTooLargeError)
 IsNew = Callable[[DeadLetter], Awaitable[bool]]
 
 
-class SentTo(Protocol):
-    """Where the broker put a record."""
-
-    @property
-    def offset(self) -> int: ...
-
-
-class Producer(Protocol):
-    """The part of Faust's producer that is used: `send` queues, its result is the broker's confirmation."""
-
-    async def send(
-        self,
-        topic: str,
-        key: bytes | None,
-        value: bytes | None,
-        partition: int | None,
-        timestamp: float | None,
-        headers: list[tuple[str, bytes]] | None,
-    ) -> Awaitable[SentTo]: ...
-
-
 class RecordTooLarge(Exception):
     """The broker, or the client, does not take a record of this size: no retry helps."""
 
@@ -59,30 +38,26 @@ class Outgoing:
     headers: list[tuple[str, bytes]] | None = None
 
 
+@dataclass(eq=False)
 class ConfirmedProducer:
     """Every method returns when the broker has confirmed all of it, and repeats what it did not confirm.
 
-    A record may so be sent twice, never not at all. Only cancelling ends the waiting for a broker that is away.
+    A record may so be sent twice, never not at all. Only cancelling ends the waiting for a broker that is away. Dead
+    letters are sent where `is_new` says so; all without it.
     """
 
-    def __init__(
-        self,
-        producer: Producer,
-        names: TopicNames,
-        generation: str,
-        metrics: WorkerMetrics,
-        progress: Progress,
-        *,
-        first_wait_seconds: float = _FIRST_WAIT_SECONDS,
-        is_new: IsNew | None = None,
-    ) -> None:
-        """Dead letters are sent where `is_new` says so; all without it."""
-        self._is_new = is_new
-        self._producer = producer
-        self._names = names
-        self._contributions = names.contributions(generation)
-        self._metrics = metrics
-        self._retrier = Retrier("kafka", _AWAY, metrics, progress, first_wait_seconds=first_wait_seconds)
+    producer: Any  # Faust's: `send` queues, and its result is the broker's confirmation
+    names: TopicNames
+    generation: str
+    metrics: WorkerMetrics
+    progress: Progress
+    _: KW_ONLY
+    first_wait_seconds: float = _FIRST_WAIT_SECONDS
+    is_new: IsNew | None = None
+
+    def __post_init__(self) -> None:
+        self._contributions = self.names.contributions(self.generation)
+        self._retrier = Retrier("kafka", _AWAY, self.metrics, self.progress, first_wait_seconds=self.first_wait_seconds)
 
     async def send_commit(self, changes: Sequence[tuple[bytes, bytes]], reached: Reached) -> int:
         """Send (key, value) of what changes to the contributions topic, and the mark once all of it is confirmed; the
@@ -94,18 +69,18 @@ class ConfirmedProducer:
 
     async def send_curation(self, records: Sequence[tuple[bytes, bytes | None]]) -> None:
         """Send (key, value) to the curation topic. Raises BrokerRefused."""
-        await self._send([Outgoing(self._names.curation, key, value, 0) for key, value in records])
+        await self._send([Outgoing(self.names.curation, key, value, 0) for key, value in records])
 
     async def send_documents(self, records: Sequence[tuple[bytes, bytes, int]]) -> None:
         """Send (key, envelope, partition) to the documents topic. Raises BrokerRefused."""
-        await self._send([Outgoing(self._names.documents, *record) for record in records])
+        await self._send([Outgoing(self.names.documents, *record) for record in records])
 
     async def send_receipts(self, receipts: Sequence[Receipt]) -> None:
         """Send receipts, each to the partition of its source. Raises BrokerRefused."""
         await self._send(
             [
                 Outgoing(
-                    self._names.indexed,
+                    self.names.indexed,
                     receipt.key.encode("utf-8", "replace"),
                     encode_receipt(receipt),
                     receipt.partition,
@@ -116,9 +91,9 @@ class ConfirmedProducer:
 
     async def send_to_dlq(self, letters: Sequence[DeadLetter]) -> None:
         """Send dead letters: key, bytes and partition as they came; empty where the topic does not take the size."""
-        if self._is_new is not None:
-            letters = [letter for letter in letters if await self._is_new(letter)]
-        topic = self._names.dead_letters
+        if self.is_new is not None:
+            letters = [letter for letter in letters if await self.is_new(letter)]
+        topic = self.names.dead_letters
         whole = [Outgoing(topic, each.key, each.value, each.partition, letter_headers(each)) for each in letters]
         confirmed: dict[int, int] = {}
         try:
@@ -131,7 +106,7 @@ class ConfirmedProducer:
                 except RecordTooLarge:
                     await self._deliver([Outgoing(topic, letter.key, b"", letter.partition, omitted_headers(letter))])
         for letter in letters:
-            self._metrics.dead_letters.labels(letter.reason).inc()
+            self.metrics.dead_letters.labels(letter.reason).inc()
 
     async def _send(self, outgoing: Sequence[Outgoing]) -> list[int]:
         try:
@@ -150,12 +125,12 @@ class ConfirmedProducer:
 
     async def _send_missing(self, outgoing: Sequence[Outgoing], offsets: dict[int, int]) -> None:
         missing = [index for index in range(len(outgoing)) if index not in offsets]
-        sent: list[tuple[int, Awaitable[SentTo]]] = []
+        sent: list[tuple[int, Awaitable[Any]]] = []
         failure: BaseException | None = None
         for index in missing:
             record = outgoing[index]
             try:
-                confirmation = await self._producer.send(
+                confirmation = await self.producer.send(
                     record.topic, record.key, record.value, record.partition, None, record.headers
                 )
             except (KafkaError, ProducerSendError) as error:

@@ -4,8 +4,6 @@ on a cluster, which may be that of another installation."""
 import asyncio
 from pathlib import Path
 
-import structlog
-
 from indexer.errors import DamagedStore, OtherFormat
 from indexer.generation_folders import (
     Generation,
@@ -20,6 +18,7 @@ from schemas.errors import Failure
 from schemas.settings import KafkaConnection, KafkaSettings
 from schemas.topics import TopicNames, TopicSpec, contributions_spec, topic_specs
 from streams.kafka.topics import TopicReport, ensure_topics, grow_topics, inspect_topics
+from streams.worker_log import log
 
 
 class AnotherLog(Failure):
@@ -76,9 +75,7 @@ async def topics_of_generation(
         found = await inspect_topics(connection, [*topic_specs(kafka)[:1], contributions_spec(kafka, generation.name)])
         require_same_log(generation, found[0])
         if difference(contributions, recorded.graph, found[1].topic_id):
-            structlog.get_logger("thalweg.worker").warning(
-                "the contributions topic is another one; the graph continues with it", topic=contributions
-            )
+            log.warning("the contributions topic is another one; the graph continues with it", topic=contributions)
             from indexer.write.another_topic import begin_another_topic  # its stores take seconds to import
 
             await asyncio.to_thread(begin_another_topic, generation)

@@ -7,7 +7,6 @@ from collections.abc import Collection, Mapping
 from typing import Any, ClassVar, cast
 
 import faust
-import structlog
 from aiokafka.structs import ConsumerRecord
 from faust.auth import Credentials, OAuthCredentials, SASLCredentials, SSLCredentials
 from faust.transport.drivers.aiokafka import AIOKafkaConsumerThread, Consumer, Transport
@@ -18,8 +17,7 @@ from kafka_client.topic_offsets import TopicPartition
 from kafka_client.unreadable_batches import Skip, UnreadableBatch
 from schemas.settings import KafkaConnection
 from streams.kafka.records import GAP_HEADERS
-
-log = structlog.get_logger("thalweg.worker")
+from streams.worker_log import log
 
 RETRY_SECONDS = 2.0
 

@@ -24,10 +24,10 @@ from schemas.graph_documents import MEDIA_TYPES
 from schemas.graph_edits import EDGE, NODE, GraphChoice
 from schemas.graph_files import ENDS, FIELDS, HAND_MADE, GraphItem, GraphSummary, imported, imported_id, side_of
 from schemas.ids import DEFAULT_COLLECTION
+from schemas.progress_bars import Bars
 from streams.loader.folders import Refused
 from streams.loader.http_publishing import Service
 from streams.loader.loader import Loaded
-from streams.loader.progress_bars import Bars
 from streams.loader.sources import BROKEN, Record, bounded_lines, opened
 
 MAX_REFUSED = 1_000

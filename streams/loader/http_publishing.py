@@ -12,10 +12,10 @@ import msgspec
 from schemas.errors import Failure
 from schemas.events import ENVELOPE_TYPE, DocumentUpsert, Envelope, decode_document_event
 from schemas.ids import DocumentKey, parse_positions
+from schemas.progress_bars import Bars
 from schemas.receipts import NOTHING_DELETED, Outcome, Receipt, Token, merge_tokens, parse_token
 from schemas.settings import LimitSettings
 from streams.loader.folders import KnownDocument, Refused
-from streams.loader.progress_bars import Bars
 from streams.loader.publishing import Followed, Published
 from streams.loader.sources import Record
 
@@ -94,7 +94,7 @@ class ServicePublisher:
                 for partition, offset in each.token.positions.items():
                     published.reached[partition] = max(published.reached.get(partition, -1), offset)
                 sent.advance()
-        sent.is_of(published.records)
+        sent.set(published.records, published.records)
         if patience_seconds is not None and written:
             self._await(written, bars("searchable", len(written)).set, patience_seconds)
             with ThreadPoolExecutor(THREADS) as pool:

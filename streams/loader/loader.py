@@ -11,13 +11,13 @@ from pathlib import Path
 
 from schemas.errors import Failure, MalformedEvent, Unreachable, WrongSetting
 from schemas.ids import DEFAULT_COLLECTION, DocumentKey
+from schemas.progress_bars import progress_bars
 from schemas.refusals import EXPLANATIONS
 from schemas.runtime import find_running
 from schemas.terminal import say
 from streams.loader.folders import MISSING, Refused, Selection, SyncPlan, plan_sync, scopes_of
 from streams.loader.http_publishing import Service, ServicePublisher
 from streams.loader.ignoring import LABELS, LeftOut, Reason, by_reason, describe_left_out
-from streams.loader.progress_bars import progress_bars
 from streams.loader.publishing import ABSENT, KafkaPublisher, Published, Publisher
 from streams.loader.sources import (
     Record,

@@ -18,12 +18,12 @@ from kafka_client.partitioner import murmur2_partition
 from kafka_client.security import require_answer
 from schemas.errors import Failure, Unreachable, complain
 from schemas.ids import Position, format_positions
+from schemas.progress_bars import Bars
 from schemas.receipts import NOTHING_DELETED, UNKNOWN_FIELDS, Receipt, decode_receipt, format_token
 from schemas.runtime import find_running
 from schemas.settings import KafkaConnection, KafkaSettings
 from schemas.topics import TopicNames
 from streams.loader.folders import KnownDocument, Refused
-from streams.loader.progress_bars import Bars
 from streams.loader.sources import Record
 
 ABSENT = "not there"
@@ -158,7 +158,7 @@ class KafkaPublisher:
             published.began_seconds = time.monotonic()
             everywhere = with_repeated_tombstones(records, self.data_dir, topic.partitions)
             publish(producer, documents, everywhere, published, sent.advance)
-            sent.is_of(published.records)
+            sent.set(published.records, published.records)
             if patience_seconds is not None:
                 searchable = bars("searchable", published.records)
                 followed = follow(

@@ -9,10 +9,10 @@ from typing import Literal, NamedTuple
 from indexer.parsing import media_type_of
 from schemas.errors import Failure, WrongSetting
 from schemas.ids import DocumentKey
+from schemas.progress_bars import Bar
 from streams.loader.folders import Found, LeftOutIds, Refused, Selection, find_files
 from streams.loader.ignoring import LABELS, LeftOut, Reason
 from streams.loader.loader import Loader, tombstone
-from streams.loader.progress_bars import no_bars
 from streams.loader.publishing import Followed, Published
 from streams.loader.sources import Record, is_json_lines, read_found
 
@@ -207,7 +207,7 @@ class Watcher:
                 yield tombstone(key, document_id)
 
         patience = self.loader.timeout_seconds if self.loader.wait else None
-        followed = self.loader.publisher.send(records(), Published(), no_bars, patience)
+        followed = self.loader.publisher.send(records(), Published(), Bar, patience)
         return [
             Event(
                 event.change,

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from indexer.communities.detection import find_communities
 from indexer.errors import DamagedStore
@@ -12,8 +13,9 @@ from indexer.read.community_reader import CommunityManifest, CommunityTables, pu
 from indexer.read.lance_reader import LanceReader
 from indexer.runtime.resources import trim_memory
 from indexer.write.arrow_publication import publish_communities, remove_damaged
-from streams.runtime.snapshot_schedule import MadeOfSnapshots, SnapshotSchedule
+from streams.runtime.snapshot_schedule import MadeOfSnapshots
 from streams.runtime.store_thread import DATA_ERRORS, StoreThread
+from streams.worker_log import log
 
 COMMUNITY_MIN_SECONDS = 60.0  # between two findings while documents are being indexed
 COMMUNITY_MAX_SECONDS = 3_600.0
@@ -64,33 +66,32 @@ def is_due(generation: Generation, snapshot: GraphSnapshot | None) -> bool:
     return newest is None or newest.snapshot != snapshot.name
 
 
+@dataclass(eq=False)
 class Communities(MadeOfSnapshots):
     """Has them found when that is due: some time after a snapshot, less often the longer it takes."""
 
-    def __init__(self, finder: CommunityFinder, thread: StoreThread, schedule: SnapshotSchedule) -> None:
-        super().__init__(schedule)
-        self._finder = finder
-        self._thread = thread
+    finder: CommunityFinder
+    thread: StoreThread
 
     async def remove_damaged(self) -> bool:
-        names = await self._thread.run(self._finder.remove_damaged)
+        names = await self.thread.run(self.finder.remove_damaged)
         if names:
-            self._log.error("damaged communities are removed, and made again", names=names)
+            log.error("damaged communities are removed, and made again", names=names)
         return bool(names)
 
     async def make(self) -> None:
         """Find them now. What the snapshot is to blame for waits for the next one: the rest of the worker goes on."""
         token = self.schedule.begin()
         try:
-            found = await self._thread.run(self._finder.find)
+            found = await self.thread.run(self.finder.find)
         except (DamagedStore, *DATA_ERRORS) as error:
-            self._log.error("no communities are found in this snapshot", reason=str(error), exc_info=error)
+            log.error("no communities are found in this snapshot", reason=str(error), exc_info=error)
             found = None
         took = self.schedule.made(token)
         if found is None:
             return
-        await self._thread.run(trim_memory)
-        self._log.info(
+        await self.thread.run(trim_memory)
+        log.info(
             "communities found",
             name=found.name,
             graph_position=found.graph_position,

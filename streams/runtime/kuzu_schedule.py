@@ -3,6 +3,7 @@
 import asyncio
 import sys
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 from indexer.generation_folders import Generation
@@ -10,41 +11,33 @@ from indexer.read.published_graph import is_due, newest_folder
 from indexer.write.arrow_publication import remove_unfinished
 from indexer.write.kuzu_publication import remove_damaged
 from streams.child_processes import Child, exit_text
-from streams.runtime.snapshot_schedule import CHECK_PAUSE_FACTOR, MadeOfSnapshots, SnapshotSchedule
+from streams.runtime.snapshot_schedule import CHECK_PAUSE_FACTOR, MadeOfSnapshots
+from streams.worker_log import log
 from streams.worker_metrics import WorkerMetrics
 
 SHARE = 0.05  # of the time, at most
 
 
+@dataclass(eq=False)
 class GraphPublisher(MadeOfSnapshots):
     """Has the newest snapshot published when that is due: rarely, the longer it takes. A failure harms nothing else: it
     is logged and counted, and the next snapshot is published. Cancelling `run` ends the process that publishes."""
 
     pause_factor = CHECK_PAUSE_FACTOR
-
-    def __init__(
-        self,
-        generation: Generation,
-        start: Callable[[], Child],
-        schedule: SnapshotSchedule,
-        metrics: WorkerMetrics,
-        is_due: Callable[[Generation], bool] = is_due,
-    ) -> None:
-        super().__init__(schedule)
-        self._generation = generation
-        self._start = start
-        self._is_due = is_due
-        self._counted = metrics.graph_publications
+    generation: Generation
+    start: Callable[[], Child]
+    metrics: WorkerMetrics
+    is_due: Callable[[Generation], bool] = is_due
 
     async def remove_damaged(self) -> bool:
-        names = await asyncio.to_thread(remove_damaged, self._generation.kuzu_dir)
+        names = await asyncio.to_thread(remove_damaged, self.generation.kuzu_dir)
         if names:
-            self._log.error("damaged published graphs are removed, and made again", names=names)
+            log.error("damaged published graphs are removed, and made again", names=names)
         return bool(names)
 
     async def make(self) -> None:
         token = self.schedule.begin()
-        if not self._is_due(self._generation):
+        if not self.is_due(self.generation):
             self.schedule.made(token)
             return
         try:
@@ -52,17 +45,17 @@ class GraphPublisher(MadeOfSnapshots):
         except OSError as error:  # it cannot be started
             problem = str(error)
         took = self.schedule.made(token)
-        self._counted.labels("failed" if problem else "done").inc()
+        self.metrics.graph_publications.labels("failed" if problem else "done").inc()
         if problem:
-            self._log.error("the graph is not published; the next snapshot will be", reason=problem)
-            await asyncio.to_thread(remove_unfinished, self._generation.kuzu_dir)
+            log.error("the graph is not published; the next snapshot will be", reason=problem)
+            await asyncio.to_thread(remove_unfinished, self.generation.kuzu_dir)
             return
-        newest = newest_folder(self._generation.kuzu_dir)
-        self._log.info("graph published", name=newest.name if newest else None, seconds=round(took, 3))
+        newest = newest_folder(self.generation.kuzu_dir)
+        log.info("graph published", name=newest.name if newest else None, seconds=round(took, 3))
 
     async def _run_process(self) -> str:
         """Why it failed; empty where it did not."""
-        process = self._start()
+        process = self.start()
         try:
             code = await asyncio.to_thread(process.wait)
         finally:

@@ -3,17 +3,15 @@
 import asyncio
 import time
 from collections.abc import Callable
-from typing import Protocol
-
-import structlog
 
 from indexer.errors import DamagedStore
 from indexer.generation_folders import Generation, read_manifest, restore_current, restore_manifest
 from indexer.integrity.files import damage_message, damaged_tables, is_recoverable
-from indexer.write.lance_maintenance import MaintenanceReport
+from indexer.write.lance_writer import LanceWriter
 from streams.errors import StartAgain
 from streams.runtime.store_thread import StoreThread
 from streams.settings import WorkerSettings
+from streams.worker_log import log
 from streams.worker_metrics import WorkerMetrics
 
 AFTER_WORK_SECONDS = 0.5
@@ -25,27 +23,10 @@ CHECK_PAUSE_FACTOR = 19  # a twentieth of one core at most
 DAY_SECONDS = 86_400.0
 
 
-class MaintainedWriter(Protocol):
-    """The methods may run beside the writer's others."""
-
-    def maintain(self) -> MaintenanceReport:
-        """Does the maintenance that is due, and reports it."""
-        ...
-
-    def forget(self, before_ms: int) -> int:
-        """Deletes retrievals and feedback from before a time; how many these were. May be called again."""
-        ...
-
-    def record_checksums(self) -> int:
-        """Records the checksums of new files; how many these were."""
-        ...
-
-
 async def maintain_tables(
-    writer: MaintainedWriter, thread: StoreThread, metrics: WorkerMetrics, settings: WorkerSettings
+    writer: LanceWriter, thread: StoreThread, metrics: WorkerMetrics, settings: WorkerSettings
 ) -> None:
     """Until cancelled; at once again after something was done, since more may be due."""
-    log = structlog.get_logger("thalweg.worker")
     retention = Retention(writer, thread, settings.kafka.provenance_days)
     while True:
         await retention.apply()
@@ -68,7 +49,7 @@ class Retention:
     """Deletes retrievals and feedback as old as what their topic no longer keeps."""
 
     def __init__(
-        self, writer: MaintainedWriter, thread: StoreThread, days: float, now: Callable[[], float] = time.time
+        self, writer: LanceWriter, thread: StoreThread, days: float, now: Callable[[], float] = time.time
     ) -> None:
         self._writer = writer
         self._thread = thread
@@ -83,7 +64,7 @@ class Retention:
         deleted = await self._thread.run(self._writer.forget, int((self._now() - self._seconds) * 1_000))
         self._due = self._now() + RETENTION_CHECK_SECONDS
         if deleted:
-            structlog.get_logger("thalweg.worker").info("old retrievals and feedback deleted", rows=deleted)
+            log.info("old retrievals and feedback deleted", rows=deleted)
 
 
 async def check_files(generation: Generation, *, is_live: bool) -> None:
@@ -111,7 +92,7 @@ async def check_files(generation: Generation, *, is_live: bool) -> None:
         await asyncio.sleep(CHECK_SECONDS)
 
 
-async def record_checksums(writer: MaintainedWriter, thread: StoreThread) -> None:
+async def record_checksums(writer: LanceWriter, thread: StoreThread) -> None:
     """Until cancelled: a file is recorded about a second after it was written."""
     while True:
         await thread.run(writer.record_checksums)

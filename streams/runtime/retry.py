@@ -4,13 +4,13 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import TypeVar
 
-import structlog
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type, wait_random_exponential
 from tenacity.stop import stop_after_attempt, stop_after_delay, stop_base, stop_never
 from tenacity.wait import wait_base, wait_chain, wait_fixed
 
 from indexer.errors import EncoderUnavailable, ExtractorUnavailable
 from streams.runtime.partition_progress import Progress
+from streams.worker_log import log
 from streams.worker_metrics import WorkerMetrics
 
 Item = TypeVar("Item")
@@ -34,9 +34,6 @@ class Retrier:
     progress: Progress
     _: KW_ONLY
     first_wait_seconds: float
-
-    def __post_init__(self) -> None:
-        self._log = structlog.get_logger("thalweg.worker")
 
     async def retry_forever(self, work: Callable[[], Awaitable[Result]]) -> Result:
         """The result of the first call without a transient error. `work` must be idempotent."""
@@ -67,7 +64,7 @@ class Retrier:
         failure = f"{type(error).__name__}: {error}"
         self.progress.waiting_for[self.target] = failure
         self.metrics.retries.labels(self.target).inc()
-        self._log.warning("a call failed, retrying", target=self.target, attempt=state.attempt_number, error=failure)
+        log.warning("a call failed, retrying", target=self.target, attempt=state.attempt_number, error=failure)
 
 
 class _AtLeastRetryAfter(wait_base):
@@ -129,7 +126,7 @@ async def bisect(
     except fatal:
         raise
     except errors as error:
-        structlog.get_logger("thalweg.worker").warning(
+        log.warning(
             "a batch failed",
             batch=name,
             records=len(batch),

@@ -4,15 +4,14 @@ import asyncio
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Sequence
-from typing import ClassVar, Protocol
-
-import structlog
+from dataclasses import InitVar, dataclass, field
+from typing import ClassVar
 
 from indexer.graph.snapshots import GraphSnapshot
-from indexer.graph.store import GraphChanges
-from indexer.integrity.files import Damage
+from indexer.graph.store import GraphStore
 from indexer.runtime.resources import trim_memory
 from streams.runtime.store_thread import StoreThread
+from streams.worker_log import log
 from streams.worker_metrics import WorkerMetrics
 
 SNAPSHOT_IDLE_SECONDS = 1.0  # without a change, until one is made
@@ -25,40 +24,30 @@ CHECK_PAUSE_FACTOR = 50  # reading snapshots takes two hundredths of one core at
 IDLE_SHARE = 0.25  # of the time, where changes are rare: nothing else needs the processor then
 
 
+@dataclass(eq=False, kw_only=True)
 class SnapshotSchedule:
     """Due when nothing has changed for a moment; while changes keep coming, at an interval that grows with the cost of
-    a snapshot, so that it never takes more than a given share of the time."""
+    a snapshot, so that it never takes more than a given share of the time.
 
-    def __init__(
-        self,
-        *,
-        idle_seconds: float,
-        min_seconds: float,
-        max_seconds: float,
-        share: float,
-        pending: bool,
-        idle_share: float = IDLE_SHARE,
-        is_busy: Callable[[], bool] = lambda: False,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
-        """`pending`: no snapshot holds everything at the start; `idle_share`: the share where changes are rare;
-        `is_busy`: whether changes are on their way, so that this is not an idle moment though none came for a while."""
-        self._idle_seconds = idle_seconds
-        self._min_seconds = min_seconds
-        self._max_seconds = max_seconds
-        self._share = share
-        self._idle_share = idle_share
-        self._is_busy = is_busy
-        self._clock = clock
-        now = clock()
-        self._changes = 1 if pending else 0
-        self._covered = 0
-        self._first_pending = now
-        self._last_change = now
-        self._last_made = now
-        self._began = now
-        self._took = 0.0
-        self._wake = asyncio.Event()
+    `is_pending`: no snapshot holds everything at the start; `idle_share`: the share where changes are rare; `is_busy`:
+    whether changes are on their way, so that this is not an idle moment though none came for a while.
+    """
+
+    idle_seconds: float
+    min_seconds: float
+    max_seconds: float
+    share: float
+    is_pending: InitVar[bool]
+    idle_share: float = IDLE_SHARE
+    is_busy: Callable[[], bool] = lambda: False
+    clock: Callable[[], float] = time.monotonic
+    _covered: int = 0
+    _took: float = 0.0
+    _wake: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def __post_init__(self, is_pending: bool) -> None:
+        self._changes = int(is_pending)
+        self._first_pending = self._last_change = self._last_made = self._began = self.clock()
 
     @property
     def pending(self) -> bool:
@@ -66,7 +55,7 @@ class SnapshotSchedule:
         return self._changes > self._covered
 
     def changed(self) -> None:
-        now = self._clock()
+        now = self.clock()
         if not self.pending:
             self._first_pending = now
         self._changes += 1
@@ -75,12 +64,12 @@ class SnapshotSchedule:
 
     def begin(self) -> int:
         """A snapshot is being made; the token is for `made`."""
-        self._began = self._clock()
+        self._began = self.clock()
         return self._changes
 
     def made(self, token: int) -> float:
         """The snapshot begun is made; returns the seconds it took."""
-        self._last_made = self._clock()
+        self._last_made = self.clock()
         self._took = self._last_made - self._began
         self._covered = token
         self._first_pending = self._last_made
@@ -90,13 +79,11 @@ class SnapshotSchedule:
         """Seconds until a snapshot is due, 0 when it is, None while nothing is pending."""
         if not self.pending:
             return None
-        interval = min(self._took / self._share, self._max_seconds)
-        quiet_since = self._clock() if self._is_busy() else self._last_change
-        when_idle = max(
-            quiet_since + self._idle_seconds, self._last_made + min(interval, self._took / self._idle_share)
-        )
-        when_busy = self._first_pending + min(max(interval, self._min_seconds), self._max_seconds)
-        return max(0.0, min(when_idle, when_busy) - self._clock())
+        interval = min(self._took / self.share, self.max_seconds)
+        quiet_since = self.clock() if self.is_busy() else self._last_change
+        when_idle = max(quiet_since + self.idle_seconds, self._last_made + min(interval, self._took / self.idle_share))
+        when_busy = self._first_pending + min(max(interval, self.min_seconds), self.max_seconds)
+        return max(0.0, min(when_idle, when_busy) - self.clock())
 
     async def until_due(self) -> None:
         """Returns when a snapshot is due."""
@@ -116,14 +103,12 @@ async def check_periodically(check: Callable[[], Awaitable[None]], seconds: floa
         await asyncio.sleep(max(seconds, pause_factor * (time.monotonic() - began)))
 
 
+@dataclass(eq=False)
 class MadeOfSnapshots(ABC):
     """Made when its schedule says so, and again where it is damaged: snapshots, and what is made of the newest one."""
 
     pause_factor: ClassVar[float] = 0.0
-
-    def __init__(self, schedule: SnapshotSchedule) -> None:
-        self.schedule = schedule
-        self._log = structlog.get_logger("thalweg.worker")
+    schedule: SnapshotSchedule
 
     @abstractmethod
     async def make(self) -> None:
@@ -152,38 +137,21 @@ class MadeOfSnapshots(ABC):
             self.schedule.changed()
 
 
-class SnapshotWriter(Protocol):
-    """The part of the graph store that makes snapshots. `publish` and `set_aside_damaged` may run beside all others."""
-
-    def changes(self) -> GraphChanges: ...
-    def publish(self, changes: GraphChanges) -> GraphSnapshot: ...
-    def set_aside_damaged(self) -> list[Damage]: ...
-
-
+@dataclass(eq=False, kw_only=True)
 class Snapshots(MadeOfSnapshots):
-    """Makes snapshots of the graph when they are due, in a thread beside the store's."""
+    """Makes snapshots of the graph when they are due, in a thread beside the store's. Each of `published` is called
+    after each snapshot."""
 
-    def __init__(
-        self,
-        *,
-        writer: SnapshotWriter,
-        thread: StoreThread,
-        beside: StoreThread,
-        schedule: SnapshotSchedule,
-        metrics: WorkerMetrics,
-        newest: GraphSnapshot | None,
-        published: Sequence[Callable[[], None]] = (),
-        now_seconds: Callable[[], float] = time.time,
-    ) -> None:
-        """Each of `published` is called after each snapshot."""
-        super().__init__(schedule)
-        self._writer = writer
-        self._thread = thread
-        self._beside = beside
-        self._newest = newest
-        self._published = published
-        self._making = asyncio.Lock()  # an order may ask for one while another is being made
-        self._now_seconds = now_seconds
+    writer: GraphStore
+    thread: StoreThread
+    beside: StoreThread
+    metrics: InitVar[WorkerMetrics]
+    newest: GraphSnapshot | None
+    published: Sequence[Callable[[], None]] = ()
+    now_seconds: Callable[[], float] = time.time
+    _making: asyncio.Lock = field(default_factory=asyncio.Lock)  # an order may ask for one while another is being made
+
+    def __post_init__(self, metrics: WorkerMetrics) -> None:
         metrics.snapshot_age.set_function(self._age_seconds)
 
     async def check(self) -> None:
@@ -191,9 +159,9 @@ class Snapshots(MadeOfSnapshots):
         await check_periodically(self.check_once, CHECK_SECONDS, CHECK_PAUSE_FACTOR)
 
     async def remove_damaged(self) -> bool:
-        damage = await self._beside.run(self._writer.set_aside_damaged)
+        damage = await self.beside.run(self.writer.set_aside_damaged)
         for each in damage:
-            self._log.error("a damaged snapshot of the graph is set aside", path=each.path, what=each.what)
+            log.error("a damaged snapshot of the graph is set aside", path=each.path, what=each.what)
         return bool(damage)
 
     async def make(self) -> None:
@@ -202,12 +170,12 @@ class Snapshots(MadeOfSnapshots):
             if not self.schedule.pending:
                 return
             token = self.schedule.begin()
-            changes = await self._thread.run(self._writer.changes)
-            snapshot = await self._beside.run(self._writer.publish, changes)
-            await self._beside.run(trim_memory)
+            changes = await self.thread.run(self.writer.changes)
+            snapshot = await self.beside.run(self.writer.publish, changes)
+            await self.beside.run(trim_memory)
             took = self.schedule.made(token)
-        self._newest = snapshot
-        self._log.info(
+        self.newest = snapshot
+        log.info(
             "snapshot made",
             name=snapshot.name,
             graph_position=snapshot.graph_position,
@@ -216,10 +184,10 @@ class Snapshots(MadeOfSnapshots):
             bytes=snapshot.content_bytes,
             seconds=round(took, 4),
         )
-        for inform in self._published:
+        for inform in self.published:
             inform()
 
     def _age_seconds(self) -> float:
-        if self._newest is None or not self.schedule.pending:
+        if self.newest is None or not self.schedule.pending:
             return 0.0
-        return max(0.0, self._now_seconds() - self._newest.made_at_ms / 1000)
+        return max(0.0, self.now_seconds() - self.newest.made_at_ms / 1000)

@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 
-import structlog
 from kafka import TopicPartition
 from kafka.errors import KafkaError
 
@@ -14,6 +13,7 @@ from kafka_client.sync_clients import AdminClient
 from schemas.errors import Failure
 from schemas.settings import KafkaConnection
 from streams.runtime.snapshot_schedule import check_periodically
+from streams.worker_log import log
 
 TRIM_SECONDS = 60.0
 
@@ -39,7 +39,6 @@ class Trimmer:
         self._mark = mark
         self._trimmed = 0
         self._problem = ""
-        self._log = structlog.get_logger("thalweg.worker")
 
     async def run(self) -> None:
         """At once, and every minute until cancelled."""
@@ -56,7 +55,7 @@ class Trimmer:
         except (KafkaError, Failure, OSError) as error:
             problem = str(error) or type(error).__name__
             if problem != self._problem:
-                self._log.warning("the contributions topic is not trimmed", topic=self._topic, reason=problem)
+                log.warning("the contributions topic is not trimmed", topic=self._topic, reason=problem)
             self._problem = problem
             return
         self._trimmed, self._problem = first, ""

@@ -4,6 +4,7 @@ import asyncio
 import math
 import time
 from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass
 
 from kafka_client.topic_lag import Lag, LagMonitor
 from kafka_client.topic_offsets import TopicPartition
@@ -17,6 +18,7 @@ STUCK_SECONDS = 300.0  # without progress in spite of lag: the worker ends, to b
 UNKNOWN = math.nan  # a lag while the broker does not answer: nobody knows what was written meanwhile
 
 
+@dataclass(eq=False)
 class Watchdog:
     """Measures lag every few seconds, and raises WorkerStuck for a partition that makes no progress in spite of lag.
 
@@ -24,25 +26,17 @@ class Watchdog:
     being retried, an operator's decision on a batch that cannot be read.
     """
 
-    def __init__(
-        self,
-        lag_monitor: LagMonitor,
-        progress: Progress,
-        metrics: WorkerMetrics,
-        health: Health,
-        *,
-        timeout_seconds: float = STUCK_SECONDS,
-        every_seconds: float = 2.0,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
-        self._lag_monitor = lag_monitor
-        self._health = health
-        self._progress = progress
-        self._metrics = metrics
-        self._timeout_seconds = timeout_seconds
-        self._every_seconds = every_seconds
-        self._clock = clock
-        self._excused_at = clock()
+    lag_monitor: LagMonitor
+    progress: Progress
+    metrics: WorkerMetrics
+    health: Health
+    _: KW_ONLY
+    timeout_seconds: float = STUCK_SECONDS
+    every_seconds: float = 2.0
+    clock: Callable[[], float] = time.monotonic
+
+    def __post_init__(self) -> None:
+        self._excused_at = self.clock()
         self._excused_partitions: dict[TopicPartition, float] = {}
         self.lag_seconds: dict[str, float] | None = None
         """By stage; None before the first look, and while the broker does not answer."""
@@ -51,39 +45,39 @@ class Watchdog:
         """For ever. Raises WorkerStuck."""
         while True:
             await self.check()
-            await asyncio.sleep(self._every_seconds)
+            await asyncio.sleep(self.every_seconds)
 
     async def check(self) -> None:
         """Measure once. Raises WorkerStuck."""
-        await self._lag_monitor.look()
-        now, answered = self._clock(), self._lag_monitor.reachable
-        (self._health.up if answered else self._health.down)("kafka")
-        unreadable = self._lag_monitor.unreadable + list(self._progress.unreadable.values())
-        self._health.note(sorted({str(batch) for batch in unreadable}))
+        await self.lag_monitor.look()
+        now, answered = self.clock(), self.lag_monitor.reachable
+        (self.health.up if answered else self.health.down)("kafka")
+        unreadable = self.lag_monitor.unreadable + list(self.progress.unreadable.values())
+        self.health.note(sorted({str(batch) for batch in unreadable}))
         stopped = {(batch.topic, batch.partition) for batch in unreadable}
-        if not answered or self._progress.waiting_for:
+        if not answered or self.progress.waiting_for:
             self._excused_at = now
-        lags = self._lag_monitor.lags()
+        lags = self.lag_monitor.lags()
         lag_seconds: dict[str, float] = {}
-        for partition, reached in list(self._progress.partitions.items()):
+        for partition, reached in list(self.progress.partitions.items()):
             lag = lags[partition.topic].get(partition.partition, Lag(0, 0.0))
-            self._metrics.lag_records.labels(partition.topic, str(partition.partition)).set(
+            self.metrics.lag_records.labels(partition.topic, str(partition.partition)).set(
                 lag.records if answered else UNKNOWN
             )
             store = STORES[reached.stage]
-            self._metrics.store_position.labels(store, partition.topic, str(partition.partition)).set(reached.offset)
+            self.metrics.store_position.labels(store, partition.topic, str(partition.partition)).set(reached.offset)
             self._require_movement(partition, reached, 0 if partition in stopped else lag.records, now)
             lag_seconds[reached.stage] = max(lag.seconds, lag_seconds.get(reached.stage, 0.0))
         self.lag_seconds = lag_seconds if answered else None
         for stage, seconds in lag_seconds.items():
-            self._metrics.lag_seconds.labels(stage).set(seconds if answered else UNKNOWN)
+            self.metrics.lag_seconds.labels(stage).set(seconds if answered else UNKNOWN)
 
     def _require_movement(self, partition: TopicPartition, reached: PartitionProgress, lag: int, now: float) -> None:
         if not lag:
             self._excused_partitions[partition] = now
         excused_at = max(self._excused_at, self._excused_partitions.get(partition, self._excused_at))
         still_seconds = now - max(reached.moved_at, excused_at)
-        if still_seconds > self._timeout_seconds:
+        if still_seconds > self.timeout_seconds:
             raise WorkerStuck(
                 f"{partition.topic} partition {partition.partition} has {lag} records waiting and made no progress "
                 f"for {still_seconds:.0f} s."

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
 
-import structlog
 from prometheus_client import CollectorRegistry, make_wsgi_app
 
 from schemas.errors import InUse, WrongSetting
@@ -18,6 +17,7 @@ from schemas.hosts import LOOPBACK_NAMES, host_name, is_loopback
 from schemas.runtime import BEAT_SECONDS, Phase, WorkerState, read_state, write_state
 from streams.ports import LOOPBACK
 from streams.runtime.partition_progress import Progress
+from streams.worker_log import log
 
 NOTE = "note: "  # begins a line of /readyz
 KILLED = "It ended without a message: killed from outside, or for want of memory."
@@ -218,7 +218,7 @@ class Heartbeat:
             write_state(self._data_dir, state)
         except OSError as error:
             if self._could_write:
-                structlog.get_logger("thalweg.worker").warning(
+                log.warning(
                     "the worker's state cannot be written, so the query service cannot report it", error=str(error)
                 )
             self._could_write = False

@@ -153,9 +153,7 @@ class ProcessPart:
     ready_url: str
     log_file: Path
     grace_seconds: float
-
-    def __post_init__(self) -> None:
-        self._child: Child | None = None
+    _child: Child | None = None
 
     async def start(self) -> None:
         trim(self.log_file)

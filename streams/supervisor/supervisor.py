@@ -81,10 +81,8 @@ class Supervisor:
     show_logs: Callable[[str], None] | None = None
     kafka_port: int | None = None
     command: Sequence[str] = (sys.executable, "-m", "thalweg")
-
-    def __post_init__(self) -> None:
-        self._stopping = asyncio.Event()
-        self._parts: list[Part] = []
+    _stopping: asyncio.Event = field(default_factory=asyncio.Event)
+    _parts: list[Part] = field(default_factory=list)
 
     async def run(self) -> None:
         """Returns after SIGINT, SIGTERM or SIGHUP, when all parts have ended; a second signal ends them by force.

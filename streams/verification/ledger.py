@@ -107,7 +107,7 @@ class Ledger:
         self._notes: list[str] = []
 
     def add(self, record: SourceRecord) -> None:
-        key = _key_of(record)
+        key = DocumentKey.of_record(record.key)
         if key is not None and record.value is None and is_canary(str(key)):
             return
         if key is not None:
@@ -193,11 +193,3 @@ class Ledger:
         named = self._imbalances.setdefault(what, [])
         if len(named) < SHOWN:
             named.append(document)
-
-
-def _key_of(record: SourceRecord) -> DocumentKey | None:
-    """The document in the record's key; None where that is none."""
-    try:
-        return DocumentKey.parse((record.key or b"").decode())
-    except ValueError:  # MalformedEvent, UnicodeDecodeError
-        return None

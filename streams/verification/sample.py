@@ -4,7 +4,7 @@ import asyncio
 import random
 from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import msgspec
 import numpy as np
@@ -123,11 +123,9 @@ class SampleComparison:
     limits: LimitSettings
     generation: Generation
     snapshot: LanceSnapshot
-
-    def __post_init__(self) -> None:
-        self._differing: dict[DocumentKey, list[str]] = {}
-        self._contributions: dict[DocumentKey, Contribution] = {}
-        self._outdated = 0
+    _differing: dict[DocumentKey, list[str]] = field(default_factory=dict)
+    _contributions: dict[DocumentKey, Contribution] = field(default_factory=dict)
+    _outdated: int = 0
 
     async def compare(self, sample: Sample, advance: Callable[[int], None]) -> SampleReport:
         for start in range(0, len(sample.records), BATCH_DOCUMENTS):

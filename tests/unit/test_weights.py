@@ -13,15 +13,15 @@ from thalweg import app
 
 ROOT = Path(__file__).parents[2]
 MOST_SETTINGS = 55
-MOST_COMMANDS = 39
+MOST_COMMANDS = 40
 MOST_ROUTES = 84
 MOST_BYTES = {"README.md": 10_240, "ARCHITECTURE.md": 14_336, "CHANGELOG.md": 4_096}
 MOST_OF_PACKAGES = {  # lines, modules
-    "indexer": (20_920, 131),
-    "query_api": (36_690, 205),
-    "streams": (12_650, 84),
-    "schemas": (6_620, 48),
-    "kafka_client": (1_500, 12),
+    "indexer": (20_854, 131),
+    "query_api": (36_349, 203),
+    "streams": (12_340, 84),
+    "schemas": (6_665, 49),
+    "kafka_client": (1_479, 11),
 }
 BESIDE_THE_TREE = ("evaluate graph",)  # `evaluate` hands it on
 

@@ -21,7 +21,7 @@ from indexer.extraction.prose.noun_phrases import (
     phrases_after,
 )
 from indexer.extraction.prose.open_verbs import verb_of
-from indexer.extraction.prose.predicates import BEYOND_OBJECT, VERB_FORMS, Relation
+from indexer.extraction.prose.predicates import BEYOND_OBJECT, GIVING, NAMING, VERB_FORMS, Relation
 from indexer.extraction.prose.subjects import Subjects
 from indexer.extraction.prose.verb_groups import FINITE, VerbGroup, VerbGroups
 from indexer.extraction.prose.word_classes import PREPOSITIONS, is_gerund
@@ -34,6 +34,8 @@ _POSSIBLE = word_set(
 _WITH_DEFINITE_OBJECT = word_set(
     "works_for leads manages part_of member_of married_to born_in died_in located_in follows succeeds"
 )
+_BEFORE_GIVEN = word_set("the a an its their his her")
+_LETTING = word_set("makes allows enables lets helps keeps gets takes assumes")  # `makes arrays take precedence`
 _MUTUAL = word_set("married_to meets")
 _WITH_PLACE = word_set("founded_by created_by built_by acquires married_to signs designed_by invented_by launches")
 _WITH_TIME = {
@@ -113,13 +115,17 @@ class _ClauseReader:
         words, onto = self._words, group.onto
         time = TIME.match(words.text, words.starts[onto])
         if time and relation.predicate in _WITH_TIME:
-            for subject in subjects:
-                if subject.grade() == NAME:
-                    yield Fact(_WITH_TIME[relation.predicate], subject.surface, time.group(), TYPED_CONFIDENCE)
-        if time or relation.predicate == "released_in" or not subjects:
+            named = [subject.surface for subject in subjects if subject.grade() == NAME]
+            yield from (Fact(_WITH_TIME[relation.predicate], each, time.group(), TYPED_CONFIDENCE) for each in named)
+        objects = self._objects(onto) if subjects and words.at(onto - 1) not in ("less", "least") else []
+        yield from self._by_agent(group, subjects, objects)
+        if time or relation.predicate == "released_in" or not objects:
             return
         yield from self._between_objects(relation, onto)
-        objects = self._objects(onto)
+        if relation.predicate in NAMING:
+            objects[0] = _name_first(objects[0])
+        if relation.predicate in GIVING and objects[0].after in _BEFORE_GIVEN:
+            yield from self._given(relation.predicate, objects.pop(0), subjects)
         is_certain = group.is_open or verb_of(words.at(group.end - 1)).is_certain
         if objects and (is_certain or not _is_doubtful(objects[0], relation)):
             more = self._further(relation.predicate, objects[-1].high, opening_time)
@@ -128,6 +134,12 @@ class _ClauseReader:
                 for target in objects:
                     if _is_fact(relation, subject, target, is_open=is_certain):
                         yield _fact(relation, subject, target, more)
+
+    def _by_agent(self, group: VerbGroup, subjects: list[NounPhrase], objects: list[NounPhrase]) -> Iterator[Fact]:
+        """`sells` of `The mill was sold to Ann by Ben`."""
+        if group.agent and objects and objects[-1].after == "by" and objects[-1].high + 1 < len(self._words):
+            agent = group._replace(onto=objects[-1].high + 1, agent=None)
+            yield from self._related(agent, group.agent, subjects, self._opening_time)
 
     def _beyond(self, relation: Relation, target: NounPhrase, subjects: list[NounPhrase]) -> Iterator[Fact]:
         """`buys_from` of `Ann buys oats from Ben`."""
@@ -145,6 +157,17 @@ class _ClauseReader:
             )
             if predicate and other and is_named and is_specific:
                 yield Fact(predicate, subject.surface, other.surface, LEMMA_CONFIDENCE)
+
+    def _given(self, predicate: str, to: NounPhrase, subjects: list[NounPhrase]) -> Iterator[Fact]:
+        """`gives` and `gives_to` of `Ann gave the chapel its bell`."""
+        given = phrase_after(self._words, to.high)
+        if given is None or not given.has_head() or given.is_vague() or given.after == ",":
+            return
+        for subject in subjects:
+            if subject.grade() >= DEFINITE or subject.is_generic:
+                yield Fact(predicate, subject.surface, given.surface, LEMMA_CONFIDENCE)
+                if to.grade() >= DEFINITE:
+                    yield Fact(f"{predicate}_to", subject.surface, to.surface, LEMMA_CONFIDENCE)
 
     def _between_objects(self, relation: Relation, onto: int) -> Iterator[Fact]:
         """`introduced_to` of `Ann introduced Ben to Cara`."""
@@ -184,6 +207,16 @@ class _ClauseReader:
         return tuple(sorted(found.items()))
 
 
+def _name_first(phrase: NounPhrase) -> NounPhrase:
+    """`Ann Bell` of `Ann Bell treasurer`."""
+    high = next((at for at in range(phrase.low, phrase.high) if not phrase.words.is_capital(at)), phrase.high)
+    return (
+        phrase
+        if high == phrase.low or phrase.determiner
+        else NounPhrase(phrase.words, phrase.begin, phrase.low, high, "")
+    )
+
+
 def _begins_verb(phrase: NounPhrase) -> bool:
     """Whether what looks like one more object is the verb that shares the subject: `fixes bugs and adds support`."""
     verb = verb_of(phrase.words.lower[phrase.low])
@@ -205,7 +238,8 @@ def _is_doubtful(target: NounPhrase, relation: Relation) -> bool:
 def _is_fact(relation: Relation, subject: NounPhrase, target: NounPhrase, *, is_open: bool) -> bool:
     """Whether both ends name something: a name each, or one and a definite phrase; of firm relations less will do."""
     of_subject, of_target = subject.grade(), target.grade()
-    if NONE in (of_subject, of_target) or not _suits(relation, of_subject, of_target):
+    is_described = target.determiner in ("a", "an") and target.size > 1  # `belongs to a leasing company`
+    if NONE in (of_subject, of_target) or not _suits(relation, of_subject, max(of_target, int(is_described))):
         return False
     if of_subject == BARE and subject.is_generic:
         return True
@@ -213,22 +247,10 @@ def _is_fact(relation: Relation, subject: NounPhrase, target: NounPhrase, *, is_
         return False
     has_parts = relation.predicate == "part_of" and relation.is_inverse  # `consists of a reader and a splitter`
     if max(of_subject, of_target) < NAME and not has_parts:
-        is_firm = relation.is_typed or relation.is_inverse or relation.predicate.endswith("_by")
-        return _is_fact_of_common_nouns(relation, subject, target, is_firm=is_firm, is_open=is_open)
+        is_whole = "_" in relation.predicate or relation.is_typed or relation.is_inverse
+        is_specific = relation.predicate not in _LETTING and (target.size > 1 or target.is_plural)
+        return of_subject == DEFINITE and (is_whole or is_specific or of_target == DEFINITE)
     return of_subject + of_target >= (1 if has_parts else 2 if relation.is_typed or is_open else 3)
-
-
-def _is_fact_of_common_nouns(
-    relation: Relation, subject: NounPhrase, target: NounPhrase, *, is_firm: bool, is_open: bool
-) -> bool:
-    """Whether `the works council approves the shift model` is one: not `the council approves the model`."""
-    if subject.grade() != DEFINITE:
-        return False
-    if is_firm:
-        return target.size > 1 or (target.grade() == DEFINITE and subject.size > 1)
-    if target.grade() == DEFINITE:
-        return target.size > 1 or is_open
-    return "_" in relation.predicate
 
 
 def _suits(relation: Relation, of_subject: int, of_target: int) -> bool:

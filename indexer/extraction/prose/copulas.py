@@ -97,6 +97,10 @@ def _of_another(subject: NounPhrase, complement: NounPhrase) -> Iterator[Fact]:
 def kind_facts(subject: NounPhrase, complement: NounPhrase, is_definition: bool) -> Iterator[Fact]:
     """`is_a`, if the complement says what something is; and where that is, if it is a place."""
     kind = _kind_named(_after_adjective(complement))
+    if kind.is_ranked() and not kind.words.lower[kind.low + 1].endswith("est"):
+        kind = NounPhrase(kind.words, kind.begin, kind.low + 1, kind.high, kind.determiner)
+        if kind.is_vague():
+            return  # `the first time that`
     if is_kind(kind):
         yield Fact(IS_A, subject.surface, kind.surface, confidence_of(subject), is_definition)
         yield from _place_facts(subject, kind)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from indexer.extraction.lexicon import ABBREVIATIONS, DAYS, MONTHS, PARTICLES, SENTENCE_STARTERS
+from indexer.extraction.prose.open_verbs import verb_of
 from indexer.extraction.prose.predicates import NOUNS, THIRD_PERSONS
 from indexer.extraction.prose.word_classes import (
     CONJUNCTIONS,
@@ -51,8 +52,14 @@ _DASHES = frozenset(("–", "-"))
 _YEAR = re.compile(r"[12]\d{3}")
 _DATE_WORDS = MONTHS | DAYS
 _GENERAL = frozenset(("the", "our", "each", "every", "all"))
-_IRREGULAR_PLURALS = frozenset(("people", "children", "feet", "mice", "geese", "cattle", "police"))
+_IRREGULAR_PLURALS = frozenset(
+    ("people", "children", "feet", "mice", "geese", "cattle", "police", "salmon", "sheep", "deer")
+)
+_OPENING = frozenset((",", ":", ";", "."))
 _POSSESSIVES = frozenset(("its", "their", "his", "her"))
+_ORDINALS = frozenset(("first", "second", "third", "last"))
+_PERIODIC = frozenset(("daily", "nightly", "weekly", "monthly", "quarterly", "yearly", "hourly"))
+_PERIODS = frozenset(("century", "millennium", "decade", "half", "quarter", "year", "day", "season"))
 _POINTING = frozenset(("this", "that", "these", "those"))
 
 
@@ -82,7 +89,7 @@ class Words:
 
     def after_adverbs(self, index: int) -> int:
         """The first index from this one on that holds no adverb."""
-        while is_adverb(self.at(index)):
+        while is_adverb(self.at(index)) and not self.is_capital(index):
             index += 1
         return index
 
@@ -162,9 +169,9 @@ class NounPhrase:
         """Whether it opens a sentence, or the clause after an introduction, and names a kind of things: `Violins`,
         `Soil compaction`, not `Violin`."""
         if self.determiner in ("a", "an"):
-            return self.begin == 0
-        opens = self.begin == 0 or self.before in (",", ":") or self._is_second()
-        return opens and not self.determiner and (self.size > 1 or self.is_plural)
+            return self.begin == 0 or self.before == ":"
+        opens = self.begin == 0 or self.before in _OPENING or self._is_second()
+        return opens and not self.determiner and (self.size > 1 or self.is_plural or self._is_second())
 
     def _is_second(self) -> bool:
         """`tugs` of `Ferries and tugs`."""
@@ -191,7 +198,14 @@ class NounPhrase:
         if self.size > 1 and is_gerund(self.head) and not self.has_of:
             before = self.words.lower[self.high - 2]
             return not is_gerund(first) and first not in QUANTIFIERS and singular(before) == before  # `Book printing`
-        return self._is_head() and first not in QUANTIFIERS and not first[0].isdigit()
+        is_counted = first[0].isdigit() or (first in QUANTIFIERS and not self.is_ranked())
+        return self._is_head() and not is_counted
+
+    def is_ranked(self) -> bool:
+        """`the first ferry`, not `the first four`, `the first century`."""
+        lower = self.words.lower[self.low : self.low + 2]
+        is_one = self.size > 1 and lower[1] not in QUANTIFIERS | _PERIODS | {"of"}
+        return self.determiner == "the" and lower[0] in _ORDINALS and is_one
 
     def _is_head(self) -> bool:
         """Whether the head is a noun by its form, or behind a noun and an article: `the key safe`."""
@@ -219,7 +233,8 @@ class NounPhrase:
     def grade(self) -> Grade:
         """How well it names one thing: NAME, DEFINITE, BARE or NONE."""
         first = self.words.lower[self.low]
-        is_counted = (first if self.begin == 0 else self.words.words[self.low]) in QUANTIFIERS
+        is_counted = (first if self.low == 0 else self.words.words[self.low]) in QUANTIFIERS
+        is_counted = is_counted and not self.is_ranked()
         if self.determiner in ("no", *_POINTING) or is_counted or (not self.determiner and is_gerund(first)):
             return NONE
         if self.is_name():
@@ -233,8 +248,9 @@ class NounPhrase:
         ends_in_number = last[0].isdigit() and last[-1].isdigit()
         if self.determiner in _GENERAL:
             return NAME if ends_in_number else DEFINITE
-        if self.determiner in _POSSESSIVES and self.size > 1:
-            return DEFINITE  # `sold its ferry division`
+        if self.determiner in _POSSESSIVES:
+            is_plural = self.is_plural and not self.is_vague()
+            return DEFINITE if self.size > 1 else BARE if is_plural else NONE  # `sold its ferry division`, `its eggs`
         if self.determiner not in ("", "a", "an") and self.determiner not in NUMBERS:
             return NONE
         if self.determiner and self._has_proper():
@@ -277,7 +293,7 @@ def phrase_before(words: Words, end: int) -> NounPhrase | None:
         return NounPhrase(words, 0, 0, end, "")
     if article:
         return NounPhrase(words, low - 1, low, end, determiner)
-    if determiner in _CUTS or determiner in _DASHES:
+    if determiner in _CUTS or (determiner in _DASHES and words.text[words.ends[low - 1] - 1 :][:2] != "- "):
         return None
     low = _without_openers(words, low, end)
     return NounPhrase(words, low, low, end, "")
@@ -309,8 +325,13 @@ def _is_inside(words: Words, at: int) -> bool:
     """Whether the word at an index may belong to a phrase; also `WHO`, `US`."""
     if not 0 <= at < len(words.words):
         return False
+    lower = words.lower[at]
+    if is_open(lower):
+        return True
     word = words.words[at]
-    return is_open(words.lower[at]) or (len(word) > 1 and word.isupper() and words.lower[at] in PRONOUNS)
+    if lower.endswith("ly") and at > 0:  # `Mrs. Pemberly`, `the nightly build`
+        return word[0].isupper() or (lower in _PERIODIC and words.lower[at - 1] in DETERMINERS)
+    return len(word) > 1 and word.isupper() and lower in PRONOUNS
 
 
 def _is_whole(words: Words, at: int) -> bool:
@@ -394,7 +415,11 @@ def _ends_phrase(words: Words, at: int) -> bool:
     goes_on = following in DETERMINERS or words.is_capital(at + 1)
     if is_gerund(word) and (goes_on or following in PREPOSITIONS or is_present_participle(word)):
         return True
-    return goes_on and word in THIRD_PERSONS
+    if word[-1] != "s" or not (goes_on or following in PREPOSITIONS or is_open(following)):
+        return False
+    verb = verb_of(word)
+    is_verb = verb.is_third and verb.is_certain and not is_participle(following)
+    return is_verb or (goes_on and word in THIRD_PERSONS)
 
 
 def phrases_after(words: Words, start: int, verbs: Container[str]) -> list[NounPhrase]:

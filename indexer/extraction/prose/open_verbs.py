@@ -10,7 +10,7 @@ VERBS_FILE = "verbs.txt"
 
 class OpenVerb(NamedTuple):
     """What a written form may be of a verb. `third` is the verb's third person; `is_certain` is whether its base form
-    and its third person are never a noun or an adjective."""
+    and its third person are never a noun or an adjective; `is_irregular` whether its past does not end in `ed`."""
 
     third: str
     is_base: bool
@@ -18,6 +18,7 @@ class OpenVerb(NamedTuple):
     is_past: bool
     is_participle: bool
     is_certain: bool
+    is_irregular: bool = False
 
     @property
     def is_sure(self) -> bool:
@@ -40,6 +41,8 @@ def open_verbs() -> Mapping[str, OpenVerb]:
     for line in (files("indexer.extraction") / VERBS_FILE).read_text("utf-8").splitlines():
         base, third, past, participle, *certain = line.split()
         for form in (base, third, past, participle):
-            of_form = OpenVerb(third, form == base, form == third, form == past, form == participle, bool(certain))
+            of_form = OpenVerb(
+                third, form == base, form == third, form == past, form == participle, bool(certain), past[-2:] != "ed"
+            )
             found.setdefault(form, of_form)
     return found

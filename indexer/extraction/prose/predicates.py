@@ -69,6 +69,7 @@ _TYPED = {
     "pays_for": "pay for",
     "mentions": "mention",
     "meets": "meet|meet with",
+    "student_of": "study under|train under",
     "mentors": "mentor|coach",
     "works_on": "work on",
     "moves_to": "move to|relocate to",
@@ -148,7 +149,7 @@ _IRREGULAR = {
     "choose": "chooses chose chosen", "draw": "draws drew drawn", "eat": "eats ate eaten", "feed": "feeds fed fed",
     "freeze": "freezes froze frozen", "grind": "grinds ground ground", "grow": "grows grew grown",
     "hang": "hangs hung hung", "light": "lights lit lit", "sit": "sits sat sat", "speak": "speaks spoke spoken",
-    "bring": "brings brought brought", "build": "builds built built", "buy": "buys bought bought",
+"bring": "brings brought brought", "build": "builds built built", "buy": "buys bought bought",
     "do": "does did done", "drive": "drives drove driven", "fight": "fights fought fought",
     "find": "finds found found", "have": "has had had", "hold": "holds held held", "keep": "keeps kept kept",
     "know": "knows knew known", "lead": "leads led led", "leave": "leaves left left", "lie": "lies lay lain",
@@ -213,6 +214,13 @@ _ADJECTIVES = {
     "named after": "named_after",
     "short for": "also_known_as",
 }
+_PLAIN_ADJECTIVES = {  # `common_in`
+    "for": "known famous noted essential suitable useful eligible",
+    "in": "common widespread abundant rare present available active popular rich involved",
+    "to": "similar identical close adjacent related equal subject vulnerable resistant sensitive endemic unique",
+    "of": "north south east west northeast northwest southeast southwest independent",
+    "from": "available different separate absent distinct",
+}
 
 
 class Relation(NamedTuple):
@@ -268,7 +276,9 @@ def past_forms(lemma: str) -> tuple[str, str]:
 _BEYOND_OBJECT = {
     "from": "buy purchase get receive import obtain borrow lease rent order source take draw read fetch collect",
     "to": """send deliver supply sell export give lend ship pass forward write award report move transfer publish donate
-        leave bring offer attach connect link add hand teach show rent lease assign map""",
+        leave bring offer attach connect link add hand teach show rent lease assign map outsource subcontract lose
+        bequeath entrust dedicate devote restore return refer distribute contribute pay grant forward deliver""",
+    "at": "study teach read sell buy",
     "in": "store keep save put hold record write cache",
     "on": "store keep save put run host",
     "with": "share replace exchange combine connect",
@@ -282,6 +292,14 @@ ACTIVE = _by_phrase(_TYPED)
 PASSIVE = _by_phrase(_TYPED_PASSIVE)
 NOUNS = _by_phrase(_NOUNS)
 ADJECTIVES = {tuple(phrase.split()): _relation(named) for phrase, named in _ADJECTIVES.items()}
+PLAIN_ADJECTIVES = {
+    f"{adjective} {preposition}": Relation(f"{adjective}_{preposition}", is_typed=False)
+    for preposition, adjectives in _PLAIN_ADJECTIVES.items()
+    for adjective in adjectives.split()
+}
+# Verbs with two objects: `lends the town a bell`; `sells Ben the mill`. Verbs of an object and what it becomes.
+GIVING = word_set("gives provides lends sells teaches sends awards grants pays brings hands leaves promises leases")
+NAMING = word_set("appoints elects names calls declares makes crowns")
 _LEMMAS = _COMMON | {phrase.split()[0] for phrase in (*ACTIVE, *PASSIVE, *_COMMON_WITH_PREPOSITION)} - {"flows"}
 
 

@@ -18,8 +18,10 @@ from indexer.extraction.prose.word_classes import (
 RELATIVES = word_set("which who that")
 _CONDITIONS = word_set("if unless whether when whenever until how why where wherever before after till")
 _NOTED = word_set("note notice remember recall")
+_AGAIN = ("it", "he", "she", "they")  # `X uses Y, and it requires Z`
+_CONNECTING = frozenset(("and", "but", ";"))
 _JOINING = ("and", "but", "then")
-_IDIOMS = frozenset(("in turn", "in fact", "by default", "in practice", "for now", "in addition", "at last"))
+_IDIOMS = frozenset(("in turn", "in fact", "by default", "in practice", "for now", "in addition", "at last", "by now"))
 _LOOSE = word_set("for in at on to by")  # what follows a phrase after one of these may be about what precedes it
 _IN_NAMES = word_set("for against on to")
 _OPENERS = word_set("now here today")
@@ -38,14 +40,14 @@ class Subjects:
         """The subjects of the verb group that begins at an index; none where it states no fact."""
         words, at = self._words, self.after_subject(verb)
         before = words.at(at - 1)
-        if words.at(verb - 1) == "there":
-            return []
-        if not before or before in _NO_SUBJECT:
+        if words.at(verb - 1) == "there" or not before or before in _NO_SUBJECT:
             return []
         if before in _JOINING or (before == "," and words.at(at) in _JOINING):
             return self._shared(at - 1)
         if before in RELATIVES:
             return self._antecedent(at - 1)
+        if before in _AGAIN and words.at(at - 2) in _CONNECTING and words.at(verb) not in BE:
+            return [each for each in self.latest[:1] if (before == "they") == each.is_plural or before in ("he", "she")]
         if before == ",":
             return self._before_insertion(at - 1)
         while at > 1 and is_participle(words.lower[at - 1]) and not words.is_capital(at - 1):
@@ -56,7 +58,7 @@ class Subjects:
     def after_subject(self, verb: int) -> int:
         """The first index of the adverbs and idioms before a verb."""
         at = verb
-        while at > 1 and (is_adverb(self._words.at(at - 1)) or self._is_idiom(at - 2)):
+        while at > 1 and (self._is_idiom(at - 2) or self._words.after_adverbs(at - 1) != at - 1):
             at -= 2 if self._is_idiom(at - 2) else 1
         return at
 
@@ -80,7 +82,7 @@ class Subjects:
     def _holds_verb(self, phrase: NounPhrase) -> bool:
         """Whether a phrase is a clause without articles: `tools use information stored`."""
         inner = self._words.lower[phrase.low + 1 : phrase.high - 1]
-        return any(word in THIRD_PERSONS for word in inner)
+        return any(word in THIRD_PERSONS or (not phrase.determiner and verb_of(word).is_third) for word in inner)
 
     def _is_idiom(self, at: int) -> bool:
         return f"{self._words.at(at)} {self._words.at(at + 1)}" in _IDIOMS
@@ -101,13 +103,17 @@ class Subjects:
         words = self._words
         end = relative - (words.at(relative - 1) == ",")
         if end == self.complement_end:
-            return self.latest
+            complement = phrase_before(words, end)
+            is_name = complement and not complement.determiner and complement.grade() == NAME
+            return [complement] if complement and is_name else self.latest  # `The owner is Ann Bell, who`
         if 0 <= self.complement_end < end and words.at(self.complement_end) != ",":
             return []  # `a library for Python, which`: of the library, or of Python
-        phrase = phrase_before(words, end) if end < relative else None
-        if phrase is None or words.at(relative) == "that" or phrase.determiner in WEAK_DETERMINERS:
+        phrase = phrase_before(words, end)
+        if phrase is None or phrase.determiner in WEAK_DETERMINERS:
             return []
-        return [phrase] if phrase.grade() >= DEFINITE else []
+        is_the_one = phrase.determiner == "the" and phrase.begin == 0  # `The pump that feeds the boiler`
+        is_meant = words.at(relative) != "that" if end < relative else is_the_one
+        return [phrase] if phrase.grade() >= DEFINITE and is_meant else []
 
     def _before_insertion(self, comma: int) -> list[NounPhrase]:
         """The phrase before an insertion that ends at a comma: `Beacon, which we like, uses`. Insertions after one that
@@ -115,6 +121,11 @@ class Subjects:
         words, opening = self._words, phrase_after(self._words, 0)
         if opening is not None and opening.grade() >= DEFINITE and self._is_described(opening, comma):
             return self._whole(opening, is_plural=False)
+        name = phrase_before(words, comma)
+        if name and name.grade() == NAME and name.before == "," and not name.determiner:
+            role = phrase_before(words, name.begin - 1)  # `The painter's brother, Ludo Merrin,`
+            if role and role.begin == 0 and role.determiner and role.grade() < NAME:
+                return [name]
         for at in range(comma - 1, 0, -1):
             if words.lower[at] in (";", ":"):
                 break
@@ -144,11 +155,21 @@ class Subjects:
             return []
         if phrase.before in PREPOSITIONS and phrase.begin == 1:
             return []  # `In the middle is`
+        phrase = self._narrowed(phrase) or phrase
         if phrase.before in PREPOSITIONS and words.at(phrase.begin - 2) != ",":
             return self._head(phrase, is_plural)
         if phrase.before == "and":
             return self._joined(phrase, is_plural)
         return [] if _is_object(phrase) else [phrase]
+
+    def _narrowed(self, phrase: NounPhrase) -> NounPhrase | None:
+        """What a clause narrows whose object the phrase is: the pump in `the pump that feeds the boiler needs`."""
+        words, verb = self._words, phrase.begin - 1
+        while verb > 0 and words.lower[verb] in PREPOSITIONS:
+            verb -= 1
+        begin = words.lower[verb - 1] if verb > 1 else ""
+        is_clause = words.at(verb) in THIRD_PERSONS or verb_of(words.at(verb)).third
+        return phrase_before(words, verb - 1) if begin in RELATIVES and is_clause else None
 
     def _head(self, phrase: NounPhrase, is_plural: bool) -> list[NounPhrase]:
         """What a preposition before the phrase belongs to: the class in `a class used as a hook needs`."""

@@ -41,7 +41,7 @@ PAST_VERBS = word_set(
     """became began came went took gave said told saw grew felt fell rose sat met lost ate broke chose drew flew knew
     meant spoke thought threw understood wore died born happened remained seemed appeared"""
 )
-NUMBERS = word_set("two three four five six seven eight nine ten eleven twelve")
+NUMBERS = word_set("one two three four five six seven eight nine ten eleven twelve")
 # A phrase that begins with one of these names no one thing.
 QUANTIFIERS = word_set(
     """two three four five six seven eight nine ten eleven twelve several many few various different certain other
@@ -68,7 +68,8 @@ _NO_ADVERBS = word_set(  # in -ly
     bubbly"""
 )
 _ING_NOUNS = word_set(
-    """learning processing testing engineering computing logging monitoring indexing caching scheduling routing training
+    """morning evening
+    learning processing testing engineering computing logging monitoring indexing caching scheduling routing training
     building setting mapping string thing encoding parsing binding meeting king ring wing spring rating marketing
     banking shipping billing pricing housing mining painting recording engraving clothing programming hosting
     messaging trading publishing gaming manufacturing casing embedding partitioning timing wiring warning landing

@@ -18,6 +18,7 @@ import Stemmer
 from indexer.chunking.sentences import sentence_spans
 from query_api.client import ServiceClient
 from schemas.errors import WrongSetting
+from schemas.progress_bars import Bars
 
 PAGE_DOCUMENTS = 1_000
 MAX_NODES = 2_000
@@ -53,20 +54,18 @@ class _RawDocument(msgspec.Struct, frozen=True, kw_only=True):
     links: tuple[str, ...]
 
 
-def read_collection(
-    client: ServiceClient, collection: str, begin: Callable[[str, int], Callable[[int], None]]
-) -> tuple[IndexedDocument, ...]:
+def read_collection(client: ServiceClient, collection: str, bars: Bars) -> tuple[IndexedDocument, ...]:
     """Every document of the collection, by id. Raises WrongSetting for an empty one, and the client's failures."""
     listed = sorted(client.documents(collection, hand_made=False), key=lambda summary: str(summary["id"]))
     if not listed:
         raise WrongSetting(
             f"The collection {collection!r} is empty, or there is none. Load it, or name another collection."
         )
-    advance = begin(f"read: {collection}", len(listed))
+    read_so_far = bars(f"read: {collection}", len(listed))
 
     def read(summary: JSONObject) -> _RawDocument:
         found = _read(client, collection, summary)
-        advance(1)
+        read_so_far.advance()
         return found
 
     with ThreadPoolExecutor(THREADS) as threads:

@@ -10,7 +10,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property, reduce
+from functools import cached_property, partial, reduce
 from operator import attrgetter
 from typing import NamedTuple
 
@@ -243,7 +243,7 @@ class InvertedIndex:
         """How many rows of the collection hold all of these terms; 0 without terms."""
         of_terms = [self._term(collection, term).segments for term in dict.fromkeys(terms)]
         rows_by_segment = ([found.rows for found in of_segment] for of_segment in zip(*of_terms, strict=True))
-        return sum(len(reduce(_intersection, rows)) for rows in rows_by_segment)
+        return sum(len(reduce(partial(np.intersect1d, assume_unique=True), rows)) for rows in rows_by_segment)
 
     def first_rows(self, keys: Iterable[DocumentKey]) -> dict[DocumentKey, str]:
         """The first passage of each of these documents that has any."""
@@ -306,10 +306,6 @@ class InvertedIndex:
             for segment, searched in zip(self.segments, in_collection.segments, strict=True)
         ]
         return _Term(found, in_collection.idf(sum(len(each.rows) for each in found)))
-
-
-def _intersection(some: NDArray[np.int32], others: NDArray[np.int32]) -> NDArray[np.int32]:
-    return np.intersect1d(some, others, assume_unique=True)
 
 
 def _scores_at(scored: _Scores, matches: Sequence[_RowMatches], n_rows: int) -> NDArray[np.float64]:

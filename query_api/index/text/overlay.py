@@ -120,7 +120,11 @@ class OverlaidTables:
     def chunks_in(self, spans: Iterable[ChunkSpan]) -> list[ChunkRow]:
         wanted = list(spans)
         fresh = chunk_rows(_with(self._chunks, "key", [str(span.key) for span in wanted]))
-        within = [row for row in fresh if any(_is_within(row, span) for span in wanted)]
+        within = [
+            row
+            for row in fresh
+            if any(row.key == span.key and span.first <= row.ordinal <= span.last for span in wanted)
+        ]
         return [*self.base.chunks_in(wanted), *within]
 
     def vectors(self, chunk_ids: Iterable[str]) -> list[tuple[ChunkRow, NDArray[np.float32]]]:
@@ -211,10 +215,6 @@ def stored_change(tables: LanceSnapshot, key: DocumentKey) -> DocumentChange:
 
 def _covers(positions: Mapping[int, StoredPosition], reached: Reached) -> bool:
     return all(at in positions and positions[at].offset >= offset for at, (offset, _) in reached.items())
-
-
-def _is_within(row: ChunkRow, span: ChunkSpan) -> bool:
-    return row.key == span.key and span.first <= row.ordinal <= span.last
 
 
 def _together(tables: Iterable[pa.Table], schema: pa.Schema) -> pa.Table:

@@ -183,7 +183,7 @@ def _name_broker_calls(faults: Faults) -> None:
     class Harmed:
         """Faust's producer; where a call is to end after it, it is confirmed first."""
 
-        def __init__(self, inner: producer.Producer) -> None:
+        def __init__(self, inner: Any) -> None:
             self._inner = inner
 
         async def send(self, topic: str, key: bytes | None, *record: Any) -> Any:
@@ -197,7 +197,7 @@ def _name_broker_calls(faults: Faults) -> None:
 
     make = producer.ConfirmedProducer.__init__
 
-    def make_harmed(self: producer.ConfirmedProducer, inner: producer.Producer, *others: Any, **named: Any) -> None:
+    def make_harmed(self: producer.ConfirmedProducer, inner: Any, *others: Any, **named: Any) -> None:
         make(self, Harmed(inner), *others, **named)
 
     producer.ConfirmedProducer.__init__ = make_harmed  # type: ignore[method-assign]

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from indexer.chunking.splitter import ChunkingParameters
-from indexer.document_pipeline import decode_prepared, encode_task, prepare_bytes
+from indexer.document_pipeline import PreparationTask, decode_prepared, encode_task, prepare_bytes
 from indexer.documents import PreparedDocument
 from indexer.embedding.backends import load_encoder
 from indexer.embedding.encoder import EncodedText, PromptedEncoder, text_hash
@@ -102,7 +102,9 @@ class Ingest:
         return result
 
     def _prepared(self, upsert: DocumentUpsert) -> PreparedDocument:
-        return decode_prepared(prepare_bytes(encode_task(upsert, ChunkingParameters(), extracts=self.extracts)))
+        return decode_prepared(
+            prepare_bytes(encode_task(PreparationTask(upsert, ChunkingParameters(), extracts=self.extracts)))
+        )
 
     def _encoded(self, texts: Sequence[str]) -> list[EncodedText]:
         self.chunks += len(texts)

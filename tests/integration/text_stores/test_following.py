@@ -175,12 +175,12 @@ def test_documents_are_whole_between_the_steps_of_a_commit(
     writer.replace(first)
     writer.store_positions({0: StoredPosition(7, 7)})
     before = found(assert_like_fresh(generation, reader))
-    kept, writer._maintainer = writer._maintainer, StoppingCommits(commits)
+    kept, writer.maintainer = writer.maintainer, StoppingCommits(commits)
     try:
         writer.replace(second)
     except Stop:
         assert commits < 5
-    writer._maintainer = kept
+    writer.maintainer = kept
     between = assert_like_fresh(generation, reader)
     assert (found(between)["words"] == before["words"]) == (commits < 3)
     _assert_whole(between)

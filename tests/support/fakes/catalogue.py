@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Iterator
 
 from indexer.resolution.candidates import NamedEntity
-from query_api.entities.review_queue import NamedThing
 from schemas.ids import entity_id, normalise_name
 
 
@@ -16,5 +15,5 @@ class NamedEntities:
     def named(self, collection: str) -> Iterator[NamedEntity]:
         yield from (each for each in self._by_id.values() if each.collection == collection)
 
-    def find(self, identifier: str, collection: str) -> NamedThing | None:
+    def find(self, identifier: str, collection: str) -> NamedEntity | None:
         return self._by_id.get(identifier) or self._by_id.get(entity_id(collection, normalise_name(identifier)))

@@ -25,7 +25,7 @@ from query_api.index.store_opening import GraphFile
 from query_api.index.text.vectors import CosineSpread
 from query_api.question_encoder import BACKGROUND
 from query_api.rerankers.reranker import ServedReranker
-from query_api.retrieval.confidence import Calibration, fitted_calibration
+from query_api.retrieval.confidence import FittedCalibration, fitted_calibration
 from query_api.retrieval.pipeline import search, wants_reranker
 from query_api.retrieval.search_context import SearchSettings
 from query_api.settings import ServiceSettings
@@ -254,7 +254,7 @@ class ScriptedEngine:
 class SearchingEngine(ScriptedEngine):
     """Searches the pages of its reader as the real engine does; by words, since its encoder knows none."""
 
-    calibration: Calibration | None = fitted_calibration()
+    calibration: FittedCalibration | None = fitted_calibration()
 
     async def search(
         self, request: SearchRequest, retrieval_id: str, snapshot: Snapshot, encoder: Any, executor: Executor

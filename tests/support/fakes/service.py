@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+from fastapi import FastAPI
 
 from query_api.service_context import Service
 from query_api.service_health import readiness
@@ -47,8 +48,9 @@ class Running:
     """A running service and a client of it."""
 
     def __init__(
-        self, http: httpx.AsyncClient, service: Service, engine: ScriptedEngine, tickets: StreamTickets
+        self, app: FastAPI, http: httpx.AsyncClient, service: Service, engine: ScriptedEngine, tickets: StreamTickets
     ) -> None:
+        self.app = app
         self.http = http
         self.service = service
         self.engine = engine
@@ -83,7 +85,7 @@ async def service_over(
             app.router.lifespan_context(app),
             httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1:8420") as http,
         ):
-            running = Running(http, app.state.service, engine, app.state.stream_tickets)
+            running = Running(app, http, app.state.service, engine, app.state.stream_tickets)
             engine.reranker = running.service.reranker
             if until_ready:
                 await eventually(lambda: readiness(running.service).ready)

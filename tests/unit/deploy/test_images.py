@@ -20,10 +20,9 @@ def test_the_context_holds_what_a_wheel_is_made_of_and_nothing_else() -> None:
     lines = (ROOT / ".dockerignore").read_text().splitlines()
     assert "*" in lines
     let_in = {line[1:] for line in lines if line.startswith("!")}
-    build = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["hatch"]["build"]
-    assert let_in == {
-        *build["targets"]["wheel"]["only-include"], "pyproject.toml", "README.md", "LICENSE", "requirements.txt",
-    }  # fmt: skip
+    wheel = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["hatch"]["build"]["targets"]["wheel"]
+    built = {*wheel["only-include"], wheel["hooks"]["custom"]["path"]}
+    assert let_in == built | {"pyproject.toml", "README.md", "LICENSE", "requirements.txt"}
     assert all((ROOT / name).exists() for name in let_in)
 
 

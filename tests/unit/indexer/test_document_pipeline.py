@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 
 from indexer.chunking.splitter import ChunkingParameters
 from indexer.document_pipeline import (
+    PreparationTask,
     decode_prepared,
     decode_sentences,
-    encode_sentences_task,
     encode_task,
     prepare,
     prepare_bytes,
@@ -123,11 +123,11 @@ def test_a_title_of_control_characters_is_nothing_to_read() -> None:
 
 
 def test_the_same_document_travels_as_bytes() -> None:
-    task = encode_task(upsert(), ChunkingParameters(chunk_characters=200))
+    task = encode_task(PreparationTask(upsert(), ChunkingParameters(chunk_characters=200)))
     result = prepare_bytes(task)
     assert decode_prepared(result) == prepare(upsert(), ChunkingParameters(chunk_characters=200))
     assert prepare_bytes(task) == result
-    plain = decode_prepared(prepare_bytes(encode_task(upsert(), ChunkingParameters(), extracts=False)))
+    plain = decode_prepared(prepare_bytes(encode_task(PreparationTask(upsert(), ChunkingParameters(), extracts=False))))
     assert plain == prepare(upsert(), ChunkingParameters(), extracts=False)
     assert not plain.mentions
 
@@ -159,7 +159,7 @@ def test_ids_are_those_of_the_text_and_outlive_edits_in_other_sections(
 
 def test_what_cannot_be_read_is_refused_with_a_reason() -> None:
     with pytest.raises(UnparsableDocument) as refusal:
-        prepare_bytes(encode_task(upsert(b"x", "application/x-nothing"), ChunkingParameters()))
+        prepare_bytes(encode_task(PreparationTask(upsert(b"x", "application/x-nothing"), ChunkingParameters())))
     assert refusal.value.reason == "unknown_media_type"
 
 
@@ -169,12 +169,14 @@ def test_a_choice_of_chunking_makes_another_revision_and_none_the_documents_own(
     assert len(revisions) == 3
     assert revision_of(upsert(), None) == upsert().revision
     assert revision_of(upsert(), chosen) == revision_of(upsert(), ChunkingParameters(chunk_characters=200))
-    made = prepare_bytes(encode_task(upsert(), chosen, revision_of(upsert(), chosen)))
+    made = prepare_bytes(encode_task(PreparationTask(upsert(), chosen, revision_of(upsert(), chosen))))
     assert decode_prepared(made).revision == revision_of(upsert(), chosen)
 
 
 def test_the_sentences_to_compare_come_section_by_section() -> None:
-    answer = prepare_bytes(encode_sentences_task(upsert(), ChunkingParameters(method="semantic")))
+    answer = prepare_bytes(
+        encode_task(PreparationTask(upsert(), ChunkingParameters(method="semantic"), output="sentences"))
+    )
     assert decode_sentences(answer) == [
         ["This guide builds on an essay of Guido van Rossum.", "See the other one."],
         ["Python 3 is a language.", "Names matter."],
@@ -193,8 +195,8 @@ def test_the_language_is_told_from_the_text_unless_it_is_chosen() -> None:
         "Der Fluss ist seit dem 3. Mai 2024 sehr hoch, und die Leute bleiben in der Stadt. Er fällt.".encode()
     )
     told, chosen = (ChunkingParameters(language=language) for language in ("auto", "en"))
-    assert len(decode_sentences(prepare_bytes(encode_sentences_task(german, told)))[0]) == 2
-    assert len(decode_sentences(prepare_bytes(encode_sentences_task(german, chosen)))[0]) > 2
+    assert len(decode_sentences(prepare_bytes(encode_task(PreparationTask(german, told, output="sentences"))))[0]) == 2
+    assert len(decode_sentences(prepare_bytes(encode_task(PreparationTask(german, chosen, output="sentences"))))[0]) > 2
 
 
 def made(document_id: str, content_type: str, **fields: object) -> DocumentUpsert:
@@ -211,7 +213,7 @@ def test_node_is_prepared_as_a_document_of_its_text() -> None:
     assert {about.name for about in prepared.about} == {"team petrel", "petrels the"}
     assert prepared.metadata == {"node": "petrel", "node_type": "team"}
     assert [(each.name, each.label, each.type) for each in prepared.nodes] == [("petrel", "Team Petrel", "team")]
-    assert decode_prepared(prepare_bytes(encode_task(node, ChunkingParameters()))) == prepared
+    assert decode_prepared(prepare_bytes(encode_task(PreparationTask(node, ChunkingParameters())))) == prepared
 
 
 def test_node_without_text_has_no_passages() -> None:

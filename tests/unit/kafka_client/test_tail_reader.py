@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from aiokafka.errors import KafkaConnectionError
 
-from kafka_client.tail_reader import TailReader
+from kafka_client.async_clients import TailReader
 from kafka_client.topic_offsets import TopicPartition
 
 PLACE = TopicPartition("orders", 0)

@@ -15,6 +15,7 @@ from tests.support.fakes.service import Running, events, problem, service_over
 
 KEY, READ_KEY = "the-key-for-everything", "the-key-that-only-reads"
 OPEN = {"/livez", "/readyz"}
+READS = "GET, HEAD, POST /v1/answers, /v1/chat/completions, /v1/responses, /v1/search, and the tools of /mcp that read"
 
 
 def bearer(key: str) -> dict[str, str]:
@@ -80,7 +81,7 @@ async def test_an_address_with_a_token_says_how_to_send_it(guarded: Running) -> 
 async def test_a_refusal_says_what_is_allowed_and_which_key_does_more(guarded: Running) -> None:
     body = problem(await guarded.http.delete("/v1/cache", headers=bearer(READ_KEY)))
     assert body["detail"] == (
-        "This key only reads: it allows GET, HEAD and POST /v1/search. Send the service's own key, "
+        f"This key only reads: it allows {READS}. Send the service's own key, "
         "THALWEG_SERVICE__API_KEY, for DELETE /v1/cache."
     )
     assert (await guarded.http.delete("/v1/cache", headers=bearer(KEY))).status_code == 200
@@ -135,7 +136,7 @@ async def test_a_token_neither_writes_nor_renews_itself(guarded: Running) -> Non
     for path in ("/v1/documents", "/v1/session-tokens"):
         body = problem(await guarded.http.post(path, json={}, headers=bearer(token)))
         assert (body["status"], body["reason"]) == (403, "read_only")
-        assert body["detail"].startswith("A session token only reads: it allows GET, HEAD and POST /v1/search. ")
+        assert body["detail"].startswith(f"A session token only reads: it allows {READS}. ")
 
 
 def changed(token: str, **claims: object) -> str:

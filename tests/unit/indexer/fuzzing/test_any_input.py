@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from indexer.chunking.splitter import ChunkingParameters
-from indexer.document_pipeline import decode_prepared, encode_task
+from indexer.document_pipeline import PreparationTask, decode_prepared, encode_task
 from indexer.errors import UnparsableDocument
 from indexer.parsing import formats
 from indexer.sandbox.child import SandboxLimits
@@ -83,7 +83,7 @@ async def test_any_input_is_prepared_or_refused_with_a_reason(
 async def outcome(sandbox: Sandbox, media_type: str, content: bytes) -> str:
     """`prepared`, or the reason it was refused for."""
     upsert = DocumentUpsert(key=KEY, content=content, content_type=media_type)
-    answer = await answer_or_refusal(sandbox, encode_task(upsert, PARAMETERS))
+    answer = await answer_or_refusal(sandbox, encode_task(PreparationTask(upsert, PARAMETERS)))
     if isinstance(answer, UnparsableDocument):
         assert answer.reason != "parser_failed", f"the parser broke on {content!r}: {answer}"
         assert 0 < len(str(answer)) < 300

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from indexer.chunking.splitter import ChunkingParameters
-from indexer.document_pipeline import encode_task
+from indexer.document_pipeline import PreparationTask, encode_task
 from indexer.errors import UnparsableDocument
 from indexer.sandbox.child import SandboxLimits
 from indexer.sandbox.sandbox import Sandbox
@@ -34,7 +34,9 @@ WORDS = DocumentUpsert(key=DocumentKey("default", "words"), content=b"Some words
 @pytest.fixture
 async def sandbox() -> AsyncIterator[Sandbox]:
     async with Sandbox("indexer.document_pipeline:prepare_bytes", LIMITS) as opened:
-        await opened.run(encode_task(WORDS, ChunkingParameters()))  # start and imports are not the bomb's time
+        await opened.run(
+            encode_task(PreparationTask(WORDS, ChunkingParameters()))
+        )  # start and imports are not the bomb's time
         yield opened
 
 
@@ -51,7 +53,7 @@ def test_every_format_has_its_bomb_in_each_run() -> None:
 )
 async def test_a_bomb_is_defused(bomb: Bomb, sandbox: Sandbox) -> None:
     upsert = DocumentUpsert(key=DocumentKey("default", "b"), content=bomb.build(), content_type=bomb.content_type)
-    task = encode_task(upsert, ChunkingParameters())
+    task = encode_task(PreparationTask(upsert, ChunkingParameters()))
     before = held_bytes()
     reason, message = None, ""
     try:
@@ -60,4 +62,4 @@ async def test_a_bomb_is_defused(bomb: Bomb, sandbox: Sandbox) -> None:
         reason, message = error.reason, str(error)
     assert (reason, bomb.says in message) == (bomb.reason, True), message
     assert held_bytes() - before < MOST_GROWTH_BYTES
-    assert await sandbox.run(encode_task(WORDS, ChunkingParameters()))
+    assert await sandbox.run(encode_task(PreparationTask(WORDS, ChunkingParameters())))

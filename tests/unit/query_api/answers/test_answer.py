@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from query_api.answers.answer import LEAST_CONFIDENCE, compose, frames_of
 from query_api.answers.features import has_kind, wanted
+from query_api.answers.sentences import TermIdf
 from schemas.answers import Answer, AnswerCitation, AnswerDelta
 from schemas.hits import Hit
 from schemas.search import SearchRequest
@@ -15,7 +16,7 @@ from tests.unit.query_api.answers.found import HITS, QUESTION, hit, idf_of
 
 
 def answer_to(question: str, hits: list[Hit], **options: Any) -> Answer:
-    return compose(SearchRequest(q=question, answer=True, **options), hits, idf_of(question))
+    return compose(SearchRequest(q=question, answer=True, **options), hits, TermIdf(idf_of(question), 5.0))
 
 
 def test_the_chain_to_the_answer_is_told_with_its_sources() -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from query_api.answers.follow_ups import MEMORY, is_complete, complete_question
+from query_api.answers.follow_ups import MEMORY, complete_question, is_complete
 from schemas.openai_protocol import Message
 
 

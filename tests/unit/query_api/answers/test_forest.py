@@ -37,5 +37,5 @@ def test_the_shipped_weights_are_of_these_features() -> None:
 
 def test_a_surer_hit_is_likelier_to_answer_and_a_missing_name_less() -> None:
     answered = packaged_weights().answered
-    assert answered(np.array([0.9, 0, 0])) > answered(np.array([0.1, 0, 0]))
-    assert answered(np.array([0.9, 0, 0])) > answered(np.array([0.9, 1, 0]))
+    assert answered(np.array([0.9, 0, 0, 1, 5])) > answered(np.array([0.1, 0, 0, 1, 5]))
+    assert answered(np.array([0.9, 0, 0, 1, 5])) > answered(np.array([0.9, 1, 0, 1, 5]))

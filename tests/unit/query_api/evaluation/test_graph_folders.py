@@ -15,6 +15,7 @@ from query_api.evaluation.graph_folders import plan_folder, show_report
 from query_api.evaluation.graph_metrics import mutual_information
 from query_api.evaluation.graph_runner import rule_mentions
 from schemas.errors import WrongSetting
+from schemas.progress_bars import Bar
 from tests.unit.query_api.evaluation.labelled import DOCUMENT, write_lines
 
 PEP_1 = "PEP: 1\nTitle: Purpose\nAuthor: Ada Bell\nStatus: Draft\nRequires: 3\n\nAbstract\n========\n\nIt says how.\n"
@@ -54,21 +55,19 @@ ARTICLES = [
 
 
 def measured(folder: Path, limit: int | None = None) -> dict[str, Any]:
-    return plan_folder(folder, None, limit, lambda: rule_mentions)(lambda *_: lambda _: None)
+    return plan_folder(folder, None, limit, lambda: rule_mentions)(Bar)
 
 
 @pytest.mark.parametrize(("folder", "shown"), [("redocred", False), ("letters", True)])
 def test_tagger_figures_are_not_shown_on_what_it_learnt(tmp_path: Path, folder: str, shown: bool) -> None:
     """The header of its weights says that it was trained on Re-DocRED dev."""
     labelled = write_lines(tmp_path / folder / "dev.jsonl", DOCUMENT)
-    report = plan_folder(labelled, None, None, lambda: lambda *_: [])(lambda *_: lambda _: None)
+    report = plan_folder(labelled, None, None, lambda: lambda *_: [])(Bar)
     text = io.StringIO()
     show_report(Console(file=text, width=200), folder, report)
     assert ("span and type" in text.getvalue()) is shown
     assert ("trained on these documents (Re-DocRED dev" in text.getvalue()) is not shown
-    assert "tagger_trained_on" not in plan_folder(labelled, None, None, lambda: rule_mentions)(
-        lambda *_: lambda _: None
-    )
+    assert "tagger_trained_on" not in plan_folder(labelled, None, None, lambda: rule_mentions)(Bar)
 
 
 def test_relations_of_the_final_state_are_compared(tmp_path: Path) -> None:

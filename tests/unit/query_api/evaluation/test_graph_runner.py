@@ -16,11 +16,8 @@ from query_api.evaluation.graph_runner import (
 )
 from query_api.evaluation.labelled_graphs import LabelledGraph, read_graphs
 from schemas.ids import normalise_name
+from schemas.progress_bars import Bar
 from tests.unit.query_api.evaluation.labelled import DOCUMENT, SENTENCE, write_lines
-
-
-def quiet(_what: str, _parts: int) -> Callable[[int], None]:
-    return lambda _done: None
 
 
 @pytest.fixture
@@ -61,7 +58,7 @@ def test_figures_worked_by_hand(graph: LabelledGraph) -> None:
         ("Anna Petrova", "PER"), ("Novosibirsk", "LOC"), ("Omsk", "ORG"), ("Peter Holt", "PER"), ("club", "MISC")
     )
     named = graph._replace(text=graph.text.replace("Heron Club", "Heron club"), title="A page")
-    report = measure("dev", [named], extract, quiet).report()
+    report = measure("dev", [named], extract, Bar).report()
     assert report["mention_span"] | {} == {
         "precision": 0.8,
         "recall": 0.8,
@@ -85,14 +82,14 @@ def test_figures_worked_by_hand(graph: LabelledGraph) -> None:
 
 def test_what_the_document_is_about_is_joined_to_all_it_mentions(graph: LabelledGraph) -> None:
     related = graph._replace(relations=[(0, 2), (1, 2)])
-    report = measure("dev", [related], finding(("Omsk", "LOC")), quiet).report()
+    report = measure("dev", [related], finding(("Omsk", "LOC")), Bar).report()
     assert report["relation"] == {"joined": 1, "labelled": 2}
 
 
 def test_sentences_are_scored_by_span_and_domain(tmp_path: Path) -> None:
     graphs = read_graphs(write_lines(tmp_path / "birds.dev.jsonl", SENTENCE))[1]
     fish = graphs[0]._replace(domain="fish")
-    report = measure("dev", [*graphs, fish], finding(("Grey Heron", "PER")), quiet).report()
+    report = measure("dev", [*graphs, fish], finding(("Grey Heron", "PER")), Bar).report()
     assert report["by_domain"]["birds"]["f1"] == pytest.approx(2 / 3, abs=1e-6)
     assert report["mention_span_f1"] == pytest.approx(2 / 3, abs=1e-6)
     assert "mention_typed_f1" not in report

@@ -7,6 +7,7 @@ from rich.console import Console
 
 from query_api.client import ServiceClient
 from query_api.evaluation.graph_sample import draw_sample, show_sample
+from schemas.progress_bars import Bar
 
 BEACON = {
     "id": "b" * 32,
@@ -43,13 +44,9 @@ class Scripted(ServiceClient):
         return BEACON | {"example": None if self.silent else SENTENCE}
 
 
-def nothing(what: str, parts: int) -> Any:
-    return lambda done: None
-
-
 def test_what_is_drawn_has_its_sentence_and_document() -> None:
     client = Scripted()
-    drawn = draw_sample(client, "company", 5, 7, nothing)
+    drawn = draw_sample(client, "company", 5, 7, Bar)
     assert client.asked == [
         ("/v1/entities", {"sample": 7, "limit": 5, "collection": "company"}),
         (f"/v1/entities/{BEACON['id']}", {"limit": 1}),
@@ -64,7 +61,7 @@ def test_what_is_drawn_has_its_sentence_and_document() -> None:
 
 def test_a_sample_is_shown_numbered_for_a_person() -> None:
     shown = io.StringIO()
-    show_sample(Console(file=shown, width=200), draw_sample(Scripted(), None, 5, 7, nothing))
+    show_sample(Console(file=shown, width=200), draw_sample(Scripted(), None, 5, 7, Bar))
     assert shown.getvalue().splitlines() == [
         "Entities (1)",
         "   1 Beacon [1]: product",
@@ -76,7 +73,7 @@ def test_a_sample_is_shown_numbered_for_a_person() -> None:
 
 
 def test_what_no_sentence_says_is_marked() -> None:
-    drawn = draw_sample(Scripted(silent=True), None, 5, 7, nothing)
+    drawn = draw_sample(Scripted(silent=True), None, 5, 7, Bar)
     assert drawn["statements"][0]["sentence"] is None
     shown = io.StringIO()
     show_sample(Console(file=shown, width=200), drawn)

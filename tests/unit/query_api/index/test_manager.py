@@ -83,7 +83,7 @@ async def test_receipt_measures_freshness_of_what_is_shown(tmp_path: Path) -> No
         )
         await keeper._take_receipts([FollowedRecord(0, 0, b"wiki/one", encode_receipt(receipt))])
         assert keeper.receipts.newest("wiki/one") == receipt
-        observed = keeper._metrics.registry.get_sample_value("thalweg_index_freshness_seconds_count")
+        observed = keeper.metrics.registry.get_sample_value("thalweg_index_freshness_seconds_count")
         assert observed == 1
 
 
@@ -280,7 +280,7 @@ async def test_records_that_cannot_be_read_are_counted_and_passed_over(tmp_path:
         assert keeper.current
         assert keeper.current.graph.position == 4
         assert keeper.current.graph.document(DocumentKey("wiki", "one")) is not None
-        counter = keeper._metrics.broken_records.labels(topic="thalweg.contributions.g0001.v1")
+        counter = keeper.metrics.broken_records.labels(topic="thalweg.contributions.g0001.v1")
         assert counter._value.get() == 3
 
 
@@ -301,7 +301,7 @@ async def test_contributions_of_which_no_graph_can_be_built_are_passed_over_alon
         assert keeper.current.graph.position == len(records) - 1
         held = [keeper.current.graph.document(DocumentKey("wiki", name)) for name in ("one", "two", "three")]
         assert [number is not None for number in held] == [True, True, False]
-        counter = keeper._metrics.broken_records.labels(topic="thalweg.contributions.g0001.v1")
+        counter = keeper.metrics.broken_records.labels(topic="thalweg.contributions.g0001.v1")
         assert counter._value.get() == 3
 
 

@@ -76,7 +76,7 @@ class Scene:
     def __init__(self) -> None:
         self.bench = Bench()
         self.graph = InMemoryGraph()
-        self.schedule = SnapshotSchedule(idle_seconds=1, min_seconds=5, max_seconds=300, share=0.05, pending=False)
+        self.schedule = SnapshotSchedule(idle_seconds=1, min_seconds=5, max_seconds=300, share=0.05, is_pending=False)
         self.snapshots = Snapshots(
             writer=self.graph,
             thread=self.bench.thread,

@@ -8,7 +8,15 @@ import pytest
 from numpy.typing import NDArray
 
 from indexer.chunking.splitter import ChunkingParameters
-from indexer.document_pipeline import NO_EXTRACTOR, prepare, sentences_of
+from indexer.document_pipeline import (
+    MAX_METADATA_BYTES,
+    NO_EXTRACTOR,
+    PreparationTask,
+    decode_prepared,
+    encode_task,
+    prepare_bytes,
+    sentences_of,
+)
 from indexer.documents import PreparedDocument
 from schemas.events import DocumentUpsert
 from schemas.graph_documents import EDGE_TYPE, NODE_TYPE
@@ -28,19 +36,13 @@ TEXT = (
 class ReaderHere:
     """Reads in this process."""
 
+    max_metadata_bytes = MAX_METADATA_BYTES
+
     async def sentences(self, upsert: DocumentUpsert, chunking: ChunkingParameters) -> list[list[str]]:
         return sentences_of(upsert, chunking)
 
-    async def prepare(
-        self,
-        upsert: DocumentUpsert,
-        chunking: ChunkingParameters,
-        revision: str | None,
-        turns: Sequence[int],
-        *,
-        extracts: bool = True,
-    ) -> PreparedDocument:
-        return prepare(upsert, chunking, revision, turns, extracts=extracts)
+    async def prepare(self, task: PreparationTask) -> PreparedDocument:
+        return decode_prepared(prepare_bytes(encode_task(task)))
 
 
 @pytest.fixture

@@ -10,10 +10,10 @@ import pytest
 from schemas.errors import Failure, WrongSetting
 from schemas.events import ENVELOPE_TYPE
 from schemas.ids import DocumentKey
+from schemas.progress_bars import Bar
 from schemas.settings import LimitSettings
 from streams.loader.http_publishing import BATCH_DOCUMENTS, ServicePublisher
 from streams.loader.loader import Loader
-from streams.loader.progress_bars import no_bars
 from streams.loader.publishing import ABSENT, Followed, Published
 from streams.loader.sources import Record
 from streams.settings import WorkerSettings
@@ -84,7 +84,7 @@ def raw(document_id: str, value: bytes | None = b"# Words", **headers: str) -> R
 def send(service: MemoryService, *records: Record, patience: float | None = 5.0) -> tuple[Followed, Published]:
     published = Published()
     publisher = ServicePublisher(service, LimitSettings(), sleep=lambda _seconds: None)
-    return publisher.send(records, published, no_bars, patience), published
+    return publisher.send(records, published, Bar, patience), published
 
 
 def test_a_file_becomes_the_envelope_that_says_the_same() -> None:

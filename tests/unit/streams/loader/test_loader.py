@@ -12,6 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 from schemas.errors import Failure, WrongSetting
+from schemas.progress_bars import progress_bars
 from schemas.receipts import NOTHING_DELETED, Receipt, encode_receipt
 from schemas.refusals import EXPLANATIONS
 from schemas.settings import StorageSettings
@@ -19,7 +20,6 @@ from schemas.unknown_fields import note_unknown
 from streams.cli.load import app
 from streams.loader.folders import Refused, Selection
 from streams.loader.loader import Loaded, Loader, describe_unknown, suggest_collection
-from streams.loader.progress_bars import progress_bars
 from streams.loader.publishing import ABSENT, Published, follow
 from streams.loader.sources import Record
 from streams.settings import WorkerSettings
@@ -189,7 +189,7 @@ def test_bars_are_on_standard_error_with_what_is_done_of_all(capsys: pytest.Capt
         published = bar("published")
         for _ in range(3):
             published.advance()
-        published.is_of(4)
+        published.set(3, 4)
     shown = capsys.readouterr()
     assert shown.out == ""
     assert "published" in shown.err
@@ -199,7 +199,7 @@ def test_bars_are_on_standard_error_with_what_is_done_of_all(capsys: pytest.Capt
 def test_bars_that_are_not_shown_import_nothing_to_show_them_with() -> None:
     program = (
         "import sys\n"
-        "from streams.loader.progress_bars import progress_bars\n"
+        "from schemas.progress_bars import progress_bars\n"
         "with progress_bars(shown=False) as bar:\n"
         "    bar('published').advance()\n"
         "sys.exit('rich.progress' in sys.modules)\n"

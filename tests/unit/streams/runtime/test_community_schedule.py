@@ -50,10 +50,10 @@ def communities(
     finder: FakeFinder, *, pending: bool = False, is_busy: Callable[[], bool] = lambda: False
 ) -> Communities:
     schedule = SnapshotSchedule(
-        idle_seconds=0.01, min_seconds=3_600, max_seconds=3_600, share=0.02, pending=pending, is_busy=is_busy
+        idle_seconds=0.01, min_seconds=3_600, max_seconds=3_600, share=0.02, is_pending=pending, is_busy=is_busy
     )
     return Communities(
-        finder, StoreThread("communities", WorkerMetrics(), Progress(), first_wait_seconds=0.01), schedule
+        schedule, finder, StoreThread("communities", WorkerMetrics(), Progress(), first_wait_seconds=0.01)
     )
 
 

@@ -69,12 +69,12 @@ def publishing(
         max_seconds=float("inf"),
         share=SHARE,
         idle_share=SHARE,
-        pending=pending,
+        is_pending=pending,
         **({} if clock is None else {"clock": clock}),
     )
     metrics = WorkerMetrics()
     publisher = GraphPublisher(
-        Generation(folder, "g0001"), processes.start, schedule, metrics, is_due=lambda _: processes.are_due
+        schedule, Generation(folder, "g0001"), processes.start, metrics, is_due=lambda _: processes.are_due
     )
     return publisher, schedule, metrics
 

@@ -25,7 +25,7 @@ def schedule(clock: Clock, *, pending: bool = False, is_busy: Callable[[], bool]
         min_seconds=5,
         max_seconds=300,
         share=0.05,
-        pending=pending,
+        is_pending=pending,
         is_busy=is_busy,
         clock=clock,
     )
@@ -104,7 +104,7 @@ def test_a_change_during_a_snapshot_is_still_pending(clock: Clock) -> None:
 
 
 async def test_waiting_ends_when_it_is_due() -> None:
-    quick = SnapshotSchedule(idle_seconds=0.01, min_seconds=5, max_seconds=300, share=0.05, pending=False)
+    quick = SnapshotSchedule(idle_seconds=0.01, min_seconds=5, max_seconds=300, share=0.05, is_pending=False)
     quick.changed()
     await quick.until_due()
     assert quick.due_in() == 0

@@ -110,7 +110,6 @@ def test_the_subject_may_stand_elsewhere(sentence: str, expected: Triples) -> No
         "Marsh requires help.",
         "Services that use Delta are slow.",
         "The thing uses the approach.",
-        "Marsh offers Ann the prize.",
         "In Kiel, devised by Ann Bell, it rained.",
         "The TC establishes overall policies.",
         "Lund is known as a lively town.",
@@ -159,7 +158,10 @@ def test_bare_subject_that_opens_a_sentence_is_a_kind(sentence: str, expected: T
         ("The hall was paid for by the Moss estate.", [("hall", "paid_for_by", "Moss estate")]),
         ("Rollmax banks with Credit Alvar.", [("Rollmax", "banks_with", "Credit Alvar")]),
         ("The key safe is guarded by two brass locks.", [("brass locks", "guards", "key safe")]),
-        ("Ada Moss buys her oats from Tarn Farm.", [("Ada Moss", "buys_from", "Tarn Farm")]),
+        (
+            "Ada Moss buys her oats from Tarn Farm.",
+            [("Ada Moss", "buys_from", "Tarn Farm"), ("Ada Moss", "acquires", "oats")],
+        ),
         ("Ada introduced Ben to Cora Lund.", [("Ben", "introduced_to", "Cora Lund"), ("Ada", "introduces", "Ben")]),
         ("The stable stands next to the tide mill.", [("stable", "stands_next_to", "tide mill")]),
         ("Ada Moss grew up in Tarn.", [("Ada Moss", "grows_up_in", "Tarn")]),
@@ -205,3 +207,63 @@ def test_verb_of_no_list_states_its_third_person(sentence: str, expected: Triple
 )
 def test_noun_that_looks_like_a_verb_states_nothing(sentence: str) -> None:
     assert facts(sentence) == []
+
+
+@pytest.mark.parametrize(
+    ("sentence", "expected"),
+    [
+        ("Lady Anne gave the chapel its bell.", [("Lady Anne", "gives", "bell"), ("Lady Anne", "gives_to", "chapel")]),
+        ("Marsh offers Ann the prize.", [("Marsh", "provides", "prize"), ("Marsh", "provides_to", "Ann")]),
+        ("The board appointed Ann Bell treasurer.", [("board", "appoints", "Ann Bell")]),
+        ("Marsh gave the client an older, slower pump.", []),
+        ("Marsh provides Tern that pumps water.", [("Marsh", "provides", "Tern")]),
+    ],
+)
+def test_verb_with_two_objects_gives_the_second(sentence: str, expected: Triples) -> None:
+    assert facts(sentence) == expected
+
+
+@pytest.mark.parametrize(
+    ("sentence", "expected"),
+    [
+        (
+            "The extract is imported from Moldova by Herbapol East.",
+            [("Herbapol East", "imports", "extract"), ("extract", "imported_from", "Moldova")],
+        ),
+        ("The abbey was founded in 1140 by Ann Bell.", [("abbey", "founded_by", "Ann Bell")]),
+        ("The hall is currently run by the Falk family.", [("hall", "run_by", "Falk family")]),
+        ("Backups get copied to the Narvik vault.", [("Backups", "copied_to", "Narvik vault")]),
+        ("Tamar Voss has long been linked to the Oru trust.", [("Tamar Voss", "linked_to", "Oru trust")]),
+        ("Wind sensors are wired to junction boxes.", [("Wind sensors", "wired_to", "junction boxes")]),
+        ("The kettle is designed to trap heat.", []),
+    ],
+)
+def test_passive_names_who_does_it_wherever_by_follows(sentence: str, expected: Triples) -> None:
+    assert facts(sentence) == expected
+
+
+@pytest.mark.parametrize(
+    ("sentence", "expected"),
+    [
+        ("A tile stove burns wood pellets.", [("tile stove", "burns", "wood pellets")]),
+        ("Insulin lowers blood sugar.", [("Insulin", "lowers", "blood sugar")]),
+        ("The new board took over the hospital wing.", [("new board", "takes_over", "hospital wing")]),
+        ("Ada Moss broke the Kiel record and sold the red boat.", ["breaks", "sells"]),
+        ("Ada Moss was born and raised in Kiel.", []),
+        ("Mount Alder lies north of the Gorse Valley.", [("Mount Alder", "lies_north_of", "Gorse Valley")]),
+        ("Granite is harder than marble.", [("Granite", "harder_than", "marble")]),
+        ("The fungus is common in beech woods.", [("fungus", "common_in", "beech woods")]),
+        ("The harvest depends on the monsoon.", [("harvest", "depends_on", "monsoon")]),
+        ("The delivery vans belong to a leasing company.", [("delivery vans", "part_of", "leasing company")]),
+        ("Mrs. Pemberly owns Marsh.", [("Mrs. Pemberly", "owns", "Marsh")]),
+        ("The nightly build requires Redis.", [("nightly build", "requires", "Redis")]),
+        ("Morning fog delays the first ferry.", [("Morning fog", "delays", "first ferry")]),
+        ("The change provides less scope.", []),
+        ("The flag makes arrays take precedence.", []),
+        ("The original unwrapped object keys remain.", []),
+        ("Default values for function arguments", []),
+    ],
+)
+def test_verb_is_told_from_the_nouns_beside_it(sentence: str, expected: list[object]) -> None:
+    found = facts(sentence)
+    assert (found if not expected or isinstance(expected[0], tuple) else [fact[1] for fact in found]) == expected

@@ -9,12 +9,13 @@ from query_api.evaluation.synthetic.generator import QuestionSet, generate_quest
 from query_api.evaluation.synthetic.multi_hop import descriptive_title
 from query_api.evaluation.synthetic.source import IndexedDocument, read_collection, words
 from schemas.errors import Failure, WrongSetting
+from schemas.progress_bars import Bar
 from tests.unit.query_api.evaluation.synthetic.pretend_collection import COLLECTION, proposals
 
 
 @pytest.fixture
 def documents() -> tuple[IndexedDocument, ...]:
-    return read_collection(proposals(), COLLECTION, lambda _what, _parts: lambda _done: None)
+    return read_collection(proposals(), COLLECTION, Bar)
 
 
 def of(documents: tuple[IndexedDocument, ...], kind: str, seed: int = 1) -> QuestionSet:
@@ -84,7 +85,7 @@ def test_a_hop_has_one_path_and_does_not_name_where_it_ends(documents: tuple[Ind
 def test_a_title_that_is_quoted_where_the_path_ends_is_no_hop(documents: tuple[IndexedDocument, ...]) -> None:
     proposals_ = proposals()
     proposals_.kept["n1.md"].text += " It gave way to Electric light."
-    read = read_collection(proposals_, COLLECTION, lambda _what, _parts: lambda _done: None)
+    read = read_collection(proposals_, COLLECTION, Bar)
     assert {each.path[0].edge for each in of(read, "multi-hop").made} == {"links_to"}
 
 

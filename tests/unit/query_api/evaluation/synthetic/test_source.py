@@ -4,12 +4,13 @@ import pytest
 
 from query_api.evaluation.synthetic.source import IndexedDocument, read_collection
 from schemas.errors import WrongSetting
+from schemas.progress_bars import Bar
 from tests.unit.query_api.evaluation.synthetic.pretend_collection import COLLECTION, proposals
 
 
 @pytest.fixture
 def documents() -> dict[str, IndexedDocument]:
-    read = read_collection(proposals(), COLLECTION, lambda _what, _parts: lambda _done: None)
+    read = read_collection(proposals(), COLLECTION, Bar)
     return {document.id: document for document in read}
 
 
@@ -35,4 +36,4 @@ def test_a_value_that_names_a_document_is_a_relation_and_no_field(documents: dic
 
 def test_an_empty_collection_is_told() -> None:
     with pytest.raises(WrongSetting, match="'nothing' is empty, or there is none"):
-        read_collection(proposals(), "nothing", lambda _what, _parts: lambda _done: None)
+        read_collection(proposals(), "nothing", Bar)

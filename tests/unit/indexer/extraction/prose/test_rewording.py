@@ -5,7 +5,7 @@ import pytest
 
 from indexer.chunking.splitter import ChunkingParameters
 from indexer.document_pipeline import prepare
-from indexer.extraction.prose.denials import affirmed
+from indexer.extraction.prose.rewording import affirmed, plain
 from indexer.linking import contribution
 from schemas.events import DocumentUpsert
 from schemas.graph_delta import DENIAL
@@ -69,3 +69,22 @@ def test_denials_are_kept_apart_from_statements(text: str, stated: Triples, deni
     assert facts == [stated, denied]
     whole = contribution(prepared, np.ones((len(prepared.chunked.chunks), 1), dtype=np.float32))
     assert sorted(each.extractor == DENIAL for each in whole.statements) == [False] * len(stated) + [True] * len(denied)
+
+
+@pytest.mark.parametrize(
+    ("sentence", "expected"),
+    [
+        ("Both copper and silver conduct heat.", "copper and silver conduct heat."),
+        ("Both are slow.", "Both are slow."),
+        ("Marsh uses not only Delta but also Heron.", "Marsh uses Delta and Heron."),
+        ("Marsh builds on Delta as well as Heron.", "Marsh builds on Delta and Heron."),
+        ("All of our tasters drink cider.", "the tasters drink cider."),
+        ("Slates, by contrast, outlast tiles.", "Slates outlast tiles."),
+        ("It was at a regatta in 1931 that Ada Moss met Ben.", "Ada Moss met Ben."),
+        ("It is said that Ada Moss met Ben.", "It is said that Ada Moss met Ben."),
+        ("By default `fetchd` listens.", "By default fetchd listens."),
+        ("``fetchd`` listens.", "``fetchd`` listens."),
+    ],
+)
+def test_words_that_only_join_or_stress_are_left_out(sentence: str, expected: str) -> None:
+    assert plain(sentence) == expected

@@ -1,0 +1,1 @@
+"""The Model Context Protocol: tools for assistants, over the functions that the HTTP routes call."""
