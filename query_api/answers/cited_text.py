@@ -4,11 +4,12 @@ What documents say stays text there: of their Markdown and HTML, what would load
 """
 
 import re
-from collections.abc import Iterator
 from typing import NamedTuple
 from urllib.parse import quote, urlencode, urlsplit
 
-from schemas.answers import Answer, AnswerCitation, AnswerDelta
+from schemas.answers import AnswerCitation, AnswerDelta
+from schemas.frames import Done
+from schemas.hits import SearchAnswer
 from schemas.openai_protocol import UrlCitation
 
 _LINKS_OR_TAGS = re.compile(r"(?<!\\)((?:\\\\)*)(?:(\])\(|<(?=[A-Za-z/!?]))")
@@ -32,39 +33,36 @@ class CitedText:
         self._service = service
         self._links: dict[int, UrlCitation] = {}  # their places are not known yet
 
-    def add(self, frame: object) -> Iterator[Piece]:
-        """What a frame adds; nothing for those that are not of the answer's text."""
-        if isinstance(frame, AnswerCitation):
-            title = " ".join(frame.title.split()) or frame.document_id
-            self._links[frame.number] = UrlCitation(start_index=0, end_index=0, url=self._url(frame), title=title)
-        elif isinstance(frame, AnswerDelta):
-            text, citations = frame.text, []
-            for number in reversed(frame.citations):
-                text = text.removesuffix(f" [{number}]")
-            text = _escaped(text)
-            for number in frame.citations:
-                marker, start = f"[{number}]({self._links[number].url})", len(self.text) + len(text) + 1
-                place = {"start_index": start, "end_index": start + len(marker)}
-                citations.append(self._links[number].model_copy(update=place))
-                text += f" {marker}"
-            yield self._added(Piece(text, citations))
+    def add(self, frame: object) -> Piece | None:
+        """What a frame, or the whole answer after the frames of its text, adds: at the end the list of sources, or the
+        reason where nothing answers. None for a frame that adds nothing."""
+        text, citations = "", list[UrlCitation]()
+        match frame:
+            case AnswerCitation(number=number):
+                title = " ".join(frame.title.split()) or frame.document_id
+                self._links[number] = UrlCitation(start_index=0, end_index=0, url=self._url(frame), title=title)
+            case AnswerDelta(text=text, citations=numbers):
+                for number in reversed(numbers):
+                    text = text.removesuffix(f" [{number}]")
+                text = _escaped(text)
+                for number in numbers:
+                    link, start = self._links[number], len(self.text) + len(text) + 1
+                    text += f" [{number}]({link.url})"
+                    place = {"start_index": start, "end_index": len(self.text) + len(text)}
+                    citations.append(link.model_copy(update=place))
+            case Done(answer=answer, notes=notes) | SearchAnswer(answer=answer, notes=notes):
+                reason = (answer and answer.reason) or "Nothing answers it."
+                text = self._sources() if answer and not answer.refused else " ".join([reason, *notes])
+        self.text += text
+        self.citations += citations
+        return Piece(text, citations) if text else None
 
-    def end(self, answer: Answer | None, notes: list[str]) -> Iterator[Piece]:
-        """The list of sources; the reason where there is no answer."""
-        if answer is None or answer.refused:
-            yield self._added(Piece(" ".join([(answer and answer.reason) or "Nothing answers it.", *notes]), []))
-        else:
-            numbers: dict[str, list[str]] = {}
-            for number, link in self._links.items():
-                title = _escaped(link.title).replace("[", "(").replace("]", ")")
-                numbers.setdefault(f"[{title}]({link.url})", []).append(str(number))
-            listed = [f"- {', '.join(some)}: {link}" for link, some in numbers.items()]
-            yield self._added(Piece("\n".join(["\n\nSources:\n", *listed]), []))
-
-    def _added(self, piece: Piece) -> Piece:
-        self.text += piece.text
-        self.citations += piece.citations
-        return piece
+    def _sources(self) -> str:
+        numbers: dict[str, list[str]] = {}
+        for number, link in self._links.items():
+            title = _escaped(link.title).replace("[", "(").replace("]", ")")
+            numbers.setdefault(f"[{title}]({link.url})", []).append(str(number))
+        return "\n".join(["\n\nSources:\n", *(f"- {', '.join(some)}: {link}" for link, some in numbers.items())])
 
     def _url(self, source: AnswerCitation) -> str:
         if source.uri and urlsplit(source.uri).scheme in ("http", "https"):

@@ -71,8 +71,8 @@ async def _respond(
     search, cited = search_of(messages, asked.thalweg or {}), CitedText(str(request.base_url))
     if not asked.stream:
         found = await answer_search(request, search, service, origin)
-        for pieces in (*map(cited.add, frames_of(found.answer)), cited.end(found.answer, found.notes)):
-            list(pieces)
+        for part in (*frames_of(found.answer), found):
+            cited.add(part)
         return JSONResponse(form.whole(cited, _about(search, found)))
     async with begun(request, search, service) as (turn, snapshot):
         stream = service.streams.begin(search, snapshot, instead_of=None, **origin._asdict())
@@ -90,8 +90,8 @@ async def _events(
         yield event
     async with aclosing(frames):
         async for frame in frames:
-            pieces = cited.end(frame.answer, frame.notes) if isinstance(frame, Done) else cited.add(frame)
-            events = [event for piece in pieces for event in form.piece(piece)]
+            piece = cited.add(frame)
+            events = [] if piece is None else [*form.piece(piece)]
             if isinstance(frame, Done):
                 events += form.end(cited, _about(search, frame))
             elif isinstance(frame, StreamError):

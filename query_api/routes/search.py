@@ -150,12 +150,6 @@ async def _answer(
         return service.streams.response(stream, after_seq, turn)
 
 
-async def answer_search(request: Request, search: SearchRequest, service: Service, origin: Origin) -> SearchAnswer:
-    """The whole answer, once it is the search's turn. Raises ApiProblem, also where the client leaves."""
-    with _turn(request, search, service) as turn:
-        return await _unless_disconnected(request, _answer_in_turn(search, service, turn, origin))
-
-
 @asynccontextmanager
 async def begun(request: Request, search: SearchRequest, service: Service) -> AsyncIterator[tuple[Turn, "Snapshot"]]:
     """Once it is the search's turn: that, which the stream made within is to end, and the snapshot to read. Raises

@@ -6,17 +6,22 @@ import pytest
 
 from query_api.answers.answer import compose, frames_of
 from query_api.answers.cited_text import CitedText
+from query_api.answers.sentences import TermIdf
 from schemas.answers import Answer, AnswerCitation, AnswerDelta
+from schemas.frames import Done
 from schemas.search import SearchRequest
 from tests.unit.query_api.answers.found import HITS, QUESTION, idf_of
 
 SERVICE = "http://127.0.0.1:8420/"
 
 
+def done(answer: Answer) -> Done:
+    return Done(retrieval_id="r_1", hits=1, timings={}, next_offset=None, answer=answer, notes=["See also."])
+
+
 def written(answer: Answer) -> CitedText:
     cited = CitedText(SERVICE)
-    pieces = [piece for frame in frames_of(answer) for piece in cited.add(frame)]
-    pieces += cited.end(answer, [])
+    pieces = list(filter(None, map(cited.add, (*frames_of(answer), done(answer)))))
     assert "".join(piece.text for piece in pieces) == cited.text
     assert [each for piece in pieces for each in piece.citations] == cited.citations
     return cited
@@ -29,14 +34,13 @@ def cited_sentence(text: str, **more: Any) -> CitedText:
     }  # fmt: skip
     cited = CitedText(SERVICE)
     frames = [AnswerCitation.model_validate(source | more), AnswerDelta(index=0, text=f"{text} [1]", citations=[1])]
-    for frame in frames:
-        list(cited.add(frame))
-    list(cited.end(Answer(text=text), []))
+    for frame in (*frames, done(Answer(text=text))):
+        cited.add(frame)
     return cited
 
 
 def test_each_annotation_is_of_a_marker_that_links_to_its_source() -> None:
-    answer = compose(SearchRequest(q=QUESTION, answer=True), HITS, idf_of(QUESTION))
+    answer = compose(SearchRequest(q=QUESTION, answer=True), HITS, TermIdf(idf_of(QUESTION), 5.0))
     assert len(answer.citations) > 1
     cited = written(answer)
     markers = [cited.text[each.start_index : each.end_index] for each in cited.citations]
@@ -91,4 +95,4 @@ def test_a_title_is_one_line_within_its_link() -> None:
 
 def test_a_refusal_is_its_reason() -> None:
     cited = written(Answer(text="", refused=True, reason="Nothing was found."))
-    assert (cited.text, cited.citations) == ("Nothing was found.", [])
+    assert (cited.text, cited.citations) == ("Nothing was found. See also.", [])
