@@ -54,7 +54,7 @@ class ResponsesRequest(ModelRequest):
 
 
 class UrlCitation(BaseModel):
-    """The source of what stands before a marker, which is at these characters of the text; `end_index` exclusive."""
+    """The source of what a marker follows, which is at these characters of the text; `end_index` exclusive."""
 
     type: Literal["url_citation"] = "url_citation"
     start_index: int

@@ -13,8 +13,7 @@ from schemas.search import MAX_QUERY_CHARACTERS
 
 MEMORY = 6  # messages before the question
 FEW_WORDS = 4  # content words, below which a question without a name of its own continues the one before
-MOST_CARRIED = 24
-LONGEST_WORD = 60
+MOST_ADDED = 24
 
 _CONTINUES = re.compile(
     r"\W*(?:(?:and|but|or|also|then|(?:what|how) about)\b|"
@@ -35,11 +34,11 @@ def complete_question(question: str, before: Sequence[Message]) -> str:
     for message in reversed([each for each in before if each.role in ("user", "assistant")][-MEMORY:]):
         if is_complete(earlier[-1] if earlier else question):
             break
-        if message.role == "user" and message.text.strip():
+        if message.role == "user" and message.text:
             earlier.append(message.text)
     said = {word.lower() for word in analysed_question(question).words}
-    carried = dict.fromkeys(word for text in reversed(earlier) for word in _subject(text) if word.lower() not in said)
-    whole = " ".join([question, *list(carried)[:MOST_CARRIED]])
+    subject = dict.fromkeys(word for text in reversed(earlier) for word in _subject(text) if word.lower() not in said)
+    whole = " ".join([question, *list(subject)[:MOST_ADDED]])
     return whole if len(whole) <= MAX_QUERY_CHARACTERS else question
 
 
@@ -63,7 +62,7 @@ def _subject(question: str) -> Iterator[str]:
     names = [_is_name(word, at) for at, word in enumerate(words)]
     for at, word in enumerate(words):
         within = 0 < at < len(words) - 1 and names[at - 1] and names[at + 1]
-        if len(word) <= LONGEST_WORD and (within or word.lower() not in STOP_WORDS):
+        if within or word.lower() not in STOP_WORDS:
             yield word
 
 

@@ -24,11 +24,11 @@ from schemas.search import MAX_QUERY_CHARACTERS, SearchRequest
 
 router = APIRouter(tags=["OpenAI's protocol"], route_class=LargeModelRoute)
 
+Form = ChatCompletion | ResponseObject
 READ_TYPES = ("text", "input_text")
+TEXT = {"schema": {"type": "string"}}
 RESPONSES: dict[int | str, dict[str, Any]] = {
-    200: {
-        "content": {"application/json": {"schema": {"type": "object"}}, EVENT_STREAM: {"schema": {"type": "string"}}}
-    },
+    200: {"content": {"application/json": {"schema": {"type": "object"}}, EVENT_STREAM: TEXT}},
     **problem_responses(404, 429),
 }
 
@@ -36,55 +36,66 @@ RESPONSES: dict[int | str, dict[str, Any]] = {
 @router.get(protocol.MODELS_PATH, summary="The models of OpenAI's protocol")
 async def list_models() -> dict[str, Any]:
     """`thalweg` answers with sentences of documents, without a language model."""
-    return {
-        "object": "list",
-        "data": [{"id": protocol.MODEL, "object": "model", "created": 0, "owned_by": protocol.MODEL}],
-    }
+    model = {"id": protocol.MODEL, "object": "model", "created": 0, "owned_by": protocol.MODEL}
+    return {"object": "list", "data": [model]}
 
 
 @router.post(protocol.CHAT_PATH, summary="Answer in a chat", response_class=Response, responses=RESPONSES)
-async def complete_chat(
-    request: Request, asked: protocol.ChatRequest, service: ServiceOf, origin: OriginOf
-) -> Response:
+async def chat(request: Request, asked: protocol.ChatRequest, service: ServiceOf, origin: OriginOf) -> Response:
     """The last message of the user is searched for and answered as by `/v1/answers`, with links to the sources."""
-    return await _respond(request, asked, asked.messages, service, origin, ChatCompletion())
+    search = search_for(asked, asked.messages)
+    return await _respond(request, search, service, origin, ChatCompletion(), stream=bool(asked.stream))
 
 
 @router.post(protocol.RESPONSES_PATH, summary="Answer with a response", response_class=Response, responses=RESPONSES)
 async def respond(request: Request, asked: protocol.ResponsesRequest, service: ServiceOf, origin: OriginOf) -> Response:
     """As `/v1/chat/completions`, in the protocol's newer form."""
     said = [protocol.Message(role="user", content=asked.input)] if isinstance(asked.input, str) else asked.input
-    return await _respond(request, asked, said, service, origin, ResponseObject())
+    search = search_for(asked, said)
+    return await _respond(request, search, service, origin, ResponseObject(), stream=bool(asked.stream))
 
 
-async def _respond(
-    request: Request,
-    asked: protocol.ModelRequest,
-    messages: Sequence[protocol.Message],
-    service: Service,
-    origin: OriginOf,
-    form: ChatCompletion | ResponseObject,
-) -> Response:
+def search_for(asked: protocol.ModelRequest, messages: Sequence[protocol.Message]) -> SearchRequest:
+    """The search that answers the last message of the user. Raises ApiProblem."""
     if asked.model != protocol.MODEL:
         detail = f"`model`: there is no {asked.model[:80]!r} here; ask for {protocol.MODEL!r}."
         raise ApiProblem(404, "Unknown model", detail, members={"reason": "model_not_found"})
-    search, cited = search_of(messages, asked.thalweg or {}), CitedText(str(request.base_url))
-    if not asked.stream:
+    at = max((at for at, message in enumerate(messages) if message.role == "user"), default=None)
+    if at is None or not (question := messages[at].text):
+        raise invalid_request("`messages`: the user says nothing in them; send a message of the role user, with text.")
+    parts = messages[at].content
+    if isinstance(parts, list) and (unread := [part.type for part in parts if part.type not in READ_TYPES]):
+        raise invalid_request(f"`messages.{at}.content`: only text is read here; leave out {unread[0][:80]!r}.")
+    if len(question) > MAX_QUERY_CHARACTERS:
+        advice = "Put longer texts into a collection, and ask about them."
+        raise invalid_request(f"`messages.{at}.content`: over {MAX_QUERY_CHARACTERS:,} characters. {advice}")
+    options = asked.thalweg or {}
+    if said := options.keys() & {"q", "answer"}:
+        raise invalid_request(f"`thalweg.{min(said)}`: that follows from the messages; leave it out.")
+    try:
+        return SearchRequest(**options, q=complete_question(question, messages[:at]), answer=True)
+    except ValidationError as error:
+        found = [each | {"loc": ("body", "thalweg", *each["loc"])} for each in error.errors()]
+        raise invalid_values(found, "its options are those of /v1/answers") from error
+
+
+async def _respond(
+    request: Request, search: SearchRequest, service: Service, origin: OriginOf, form: Form, *, stream: bool
+) -> Response:
+    cited = CitedText(str(request.base_url))
+    if not stream:
         found = await answer_search(request, search, service, origin)
         for part in (*frames_of(found.answer), found):
             cited.add(part)
         return JSONResponse(form.whole(cited, _about(search, found)))
     async with begun(request, search, service) as (turn, snapshot):
-        stream = service.streams.begin(search, snapshot, instead_of=None, **origin._asdict())
-        frames = service.streams.searched(stream, turn)
+        recorded = service.streams.begin(search, snapshot, instead_of=None, **origin._asdict())
+        frames = service.streams.searched(recorded, turn)
         return service.streams.translated(_events(frames, search, cited, form), turn)
 
 
 async def _events(
-    frames: AsyncGenerator[SearchFrame | StreamError],
-    search: SearchRequest,
-    cited: CitedText,
-    form: ChatCompletion | ResponseObject,
+    frames: AsyncGenerator[SearchFrame | StreamError], search: SearchRequest, cited: CitedText, form: Form
 ) -> AsyncGenerator[bytes]:
     for event in form.begin():
         yield event
@@ -98,28 +109,6 @@ async def _events(
                 events += form.error(frame.detail)
             for event in events:
                 yield event
-
-
-def search_of(messages: Sequence[protocol.Message], options: dict[str, Any]) -> SearchRequest:
-    """The search that answers the last message of the user. Raises ApiProblem."""
-    at = max((at for at, message in enumerate(messages) if message.role == "user"), default=None)
-    if at is None or not (question := messages[at].text):
-        raise invalid_request("`messages`: the user says nothing in them; send a message of the role user, with text.")
-    parts = messages[at].content
-    if isinstance(parts, list) and (unread := [part.type for part in parts if part.type not in READ_TYPES]):
-        raise invalid_request(f"`messages.{at}.content`: only text is read here; leave out {unread[0][:80]!r}.")
-    if len(question) > MAX_QUERY_CHARACTERS:
-        advice = "Put longer texts into a collection, and ask about them."
-        raise invalid_request(f"`messages.{at}.content`: over {MAX_QUERY_CHARACTERS:,} characters. {advice}")
-    if said := options.keys() & {"q", "answer"}:
-        raise invalid_request(f"`thalweg.{min(said)}`: that follows from the messages; leave it out.")
-    try:
-        return SearchRequest.model_validate(
-            {**options, "q": complete_question(question, messages[:at]), "answer": True}
-        )
-    except ValidationError as error:
-        found = [each | {"loc": ("body", "thalweg", *each["loc"])} for each in error.errors()]
-        raise invalid_values(found, "its options are those of /v1/answers") from error
 
 
 def _about(search: SearchRequest, found: SearchAnswer | Done) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from tests.support.processes.installation import Installation, installation
 
 KEY, READ_KEY = "the-key-for-everything", "the-key-that-only-reads"
 DOCUMENTS = {
-    "elbe.md": "# Elbe\n\nThe Elbe rises in the Giant Mountains. In summer its level at Dresden is about 1.2 metres.\n\n"
+    "elbe.md": "# Elbe\n\nIn summer the level of the Elbe at Dresden is about 1.2 metres.\n\n"
     "In winter the level of the Elbe at Dresden rises to about 2.5 metres.",
     "library.md": "# Town library\n\nThe library opens at nine. Members may borrow twelve books for four weeks.",
     "lovelace.md": "# Ada Lovelace\n\nAda Lovelace was born in London in 1815. She wrote the first program.",
@@ -87,7 +87,7 @@ def test_a_follow_up_is_about_what_was_asked_before(guarded: Installation) -> No
     answer: Any = client_of(guarded).chat.completions.create(
         model="thalweg", messages=said(before, "About 1.2 metres [1].", "and in winter?")
     )
-    assert answer.thalweg["query"] == "and in winter? level Elbe Dresden summer"
+    assert answer.thalweg["query"] == "and in winter? level Elbe at Dresden summer"
     assert "rises to about 2.5 metres" in answer.choices[0].message.content
     assert answer.choices[0].message.annotations[0].url_citation.url == "https://example.org/elbe"
 
