@@ -33,7 +33,8 @@ class ServiceBlock(BaseModel):
     read_api_key: SecretStr | None = Field(
         None,
         min_length=16,
-        description="A second key, for who only reads: GET, HEAD, `POST /v1/search`, /mcp's reading tools. Else 403: "
+        description="A second key, for who only reads: GET, HEAD, `POST /v1/search` and `/v1/answers`, "
+        "/mcp's reading tools. Else 403: "
         "writes, edits, feedback, rebuilds, evaluations, clearing the cache. Beside `api_key`, and another one.",
     )
     allowed_hosts: tuple[str, ...] = Field(

@@ -13,7 +13,7 @@ FURTHER_WORDS = 40  # for each sentence above so many
 
 
 class Citation(BaseModel):
-    """Where a sentence of an answer stands, word for word."""
+    """The source of a sentence of an answer, which has it word for word."""
 
     number: int = Field(description="As the answer's text has it in brackets, from 1.")
     text: str = Field(description="The sentence.")

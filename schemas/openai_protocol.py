@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, StrictBool
 
 CHAT_PATH, RESPONSES_PATH, MODELS_PATH = "/v1/chat/completions", "/v1/responses", "/v1/models"
 OPENAI_PATHS = frozenset({CHAT_PATH, RESPONSES_PATH, MODELS_PATH})
@@ -34,7 +34,7 @@ class ModelRequest(BaseModel):
     """What both kinds of request have. Other fields of the protocol are accepted and mean nothing here."""
 
     model: str = Field(description=f"`{MODEL}`.", examples=[MODEL])
-    stream: bool | None = Field(None, description="Whether to answer with events as the answer becomes known.")
+    stream: StrictBool | None = Field(None, description="Whether to answer with events as the answer becomes known.")
     thalweg: dict[str, Any] | None = Field(
         None,
         description="How to search: the parameters of `/v1/answers`, but `q`.",

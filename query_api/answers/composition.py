@@ -43,7 +43,7 @@ def choose(sentences: Sequence[Sentence], likely: NDArray[np.float64], most: int
 
 def in_order(sentences: Sequence[Sentence], titles: Titles) -> list[int]:
     """The numbers of these sentences as a chain: first the hit whose title the question names, else the best; then
-    rather one whose title a sentence before it names; those of one hit as they stand there."""
+    rather one whose title a sentence before it names; those of one hit in its own order."""
     rest = sorted({sentence.hit for sentence in sentences}, key=lambda hit: (not titles.asked[hit], hit))
     order: list[int] = []
     named: set[int] = set()

@@ -1,7 +1,7 @@
 """What speaks for a sentence as an answer: a few dozen numbers, without any model.
 
 They say how much of the question the sentence holds, alone, with its title and beyond what other hits say; where it
-stands; whether it has the kind of answer that is asked for; and whether a chain leads to it: a sentence of another hit
+is; whether it has the kind of answer that is asked for; and whether a chain leads to it: a sentence of another hit
 that names its title.
 """
 

@@ -29,7 +29,7 @@ def signs(
     """(len(SIGNS),): the highest confidence of the first hits; the share of the question's names that neither a title
     nor a sentence of the hits holds; 1 where a time or a number is asked for and no chosen sentence has one, else 0;
     the share of the question's idf that titles and sentences hold; the logarithm of the collection's size, since among
-    many passages one is alike by chance. None where no confidence is known."""
+    many passages one is similar by chance. None where no confidence is known."""
     confidences = [hit.confidence for hit in hits[:FIRST] if hit.confidence is not None]
     if not confidences:
         return None

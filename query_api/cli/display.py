@@ -158,7 +158,7 @@ def show_subgraph(console: Console, subgraph: JSONObject) -> None:
 
 
 def show_answer(console: Console, answer: JSONObject) -> None:
-    """Its lines, then where each sentence stands; or why there is none."""
+    """Its lines, then the source of each sentence; or why there is none."""
     if answer["refused"]:
         console.print(escape(answer["reason"]), highlight=False, style="yellow")
     for line in answer["text"].splitlines():

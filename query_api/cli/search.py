@@ -6,7 +6,7 @@ from collections.abc import Callable, Container, Iterator
 from contextlib import closing
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any, cast, get_args
+from typing import TYPE_CHECKING, Annotated, Any, cast, get_args
 
 import typer
 from typer.core import TyperCommand
@@ -15,9 +15,11 @@ from typer.main import get_command
 from query_api.cli import app as commands
 from query_api.cli.app import DataDir, Json, Url, print_json
 from query_api.cli.completion import choice, collections, edges, entities
-from query_api.client import ServiceClient
 from schemas.choices import Edge
 from schemas.errors import Failure, plain_failures
+
+if TYPE_CHECKING:
+    from query_api.client import ServiceClient
 
 app = typer.Typer()
 
@@ -131,7 +133,7 @@ def ask(*, as_json: bool, url: str | None, data_dir: Path | None, **parameters: 
                 show_end(console, body | {"next_cursor": None}, meta)
 
 
-def _frames(client: ServiceClient, params: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+def _frames(client: "ServiceClient", params: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
     """Raises Failure for an error in the stream."""
     for name, body in client.events("/v1/search", params):
         if name == "error":

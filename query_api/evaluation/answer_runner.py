@@ -52,7 +52,7 @@ class Asked(NamedTuple):
         return right, len(cited), needed
 
     def verbatim(self) -> list[bool]:
-        """Of each cited sentence, whether it stands in its hit where the citation says."""
+        """Of each cited sentence, whether its hit has it where the citation says."""
         return [self._passage(source)[1] == source["text"] for source in self.answer["citations"]]
 
     def _place(self, source: JSONObject) -> int:

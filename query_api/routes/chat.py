@@ -26,9 +26,8 @@ router = APIRouter(tags=["OpenAI's protocol"], route_class=LargeModelRoute)
 
 Form = ChatCompletion | ResponseObject
 READ_TYPES = ("text", "input_text")
-TEXT = {"schema": {"type": "string"}}
 RESPONSES: dict[int | str, dict[str, Any]] = {
-    200: {"content": {"application/json": {"schema": {"type": "object"}}, EVENT_STREAM: TEXT}},
+    200: {"content": {"application/json": {"schema": {"type": "object"}}, EVENT_STREAM: {}}},
     **problem_responses(404, 429),
 }
 

@@ -76,7 +76,7 @@ def test_the_program_of_the_page_has_the_same_tools(hashing: Installation, era: 
     assert [line for line in logged.splitlines() if json.loads(line)["level"] in ("warning", "error")] == []
 
 
-def test_the_program_ends_with_its_client_and_says_where_no_service_answers(hashing: Installation) -> None:
+def test_the_program_ends_with_its_client_or_without_a_service(hashing: Installation) -> None:
     ended = hashing.run("mcp", text_in="")
     assert (ended.stdout, ended.stderr) == ("", "")
     nobody = hashing.run("mcp", "--url", f"http://127.0.0.1:{free_port()}", check=False)

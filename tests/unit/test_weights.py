@@ -13,17 +13,17 @@ from thalweg import app
 
 ROOT = Path(__file__).parents[2]
 MOST_SETTINGS = 55
-MOST_COMMANDS = 40
-MOST_ROUTES = 84
+MOST_COMMANDS = 42
+MOST_ROUTES = 85
 MOST_BYTES = {"README.md": 10_240, "ARCHITECTURE.md": 14_336, "CHANGELOG.md": 4_096}
 MOST_OF_PACKAGES = {  # lines, modules
-    "indexer": (20_854, 131),
-    "query_api": (36_349, 203),
-    "streams": (12_340, 84),
-    "schemas": (6_665, 49),
-    "kafka_client": (1_479, 11),
+    "indexer": (21_053, 131),
+    "query_api": (37_959, 219),
+    "streams": (12_354, 84),
+    "schemas": (6_785, 50),
+    "kafka_client": (1_489, 11),
 }
-BESIDE_THE_TREE = ("evaluate graph",)  # `evaluate` hands it on
+BESIDE_THE_TREE = ("evaluate graph", "evaluate answers")  # `evaluate` hands them on
 
 
 def leaves(command: object) -> int:

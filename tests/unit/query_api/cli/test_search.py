@@ -43,7 +43,7 @@ def run(
 ) -> tuple[Any, StubClient]:
     stub = StubClient(events or [])
     monkeypatch.setattr(base_commands, "service_client", lambda url, data_dir: stub)
-    return CliRunner().invoke(search.app, list(arguments)), stub
+    return CliRunner().invoke(search.app, ["search", *arguments]), stub
 
 
 def test_a_question_is_taken_apart_when_asked_for_and_hits_tell_what_for(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -156,6 +156,11 @@ def test_json_is_the_answer_and_nothing_else(monkeypatch: pytest.MonkeyPatch) ->
 
 EVERY_OPTION = [
     "river",
+    "--answer",
+    "--answer-sentences",
+    "5",
+    "--answer-words",
+    "100",
     "-k",
     "3",
     "--offset",
@@ -223,10 +228,11 @@ def test_the_command_has_every_option_of_the_route(monkeypatch: pytest.MonkeyPat
     assert result.exit_code == Exit.OK, result.output
     asked = json.loads(result.stdout)["params"]
     assert set(asked) == set(SearchRequest.model_fields)
-    request = SearchRequest.model_validate(asked)
+    of_first_page = {name: value for name, value in asked.items() if name not in ("offset", "cursor")}
+    request = SearchRequest.model_validate(of_first_page)  # further pages have no answer
     defaults = {name: field.get_default() for name, field in SearchRequest.model_fields.items()}
     unlike = {name for name, default in defaults.items() if getattr(request, name) != default}
-    assert unlike == set(defaults) - {"mode"}  # whose default is the only one that takes the others
+    assert unlike == set(defaults) - {"mode", "offset", "cursor"}  # of modes the default alone takes the others
     assert request.edges == ("link", "is_a")
     del stub
 
@@ -261,6 +267,43 @@ def test_what_is_like_nothing_is_refused_with_all_there_are(monkeypatch: pytest.
     assert "Did you mean" not in words
 
 
+ANSWER = {
+    "form": "extract", "text": "*Elbe*: It rises in the Giant Mountains. [1]", "confidence": 0.9, "refused": False,
+    "reason": None,
+    "citations": [
+        {"number": 1, "text": "It rises in the Giant Mountains.", "title": "Elbe", "collection": "rivers",
+         "document_id": "elbe.md", "section": ["Elbe", "Source"], "page": 3},
+    ],
+}  # fmt: skip
+
+
+def asked(monkeypatch: pytest.MonkeyPatch, answer: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+    stub = StubClient([ServerSentEvent("meta", META), ServerSentEvent("done", DONE | {"answer": answer})])
+    monkeypatch.setattr(base_commands, "service_client", lambda url, data_dir: stub)
+    return CliRunner().invoke(search.app, ["ask", "Where does the Elbe rise?", "--collection", "rivers"]), stub.asked
+
+
+def test_ask_prints_an_answer_and_its_sources(monkeypatch: pytest.MonkeyPatch) -> None:
+    result, parameters = asked(monkeypatch, ANSWER)
+    assert result.exit_code == Exit.OK
+    assert "*Elbe*: It rises in the Giant Mountains. [1]" in result.output
+    assert "[1] rivers/elbe.md, Source, page 3" in result.output
+    assert (parameters["answer"], parameters["collection"]) == (True, "rivers")
+
+
+def test_ask_says_why_there_is_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    refused = {"text": "", "citations": [], "refused": True, "reason": "No passage has [the word]."}
+    result, _ = asked(monkeypatch, ANSWER | refused)
+    assert result.exit_code == Exit.OK
+    assert "No passage has [the word]." in result.output
+
+
+def test_ask_has_no_option_that_makes_no_sense_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    shown = {each.name for each in get_command(search.app).commands["ask"].params}
+    assert {"answer_sentences", "collection", "filter"} <= shown
+    assert shown.isdisjoint({"answer", "offset", "cursor"})
+
+
 def test_more_pages_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
     done = DONE | {"next_cursor": "abc"}
     result, _ = run(monkeypatch, "river", events=[ServerSentEvent("meta", META), ServerSentEvent("done", done)])
@@ -268,20 +311,20 @@ def test_more_pages_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_options_are_explained_in_the_words_of_the_route() -> None:
-    shown = {each.name: each for each in get_command(search.app).params}
+    shown = {each.name: each for each in get_command(search.app).commands["search"].params}
     assert {name: shown[name].help for name in ("k", "wait_seconds", "max_per_value")} == {
         "k": "Hits per page.",
         "wait_seconds": "How long to wait for --after.",
         "max_per_value": "Hits of one value of the field in --diversity; 2.",
     }
-    assert f"[1<=x<={MAX_HITS}]" in CliRunner().invoke(search.app, ["--help"]).output
+    assert f"[1<=x<={MAX_HITS}]" in CliRunner().invoke(search.app, ["search", "--help"]).output
     assert shown["names"].opts == ["--name"]
 
 
 @pytest.mark.parametrize("width", [60, 100, 200])
-def test_help_is_in_five_parts_at_any_width(monkeypatch: pytest.MonkeyPatch, width: int) -> None:
+def test_help_is_in_six_parts_at_any_width(monkeypatch: pytest.MonkeyPatch, width: int) -> None:
     monkeypatch.setenv("COLUMNS", str(width))
-    shown = CliRunner().invoke(search.app, ["--help"]).output
-    for part in (search.WHAT, search.FILTERS, search.RANKING, search.GRAPH, search.OUTPUT):
+    shown = CliRunner().invoke(search.app, ["search", "--help"]).output
+    for part in (search.WHAT, search.FILTERS, search.RANKING, search.GRAPH, search.ANSWER, search.OUTPUT):
         assert f"─ {part} ─" in shown
     assert max(map(len, shown.splitlines())) <= width

@@ -294,7 +294,7 @@ async def test_who_leaves_in_the_middle_ends_the_search(
 async def test_who_comes_too_much_is_told_when_to_come_again(
     guarded: Running, client: openai.AsyncOpenAI, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(guarded.service.admission, "_longest_wait_seconds", -1)
+    monkeypatch.setattr(guarded.service.admission, "longest_wait_seconds", -1)
     for asking in (completed(client, QUESTION), client.responses.create(model="thalweg", input=QUESTION)):
         with pytest.raises(openai.InternalServerError) as refused:
             await asking
