@@ -57,7 +57,7 @@ def cited(text: str, citation: Any) -> str:
 
 
 @pytest.mark.timeout(300)
-def test_a_question_is_answered_whole_streamed_and_asynchronously(guarded: Installation) -> None:
+def test_a_question_is_answered_whole_and_streamed(guarded: Installation) -> None:
     client = client_of(guarded)
     assert [model.id for model in client.models.list()] == ["thalweg"]
     message = client.chat.completions.create(model="thalweg", messages=said(QUESTION)).choices[0].message
@@ -92,7 +92,7 @@ def test_a_follow_up_is_about_what_was_asked_before(guarded: Installation) -> No
     assert answer.choices[0].message.annotations[0].url_citation.url == "https://example.org/elbe"
 
 
-def test_what_the_documents_do_not_answer_is_refused_in_a_message(guarded: Installation) -> None:
+def test_what_documents_do_not_answer_is_refused(guarded: Installation) -> None:
     client = client_of(guarded)
     for question in ("Who won the football world cup of 1974?", "the of and"):
         answer: Any = client.chat.completions.create(model="thalweg", messages=said(question))
