@@ -1,6 +1,7 @@
 """Which sentences make an answer, and in what order."""
 
 import itertools
+import re
 from collections.abc import Sequence
 
 import numpy as np
@@ -8,12 +9,42 @@ from numpy.typing import NDArray
 
 from query_api.answers.features import Titles
 from query_api.answers.sentences import Sentence
+from query_api.query.analysis import Question, normalise_text
 
 CANDIDATES = 12  # the likeliest, of which sets are tried
 SUPPORT = 0.15  # what a sentence that is needed counts beside one that answers
 LEAST_SHARE = 0.2  # of the best sentence
 _MOST = 0.999
+_DEFINED = 0.9
+_SOON = 120  # characters between a name and its copula, such as other names in brackets
+_DEFINITION = re.compile(r"\W*(?:(?:what|who) (?:is|are|was|were)|define) (?:an? |the )?(.+?)\W*$", re.IGNORECASE)
+_ARTICLE = re.compile(r" (?:an?|the) ")
+_COPULA = re.compile(r" (?:is|are|was|were) ")
 _EXHAUSTIVE = 3  # sentences up to which every set is tried: 298 of 12
+
+
+def with_definitions(
+    question: Question, sentences: Sequence[Sentence], likely: NDArray[np.float64], titles: Titles
+) -> NDArray[np.float64]:
+    """`likely`, where a sentence that defines what the question asks the definition of is at least .9 likely to answer:
+    of `what is a tide?`, in the document with that title, the first that begins with it and has a copula soon."""
+    asked = _DEFINITION.match(question.text)
+    if asked is None:
+        return likely
+    topic = f" {normalise_text(asked[1])} "
+    raised = likely.copy()
+    for hit in (at for at, name in enumerate(titles.names) if name == topic):
+        for at, sentence in enumerate(sentences):
+            if sentence.hit == hit and _begins_with(sentence.normalised, topic):
+                raised[at, 0] = max(raised[at, 0], _DEFINED)
+                break
+    return raised
+
+
+def _begins_with(text: str, topic: str) -> bool:
+    article = _ARTICLE.match(text)
+    rest = text[article.end() - 1 :] if article else text
+    return rest.startswith(topic) and _COPULA.search(rest[: len(topic) + _SOON]) is not None
 
 
 def choose(sentences: Sequence[Sentence], likely: NDArray[np.float64], most: int, most_words: int) -> list[int]:

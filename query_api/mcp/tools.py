@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any, Literal, NamedTuple
 
 import msgspec
-from fastapi import Request
+from fastapi import Request, Response
 from mcp.types import Tool as ListedTool
 from mcp.types import ToolAnnotations
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, TypeAdapter, ValidationError, create_model
@@ -175,7 +175,7 @@ NeighboursArguments: Any = create_model(
 @_tool(NeighboursArguments, NodeDetail)
 async def neighbours(_request: Request, service: Service, arguments: Arguments) -> NodeDetail:
     """A node of the knowledge graph and what its edges lead to, the heaviest first."""
-    return await get_node(service=service, **arguments.model_dump())
+    return await get_node(response=Response(), service=service, **arguments.model_dump())
 
 
 PathsArguments: Any = create_model("PathsArguments", __base__=Arguments, **_fields(

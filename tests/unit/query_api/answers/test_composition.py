@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from query_api.answers.composition import choose, in_order
+from query_api.answers.composition import choose, in_order, with_definitions
 from query_api.answers.features import Titles
 from query_api.answers.sentences import Sentence, sentences_of_hits
 from query_api.query.analysis import Question
@@ -35,6 +35,26 @@ def test_neither_sentences_nor_words_are_more_than_asked(most: int) -> None:
     assert 0 < len(chosen) <= most
     assert len(set(chosen)) == len(chosen)
     assert sum(sentences[at].words for at in chosen) <= 50
+
+
+@pytest.mark.parametrize(
+    ("question", "defined"),
+    [
+        ("What is photosynthesis?", True),
+        ("define Photosynthesis", True),
+        ("What is the photosynthesis", True),
+        ("Where is photosynthesis?", False),
+        ("What is photosynthesis good for?", False),
+    ],
+)
+def test_a_definition_answers_what_something_is(question: str, *, defined: bool) -> None:
+    text = "The leaf is where it happens. Photosynthesis (Greek, light) is how plants make sugar. So it goes."
+    hits = [hit(1, "Photosynthesis", text), hit(2, "Leaf", "A leaf is green.")]
+    idf = idf_of(question)
+    sentences = sentences_of_hits(hits, idf, 65)
+    before = likely(0.3, 0.2, 0.1, 0.3)
+    after = with_definitions(Question(question), sentences, before, Titles.of(Question(question), hits, idf))
+    assert after[:, 0].tolist() == [0.3, 0.9 if defined else 0.2, 0.1, 0.3]
 
 
 def test_nothing_found_is_nothing_chosen() -> None:

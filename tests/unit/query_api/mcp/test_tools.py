@@ -158,7 +158,7 @@ async def test_a_document_is_added_by_who_may_write_alone(
         assert "add" not in {tool.name for tool in (await reader.client.list_tools()).tools}
         refusal = await reader.refusal("add", **given)
         assert refusal.startswith(
-            "Read only: This key only reads: it allows GET, HEAD, POST /v1/search and the tools of"
+            "Read only: This key only reads: it allows GET, HEAD, POST /v1/search and /v1/answers, and the tools of"
         )
         assert (await reader.call("search", q="river", mode="keyword"))["hits"]
     assert writer.values == []
