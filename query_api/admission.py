@@ -18,6 +18,7 @@ from starlette.requests import HTTPConnection
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from query_api.errors import ApiProblem
+from schemas.openai_protocol import CHAT_PATH, RESPONSES_PATH
 
 Reason = Literal["overloaded", "fair_share"]
 
@@ -26,6 +27,7 @@ FIRST_GUESS_SECONDS = 0.1  # of one search, before one has ended
 SMOOTHING = 0.1  # the share of the latest search in the mean
 SEARCH_PATH = "/v1/search"
 ANSWERS_PATH = "/v1/answers"
+SEARCHING_PATHS = frozenset({SEARCH_PATH, ANSWERS_PATH, CHAT_PATH, RESPONSES_PATH})
 SLACK = 1.5  # a queue that turns out slower than expected is shortened once its wait is so much longer than allowed
 
 
@@ -65,11 +67,7 @@ class AdmissionMiddleware:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if (
-            scope["type"] == "http"
-            and scope["path"] in (SEARCH_PATH, ANSWERS_PATH)
-            and "last-event-id" not in Headers(scope=scope)
-        ):
+        if scope["type"] == "http" and scope["path"] in SEARCHING_PATHS and "last-event-id" not in Headers(scope=scope):
             admission: SearchAdmission = scope["app"].state.service.admission
             try:
                 admission.check(caller_of(HTTPConnection(scope)))

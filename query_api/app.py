@@ -29,6 +29,7 @@ from query_api.operations.backup_jobs import Backups
 from query_api.routes import (
     analytics,
     backups,
+    chat,
     collection_settings,
     collections,
     communities,
@@ -57,6 +58,7 @@ from query_api.settings import ServiceSettings
 from query_api.stream_tickets import TICKET, StreamTickets
 from schemas.api import Problem
 from schemas.frames import EVENT_STREAM
+from schemas.openai_protocol import BAD_REQUESTS, OPENAI_PATHS, ErrorBody
 from schemas.runtime import INSTALLATION_HEADER, installation_of
 
 # beside what any page may read
@@ -121,6 +123,7 @@ def create_app(settings: ServiceSettings, **parts: Any) -> FastAPI:
         )
     for routes in (
         search,
+        chat,
         document_writes,
         documents,
         collections,
@@ -187,13 +190,15 @@ def with_problems(document: dict[str, Any], *, with_key: bool) -> dict[str, Any]
     schemas = document["components"]["schemas"]
     for unused in ("HTTPValidationError", "ValidationError"):
         schemas.pop(unused, None)
-    schemas["Problem"] = Problem.model_json_schema()
+    schemas |= {model.__name__: model.model_json_schema() for model in (Problem, ErrorBody)}
     for path, methods in document["paths"].items():
         for method, operation in methods.items():
             responses = operation["responses"]
             own = {int(status) for status, response in responses.items() if response.get("description") == PROBLEM}
             for status in sorted(own | set(_before_routes(path, method.upper(), operation, with_key=with_key))):
-                responses[str(status)] = _response(status)
+                responses.pop(str(status), None)
+                if path not in OPENAI_PATHS or status not in BAD_REQUESTS:
+                    responses[str(status)] = _response(status, path)
             operation["responses"] = dict(sorted(responses.items()))
     if with_key:
         document["components"]["securitySchemes"] = {
@@ -224,9 +229,10 @@ def _before_routes(path: str, method: str, operation: dict[str, Any], *, with_ke
         yield from (422, 503)  # a parameter that does not fit, or that there is not; no room, or no store
 
 
-def _response(status: int) -> dict[str, Any]:
+def _response(status: int, path: str) -> dict[str, Any]:
+    media_type, model = ("application/json", ErrorBody) if path in OPENAI_PATHS else (MEDIA_TYPE, Problem)
     response: dict[str, Any] = {
         "description": DESCRIPTIONS.get(status, HTTPStatus(status).phrase),
-        "content": {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}},
+        "content": {media_type: {"schema": {"$ref": f"#/components/schemas/{model.__name__}"}}},
     }
     return response | {"headers": RETRY_AFTER} if status in {429, 503} else response

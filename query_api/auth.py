@@ -18,6 +18,7 @@ import jwt
 from starlette.datastructures import Headers
 from starlette.types import Scope
 
+from query_api.admission import SEARCHING_PATHS
 from query_api.errors import ApiProblem
 from query_api.settings import ServiceBlock
 from query_api.stream_tickets import STREAM_TICKETS_PATH, TICKET, StreamTickets, TicketRefused
@@ -26,12 +27,11 @@ from schemas.frames import EVENT_STREAM
 KeyAccess = Literal["full", "read"]
 Access = KeyAccess | Literal["session"]
 
-SEARCH_PATHS = frozenset({"/v1/search", "/v1/answers"})
 MCP_PATH = "/mcp"  # whose tools that write check the access themselves
 SESSION_TOKENS_PATH = "/v1/session-tokens"
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 ACCESS_TOKEN = "access_token"  # noqa: S105 - RFC 6750's name of the parameter, which is refused
-READS = f"GET, HEAD, POST /v1/search and /v1/answers, and the tools of {MCP_PATH} that read"
+READS = f"GET, HEAD, POST {', '.join(sorted(SEARCHING_PATHS))}, and the tools of {MCP_PATH} that read"
 
 SESSION_SECONDS = 600  # longer than the streams of a page are resumed
 _ALGORITHM = "HS256"
@@ -158,4 +158,4 @@ def check_access(access: Access, method: str, path: str) -> None:
 
 
 def only_reads(method: str, path: str) -> bool:
-    return method in SAFE_METHODS or (method == "POST" and path in (*SEARCH_PATHS, STREAM_TICKETS_PATH, MCP_PATH))
+    return method in SAFE_METHODS or (method == "POST" and path in (*SEARCHING_PATHS, STREAM_TICKETS_PATH, MCP_PATH))

@@ -1,5 +1,6 @@
 """Errors as problem+json (RFC 9457): every answer that is not a success says what to do."""
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from http import HTTPStatus
 from typing import Any, cast
@@ -15,6 +16,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from indexer.errors import DamagedStore, TransientStoreError
 from schemas.cursors import MalformedCursor
 from schemas.errors import MalformedEvent
+from schemas.openai_protocol import BAD_REQUESTS, OPENAI_PATHS, ErrorBody
 from schemas.refusals import explanation_fields, is_explained
 
 MEDIA_TYPE = "application/problem+json"
@@ -69,7 +71,31 @@ class ApiProblem(Exception):
         }
 
     def response(self) -> Response:
-        return Response(msgspec.json.encode(self.body()), self.status, self.headers, MEDIA_TYPE)
+        return _ProblemResponse(self)
+
+    def openai_error(self) -> ErrorBody:
+        """The same for OpenAI's clients; `param` is what the sentence begins with in backticks."""
+        kinds = {401: "authentication_error", 403: "permission_error", 429: "rate_limit_error"}
+        kind = kinds.get(self.status, "server_error" if self.status >= 500 else "invalid_request_error")
+        named = re.match(r"`([\w.]+)`", self.detail)
+        code = "invalid_api_key" if self.status == 401 else self.members.get("reason")
+        return ErrorBody(error={"message": self.detail, "type": kind, "param": named and named[1], "code": code})
+
+
+class _ProblemResponse(Response):
+    """In the form that clients of the path read."""
+
+    def __init__(self, problem: ApiProblem) -> None:
+        super().__init__(msgspec.json.encode(problem.body()), problem.status, problem.headers, MEDIA_TYPE)
+        self._problem = problem
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["path"] in OPENAI_PATHS:
+            status = 400 if self.status_code in BAD_REQUESTS else self.status_code
+            body = self._problem.openai_error().model_dump_json()
+            await Response(body, status, self._problem.headers, "application/json")(scope, receive, send)
+        else:
+            await super().__call__(scope, receive, send)
 
 
 class AnotherLog(Exception):

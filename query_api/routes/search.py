@@ -1,8 +1,8 @@
 """`/v1/search` and `/v1/answers`: JSON, or a stream of Server-Sent Events where the client accepts one."""
 
 import asyncio
-from collections.abc import Awaitable
-from contextlib import aclosing
+from collections.abc import AsyncIterator, Awaitable
+from contextlib import aclosing, asynccontextmanager
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, TypeVar
 
 from fastapi import APIRouter, Depends, Header, Query, Request, Response
@@ -142,15 +142,22 @@ async def _answer(
         return Response(status_code=204)  # which ends the reconnecting of an EventSource
     if resumed is not None and resumed[0].started:
         return service.streams.response(*resumed)
-    turn = _turn(request, search, service)
-    try:
-        snapshot = await _unless_disconnected(request, _snapshot_in_turn(search, service, turn))
+    async with begun(request, search, service) as (turn, snapshot):
         stream, after_seq = resumed or (
             service.streams.begin(search, snapshot, instead_of=last_event_id, **origin._asdict()),
             -1,
         )
         return service.streams.response(stream, after_seq, turn)
-    except BaseException:  # else the stream ends it
+
+
+@asynccontextmanager
+async def begun(request: Request, search: SearchRequest, service: Service) -> AsyncIterator[tuple[Turn, "Snapshot"]]:
+    """Once it is the search's turn: that, which the stream made within is to end, and the snapshot to read. Raises
+    ApiProblem, also where the client leaves."""
+    turn = _turn(request, search, service)
+    try:
+        yield turn, await _unless_disconnected(request, _snapshot_in_turn(search, service, turn))
+    except BaseException:
         turn.end()
         raise
 

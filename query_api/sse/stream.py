@@ -17,7 +17,7 @@ from query_api.errors import ApiProblem
 from query_api.retrieval.search_context import SearchFailed
 from query_api.sse.events import EventId, new_retrieval_id
 from query_api.sse.resume_buffer import RecordedStream, ReplayBuffer
-from schemas.frames import EVENT_STREAM, NAMES, Reset, SearchFrame, StreamError
+from schemas.frames import EVENT_STREAM, NAMES, Done, Reset, SearchFrame, StreamError
 from schemas.search import SearchRequest
 
 if TYPE_CHECKING:
@@ -163,6 +163,16 @@ class SearchStreams:
 
         return _Stream(self.frames(stream, after_seq, turn), ended, self._keep_alive_seconds)
 
+    def translated(self, frames: AsyncIterator[bytes], turn: Turn) -> Response:
+        """A search's frames in another protocol; the turn ends with it. Raises ApiProblem as `response` does."""
+        self._searches.acquire()
+
+        def ended() -> None:
+            self._searches.release()
+            turn.end()
+
+        return _Stream(self._counted(frames), ended, self._keep_alive_seconds)
+
     def following(self, frames: AsyncIterator[bytes]) -> Response:
         """A stream of a document's status. Raises ApiProblem at the limit of such streams."""
         self._followed.acquire()
@@ -195,6 +205,15 @@ class SearchStreams:
             self._clients.dec()
 
     async def _search(self, stream: RecordedStream, turn: Turn | None) -> None:
+        async with aclosing(self.searched(stream, turn, resumable=True)) as frames:
+            async for frame in frames:
+                stream.append("error" if isinstance(frame, StreamError) else NAMES[type(frame)], frame)
+
+    async def searched(
+        self, stream: RecordedStream, turn: Turn | None, *, resumable: bool = False
+    ) -> AsyncGenerator[SearchFrame | StreamError]:
+        """The frames of the stream's search as they are final, the last of which is Done or an error; ends the turn."""
+        frame = None
         try:
             if stream.snapshot is None:
                 raise RuntimeError("a stream that is not finished keeps its snapshot")
@@ -204,21 +223,21 @@ class SearchStreams:
                 stream.snapshot,
                 traceparent=stream.traceparent,
                 counted=stream.counted,
-                resumable=True,
+                resumable=resumable,
             )
             async with aclosing(frames):
                 async for frame in frames:
-                    stream.append(NAMES[type(frame)], frame)
-            if not stream.finished:
-                raise RuntimeError("the search ended without its last frame")
+                    yield frame
+            if not isinstance(frame, Done):
+                raise RuntimeError("the search ended without its last frame")  # noqa: TRY004 -- no argument is wrong
             if turn is not None:
                 turn.end(answered=True)
         except (SearchFailed, TransientStoreError, DamagedStore) as error:
             log.warning("search not answered", retrieval_id=stream.retrieval_id, reason=str(error))
-            stream.append("error", StreamError(title="Search not answered", detail=str(error)))
+            yield StreamError(title="Search not answered", detail=str(error))
         except Exception:  # edge of the stream: after 200 an error is its last frame
             log.exception("search failed", retrieval_id=stream.retrieval_id)
-            stream.append("error", StreamError(title="Internal error", detail="The service's log holds the trace."))
+            yield StreamError(title="Internal error", detail="The service's log holds the trace.")
         finally:
             if turn is not None:
                 turn.end()

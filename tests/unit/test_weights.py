@@ -14,13 +14,13 @@ from thalweg import app
 ROOT = Path(__file__).parents[2]
 MOST_SETTINGS = 55
 MOST_COMMANDS = 42
-MOST_ROUTES = 85
+MOST_ROUTES = 88
 MOST_BYTES = {"README.md": 10_240, "ARCHITECTURE.md": 14_336, "CHANGELOG.md": 4_096}
 MOST_OF_PACKAGES = {  # lines, modules
     "indexer": (21_053, 131),
-    "query_api": (37_959, 219),
+    "query_api": (38_382, 223),
     "streams": (12_354, 84),
-    "schemas": (6_785, 50),
+    "schemas": (6_854, 51),
     "kafka_client": (1_489, 11),
 }
 BESIDE_THE_TREE = ("evaluate graph", "evaluate answers")  # `evaluate` hands them on

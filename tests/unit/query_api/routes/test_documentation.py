@@ -47,9 +47,10 @@ def test_every_error_is_declared_as_a_problem(tmp_path: Path) -> None:
         assert "default" not in operation["responses"], name
         for status, response in operation["responses"].items():
             if status >= "400" and (name, status) != ("GET /readyz", "503"):
-                assert list(response["content"]) == ["application/problem+json"], (name, status)
-                [content] = response["content"].values()
-                assert content["schema"] == {"$ref": "#/components/schemas/Problem"}
+                is_openai = name.split()[1] in ("/v1/chat/completions", "/v1/responses", "/v1/models")
+                kind, model = ("json", "ErrorBody") if is_openai else ("problem+json", "Problem")
+                schema = {"$ref": f"#/components/schemas/{model}"}
+                assert response["content"] == {f"application/{kind}": {"schema": schema}}, (name, status)
 
 
 @pytest.mark.parametrize(
@@ -58,6 +59,8 @@ def test_every_error_is_declared_as_a_problem(tmp_path: Path) -> None:
         ("GET /livez", "200 400 421"),
         ("GET /v1/search", "200 204 400 410 414 421 422 429 503"),
         ("POST /v1/search", "200 204 400 403 408 410 413 414 421 422 429 503"),
+        ("POST /v1/chat/completions", "200 400 403 404 408 421 429 503"),
+        ("GET /v1/models", "200 400 421 503"),
         ("PUT /v1/documents/{document_id}", "202 400 403 404 408 413 414 415 421 422 503"),
         ("POST /v1/evaluations", "202 400 403 404 408 409 413 421 422 501 503"),
         ("DELETE /v1/cache", "200 400 403 421 422 503"),

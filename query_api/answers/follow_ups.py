@@ -1,0 +1,71 @@
+"""A question that continues a conversation, completed by what the ones before it were about.
+
+Only what people asked is added: an answer is made of sentences of documents, which are about much besides.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+
+from indexer.extraction.lexicon import STOP_WORDS
+from query_api.query.analysis import analysed_question
+from schemas.openai_protocol import Message
+from schemas.search import MAX_QUERY_CHARACTERS
+
+MEMORY = 6  # messages before the question
+FEW_WORDS = 4  # content words, below which a question without a name of its own continues the one before
+MOST_ADDED = 24
+
+_CONTINUES = re.compile(
+    r"\W*(?:(?:and|but|or|also|then|(?:what|how) about)\b|"
+    r"(?:in|on|at|for|with|without|from|by|to)(?: [\w-]+){1,2}\W*$)",
+    re.IGNORECASE,
+)
+_POINTS_BACK = re.compile(
+    r"\b(?:it|its|itself|he|him|his|she|hers?|(?:him|her|them)self|themselves|they|them|theirs?|those|these|former|latter|"
+    r"this(?! (?:time|day|week|month|quarter|year|century)\b))\b",
+    re.IGNORECASE,
+)
+
+
+def complete_question(question: str, before: Sequence[Message]) -> str:
+    """The question, followed by the names and content words of the user's last questions in `before`, back to the last
+    one that is complete, where it is not complete itself."""
+    earlier: list[str] = []
+    for message in reversed([each for each in before if each.role in ("user", "assistant")][-MEMORY:]):
+        if is_complete(earlier[-1] if earlier else question):
+            break
+        if message.role == "user" and message.text:
+            earlier.append(message.text)
+    said = {word.lower() for word in analysed_question(question).words}
+    subject = dict.fromkeys(word for text in reversed(earlier) for word in _subject(text) if word.lower() not in said)
+    whole = " ".join([question, *list(subject)[:MOST_ADDED]])
+    return whole if len(whole) <= MAX_QUERY_CHARACTERS else question
+
+
+def is_complete(question: str) -> bool:
+    """Whether a question says what it is about. It does not where it begins as a continuation or is one place or time,
+    points back before it has named anything, or has under four content words and no name: a word with a capital or a
+    digit, but the first."""
+    if _CONTINUES.match(question):
+        return False
+    words = analysed_question(question).words
+    named = next((word for at, word in enumerate(words) if _is_name(word, at)), None)
+    pointing = _POINTS_BACK.search(question)
+    if named is not None:
+        return pointing is None or question.find(named) < pointing.start()
+    return pointing is None and sum(word.lower() not in STOP_WORDS for word in words) >= FEW_WORDS
+
+
+def _subject(question: str) -> Iterator[str]:
+    """Its content words, and the stop words within a name: University of Leeds."""
+    words = analysed_question(question).words
+    names = [_is_name(word, at) for at, word in enumerate(words)]
+    for at, word in enumerate(words):
+        within = 0 < at < len(words) - 1 and names[at - 1] and names[at + 1]
+        if within or word.lower() not in STOP_WORDS:
+            yield word
+
+
+def _is_name(word: str, at: int) -> bool:
+    """Whether the word at this place of a question is of a name."""
+    return any(map(str.isdigit, word)) or (at > 0 and word[0].isupper() and word.lower() not in STOP_WORDS)
