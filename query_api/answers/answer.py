@@ -63,7 +63,7 @@ def _pieces(citations: Sequence[Citation]) -> Iterator[AnswerDelta]:
     before: tuple[str, str] | None = None
     for index, citation in enumerate(citations):
         document = (citation.collection, citation.document_id)
-        title = f"*{citation.title}*: " if document != before else ""
+        title = f"*{citation.title or citation.document_id}*: " if document != before else ""
         before = document
         sentence = " ".join(citation.text.split())
         end = "\n" if index else ""

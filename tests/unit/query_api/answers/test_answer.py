@@ -43,6 +43,10 @@ def test_a_title_stands_before_its_first_sentence_only() -> None:
     assert text.count("*Pier*: ") == 1
 
 
+def test_a_document_without_a_title_is_named_by_its_id() -> None:
+    assert answer_to("What is the pier made of?", [hit(1, "", "The pier is made of oak.")]).text.startswith("*d1*: ")
+
+
 def test_frames_are_the_answer_in_pieces() -> None:
     answer = answer_to(QUESTION, HITS)
     frames = list(frames_of(answer))
