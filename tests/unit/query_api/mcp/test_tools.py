@@ -157,9 +157,8 @@ async def test_a_document_is_added_by_who_may_write_alone(
     async with assistant(guarded, era, READ_KEY) as reader:
         assert "add" not in {tool.name for tool in (await reader.client.list_tools()).tools}
         refusal = await reader.refusal("add", **given)
-        assert refusal.startswith(
-            "Read only: This key only reads: it allows GET, HEAD, POST /v1/search and /v1/answers, and the tools of"
-        )
+        assert refusal.startswith("Read only: This key only reads: it allows GET, HEAD, POST /v1/answers, ")
+        assert "and the tools of /mcp that read." in refusal
         assert (await reader.call("search", q="river", mode="keyword"))["hits"]
     assert writer.values == []
     async with assistant(guarded, era, KEY) as asking:
