@@ -196,9 +196,9 @@ class ServiceClient:
             self.delete, f"{document_path(document_id)}?{urlencode({'collection': collection})}"
         )
 
-    def document_status(self, collection: str, document_id: str, token: str | None) -> JSONObject:
-        """What became of the write of that token, or of the newest."""
-        position = {} if token is None else {"position": token}
+    def document_status(self, collection: str, document_id: str, token: str) -> JSONObject:
+        """What became of the write of that token; of the newest, where it is empty."""
+        position = {"position": token} if token else {}
         return self.get(f"{document_path(document_id)}/status", {"collection": collection, **position})
 
     def documents(self, collection: str, *, hand_made: bool = True) -> Iterator[JSONObject]:
@@ -226,7 +226,8 @@ class ServiceClient:
         """Likewise of the stream that answers a body of JSON, until `done`. Where it breaks off, it continues after the
         last frame that came; after a `reset` it begins again."""
         last: str | None = None
-        for pause in (*RESUME_SECONDS, None):
+        for pause in (0.0, *RESUME_SECONDS):
+            self._sleep(pause)
             try:
                 with self.answer("POST", path, body=body, accept=STREAM, last_event_id=last) as response:
                     for event in _checked(parse_events(response.iter_lines())):
@@ -235,10 +236,8 @@ class ServiceClient:
                         if event.name == "done":
                             return
             except (Unreachable, ServiceUnavailable):
-                if pause is None or last is None:
+                if last is None or pause == RESUME_SECONDS[-1]:
                     raise
-            if pause is not None:
-                self._sleep(pause)
         raise Unreachable(f"The stream from {self._url} broke off before its end. Search again.")
 
     def leave_no_usage(self) -> None:

@@ -3,7 +3,7 @@
 import asyncio
 import json
 from collections.abc import AsyncIterator, Callable, Coroutine, Generator, Iterable, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from functools import wraps
 from typing import Any, Concatenate, ParamSpec, TypeVar
@@ -19,8 +19,6 @@ from schemas.frames import PARTS, Reset, SearchFrame
 from schemas.hits import SearchAnswer
 from schemas.ids import DEFAULT_COLLECTION
 
-AT_ONCE = 32
-
 Frame = SearchFrame | Reset
 M = TypeVar("M", bound=BaseModel)
 T = TypeVar("T")
@@ -29,30 +27,27 @@ P = ParamSpec("P")
 
 class Client(AbstractContextManager["Client", None]):
     """A client of the service at `url`, else of the one that commands ask here; with the key, else that of the settings
-    (THALWEG_SERVICE__API_KEY). `service` is what sends requests, in place of one made of these. Threads may share it.
+    (THALWEG_SERVICE__API_KEY). Threads may share it. `service` sends the requests, in place of one made of these.
 
-    Parameters of a search are those of `SearchRequest`; None is for one that is left out. Methods raise Failure, whose
-    message says what to do: Unreachable, WrongSetting for bad input or a wrong key, ServiceUnavailable also where what
-    `after` asks for is not indexed in time. Where the service is busy they ask again when it says, for five minutes.
+    Parameters are those of `SearchRequest`; None is for one that is left out. Methods raise Failure: Unreachable,
+    WrongSetting for bad input or a wrong key, ServiceUnavailable also where `after` is not indexed in time. Where the
+    service is busy they ask again when it says, for five minutes.
     """
 
-    def __init__(
-        self, url: str | None = None, api_key: str | None = None, service: ServiceClient | None = None
-    ) -> None:
-        self._service = service or service_client(url, None, api_key=api_key)
+    def __init__(self, url: str | None = None, key: str | None = None, service: ServiceClient | None = None) -> None:
+        self._service = service or service_client(url, None, key=key)
 
     def search(self, /, q: str, **parameters: Any) -> SearchAnswer:
         """The hits, and what was asked for besides."""
-        return _read(SearchAnswer, self._service.post("/v1/search", _body(q, parameters)))
+        return _read(SearchAnswer, self._service.post("/v1/search", _json({"q": q} | parameters)))
 
     def ask(self, /, q: str, **parameters: Any) -> Answer:
         """Sentences that answer, each with its source; `refused` where nothing that was found does."""
-        return _read(Answer, self._service.post("/v1/answers", _body(q, parameters))["answer"])
+        return _read(Answer, self._service.post("/v1/answers", _json({"q": q} | parameters))["answer"])
 
     def stream(self, q: str, **parameters: Any) -> Generator[Frame, None, None]:
-        """The frames of a search as they are final, the last one Done. A stream that breaks off is resumed; a Reset
-        says to forget what came before it."""
-        for name, data, _ in self._service.resumed_events("/v1/search", _body(q, parameters)):
+        """The frames as they are final, the last one Done; resumed where it breaks off. Reset: forget those before."""
+        for name, data, _ in self._service.resumed_events("/v1/search", _json({"q": q} | parameters)):
             kind: type[Frame] | None = Reset if name == "reset" else PARTS.get(name)  # type: ignore[call-overload]  # of any name
             if kind is not None:  # of a newer service
                 yield _read(kind, data)
@@ -67,9 +62,7 @@ class Client(AbstractContextManager["Client", None]):
         """Delete a document; it is no error where there is none."""
         return _read(WriteAccepted, self._service.withdraw(collection, document_id))
 
-    def status(
-        self, document_id: str, collection: str = DEFAULT_COLLECTION, token: str | None = None
-    ) -> DocumentStatus:
+    def status(self, document_id: str, collection: str = DEFAULT_COLLECTION, token: str = "") -> DocumentStatus:
         """What became of the write of that token, else of the document's newest."""
         return _read(DocumentStatus, self._service.document_status(collection, document_id, token))
 
@@ -96,11 +89,9 @@ class AsyncClient(AbstractAsyncContextManager["AsyncClient", None]):
     """A Client whose methods are awaited. Each call runs in a thread, 32 at once; one that is cancelled is left to its
     end, and its answer is dropped."""
 
-    def __init__(
-        self, url: str | None = None, api_key: str | None = None, service: ServiceClient | None = None
-    ) -> None:
-        self.client = Client(url, api_key, service)
-        self.threads = ThreadPoolExecutor(AT_ONCE, thread_name_prefix="thalweg-client")
+    def __init__(self, url: str | None = None, key: str | None = None, service: ServiceClient | None = None) -> None:
+        self.client = Client(url, key, service)
+        self.threads = ThreadPoolExecutor(32, thread_name_prefix="thalweg-client")
 
     search = _in_thread(Client.search)
     ask = _in_thread(Client.ask)
@@ -111,13 +102,11 @@ class AsyncClient(AbstractAsyncContextManager["AsyncClient", None]):
     async def stream(self, q: str, **parameters: Any) -> AsyncIterator[Frame]:
         """As Client.stream."""
         frames = self.client.stream(q, **parameters)
-        reading: Future[Frame | None] = Future()
+        reading = self.threads.submit(next, frames, None)
         try:
-            while True:
-                reading = self.threads.submit(next, frames, None)
-                if (frame := await asyncio.wrap_future(reading)) is None:
-                    return
+            while (frame := await asyncio.wrap_future(reading)) is not None:
                 yield frame
+                reading = self.threads.submit(next, frames, None)
         finally:
             reading.add_done_callback(lambda _: frames.close())  # not before: a thread may still be in it
 
@@ -129,14 +118,10 @@ class AsyncClient(AbstractAsyncContextManager["AsyncClient", None]):
         await self.close()
 
 
-def _body(q: str, parameters: Mapping[str, Any]) -> bytes:
-    return _json({"q": q} | {name: value for name, value in parameters.items() if value is not None})
-
-
-def _json(value: Mapping[str, Any]) -> bytes:
+def _json(fields: Mapping[str, Any]) -> bytes:
     """Raises WrongSetting."""
     try:
-        return json.dumps(value).encode()
+        return json.dumps({name: value for name, value in fields.items() if value is not None}).encode()
     except (TypeError, ValueError, RecursionError) as error:
         raise WrongSetting(f"This cannot be sent as JSON: {error}. Make text or numbers of it.") from error
 

@@ -11,8 +11,7 @@ IN_METADATA = {"document_id", "collection", "title", "uri", "section", "score", 
 
 
 def metadata_of(hit: Hit) -> dict[str, Any]:
-    """Where a hit's text is from, under the names that hits have; `start` and `end` count characters of the text that
-    was read from the document."""
+    """Where a hit's text is from, under the names that hits have."""
     return hit.model_dump(include=IN_METADATA)
 
 

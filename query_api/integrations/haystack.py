@@ -14,10 +14,7 @@ Parameters = dict[str, Any] | None
 
 @component
 class ThalwegRetriever:
-    """Passages that the service at `url` finds. `parameters` are further ones of the search; a run may give others.
-
-    Pipelines that are saved keep all of it but the key, which is to come from an environment variable.
-    """
+    """Passages that the service at `url` finds. `parameters` are further ones of the search; a run may give others."""
 
     def __init__(
         self, url: str | None = None, api_key: Secret | None = None, top_k: int = 10, parameters: Parameters = None
@@ -30,7 +27,5 @@ class ThalwegRetriever:
         """Raises Failure, as Client.search does."""
         asked = {**(self.parameters or {}), **(parameters or {}), "k": top_k or self.top_k}
         hits = self._client.search(query, **asked).hits
-        documents = [
-            Document(id=hit.chunk_id, content=hit.text, meta=metadata_of(hit), score=hit.score) for hit in hits
-        ]
-        return {"documents": documents}
+        found = [Document(id=hit.chunk_id, content=hit.text, meta=metadata_of(hit), score=hit.score) for hit in hits]
+        return {"documents": found}

@@ -16,16 +16,13 @@ class ThalwegRetriever(BaseRetriever):
 
     def __init__(self, client: Client | None = None, **parameters: Any) -> None:
         super().__init__()
-        self._client = client or Client()
-        self._parameters = parameters
+        self._client, self._parameters = client or Client(), parameters
 
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         """Raises Failure, as Client.search does."""
-        found = self._client.search(query_bundle.query_str, **self._parameters)
-        return [
-            NodeWithScore(node=TextNode(id_=hit.chunk_id, text=hit.text, metadata=metadata_of(hit)), score=hit.score)
-            for hit in found.hits
-        ]
+        hits = self._client.search(query_bundle.query_str, **self._parameters).hits
+        nodes = [TextNode(id_=hit.chunk_id, text=hit.text, metadata=metadata_of(hit)) for hit in hits]
+        return [NodeWithScore(node=node, score=hit.score) for node, hit in zip(nodes, hits, strict=True)]
 
     async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         return await asyncio.to_thread(self._retrieve, query_bundle)

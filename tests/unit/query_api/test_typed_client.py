@@ -99,7 +99,7 @@ def test_a_stream_is_its_frames_and_those_of_a_newer_service_are_left_out() -> N
     whole = frame(0, "meta", META) + frame(1, "weather", {}) + frame(2, "hit", hit(1)) + frame(3, "done", DONE)
     streaming = Streaming(whole)
     assert [type(each) for each in streaming.frames(k=1)] == [Meta, Hit, Done]
-    assert (streaming.asked, streaming.slept) == ([{"q": "river", "k": 1}], [])
+    assert (streaming.asked, streaming.slept) == ([{"q": "river", "k": 1}], [0])
 
 
 def test_a_stream_that_breaks_off_continues_after_the_last_whole_frame() -> None:
@@ -111,7 +111,7 @@ def test_a_stream_that_breaks_off_continues_after_the_last_whole_frame() -> None
     assert [each.rank for each in frames if isinstance(each, Hit)] == [1, 2]
     assert isinstance(frames[-1], Done)
     assert streaming.resumed_by == [None, "r_1.1", "r_1.1"]
-    assert streaming.slept == list(RESUME_SECONDS[:2])
+    assert streaming.slept == [0, *RESUME_SECONDS[:2]]
     assert streaming.asked == [{"q": "river"}] * 3
 
 
@@ -125,7 +125,7 @@ def test_a_stream_that_does_not_come_back_is_a_failure() -> None:
     streaming = Streaming(frame(0, "meta", META))
     with pytest.raises(ServiceUnavailable, match="Not yet"):
         streaming.frames()
-    assert streaming.slept == list(RESUME_SECONDS)
+    assert streaming.slept == [0, *RESUME_SECONDS]
 
 
 def test_a_stream_whose_end_a_proxy_drops_is_a_failure() -> None:
@@ -140,7 +140,7 @@ def test_a_search_that_never_began_is_not_resumed() -> None:
     streaming = Streaming(503)
     with pytest.raises(ServiceUnavailable):
         streaming.frames()
-    assert (streaming.resumed_by, streaming.slept) == ([None], [])
+    assert (streaming.resumed_by, streaming.slept) == ([None], [0])
 
 
 def test_an_error_in_a_stream_is_a_failure_in_its_own_words() -> None:
@@ -175,8 +175,8 @@ def test_a_batch_of_which_none_is_taken_says_why() -> None:
     assert (written.token, written.documents, len(written.refused)) == ("", 0, 1)
 
 
-@pytest.mark.parametrize(("token", "position"), [("0:7", {"position": "0:7"}), (None, {})])
-def test_the_status_of_a_write_or_of_the_newest(token: str | None, position: dict[str, str]) -> None:
+@pytest.mark.parametrize(("token", "position"), [("0:7", {"position": "0:7"}), ("", {})])
+def test_the_status_of_a_write_or_of_the_newest(token: str, position: dict[str, str]) -> None:
     def answer(request: httpx.Request) -> httpx.Response:
         assert dict(request.url.params) == {"collection": "default", **position}
         return httpx.Response(200, json={"id": "a", "collection": "default", "status": "indexed", "final": True})
