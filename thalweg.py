@@ -1,4 +1,4 @@
-"""The command `thalweg`: the worker's commands and the query service's, under one name."""
+"""The command `thalweg`: the worker's commands and the query service's, under one name; and the programs' clients."""
 
 import inspect
 from collections.abc import Mapping
@@ -32,7 +32,10 @@ from streams.cli.load import graph_app as graph_import_commands
 from streams.cli.verify import app as verify_commands
 
 if TYPE_CHECKING:
+    from query_api.typed_client import AsyncClient, Client
     from schemas.settings import ProcessSettings
+
+__all__ = ["AsyncClient", "Client", "app", "main"]
 
 EXIT_CODES = (
     "Exit codes: 0 done, 1 failed, 2 a wrong option or setting, 3 no answer from the broker or the service, 4 a port "
@@ -168,6 +171,15 @@ def _service_settings() -> "type[ProcessSettings]":
     from query_api.settings import ServiceSettings
 
     return ServiceSettings
+
+
+def __getattr__(name: str) -> Any:
+    """The clients, which commands start without."""
+    if name not in ("AsyncClient", "Client"):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from query_api import typed_client
+
+    return getattr(typed_client, name)
 
 
 def main() -> None:

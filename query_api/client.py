@@ -24,8 +24,10 @@ CONNECT_SECONDS = 5.0
 CONNECT_RETRIES = 4  # after 0, .5, 1 and 2 s
 SILENCE_SECONDS = 90.0
 BUSY_SECONDS = 300.0
+RESUME_SECONDS = (0.5, 1.0, 2.0, 4.0, 8.0)  # before each time that a stream is resumed: a service that restarts
 
 PAGE_DOCUMENTS = 1_000
+STREAM = "text/event-stream"
 
 JSONObject = dict[str, Any]
 
@@ -59,10 +61,11 @@ class MembersRefused(Refused):
 
 
 class ServerSentEvent(NamedTuple):
-    """`data` is its JSON body."""
+    """`data` is its JSON body, `id` the last id up to it, which it is resumed by."""
 
     name: str
     data: JSONObject
+    id: str | None = None
 
 
 class ServiceAddress(NamedTuple):
@@ -115,10 +118,13 @@ class ServiceClient:
     ) -> None:
         if starting and transport is None:
             transport = httpx.HTTPTransport(retries=CONNECT_RETRIES, trust_env=False)
+        if api_key and not (api_key.isascii() and api_key.isprintable()):
+            raise WrongSetting("The key has characters that no key of a service has. Copy it again.")
         headers = {"Authorization": f"Bearer {api_key}"} if api_key else {}
         if installation:
             headers[INSTALLATION_HEADER] = installation
         self._url = url
+        self._sleep = sleep
         self._installation = installation
         self._http = httpx.Client(
             base_url=url,
@@ -147,9 +153,11 @@ class ServiceClient:
         body: bytes | None = None,
         *,
         accept: str = "*/*",
+        last_event_id: str | None = None,
     ) -> Iterator[httpx.Response]:
         """The response to any request, of JSON where it has a body; what it answers is still to be read."""
         headers = {"Accept": accept} | ({} if body is None else {"Content-Type": "application/json"})
+        headers |= {} if last_event_id is None else {"Last-Event-ID": last_event_id}
         with self._failures():
             request = self._http.build_request(method, path, params=params or None, content=body, headers=headers)  # type: ignore[arg-type]  # of pairs
             with closing(self._retrying(self._send_once, request)) as response:
@@ -189,8 +197,9 @@ class ServiceClient:
         )
 
     def document_status(self, collection: str, document_id: str, token: str) -> JSONObject:
-        """What became of the write of that token."""
-        return self.get(f"{document_path(document_id)}/status", {"collection": collection, "position": token})
+        """What became of the write of that token; of the newest, where it is empty."""
+        position = {"position": token} if token else {}
+        return self.get(f"{document_path(document_id)}/status", {"collection": collection, **position})
 
     def documents(self, collection: str, *, hand_made: bool = True) -> Iterator[JSONObject]:
         """Every document that the service has in the collection, nodes and edges that people made among them."""
@@ -209,9 +218,27 @@ class ServiceClient:
         return [each["collection"] for each in self.get("/v1/documents", {"id": document_id})["documents"]]
 
     def events(self, path: str, params: Mapping[str, Any]) -> Iterator[ServerSentEvent]:
-        """The frames of a stream, as they come."""
-        with self.answer("GET", path, params, accept="text/event-stream") as response:
-            yield from parse_events(response.iter_lines())
+        """The frames of a stream, as they come. Raises Failure for the frame `error`."""
+        with self.answer("GET", path, params, accept=STREAM) as response:
+            yield from _checked(parse_events(response.iter_lines()))
+
+    def resumed_events(self, path: str, body: bytes) -> Iterator[ServerSentEvent]:
+        """Likewise of the stream that answers a body of JSON, until `done`. Where it breaks off, it continues after the
+        last frame that came; after a `reset` it begins again."""
+        last: str | None = None
+        for pause in (0.0, *RESUME_SECONDS):
+            self._sleep(pause)
+            try:
+                with self.answer("POST", path, body=body, accept=STREAM, last_event_id=last) as response:
+                    for event in _checked(parse_events(response.iter_lines())):
+                        yield event
+                        last = event.id
+                        if event.name == "done":
+                            return
+            except (Unreachable, ServiceUnavailable):
+                if last is None or pause == RESUME_SECONDS[-1]:
+                    raise
+        raise Unreachable(f"The stream from {self._url} broke off before its end. Search again.")
 
     def leave_no_usage(self) -> None:
         """From now on analytics leave out the searches; provenance records them all the same."""
@@ -310,12 +337,13 @@ def _retry_after(state: RetryCallState) -> float:
 
 def parse_events(lines: Iterable[str]) -> Iterator[ServerSentEvent]:
     """Server-Sent Events from their lines (WHATWG HTML, 9.2.6), comments left out; `data` is to be JSON."""
+    last_id: str | None = None
     name: str = "message"
     data: list[str] = []
     for line in lines:
         if not line:
             if data:
-                yield ServerSentEvent(name, json.loads("\n".join(data)))
+                yield ServerSentEvent(name, json.loads("\n".join(data)), last_id)
             name, data = "message", []
             continue
         field, _, value = line.partition(":")
@@ -324,6 +352,15 @@ def parse_events(lines: Iterable[str]) -> Iterator[ServerSentEvent]:
             name = value
         elif field == "data":
             data.append(value)
+        elif field == "id":
+            last_id = value
+
+
+def _checked(events: Iterable[ServerSentEvent]) -> Iterator[ServerSentEvent]:
+    for event in events:
+        if event.name == "error":
+            raise Failure(f"{event.data.get('title', 'The stream failed')}: {event.data.get('detail', '')}")
+        yield event
 
 
 def document_path(document_id: str) -> str:

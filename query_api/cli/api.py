@@ -134,7 +134,7 @@ def _print(response: "httpx.Response", *, as_json: bool) -> None:
 
     kind = response.headers.get("content-type", "").partition(";")[0]
     if kind == STREAM:
-        for name, data in parse_events(response.iter_lines()):
+        for name, data, _ in parse_events(response.iter_lines()):
             print(plain_json(json.dumps({"event": name, "data": data}, ensure_ascii=False)), flush=True)
             if name == "error":
                 raise Failure(f"{data.get('title', 'The stream failed')}: {data.get('detail', '')}")

@@ -118,8 +118,10 @@ def show_answer(
     print_answer(answer, lines(answer), as_json=as_json)
 
 
-def service_client(url: str | None, data_dir: Path | None, *, patience_seconds: float | None = None) -> "ServiceClient":
-    """A client of the service at `url`, else of the one that runs on the data directory; with the settings' key.
+def service_client(
+    url: str | None, data_dir: Path | None, *, key: str | None = None, patience_seconds: float | None = None
+) -> "ServiceClient":
+    """A client of the service at `url`, else of the one that runs on the data directory; with `key`, or the settings'.
 
     With `patience_seconds` an answer is to come at once, or not at all.
     """
@@ -127,10 +129,10 @@ def service_client(url: str | None, data_dir: Path | None, *, patience_seconds: 
     from query_api.settings import ServiceSettings
 
     settings = ServiceSettings.load({"storage": {"data_dir": data_dir}})
-    key = settings.service.api_key
+    own_key = settings.service.api_key
     folder = settings.storage.data_dir
     address, installation = locate_service(url, folder, named="data_dir" in settings.storage.model_fields_set)
-    secret = None if key is None else key.get_secret_value()
+    secret = key or (None if own_key is None else own_key.get_secret_value())
     if patience_seconds is not None:
         return ServiceClient(
             address, secret, installation=installation, silence_seconds=patience_seconds, busy_seconds=0

@@ -6,9 +6,8 @@ from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import urlencode
 
-from query_api.client import ServiceClient, document_path, document_positions
+from query_api.client import ServiceClient, document_positions
 from schemas.api import describe_collections
 from schemas.errors import Failure, WrongSetting
 from schemas.receipts import Token, merge_tokens, parse_token
@@ -48,8 +47,7 @@ def publish_tombstones(
     """The token of each document's tombstones, once the log has them all. Safe to break off and to repeat."""
 
     def publish(document_id: str) -> tuple[str, Token]:
-        answer = client.delete(f"{document_path(document_id)}?{urlencode({'collection': collection})}")
-        return document_id, parse_token(answer["token"])
+        return document_id, parse_token(client.withdraw(collection, document_id)["token"])
 
     tokens: dict[str, Token] = {}
     with ThreadPoolExecutor(THREADS) as pool:
@@ -90,9 +88,7 @@ def follow_tombstones(
         newest = {
             partition: (document_id, each)
             for partition, (document_id, each) in newest.items()
-            if not client.get(
-                f"{document_path(document_id)}/status", {"collection": collection, "position": str(each)}
-            )["final"]
+            if not client.document_status(collection, document_id, str(each))["final"]
         }
         if not newest:
             return

@@ -6,7 +6,7 @@ from collections.abc import Callable, Container, Iterator
 from contextlib import closing
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, cast, get_args
+from typing import Annotated, Any, cast, get_args
 
 import typer
 from typer.core import TyperCommand
@@ -16,10 +16,7 @@ from query_api.cli import app as commands
 from query_api.cli.app import DataDir, Json, Url, print_json
 from query_api.cli.completion import choice, collections, edges, entities
 from schemas.choices import Edge
-from schemas.errors import Failure, plain_failures
-
-if TYPE_CHECKING:
-    from query_api.client import ServiceClient
+from schemas.errors import plain_failures
 
 app = typer.Typer()
 
@@ -100,7 +97,7 @@ def search(*, as_json: bool, url: str | None, data_dir: Path | None, **parameter
 
         console = PlainConsole(soft_wrap=True)
         meta: dict[str, Any] = {}
-        for name, body in _frames(client, params):
+        for name, body, _ in client.events("/v1/search", params):
             if name == "meta":
                 meta = body
             elif name == "hit":
@@ -125,20 +122,12 @@ def ask(*, as_json: bool, url: str | None, data_dir: Path | None, **parameters: 
 
         console = PlainConsole(soft_wrap=True)
         meta: dict[str, Any] = {}
-        for name, body in _frames(client, params):
+        for name, body, _ in client.events("/v1/search", params):
             if name == "meta":
                 meta = body
             elif name == "done":
                 show_answer(console, body["answer"])
                 show_end(console, body | {"next_cursor": None}, meta)
-
-
-def _frames(client: "ServiceClient", params: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Raises Failure for an error in the stream."""
-    for name, body in client.events("/v1/search", params):
-        if name == "error":
-            raise Failure(f"{body['title']}: {body['detail']}")
-        yield name, body
 
 
 class FindCommand(SearchCommand):

@@ -372,22 +372,17 @@ def _publish(client: ServiceClient, batch: list[bytes], timeout_seconds: float) 
     """The token of the batch once the log has all of it; retried while the log is unavailable."""
     deadline = time.monotonic() + timeout_seconds
     while True:
-        try:
-            answer = client.post("/v1/documents", b"[" + b",".join(batch) + b"]")
-        except ServiceUnavailable:
-            if time.monotonic() > deadline:
-                raise
-        else:
-            refused = [each for each in answer["refused"] if each["status"] != 503]
-            if refused:
-                raise WrongSetting(
-                    f"{len(refused)} documents are refused, such as {refused[0]['id']!r}: {refused[0]['detail']} "
-                    "Repair or remove them in the corpus."
-                )
-            if not answer["refused"]:
-                return str(answer["token"])
-            if time.monotonic() > deadline:
-                raise Failure(str(answer["refused"][0]["detail"]))
+        answer = client.publish(batch)
+        refused = [each for each in answer["refused"] if each["status"] != 503]
+        if refused:
+            raise WrongSetting(
+                f"{len(refused)} documents are refused, such as {refused[0]['id']!r}: {refused[0]['detail']} "
+                "Repair or remove them in the corpus."
+            )
+        if not answer["refused"]:
+            return str(answer["token"])
+        if time.monotonic() > deadline:
+            raise Failure(str(answer["refused"][0]["detail"]))
         time.sleep(PAUSE_SECONDS)
 
 

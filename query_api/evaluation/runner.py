@@ -203,12 +203,10 @@ def search(client: ServiceClient, question_id: str, parameters: Mapping[str, Any
     began = time.perf_counter()
     hits: list[JSONObject] = []
     first_hit: float | None = None
-    for name, body in client.events("/v1/search", parameters):
+    for name, body, _ in client.events("/v1/search", parameters):
         if name == "hit":
             first_hit = first_hit if hits else time.perf_counter() - began
             hits.append(body)
-        elif name == "error":
-            raise Failure(f"The question {question_id!r} was not answered. {body['title']}: {body['detail']}")
         elif name == "done":
             return Answer(
                 question_id=question_id,

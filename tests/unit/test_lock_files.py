@@ -13,7 +13,10 @@ ROOT = Path(__file__).parents[2]
 CONSOLE = ROOT / "query_api" / "console"
 PACKAGES = ("schemas", "indexer", "kafka_client", "streams", "query_api")
 EXTRAS = {
+    "haystack",
     "ir_measures",
+    "langchain_core",
+    "llama_index",
     "torch",
     "sentence_transformers",
 }  # imported where they are used, with an error that names them

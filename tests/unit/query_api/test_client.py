@@ -35,7 +35,7 @@ def client(answer: Callable[[httpx.Request], httpx.Response], key: str | None = 
 
 def test_frames_are_read_comments_and_unknown_fields_are_not() -> None:
     lines = [": keep-alive", "", "event: hit", "id: r_1.2", 'data: {"rank":', "data: 1}", "retry: 5", "", "event: cut"]
-    assert list(parse_events(lines)) == [("hit", {"rank": 1})]
+    assert list(parse_events(lines)) == [("hit", {"rank": 1}, "r_1.2")]
 
 
 def test_a_stream_is_handed_on_frame_by_frame_with_the_key() -> None:
@@ -45,7 +45,18 @@ def test_a_stream_is_handed_on_frame_by_frame_with_the_key() -> None:
         assert request.url.params["q"] == "río & sea"
         return httpx.Response(200, text='event: done\ndata: {"hits": 0}\n\n')
 
-    assert list(client(answer, "secret").events("/v1/search", {"q": "río & sea"})) == [("done", {"hits": 0})]
+    assert list(client(answer, "secret").events("/v1/search", {"q": "río & sea"})) == [("done", {"hits": 0}, None)]
+
+
+def test_a_stream_that_ends_in_an_error_is_a_failure_in_its_words() -> None:
+    def answer(request: httpx.Request) -> httpx.Response:
+        told = json.dumps({"title": "Search not answered", "detail": "The disk is gone."})
+        return httpx.Response(200, text=f"event: meta\ndata: {{}}\n\nevent: error\ndata: {told}\n\n")
+
+    events = client(answer).events("/v1/search", {})
+    assert next(events).name == "meta"
+    with pytest.raises(Failure, match=r"Search not answered: The disk is gone\."):
+        next(events)
 
 
 @pytest.mark.parametrize(
@@ -236,7 +247,7 @@ def test_a_service_with_too_many_searches_is_asked_again_when_it_says(stream: bo
     slept: list[float] = []
     asking = ServiceClient("http://127.0.0.1:1", None, httpx.MockTransport(crowded), sleep=slept.append)
     if stream:
-        assert list(asking.events("/v1/search", {"q": "x"})) == [("done", {"hits": 0})]
+        assert list(asking.events("/v1/search", {"q": "x"})) == [("done", {"hits": 0}, None)]
     else:
         assert asking.get("/v1/search", {"q": "x"}) == {"hits": []}
     assert crowded.asked == 4

@@ -52,6 +52,9 @@ class ReadingClient:
     def delete(self, path: str) -> dict[str, Any]:
         raise Written(path)
 
+    def withdraw(self, collection: str, document_id: str) -> dict[str, Any]:
+        raise Written(document_id)
+
     def close(self) -> None:
         return
 

@@ -142,13 +142,6 @@ def test_subgraph_is_shown_after_the_hits(monkeypatch: pytest.MonkeyPatch) -> No
     ]
 
 
-def test_a_stream_that_ends_in_an_error_is_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:
-    error = ServerSentEvent("error", {"title": "Search not answered", "detail": "The disk is gone."})
-    result, _ = run(monkeypatch, "river", events=[error])
-    assert result.exit_code == Exit.FAILED
-    assert "The disk is gone." in result.output
-
-
 def test_json_is_the_answer_and_nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:
     result, _ = run(monkeypatch, "river", "--json")
     assert json.loads(result.stdout)["path"] == "/v1/search"
