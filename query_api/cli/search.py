@@ -89,6 +89,20 @@ def search(*, as_json: bool, url: str | None, data_dir: Path | None, **parameter
     unit = params.setdefault("group", "document" if params.get("max_per_document", 1) == 1 else "passage")
     if unit == "document":
         params.setdefault("duplicates", "exact")
+    _print_found(params, url, data_dir, as_json=as_json, with_hits=True)
+
+
+@plain_failures()
+def ask(*, as_json: bool, url: str | None, data_dir: Path | None, **parameters: Any) -> None:
+    given = {name: value for name, value in parameters.items() if value not in (None, [])}
+    params = {"duplicates": "exact", **given, "answer": True}
+    _print_found(params, url, data_dir, as_json=as_json, with_hits=False)
+
+
+def _print_found(
+    params: dict[str, Any], url: str | None, data_dir: Path | None, *, as_json: bool, with_hits: bool
+) -> None:
+    """The hits as they come, where they are wanted, and the answer."""
     with closing(commands.service_client(url, data_dir)) as client:
         if as_json:
             print_json(client.get("/v1/search", params))
@@ -100,34 +114,14 @@ def search(*, as_json: bool, url: str | None, data_dir: Path | None, **parameter
         for name, body, _ in client.events("/v1/search", params):
             if name == "meta":
                 meta = body
-            elif name == "hit":
+            elif name == "hit" and with_hits:
                 show_hit(console, body)
             elif name == "subgraph":
                 show_subgraph(console, body)
             elif name == "done":
                 if body.get("answer"):
                     show_answer(console, body["answer"])
-                show_end(console, body, meta)
-
-
-@plain_failures()
-def ask(*, as_json: bool, url: str | None, data_dir: Path | None, **parameters: Any) -> None:
-    given = {name: value for name, value in parameters.items() if value not in (None, [])}
-    params = {"duplicates": "exact", **given, "answer": True}
-    with closing(commands.service_client(url, data_dir)) as client:
-        if as_json:
-            print_json(client.get("/v1/search", params))
-            return
-        from query_api.cli.display import PlainConsole, show_answer, show_end
-
-        console = PlainConsole(soft_wrap=True)
-        meta: dict[str, Any] = {}
-        for name, body, _ in client.events("/v1/search", params):
-            if name == "meta":
-                meta = body
-            elif name == "done":
-                show_answer(console, body["answer"])
-                show_end(console, body | {"next_cursor": None}, meta)
+                show_end(console, body if with_hits else body | {"next_cursor": None}, meta)
 
 
 class FindCommand(SearchCommand):
