@@ -114,6 +114,9 @@ class RetrievalDetail(BaseModel):
     parameters: dict[str, Any]
     snapshot: dict[str, Any]
     hits: list[RetrievedHitShown]
+    answer: dict[str, Any] | None = Field(
+        None, description="Of a search with `answer`: whether it was refused, and where each cited sentence is."
+    )
     stages: dict[str, float] = Field(description="Seconds by stage.")
     failed_channels: dict[str, str]
     seconds: float

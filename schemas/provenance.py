@@ -29,8 +29,9 @@ class RetrievedHit(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
 
 
 class Retrieval(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """`snapshot` is the answer's `snapshot`; `parameters` are those the search ran with. `traceparent` is the
-    request's own W3C trace context. Analytics leave out what is not `counted`: evaluations and tests."""
+    """`snapshot` is the answer's `snapshot`; `parameters` are those the search ran with. `answer` is what was answered,
+    where that was asked for: where each cited sentence is, without its text. `traceparent` is the request's own W3C
+    trace context. Analytics leave out what is not `counted`: evaluations and tests."""
 
     retrieval_id: str
     query: str
@@ -40,6 +41,7 @@ class Retrieval(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     snapshot: dict[str, Any]
     parameters: dict[str, Any]
     hits: list[RetrievedHit]
+    answer: dict[str, Any] | None = None
     stages: dict[str, float] = {}
     failed_channels: dict[str, str] = {}
     seconds: float = 0.0

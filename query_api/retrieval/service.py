@@ -5,6 +5,7 @@ import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing
 from dataclasses import KW_ONLY, dataclass, field
+from typing import Any
 
 import structlog
 
@@ -17,6 +18,7 @@ from query_api.retrieval.pagination import PinnedSnapshots, next_cursor, page_of
 from query_api.retrieval.retrievers.community_retriever import with_mode_of_intent
 from query_api.retrieval.search_context import Diagnostics, SearchFailed, run_with_timeout
 from query_api.service_metrics import ServiceMetrics
+from schemas.answers import Answer
 from schemas.entities import AnswerSubgraph
 from schemas.frames import Done, Meta, SearchFrame, Stage
 from schemas.hits import Hit, Understanding
@@ -73,6 +75,7 @@ class _RetrievalLog:
             snapshot={} if self.meta is None else self.meta.snapshot.model_dump(),
             parameters=self.request.model_dump(exclude={"q", "collection", "mode", "cursor"}, exclude_none=True),
             hits=[_retrieved(hit) for hit in self.hits],
+            answer=None if self.done is None or self.done.answer is None else _answered(self.done.answer),
             stages=dict(self.stages),
             failed_channels={} if self.done is None else dict(self.done.failed_channels),
             seconds=seconds,
@@ -96,6 +99,14 @@ def _retrieved(hit: Hit) -> RetrievedHit:
         confidence=hit.confidence,
         path=[edge.model_dump(by_alias=True, exclude_none=True) for edge in hit.path],
         source=hit.source.model_dump(exclude_none=True),
+    )
+
+
+def _answered(answer: Answer) -> dict[str, Any]:
+    """Without texts, which a record never has."""
+    of_citation = {"number", "collection", "document_id", "chunk_id", "hit", "start", "end"}
+    return answer.model_dump(
+        include={"form": True, "confidence": True, "refused": True, "citations": {"__all__": of_citation}}
     )
 
 
