@@ -241,7 +241,7 @@ async def test_an_answer_is_a_search_in_the_records(guarded: Running, client: op
     ids = [answer.thalweg["retrieval_id"], chunks[-1].thalweg["retrieval_id"]]
     assert [each.retrieval_id for each in recorded] == ids
     for each in recorded:
-        [source] = each.answer["citations"]
+        source, *_ = each.answer["citations"]
         assert (source["number"], source["hit"]) == (1, 1)
         assert "text" not in source  # no record holds what documents say
     assert guarded.service.admission.running == 0
