@@ -143,6 +143,9 @@ def main() -> None:
         )
         question = "Who wrote the policy that PEP 839 refers to for soft deprecation?"
         demo.type("search", question, "-k", "3", "--mode", "graph")
+        console.print("\nAn answer is sentences of documents, word for word, or why there is none:")
+        demo.type("ask", "What does PEP 661 propose?")
+        demo.type("ask", "Which team won the rugby world cup?")
 
         heading("4  Where it came from: the retrieval, read back from its topic")
         found = demo.json("search", "sentinel values as default arguments", "-k", "3", "--collection", COLLECTION)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from query_api.answers.features import Titles
+from query_api.answers.features import Titles, has_kind, wanted
 from query_api.answers.sentences import Sentence
 from query_api.query.analysis import Question, normalise_text
 
@@ -16,11 +16,28 @@ SUPPORT = 0.15  # what a sentence that is needed counts beside one that answers
 LEAST_SHARE = 0.2  # of the best sentence
 _MOST = 0.999
 _DEFINED = 0.9
+_FRAGMENT = 0.5
+_END = re.compile(r"[.!?…。！？][\"'”’»)\]*_`]*$")
 _SOON = 120  # characters between a name and its copula, such as other names in brackets
 _DEFINITION = re.compile(r"\W*(?:(?:what|who) (?:is|are|was|were)|define) (?:an? |the )?(.+?)\W*$", re.IGNORECASE)
 _ARTICLE = re.compile(r" (?:an?|the) ")
 _COPULA = re.compile(r" (?:is|are|was|were) ")
 _EXHAUSTIVE = 3  # sentences up to which every set is tried: 298 of 12
+
+
+def without_fragments(
+    question: Question, sentences: Sequence[Sentence], likely: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """`likely`, halved for what does not end as a sentence does, such as a heading or a line of a header: no text that
+    the scorer learned from has such. Not where a time or a number is asked for that it has, as a line of a schedule."""
+    kind = wanted(question.text)
+    measured = kind in ("time", "number")
+    kept = [
+        _END.search(each.text) is not None or (measured and has_kind(each.text, kind, frozenset()))
+        for each in sentences
+    ]
+    halved: NDArray[np.float64] = likely * np.where(kept, 1.0, _FRAGMENT)[:, None]
+    return halved
 
 
 def with_definitions(

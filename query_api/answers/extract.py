@@ -51,6 +51,7 @@ def extract(
     sentences = sentences_of_hits(hits, idf, most_words)
     titles = Titles.of(question, hits, idf)
     likely = learned.forest.predict(sentence_features(question, hits, sentences, titles, idf))
+    likely = composition.without_fragments(question, sentences, likely)
     likely = composition.with_definitions(question, sentences, likely, titles)
     chosen = composition.choose(sentences, likely, most_sentences, most_words)
     chosen = [chosen[at] for at in composition.in_order([sentences[at] for at in chosen], titles)]

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from query_api.answers.composition import choose, in_order, with_definitions
+from query_api.answers.composition import choose, in_order, with_definitions, without_fragments
 from query_api.answers.features import Titles
 from query_api.answers.sentences import Sentence, sentences_of_hits
 from query_api.query.analysis import Question
@@ -55,6 +55,22 @@ def test_a_definition_answers_what_something_is(question: str, *, defined: bool)
     before = likely(0.3, 0.2, 0.1, 0.3)
     after = with_definitions(Question(question), sentences, before, Titles.of(Question(question), hits, idf))
     assert after[:, 0].tolist() == [0.3, 0.9 if defined else 0.2, 0.1, 0.3]
+
+
+@pytest.mark.parametrize(
+    ("question", "text", "share"),
+    [
+        ("What is proposed?", "Title: Sentinel Values", 0.5),
+        ("What is proposed?", "The title is “Sentinel Values.”", 1.0),
+        ("什么？", "这是一条河。", 1.0),
+        ("When is the release?", "- final: 2025-10-07", 1.0),
+        ("When is the release?", "Release schedule", 0.5),
+    ],
+)
+def test_what_is_no_sentence_counts_half(question: str, text: str, share: float) -> None:
+    before = likely(0.6)
+    after = without_fragments(Question(question), [Sentence(0, 0, 0, 0, text, frozenset())], before)
+    assert after.tolist() == (before * share).tolist()
 
 
 def test_nothing_found_is_nothing_chosen() -> None:
