@@ -31,11 +31,11 @@ from safetensors.numpy import save_file
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 
-from query_api.answers.extract import Extract, extract
-from query_api.answers.features import FEATURES, Titles, sentence_features
+from query_api.answers.extract import Extract, describe, extract
+from query_api.answers.features import FEATURES
 from query_api.answers.forest import LEAF, WEIGHTS_FILE, AnswerWeights, Forest
 from query_api.answers.refusal import SIGNS
-from query_api.answers.sentences import HITS, TermIdf, sentences_of_hits
+from query_api.answers.sentences import HITS, TermIdf
 from query_api.evaluation.answer_labels import AnswerLabels
 from query_api.evaluation.datasets import corpus_of, read_folder, read_questions
 from query_api.query.analysis import Question
@@ -104,14 +104,10 @@ def _has(metadata: Mapping[str, Any], field: str, value: str) -> bool:
 def rows_of(found: Found) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
     """The features of the sentences, and (n, 2) whether each holds the answer and is needed for it. Where no answer is
     given, as for a claim, what is needed answers."""
-    hits, question = found.hits[:HITS], Question(found.text)
-    sentences = sentences_of_hits(hits, found.weights.idf, WORDS)
-    features = sentence_features(
-        question, hits, sentences, Titles.of(question, hits, found.weights.idf), found.weights.idf
-    )
+    _, sentences, _, features = describe(Question(found.text), found.hits, found.weights, WORDS)
     labels = []
     for each in sentences:
-        hit = hits[each.hit]
+        hit = found.hits[each.hit]
         supports = found.labels.supports(hit.document_id, hit.title, place_in_document(hit, each.place), each.text)
         answers = found.labels.answers_in(hit.document_id, each.text) if found.labels.answers else supports
         labels.append((answers, supports))

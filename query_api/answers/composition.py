@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from query_api.answers.features import Titles, has_kind, wanted
+from query_api.answers.features import AskedFor, Titles
 from query_api.answers.sentences import Sentence
 from query_api.query.analysis import Question, normalise_text
 
@@ -26,14 +26,12 @@ _EXHAUSTIVE = 3  # sentences up to which every set is tried: 298 of 12
 
 
 def without_fragments(
-    question: Question, sentences: Sequence[Sentence], likely: NDArray[np.float64]
+    asked_for: AskedFor, sentences: Sequence[Sentence], likely: NDArray[np.float64]
 ) -> NDArray[np.float64]:
     """`likely`, halved for what does not end as a sentence does, such as a heading or a line of a header: no text that
     the scorer learned from has such. Not where a time or a number is asked for that it has, as a line of a schedule."""
-    kind = wanted(question.text)
-    measured = kind in ("time", "number")
     kept = [
-        _END.search(each.text) is not None or (measured and has_kind(each.text, kind, frozenset()))
+        _END.search(each.text) is not None or (asked_for.is_measured and asked_for.is_in(each.text))
         for each in sentences
     ]
     halved: NDArray[np.float64] = likely * np.where(kept, 1.0, _FRAGMENT)[:, None]

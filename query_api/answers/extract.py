@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from indexer.text_analysis import query_terms
 from query_api.answers import composition
-from query_api.answers.features import Titles, sentence_features
+from query_api.answers.features import AskedFor, Titles, sentence_features
 from query_api.answers.forest import AnswerWeights, packaged_weights
 from query_api.answers.refusal import signs
 from query_api.answers.sentences import HITS, Sentence, TermIdf, sentences_of_hits
@@ -29,10 +29,27 @@ class Extract(NamedTuple):
 
     def missing_words(self, question: Question) -> list[str]:
         """The content words of the question that neither a sentence nor a title of the hits holds, each once."""
-        held = frozenset[int]().union(*(each.terms for each in self.sentences), *self.titles.terms)
+        held = self.titles.held_with(self.sentences)
         return [
             word for word in dict.fromkeys(question.words) if (terms := query_terms(word)) and held.isdisjoint(terms)
         ]
+
+
+class Described(NamedTuple):
+    """The sentences of the first hits, the hits' titles, and the features of each sentence."""
+
+    asked_for: AskedFor
+    sentences: list[Sentence]
+    titles: Titles
+    features: NDArray[np.float64]
+
+
+def describe(question: Question, hits: Sequence[Hit], weights: TermIdf, most_words: int) -> Described:
+    """What the scorer learns from, and is asked about."""
+    hits, idf, asked_for = hits[:HITS], weights.idf, AskedFor.by(question)
+    sentences = sentences_of_hits(hits, idf, most_words)
+    titles = Titles.of(question, hits, idf)
+    return Described(asked_for, sentences, titles, sentence_features(question, asked_for, hits, sentences, titles, idf))
 
 
 def extract(
@@ -47,13 +64,10 @@ def extract(
     """From the first hits of a search, by what is `learned`, else what comes with the program. A pure function of its
     arguments."""
     learned = learned or packaged_weights()
-    hits, idf = hits[:HITS], weights.idf
-    sentences = sentences_of_hits(hits, idf, most_words)
-    titles = Titles.of(question, hits, idf)
-    likely = learned.forest.predict(sentence_features(question, hits, sentences, titles, idf))
-    likely = composition.without_fragments(question, sentences, likely)
+    asked_for, sentences, titles, features = describe(question, hits, weights, most_words)
+    likely = composition.without_fragments(asked_for, sentences, learned.forest.predict(features))
     likely = composition.with_definitions(question, sentences, likely, titles)
     chosen = composition.choose(sentences, likely, most_sentences, most_words)
     chosen = [chosen[at] for at in composition.in_order([sentences[at] for at in chosen], titles)]
-    seen = signs(question, hits, sentences, [sentences[at] for at in chosen], titles, weights)
+    seen = signs(question, asked_for, hits, sentences, [sentences[at] for at in chosen], titles, weights)
     return Extract(sentences, likely, chosen, titles, seen, None if seen is None else learned.answered(seen))

@@ -13,8 +13,8 @@ from typing import Literal, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from indexer.text_analysis import query_terms, words_with_terms
-from query_api.answers.sentences import LEAST_LETTERS, Sentence
+from indexer.text_analysis import query_terms
+from query_api.answers.sentences import LEAST_LETTERS, Sentence, terms_in
 from query_api.query.analysis import Question, normalise_text
 from schemas.hits import Hit
 
@@ -71,11 +71,31 @@ def wanted(question: str) -> Wanted:
     return next((kind for kind, words in _WANTED.items() if re.search(words, question, re.IGNORECASE)), "thing")
 
 
-def has_kind(text: str, kind: Wanted, known_words: frozenset[str]) -> bool:
-    """Whether a text has something of the kind: a time, a number, else a name with a word that is not known."""
-    if kind in ("time", "number"):
-        return bool((_TIME if kind == "time" else _NUMBER).search(text))
-    return bool(_new_names(text, known_words))
+class AskedFor(NamedTuple):
+    """The kind of answer that a question asks for, and its own words, which are no answer."""
+
+    kind: Wanted
+    words: frozenset[str]
+
+    @classmethod
+    def by(cls, question: Question) -> Self:
+        return cls(wanted(question.text), frozenset(_WORD.findall(question.text.lower())))
+
+    @property
+    def is_measured(self) -> bool:
+        """Whether it is a time or a number."""
+        return self.kind in ("time", "number")
+
+    def is_in(self, text: str) -> bool:
+        """Whether a text has something of the kind: a time, a number, else a name with a word that the question has
+        not."""
+        if self.is_measured:
+            return bool((_TIME if self.kind == "time" else _NUMBER).search(text))
+        return bool(self.new_names(text))
+
+    def new_names(self, text: str) -> list[str]:
+        """The names in a text with a word that the question has not."""
+        return [name for name in _NAME.findall(text) if not self.words.issuperset(_WORD.findall(name.lower()))]
 
 
 class Titles(NamedTuple):
@@ -90,15 +110,15 @@ class Titles(NamedTuple):
     def of(cls, question: Question, hits: Sequence[Hit], idf: Mapping[int, float]) -> Self:
         names = [normalise_text(_BRACKET_AT_END.sub("", hit.title)) for hit in hits]
         names = [f" {name} " if len(name) >= LEAST_LETTERS else "" for name in names]
-        terms = [
-            frozenset(term for _, _, found in words_with_terms(hit.title, 0, len(hit.title), idf) for term in found)
-            for hit in hits
-        ]
         return cls(
-            [found.intersection(idf) for found in terms],
+            [terms_in(hit.title, 0, len(hit.title), idf) for hit in hits],
             names,
             [bool(name) and name in question.normalised for name in names],
         )
+
+    def held_with(self, sentences: Sequence[Sentence]) -> frozenset[int]:
+        """The terms of the question that a title or one of the sentences holds."""
+        return frozenset[int]().union(*self.terms, *(sentence.terms for sentence in sentences))
 
     def named_in(self, sentence: Sentence) -> list[bool]:
         """Of each hit, whether the sentence names its title."""
@@ -107,13 +127,18 @@ class Titles(NamedTuple):
 
 
 def sentence_features(
-    question: Question, hits: Sequence[Hit], sentences: Sequence[Sentence], titles: Titles, idf: Mapping[int, float]
+    question: Question,
+    asked_for: AskedFor,
+    hits: Sequence[Hit],
+    sentences: Sequence[Sentence],
+    titles: Titles,
+    idf: Mapping[int, float],
 ) -> NDArray[np.float64]:
     """(n_sentences, len(FEATURES)) of the sentences of these hits. `idf` weighs the terms of the question. A pure
     function of its arguments."""
     if not sentences:
         return np.zeros((0, len(FEATURES)))
-    rows = _Rows(question, hits, sentences, titles, _Shares(idf))
+    rows = _Rows(question, asked_for, hits, sentences, titles, _Shares(idf))
     return np.array([rows.row(number) for number in range(len(sentences))])
 
 
@@ -135,16 +160,21 @@ class _Rows:
     """The features of each sentence, of which many depend on the other sentences."""
 
     def __init__(
-        self, question: Question, hits: Sequence[Hit], sentences: Sequence[Sentence], titles: Titles, shares: _Shares
+        self,
+        question: Question,
+        asked_for: AskedFor,
+        hits: Sequence[Hit],
+        sentences: Sequence[Sentence],
+        titles: Titles,
+        shares: _Shares,
     ) -> None:
+        self._asked_for = asked_for
         self._hits = hits
         self._sentences = sentences
         self._titles = titles
         self._share = shares
         best = max((hit.score for hit in hits), default=0.0)
         self._scores = [hit.score / best if best > 0 else 0.0 for hit in hits]
-        self._kind = wanted(question.text)
-        self._question_words = frozenset(_WORD.findall(question.text.lower()))
         noun = _ASKED_NOUN.search(question.text)
         self._noun = frozenset(query_terms(noun.group(1))) if noun else frozenset[int]()
         self._with_title = [sentence.terms | titles.terms[sentence.hit] for sentence in sentences]
@@ -182,9 +212,8 @@ class _Rows:
         linked = anchor is not None and any(
             self._names[other][at] for other in self._of_hit[self._sentences[anchor].hit]
         )
-        new_names = _new_names(sentence.text, self._question_words)
-        measured = self._kind in ("time", "number")
-        fits = has_kind(sentence.text, self._kind, self._question_words)
+        new_names, measured = self._asked_for.new_names(sentence.text), self._asked_for.is_measured
+        fits = self._asked_for.is_in(sentence.text)
         noun = self._noun & terms
         pronoun = bool(_PRONOUN.match(sentence.text))
         values = {
@@ -214,7 +243,7 @@ class _Rows:
             "lacks_kind": measured and not fits,
             "has_new_name": not measured and bool(new_names),
             "new_names": min(len(new_names), _NAMES) / _NAMES,
-            **{f"wants_{kind}": self._kind == kind for kind in KINDS},
+            **{f"wants_{kind}": self._asked_for.kind == kind for kind in KINDS},
             "length": min(sentence.words, _WORDS) / _WORDS,
             "path": len(hit.path) / _PATH_STEPS,
             "is_evidence": sentence.text.strip() in self._evidence,
@@ -237,7 +266,3 @@ class _Rows:
             "pronoun_of_asked_title": pronoun and asked,
         }
         return [float(values[name]) for name in FEATURES]
-
-
-def _new_names(text: str, known_words: frozenset[str]) -> list[str]:
-    return [name for name in _NAME.findall(text) if not known_words.issuperset(_WORD.findall(name.lower()))]

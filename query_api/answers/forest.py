@@ -29,7 +29,7 @@ class Forest(NamedTuple):
     threshold: NDArray[np.float32]
     left: NDArray[np.int32]
     right: NDArray[np.int32]
-    values: NDArray[np.float32]
+    values: NDArray[np.float16]
 
     def predict(self, rows: NDArray[np.float64]) -> NDArray[np.float64]:
         """(n, 2) for (n, n_features): how likely each sentence holds the answer, and is needed for it."""

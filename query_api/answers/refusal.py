@@ -1,25 +1,24 @@
 """Whether anything that was found answers a question: signs, from which a regression says how likely."""
 
 import math
-import re
 from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from indexer.text_analysis import query_terms
-from query_api.answers.features import Titles, has_kind, wanted
+from query_api.answers.features import AskedFor, Titles
 from query_api.answers.sentences import Sentence, TermIdf
 from query_api.query.analysis import Question
 from schemas.hits import Hit
 
 SIGNS = ("confidence", "names_missing", "lacks_kind", "held", "size")
 FIRST = 3  # hits whose confidence counts
-_WORD = re.compile(r"\w+")
 
 
 def signs(
     question: Question,
+    asked_for: AskedFor,
     hits: Sequence[Hit],
     sentences: Sequence[Sentence],
     chosen: Sequence[Sentence],
@@ -34,9 +33,8 @@ def signs(
     if not confidences:
         return None
     names = _named_terms(question)
-    held = frozenset[int]().union(*(each.terms for each in sentences), *titles.terms)
-    kind, words = wanted(question.text), frozenset(_WORD.findall(question.text.lower()))
-    lacks_kind = kind in ("time", "number") and not any(has_kind(each.text, kind, words) for each in chosen)
+    held = titles.held_with(sentences)
+    lacks_kind = asked_for.is_measured and not any(asked_for.is_in(each.text) for each in chosen)
     of_held = math.fsum(weight for term, weight in weights.idf.items() if term in held)
     return np.array(
         [

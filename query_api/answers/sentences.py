@@ -41,6 +41,11 @@ class Sentence(NamedTuple):
         return f" {normalise_text(self.text)} "
 
 
+def terms_in(text: str, start: int, end: int, idf: Mapping[int, float]) -> frozenset[int]:
+    """The terms of the question that `text[start:end]` holds."""
+    return frozenset(term for _, _, terms in words_with_terms(text, start, end, idf) for term in terms if term in idf)
+
+
 def sentences_of_hits(hits: Sequence[Hit], idf: Mapping[int, float], most_words: int) -> list[Sentence]:
     """Those of the first hits in their order, each text once. `idf` has the question's terms; a sentence of more than
     `most_words` is cut after them, between two words."""
@@ -59,9 +64,7 @@ def _sentences(hit: int, passage: str, idf: Mapping[int, float], most_words: int
     spans = [(start, end) for start, end in sentence_spans(passage) if _says_something(passage[start:end])]
     for place, (start, whole_end) in enumerate(spans):
         end = _end_of_words(passage, start, whole_end, most_words)
-        held = words_with_terms(passage, start, end, idf)
-        terms = frozenset(term for _, _, terms in held for term in terms if term in idf)
-        yield Sentence(hit, place, start, end, passage[start:end], terms)
+        yield Sentence(hit, place, start, end, passage[start:end], terms_in(passage, start, end, idf))
 
 
 def _says_something(text: str) -> bool:

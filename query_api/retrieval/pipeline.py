@@ -137,7 +137,8 @@ async def search(
     for start, end in batches(len(page)):  # 7
         ranks = range(request.offset + start + 1, request.offset + end + 1)
         for hit in await read_hits(ranking, page[start:end], ranks):
-            first += [hit] if len(first) < HITS else []
+            if len(first) < HITS:
+                first.append(hit)
             yield hit
     following = request.offset + len(page)
     diagnostics = ranking.diagnostics

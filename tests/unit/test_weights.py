@@ -18,7 +18,7 @@ MOST_ROUTES = 88
 MOST_BYTES = {"README.md": 10_240, "ARCHITECTURE.md": 14_336, "CHANGELOG.md": 4_096}
 MOST_OF_PACKAGES = {  # lines, modules
     "indexer": (21_053, 131),
-    "query_api": (38_697, 228),
+    "query_api": (38_736, 228),
     "streams": (12_354, 84),
     "schemas": (6_859, 51),
     "kafka_client": (1_489, 11),

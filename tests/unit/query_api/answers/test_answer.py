@@ -7,8 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from query_api.answers.answer import LEAST_CONFIDENCE, compose, frames_of
-from query_api.answers.features import has_kind, wanted
+from query_api.answers.features import AskedFor
 from query_api.answers.sentences import TermIdf
+from query_api.query.analysis import Question
 from schemas.answers import Answer, AnswerCitation, AnswerDelta
 from schemas.hits import Hit
 from schemas.search import SearchRequest
@@ -19,7 +20,7 @@ def answer_to(question: str, hits: list[Hit], **options: Any) -> Answer:
     return compose(SearchRequest(q=question, answer=True, **options), hits, TermIdf(idf_of(question), 5.0))
 
 
-def test_the_chain_to_the_answer_is_told_with_its_sources() -> None:
+def test_the_chain_to_the_answer_has_its_sources() -> None:
     answer = answer_to(QUESTION, HITS)
     assert not answer.refused
     assert "She was born in Lisbon, Portugal." in answer.text
@@ -56,7 +57,7 @@ def test_frames_are_the_answer_in_pieces() -> None:
     assert list(frames_of(None)) == []
 
 
-def test_what_is_unlikely_is_refused_and_the_missing_words_are_told() -> None:
+def test_what_is_unlikely_is_refused_and_the_missing_words_are_named() -> None:
     vain = [each.model_copy(update={"confidence": 0.01}) for each in HITS]
     answer = answer_to("Which airline sponsors the harbour?", vain)
     assert answer.refused
@@ -93,9 +94,10 @@ def test_one_sentence_is_one_when_one_is_asked_for() -> None:
     ],
 )
 def test_a_question_wants_a_kind_of_answer(question: str, kind: str, fits: str) -> None:
-    assert wanted(question) == kind
-    assert has_kind(fits, wanted(question), frozenset())
-    assert not has_kind("it is so.", wanted(question), frozenset())
+    asked_for = AskedFor.by(Question(question))
+    assert asked_for.kind == kind
+    assert asked_for.is_in(fits)
+    assert not asked_for.is_in("it is so.")
 
 
 @given(st.text(min_size=1, max_size=200).filter(str.strip), st.text(max_size=400), st.text(max_size=60))

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from query_api.answers.composition import choose, in_order, with_definitions, without_fragments
-from query_api.answers.features import Titles
+from query_api.answers.features import AskedFor, Titles
 from query_api.answers.sentences import Sentence, sentences_of_hits
 from query_api.query.analysis import Question
 from tests.unit.query_api.answers.found import HITS, QUESTION, hit, idf_of
@@ -69,7 +69,7 @@ def test_a_definition_answers_what_something_is(question: str, *, defined: bool)
 )
 def test_what_is_no_sentence_counts_half(question: str, text: str, share: float) -> None:
     before = likely(0.6)
-    after = without_fragments(Question(question), [Sentence(0, 0, 0, 0, text, frozenset())], before)
+    after = without_fragments(AskedFor.by(Question(question)), [Sentence(0, 0, 0, 0, text, frozenset())], before)
     assert after.tolist() == (before * share).tolist()
 
 
