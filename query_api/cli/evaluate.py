@@ -36,7 +36,7 @@ class EvaluateCommand(TyperCommand):
 
     def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> Any:
         if args and args[0] in BESIDE:
-            return get_command(BESIDE[args[0]]).make_context(f"{info_name} graph", args[1:], parent, **extra)
+            return get_command(BESIDE[args[0]]).make_context(f"{info_name} {args[0]}", args[1:], parent, **extra)
         return super().make_context(info_name, args, parent, **extra)
 
 

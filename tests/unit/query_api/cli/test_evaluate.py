@@ -44,6 +44,11 @@ def test_the_help_names_every_approach() -> None:
     assert f"One of {', '.join(APPROACHES)};" in shown
 
 
+@pytest.mark.parametrize("what", ["graph", "answers"])
+def test_what_is_evaluated_beside_searches_is_called_by_its_name(what: str) -> None:
+    assert f"evaluate {what} [OPTIONS]" in run(what, "--help").output
+
+
 def test_a_broken_folder_and_a_place_that_is_none_are_exit_code_2(folder: Path, tmp_path: Path) -> None:
     assert run(tmp_path / "nowhere").exit_code == Exit.USAGE
     (tmp_path / "file").touch()
