@@ -9,11 +9,11 @@ from mcp.shared.exceptions import MCPError
 from mcp.types import INVALID_PARAMS
 
 from query_api.index.store_opening import GraphFile
-from query_api.ingest.producer import OutgoingRecord
 from schemas.choices import Mode
 from schemas.cursors import write_cursor
 from schemas.ids import Position
 from tests.support.fakes.engine import SearchingEngine, make_generation
+from tests.support.fakes.keeping_writer import KeepingWriter
 from tests.support.fakes.service import PAGES, Running, problem, service_over
 from tests.support.fakes.text_stores import Page
 from tests.support.waiting import eventually
@@ -135,23 +135,11 @@ async def test_the_status_names_the_collections(running: Running) -> None:
     assert status["readiness"]["ready"]
 
 
-class KeepingWriter:
-    """A log that takes everything."""
-
-    def __init__(self) -> None:
-        self.values: list[bytes | None] = []
-
-    async def publish(self, topic: str, records: list[OutgoingRecord]) -> list[Position]:
-        del topic
-        self.values += [record.value for record in records]
-        return [Position(1, len(self.values))]
-
-
 @pytest.mark.parametrize("era", ERAS)
 async def test_a_document_is_added_by_who_may_write_alone(
     guarded: Running, monkeypatch: pytest.MonkeyPatch, era: str
 ) -> None:
-    writer = KeepingWriter()
+    writer = KeepingWriter(Position(1, 1))
     monkeypatch.setattr(guarded.service, "writer", writer)
     given: dict[str, Any] = {"id": "a", "content": "The weir is low.", "metadata": {"by": ["Bo", {"x": 1}]}}
     async with assistant(guarded, era, READ_KEY) as reader:

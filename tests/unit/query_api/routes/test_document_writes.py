@@ -5,10 +5,9 @@ from typing import Any
 
 import pytest
 
-from query_api.ingest.producer import OutgoingRecord
-from schemas.ids import Position
 from schemas.settings import LimitSettings
 from tests.support.fakes.engine import ScriptedEngine
+from tests.support.fakes.keeping_writer import KeepingWriter
 from tests.support.fakes.service import Running, problem, service_over
 
 
@@ -58,18 +57,6 @@ async def test_a_document_the_worker_would_not_take_is_refused_before_it_is_publ
         body = problem(await running.http.post("/v1/documents", **request_))
     assert body["status"] == status
     assert says in body["detail"]
-
-
-class KeepingWriter:
-    """A log that takes everything."""
-
-    def __init__(self) -> None:
-        self.values: list[bytes | None] = []
-
-    async def publish(self, topic: str, records: list[OutgoingRecord]) -> list[Position]:
-        del topic
-        self.values += [record.value for record in records]
-        return [Position(0, len(self.values) - len(records) + at) for at in range(len(records))]
 
 
 async def test_a_refusal_says_in_words_what_was_wrong_and_what_to_do(running: Running) -> None:
