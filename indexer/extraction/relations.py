@@ -18,7 +18,7 @@ from indexer.extraction.prose.copulas import chained_places
 from indexer.extraction.prose.coreference import References
 from indexer.extraction.prose.facts import Fact
 from indexer.extraction.prose.noun_phrases import words_of
-from indexer.extraction.prose.rewording import affirmed, plain
+from indexer.extraction.prose.simplification import affirmed, plain
 from indexer.extraction.relating_fields import is_listed
 from indexer.extraction.series import series_of_document
 from indexer.extraction.tabular import Cell, cells_of

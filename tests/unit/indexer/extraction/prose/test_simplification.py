@@ -5,7 +5,7 @@ import pytest
 
 from indexer.chunking.splitter import ChunkingParameters
 from indexer.document_pipeline import prepare
-from indexer.extraction.prose.rewording import affirmed, plain
+from indexer.extraction.prose.simplification import affirmed, plain
 from indexer.linking import contribution
 from schemas.events import DocumentUpsert
 from schemas.graph_delta import DENIAL
