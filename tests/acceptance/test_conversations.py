@@ -2,13 +2,15 @@
 
 from pathlib import Path
 
+import httpx
 import pytest
 
 from query_api.client import NotFound
 from schemas.frames import Done
 from schemas.topics import TopicNames
 from tests.support.kafka import read_all
-from tests.support.processes.installation import HASHING, Installation, installation
+from tests.support.processes.installation import HASHING, READY_SECONDS, Installation, installation
+from tests.support.waiting import wait_until
 from thalweg import Client
 
 DOCUMENTS = [
@@ -24,6 +26,13 @@ def saved(running: Installation) -> dict[bytes, bytes | None]:
     return {record.key: record.value for record in read_all(running.kafka, names.saved)}
 
 
+def is_ready(running: Installation) -> bool:
+    try:
+        return httpx.get(f"{running.url}/readyz", timeout=5).status_code == 200
+    except httpx.TransportError:
+        return False
+
+
 @pytest.mark.timeout(600)
 def test_a_conversation_goes_on_after_a_restart_from_another_client(tmp_path: Path) -> None:
     with installation(tmp_path / "data", **HASHING) as running:
@@ -34,11 +43,12 @@ def test_a_conversation_goes_on_after_a_restart_from_another_client(tmp_path: Pa
             first = client.ask("Who built the weir at Orsa?", conversation=begun.id)
             assert first.query == "Who built the weir at Orsa?"
             running.run("ask", "and in which year?", "--conversation", begun.id)
-        before = running.child("serve").pid
-        running.child("serve").kill()
+        killed = running.child("serve")
+        killed.kill()
+        killed.wait(30)
+        wait_until(lambda: is_ready(running), "another service is ready", READY_SECONDS)
         with Client(running.url) as client:
-            found = client.conversation(begun.id)  # asked again until the service is there
-            assert running.child("serve").pid != before
+            found = client.conversation(begun.id)
             texts = [message.text for message in found.messages if message.role == "user"]
             assert texts == ["Who built the weir at Orsa?", "and in which year?"]
             assert found.messages[1].answer == first

@@ -31,7 +31,9 @@ def test_what_the_cited_passages_are_about_comes_with_its_neighbours_and_without
 
 def test_they_are_few_and_none_comes_twice() -> None:
     names = [f"Gauge{number}" for number in range(30)]
-    page = Page("gauges", "Gauges", [[" ".join(names)]], names, collection=COLLECTION)
+    page = Page(
+        "gauges", "Gauges", [[" ".join(names)]], names, collection=COLLECTION, types=dict.fromkeys(names, "product")
+    )
     found = related_concepts(view_of((), [page]), "gauges", [cited(page), cited(page)])
     assert len({each.name for each in found}) == len(found) == MOST_CONCEPTS == 8
 
