@@ -9,13 +9,15 @@ from fastapi import APIRouter, Depends, Header, Query, Request, Response
 from pydantic import Field
 
 from query_api.admission import ANSWERS_PATH, SEARCH_PATH, Turn, caller_of
+from query_api.auth import owner_of
 from query_api.errors import ApiProblem, invalid_request, problem_responses
 from query_api.middleware import ModelRoute
 from query_api.rerankers import HOW_TO_CONFIGURE
 from query_api.retrieval.search_context import SearchFailed, check_names
 from query_api.routes.parameters import ServiceOf
+from query_api.saved.conversations import Finish, StoredConversation
 from query_api.service_context import Service
-from query_api.sse.events import new_retrieval_id
+from query_api.sse.events import EventId, new_retrieval_id
 from query_api.sse.stream import accepts_events
 from schemas.entities import AnswerSubgraph
 from schemas.errors import MalformedFilter
@@ -78,10 +80,11 @@ UsageHeader = Annotated[
 
 
 class Origin(NamedTuple):
-    """What a retrieval records of its request."""
+    """What a retrieval records of its request, and what is called with its end."""
 
     traceparent: str | None
     counted: bool
+    finish: Finish | None = None
 
 
 def origin_of(request: Request, usage: UsageHeader = None) -> Origin:
@@ -115,20 +118,40 @@ class AnswerRequest(SearchRequest):
     """A search whose answer is asked for."""
 
     answer: Literal[True] = Field(True, description="Always.")
+    conversation: str | None = Field(
+        None,
+        max_length=64,
+        description="The id of a conversation of `/v1/conversations`: the question may follow those before it there, "
+        "is searched for in its scope, and is kept there with its answer.",
+    )
 
 
 @router.post(
     ANSWERS_PATH,
     summary="Answer",
     response_class=Response,
-    responses=RESPONSES | {200: RESPONSES[200] | {"description": ANSWERED}},
+    responses=RESPONSES | {200: RESPONSES[200] | {"description": ANSWERED}} | problem_responses(403, 404, 409, 507),
 )
 async def answer(
     request: Request, search: AnswerRequest, service: ServiceOf, origin: OriginOf, last_event_id: LastEventId = None
 ) -> Response:
     """A search with `answer`: sentences of the first hits that answer the question, word for word, each with its
     source; or that nothing which was found does, and what would be needed."""
-    return await _answer(request, SearchRequest.model_validate(search.model_dump()), service, origin, last_event_id)
+    asked = SearchRequest.model_validate(search.model_dump(exclude={"conversation"}))
+    if search.conversation is None:
+        return await _answer(request, asked, service, origin, last_event_id)
+    resumed = EventId.parse(last_event_id or "")
+    asked, finish = await asked_in(search.conversation, request, asked, service, resumed and resumed.retrieval_id)
+    return await _answer(request, asked, service, origin._replace(finish=finish), last_event_id)
+
+
+async def asked_in(
+    identifier: str, request: Request, asked: SearchRequest, service: Service, resumed: str | None = None
+) -> tuple[SearchRequest, Finish]:
+    """A search in a conversation, and what keeps its answer there; see `StoredConversation.asking`."""
+    conversation = await StoredConversation.find(service.saved, await owner_of(request), identifier)
+    current = service.snapshots.current
+    return conversation.asking(asked, None if current is None else current.graph, resumed)
 
 
 async def _answer(
@@ -197,6 +220,8 @@ async def _answer_in_turn(search: SearchRequest, service: Service, turn: Turn, o
     snapshot = await _snapshot_in_turn(search, service, turn)
     answer = await _collect_answer(search, service, snapshot, origin)
     turn.end(answered=True)
+    if origin.finish is not None:
+        answer.notes = [*answer.notes, *await origin.finish(answer)]
     return answer
 
 
@@ -206,7 +231,8 @@ async def _collect_answer(
     hits: list[Hit] = []
     parts: dict[str, Any] = {"hits": hits}
     try:
-        retrieving = service.retriever.retrieve(search, new_retrieval_id(), snapshot, **origin._asdict())
+        recorded = {"traceparent": origin.traceparent, "counted": origin.counted}
+        retrieving = service.retriever.retrieve(search, new_retrieval_id(), snapshot, **recorded)
         async with aclosing(retrieving) as frames:
             async for frame in frames:
                 match frame:
