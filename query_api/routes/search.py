@@ -231,7 +231,7 @@ async def _collect_answer(
     hits: list[Hit] = []
     parts: dict[str, Any] = {"hits": hits}
     try:
-        recorded = {"traceparent": origin.traceparent, "counted": origin.counted}
+        recorded: Any = {"traceparent": origin.traceparent, "counted": origin.counted}
         retrieving = service.retriever.retrieve(search, new_retrieval_id(), snapshot, **recorded)
         async with aclosing(retrieving) as frames:
             async for frame in frames:
