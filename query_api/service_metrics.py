@@ -8,6 +8,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Proc
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from indexer.runtime.chat_model import TokenCount
 from indexer.runtime.resources import usable_memory_bytes
 from query_api.admission import Reason
 
@@ -41,6 +42,12 @@ class ServiceMetrics:
         )
         for reason in get_args(Reason):  # a series that begins at 1 shows no increase
             self.searches_refused.labels(reason=reason)
+        self.model_tokens = counter(
+            "thalweg_model_tokens",
+            "Tokens that the language model read (`prompt`) and wrote (`completion`) for answers, by what the caller "
+            "may do: `full`, `read`, `session`; `anyone` where no key is set.",
+            ("caller", "kind"),
+        )
         gauge("thalweg_memory_limit_bytes", "Memory that this process may use.").set(usable_memory_bytes())
         self.sse_clients = gauge("thalweg_sse_clients", "Streams being read now.")
         self.provenance_dropped = counter(
@@ -61,6 +68,10 @@ class ServiceMetrics:
             "Dead letters that were to be redriven, by what became of them.",
             ("outcome",),
         )
+
+    def count_tokens(self, caller: str, tokens: TokenCount) -> None:
+        for kind, count in (("prompt", tokens.prompt), ("completion", tokens.completion)):
+            self.model_tokens.labels(caller=caller, kind=kind).inc(count)
 
     def add_gauges(self, gauges: Gauges) -> None:
         """Gauges that are computed at each scrape."""

@@ -28,7 +28,7 @@ PANELS = {
     ),
     RANKING: ("channels", "fusion", "vector_weight", "keyword_weight", "graph_weight", "reranker"),
     GRAPH: ("graph_method", "edges", "hops"),
-    ANSWER: ("answer", "answer_sentences", "answer_words"),
+    ANSWER: ("answer", "answer_form", "answer_sentences", "answer_words"),
     OUTPUT: ("context", "context_chunks", "explain", "subgraph", "cache"),
 }  # fmt: skip
 """Of the parameters by name; the others say what to find."""

@@ -39,6 +39,7 @@ class RecordedStream:
     snapshot: "Snapshot | None"
     traceparent: str | None = None
     counted: bool = True
+    caller: str = ""
     frames: list[bytes] = field(default_factory=list)
     readers: int = 0
     finished: bool = False

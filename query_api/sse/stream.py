@@ -41,7 +41,9 @@ class Retrieve(Protocol):
         *,
         traceparent: str | None,
         counted: bool,
+        caller: str,
         resumable: bool,
+        searched: Callable[[], None],
     ) -> AsyncGenerator[SearchFrame, None]: ...
 
 
@@ -133,9 +135,10 @@ class SearchStreams:
         instead_of: str | None,
         traceparent: str | None = None,
         counted: bool = True,
+        caller: str = "",
     ) -> RecordedStream:
         """A new retrieval; `instead_of` is the Last-Event-ID of a stream that cannot be resumed."""
-        stream = RecordedStream(new_retrieval_id(), request, snapshot, traceparent, counted)
+        stream = RecordedStream(new_retrieval_id(), request, snapshot, traceparent, counted, caller)
         if instead_of is not None:
             stream.append("reset", Reset(reason=f"{self._not_resumable(instead_of, request)} This is a new retrieval."))
         return stream
@@ -214,6 +217,11 @@ class SearchStreams:
     ) -> AsyncGenerator[SearchFrame | StreamError]:
         """The frames of the stream's search as they are final, the last of which is Done or an error; ends the turn."""
         frame = None
+
+        def searched() -> None:
+            if turn is not None:
+                turn.end(answered=True)
+
         try:
             if stream.snapshot is None:
                 raise RuntimeError("a stream that is not finished keeps its snapshot")
@@ -223,15 +231,16 @@ class SearchStreams:
                 stream.snapshot,
                 traceparent=stream.traceparent,
                 counted=stream.counted,
+                caller=stream.caller,
                 resumable=resumable,
+                searched=searched,
             )
             async with aclosing(frames):
                 async for frame in frames:
                     yield frame
             if not isinstance(frame, Done):
                 raise RuntimeError("the search ended without its last frame")  # noqa: TRY004 -- no argument is wrong
-            if turn is not None:
-                turn.end(answered=True)
+            searched()
         except (SearchFailed, TransientStoreError, DamagedStore) as error:
             log.warning("search not answered", retrieval_id=stream.retrieval_id, reason=str(error))
             yield StreamError(title="Search not answered", detail=str(error))
