@@ -137,7 +137,7 @@ class ChatModel:
                     piece = await anext(pieces, None)
                 if piece is None:
                     return
-                yield msgspec.convert(piece.to_dict(), _Chunk)
+                yield msgspec.convert(piece.to_dict(warnings=False), _Chunk)
         except (TimeoutError, openai.APITimeoutError):
             raise self._address.late() from None
         except openai.APIStatusError as error:
@@ -161,12 +161,13 @@ class ChatModel:
     def _open(self) -> "openai.AsyncOpenAI":
         import openai
 
-        key = self._address.api_key
-        sent = _SENT_HEADERS | ({"authorization"} if key else set())
+        key = self._address.api_key.get_secret_value() if self._address.api_key else None
 
-        async def without_other_headers(request: httpx2.Request) -> None:
-            for name in set(request.headers) - sent:
+        async def with_own_headers(request: httpx2.Request) -> None:
+            for name in set(request.headers) - _SENT_HEADERS:
                 del request.headers[name]
+            if key is not None:
+                request.headers["authorization"] = f"Bearer {key}"
 
         async def bounded(response: httpx2.Response) -> None:
             response.headers.pop("content-encoding", None)  # not asked for: what unfolds has no bound
@@ -174,12 +175,12 @@ class ChatModel:
                 response.stream = _Bounded(response.stream)
 
         return openai.AsyncOpenAI(
-            api_key=key.get_secret_value() if key else "none",
+            api_key=key or "none",
             base_url=self._address.base_url,
             max_retries=self._retries,
             timeout=self.seconds,
             http_client=httpx2.AsyncClient(
-                timeout=self.seconds, event_hooks={"request": [without_other_headers], "response": [bounded]}
+                timeout=self.seconds, event_hooks={"request": [with_own_headers], "response": [bounded]}
             ),
         )
 
