@@ -1,5 +1,5 @@
-"""How OpenAI's protocol writes an answer: whole, or as events. One object for each answer, which has no `usage`: no
-language model reads or writes tokens. `about` is what the protocol has no field for."""
+"""How OpenAI's protocol writes an answer: whole, or as events. One object for each answer. `about` is what the protocol
+has no field for, and has the `usage` where a language model read and wrote tokens."""
 
 import json
 import time
@@ -22,7 +22,8 @@ class ChatCompletion:
     def whole(self, cited: CitedText, about: Json) -> dict[str, Any]:
         message = {"role": "assistant", "content": cited.text, "refusal": None, **_annotated(cited.citations)}
         choice = {"index": 0, "message": message, "finish_reason": "stop", "logprobs": None}
-        return self._of_all | {"object": "chat.completion", "choices": [choice], "usage": None, MODEL: about}
+        usage = _usage(about, "prompt_tokens", "completion_tokens")
+        return self._of_all | {"object": "chat.completion", "choices": [choice], "usage": usage, MODEL: about}
 
     def begin(self) -> Iterator[bytes]:
         yield self._chunk({"role": "assistant", "content": ""})
@@ -59,7 +60,10 @@ class ResponseObject:
 
     def whole(self, cited: CitedText, about: Json) -> dict[str, Any]:
         message = self._message | {"status": "completed", "content": [_part(cited.text, cited.citations)]}
-        return self._response | {"status": "completed", "output": [message], MODEL: about}
+        usage = _usage(about, "input_tokens", "output_tokens")
+        if usage is not None:  # which its clients expect
+            usage |= {"input_tokens_details": {"cached_tokens": 0}, "output_tokens_details": {"reasoning_tokens": 0}}
+        return self._response | {"status": "completed", "output": [message], "usage": usage, MODEL: about}
 
     def begin(self) -> Iterator[bytes]:
         begun = self._response | {"status": "in_progress", "output": []}
@@ -90,6 +94,14 @@ class ResponseObject:
     def _next(self, name: str, **fields: Any) -> bytes:
         self._sent += 1
         return f"event: {name}\n".encode() + _event({"type": name, "sequence_number": self._sent - 1, **fields})
+
+
+def _usage(about: Json, read: str, wrote: str) -> dict[str, Any] | None:
+    """The tokens, by the names that each form has for them."""
+    if (used := about.get("usage")) is None:
+        return None
+    prompt, completion = used["prompt_tokens"], used["completion_tokens"]
+    return {read: prompt, wrote: completion, "total_tokens": prompt + completion}
 
 
 def _event(body: Json) -> bytes:

@@ -140,7 +140,8 @@ def _search() -> None:
 
 @app.command("ask", cls=AskCommand, epilog=ASK_EXAMPLE)
 def _ask() -> None:
-    """Answer a question with sentences of what is found, word for word, each with its source."""
+    """Answer a question with sentences of what is found, each with its source: word for word, or, with --answer-form
+    model, as a language model writes them."""
 
 
 def _with_options(function: Callable[..., None], without: Container[str]) -> Callable[..., None]:

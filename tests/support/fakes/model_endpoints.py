@@ -140,7 +140,7 @@ class ChatEndpoint(Endpoint):
     """Answers a passage that holds a word of `says` with what stands there, another one with nothing found.
 
     `said` changes the text of the message, as `Answer.instead` does the whole body. Where a stream is asked for, it
-    streams what `writes` makes of the last message, in pieces of a few characters, and how many words it read and wrote.
+    streams what `writes` makes of the last message, in pieces of a few characters, then how many words both have.
     """
 
     model: str | None = "reader"
