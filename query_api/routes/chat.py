@@ -112,6 +112,6 @@ async def _events(
 
 def _about(search: SearchRequest, found: SearchAnswer | Done) -> dict[str, Any]:
     """What the protocol has no field for."""
-    told = {"form", "confidence", "refused", "dropped", "usage"}
-    answered = {} if found.answer is None else found.answer.model_dump(include=told)
+    shown = {"form", "confidence", "refused", "dropped", "usage"}
+    answered = {} if found.answer is None else found.answer.model_dump(include=shown)
     return {"query": search.q, "retrieval_id": found.retrieval_id, "notes": found.notes, **answered}

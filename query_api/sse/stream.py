@@ -125,7 +125,7 @@ class SearchStreams:
         stream = self._replay.find(event_id.retrieval_id) if event_id else None
         if event_id is None or stream is None or stream.request != request or event_id.seq >= len(stream.frames):
             return None
-        return stream, event_id.seq
+        return None if stream.is_cut_off else (stream, event_id.seq)
 
     def begin(
         self,

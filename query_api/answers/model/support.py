@@ -1,6 +1,6 @@
 """Whether sentences of the hits say what a language model wrote: an overlap of words, without any model.
 
-It cannot tell who did what to whom among the same words. What it makes sure of is that nothing is named, counted,
+It does not know who did what to whom among the same words. What it makes sure of is that nothing is named, counted,
 denied or linked that is not in the sources.
 """
 
@@ -77,7 +77,7 @@ def supporting(written: str, cited: Sequence[Source]) -> list[Sentence]:
     does not; where it holds markup, or an address that they have not.
 
     Several count together where each has two of its words without a title, and those of another document than the first
-    have a title that it names: else any number would do that stands anywhere."""
+    have a title that it names: else any number would do that is in any of them."""
     words = Word.all_of(written)
     if not words or _MARKUP.search(written):
         return []

@@ -63,17 +63,17 @@ class AnswerWriter:
             self._count(caller, tokens)
         done.timings["write"] = round(time.perf_counter() - began, 6)
         usage = TokenUsage(model=self._model.name, prompt_tokens=tokens.prompt, completion_tokens=tokens.completion)
-        told = {"dropped": draft.dropped, "usage": usage}
+        record = {"dropped": draft.dropped, "usage": usage}
         if draft.citations:
-            done.answer = draft.answer(extract).model_copy(update=told)
+            done.answer = draft.answer(extract).model_copy(update=record)
             done.notes += [f"The answer may lack something: {problem}"] if problem else []
         elif draft.is_nothing:
             done.answer = Answer(text="", form="model", confidence=extract.confidence, refused=True, reason=NO_ANSWER)
-            done.answer = done.answer.model_copy(update=told)
+            done.answer = done.answer.model_copy(update=record)
         else:
             why = problem or "Nothing that the language model wrote is supported by what was found."
             done.notes.append(f"{why} The answer is sentences of the documents instead, word for word.")
-            done.answer = extract.model_copy(update=told)
+            done.answer = extract.model_copy(update=record)
             for frame in frames_of(extract):
                 yield frame
 
