@@ -11,9 +11,10 @@ _NUMBERS = re.compile(r"\s*[\[【]\s*(?:passages?\s*)?(\d{1,4}(?:\s*[,;&]\s*\d{1
 _END = re.compile(r"\n|(?<=[\]】])[.!?]?\s+(?=[^\s\[【a-z(,;])")
 _BULLET = re.compile(r"^\s*(?:[-*•]|\d{1,2}[.)])\s+")
 _BEFORE_STOP = re.compile(r"\s+(?=[.,;!?])")
-_THOUGHT, _THOUGHT_END = "<think>", "</think>"
+_THOUGHT = re.compile(r"\s*<think>.*?(?:</think>|\Z)", re.DOTALL)
 _NOTHING = re.compile(rf"\W*{NOTHING}\W*", re.IGNORECASE)
-_LONGEST_END = 8  # characters that an end may have begun before the newest piece
+
+_LONGEST_END = 8  # characters of an end that may come before the piece that it is complete with
 
 
 class Claim(NamedTuple):
@@ -36,36 +37,21 @@ class ReplyReader:
     def __init__(self) -> None:
         self.text = ""
         self.is_usable = False
-        self._begun = False
-        self._rest = ""
+        self._read = 0  # characters
 
     def add(self, piece: str) -> Iterator[Claim]:
         """The sentences that end with this piece."""
-        looked_at = max(0, len(self._rest) - _LONGEST_END)
-        self._rest += piece
-        if not self._begun and not self._has_begun():
-            return
-        if not self._begun:
-            self._begun, looked_at, piece = True, 0, self._rest
+        looked_at = len(self.text) - _LONGEST_END
         self.text += piece
-        while end := _END.search(self._rest, looked_at):
-            unit, self._rest, looked_at = self._rest[: end.end()], self._rest[end.end() :], 0
+        thought = _THOUGHT.match(self.text)
+        self._read = max(self._read, thought.end() if thought else 0)
+        while end := _END.search(self.text, max(self._read, looked_at)):
+            unit, self._read = self.text[self._read : end.end()], end.end()
             yield from self._claims(unit)
 
     def end(self) -> Iterator[Claim]:
         """The last ones."""
-        if self._begun:
-            yield from self._claims(self._rest)
-        self._rest = ""
-
-    def _has_begun(self) -> bool:
-        """Whether thinking is over. `_rest` is then what follows it."""
-        text = self._rest.lstrip()
-        if _THOUGHT.startswith(text[: len(_THOUGHT)]):
-            _, end, after = text.partition(_THOUGHT_END)
-            self._rest = after if end else self._rest
-            return bool(end)
-        return True
+        yield from self._claims(self.text[self._read :])
 
     def _claims(self, unit: str) -> Iterator[Claim]:
         numbers = [int(number) for some in _NUMBERS.findall(unit) for number in re.findall(r"\d+", some)]

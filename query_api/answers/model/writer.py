@@ -4,6 +4,7 @@ import asyncio
 import time
 from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from contextlib import aclosing
+from typing import Any
 
 from indexer.errors import ChatModelFailure
 from indexer.runtime.chat_model import ChatModel, TokenCount
@@ -12,7 +13,7 @@ from query_api.answers.model.prompt import messages, repair
 from query_api.answers.model.reply import Claim, ReplyReader
 from query_api.answers.model.support import Source, sources_of, supporting
 from query_api.answers.sentences import HITS
-from schemas.answers import Answer, AnswerCitation, AnswerDelta, Citation, TokenUsage
+from schemas.answers import AnswerCitation, AnswerDelta, Citation, TokenUsage
 from schemas.frames import Done
 from schemas.hits import Hit
 from schemas.search import SearchRequest
@@ -24,10 +25,10 @@ HOW_TO_CONFIGURE = (
 NO_ANSWER = (
     "The language model found no answer in the first passages. Ask without `answer_form` for the likeliest sentences."
 )
-AT_ONCE = 8  # answers being written; others wait, within their time
+AT_ONCE = 16  # answers being written; further ones are extracts
 TOKENS_A_WORD = 4  # of the answer, in any language
 OTHER_TOKENS = 1_024  # what some models think aloud before it
-MOST_CHARACTERS = 16_000  # of a reply
+MOST_CHARACTERS = 12_000  # of a reply
 
 CountTokens = Callable[[str, TokenCount], None]
 
@@ -38,8 +39,7 @@ class AnswerWriter:
     def __init__(self, model: ChatModel, count: CountTokens) -> None:
         self._model = model
         self._count = count
-        self._places = asyncio.Semaphore(AT_ONCE)
-        self.seconds = model.seconds
+        self._under_way = 0
 
     async def write(
         self, request: SearchRequest, hits: Sequence[Hit], done: Done, caller: str
@@ -63,26 +63,28 @@ class AnswerWriter:
             self._count(caller, tokens)
         done.timings["write"] = round(time.perf_counter() - began, 6)
         usage = TokenUsage(model=self._model.name, prompt_tokens=tokens.prompt, completion_tokens=tokens.completion)
-        record = {"dropped": draft.dropped, "usage": usage}
+        about: dict[str, Any] = {"dropped": draft.dropped, "usage": usage}
         if draft.citations:
-            done.answer = draft.answer(extract).model_copy(update=record)
+            about |= {"form": "model", "text": draft.text, "citations": draft.citations}
             done.notes += [f"The answer may lack something: {problem}"] if problem else []
         elif draft.is_nothing:
-            done.answer = Answer(text="", form="model", confidence=extract.confidence, refused=True, reason=NO_ANSWER)
-            done.answer = done.answer.model_copy(update=record)
+            about |= {"form": "model", "text": "", "citations": [], "refused": True, "reason": NO_ANSWER}
         else:
             why = problem or "Nothing that the language model wrote is supported by what was found."
             done.notes.append(f"{why} The answer is sentences of the documents instead, word for word.")
-            done.answer = extract.model_copy(update=record)
             for frame in frames_of(extract):
                 yield frame
+        done.answer = extract.model_copy(update=about)
 
     async def _claims(self, question: str, draft: "_Draft", tokens: TokenCount) -> AsyncGenerator[Claim]:
         """The sentences of the reply; of a second one where none of the first names a passage."""
-        deadline = asyncio.get_running_loop().time() + self.seconds
+        deadline = asyncio.get_running_loop().time() + self._model.seconds
         asked = messages(question, draft.hits, sentences=draft.most, words=draft.most_words)
         most_tokens = TOKENS_A_WORD * draft.most_words + OTHER_TOKENS
-        async with self._places:
+        if self._under_way >= AT_ONCE:
+            raise ChatModelFailure("The language model writes as many answers as it can at once.")
+        self._under_way += 1
+        try:
             for _ in ("asked", "repaired"):
                 reader = ReplyReader()
                 reply = self._model.reply(asked, tokens, most_tokens=most_tokens, deadline=deadline)
@@ -97,6 +99,8 @@ class AnswerWriter:
                 if reader.is_usable:
                     return
                 asked = repair(asked, reader.text)
+        finally:
+            self._under_way -= 1
 
 
 class _Draft:
@@ -138,6 +142,3 @@ class _Draft:
         self.text += piece
         self._sentences += 1
         self._words += words
-
-    def answer(self, extract: Answer) -> Answer:
-        return Answer(form="model", text=self.text, citations=self.citations, confidence=extract.confidence)

@@ -84,7 +84,7 @@ async def test_the_text_and_the_tokens_of_a_reply(endpoint: ChatEndpoint) -> Non
         (Answer(instead=b"data: nonsense\n\n"), "something other"),
         (Answer(instead=b"data: 5\n\ndata: [DONE]\n\n"), "something other"),
         (Answer(instead=b'data: {"choices": "many"}\n\n'), "something other"),
-        (Answer(instead=b'data: {"choices": [{"delta": {"content": {"a": 1}}}]}\n\n'), "something other"),
+        (Answer(instead=b'data: {"choices": [{"delta": {"content": {"a": 1}}}]}\n\n'), "broke off"),
         (Answer(instead=b'data: {"error": {"message": "out of memory"}}\n\n'), "something other"),
         (Answer(instead=b""), "empty answer"),
         (Answer(instead=b"data: [DONE]\n\n"), "empty answer"),

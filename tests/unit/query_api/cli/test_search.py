@@ -150,6 +150,7 @@ def test_json_is_the_answer_and_nothing_else(monkeypatch: pytest.MonkeyPatch) ->
 EVERY_OPTION = [
     "river",
     "--answer",
+    "--answer-form",
     "--answer-sentences",
     "5",
     "--answer-words",
