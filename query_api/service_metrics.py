@@ -8,9 +8,9 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Proc
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from indexer.runtime.chat_model import TokenCount
 from indexer.runtime.resources import usable_memory_bytes
 from query_api.admission import Reason
+from schemas.answers import TokenUsage
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 SECONDS_BUCKETS = (0.002, 0.005, 0.01, 0.02, 0.03, 0.05, 0.075, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
@@ -69,9 +69,9 @@ class ServiceMetrics:
             ("outcome",),
         )
 
-    def count_tokens(self, caller: str, tokens: TokenCount) -> None:
-        for kind, count in (("prompt", tokens.prompt), ("completion", tokens.completion)):
-            self.model_tokens.labels(caller=caller, kind=kind).inc(count)
+    def count_tokens(self, caller: str, usage: TokenUsage) -> None:
+        self.model_tokens.labels(caller, "prompt").inc(usage.prompt_tokens)
+        self.model_tokens.labels(caller, "completion").inc(usage.completion_tokens)
 
     def add_gauges(self, gauges: Gauges) -> None:
         """Gauges that are computed at each scrape."""

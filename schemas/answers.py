@@ -45,11 +45,12 @@ class AnswerDelta(BaseModel):
 
 
 class TokenUsage(BaseModel):
-    """What a language model read and wrote for an answer, as its endpoint counted."""
+    """What a language model read and wrote for an answer, as its endpoint counts it; 0 where it counts nothing."""
 
     model: str
-    prompt_tokens: int
-    completion_tokens: int
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    total_tokens: int = 0
 
 
 class Answer(BaseModel):

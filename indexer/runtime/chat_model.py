@@ -6,7 +6,6 @@ variable of another program (`OPENAI_…`) and nothing about this machine.
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
-from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
@@ -14,6 +13,7 @@ import httpx2
 
 from indexer.errors import ChatModelFailure
 from indexer.runtime.model_endpoint import EndpointErrors, ModelAddress
+from schemas.answers import TokenUsage
 from schemas.clock import retry_after_seconds
 from schemas.settings import LanguageModelSettings
 
@@ -22,14 +22,6 @@ MAX_ANSWER_BYTES = 4 * 1024 * 1024  # a token takes some 200 bytes on the way
 _SENT_HEADERS = frozenset({"host", "content-type", "content-length", "accept", "connection", "user-agent"})
 
 Message = Mapping[str, str]
-
-
-@dataclass
-class TokenCount:
-    """Tokens as the endpoint counted them; 0 where it counts none."""
-
-    prompt: int = 0
-    completion: int = 0
 
 
 class ChatModel:
@@ -59,10 +51,10 @@ class ChatModel:
         self.close = self._http.aclose
 
     async def reply(
-        self, messages: Sequence[Message], tokens: TokenCount, *, most_tokens: int, deadline: float
+        self, messages: Sequence[Message], usage: TokenUsage, *, most_tokens: int, deadline: float
     ) -> AsyncGenerator[str]:
         """The pieces of the answer as they come, at most `most_tokens`, until `deadline` on the loop's clock; the same
-        question gets the likeliest answer each time (temperature 0). What it took is added to `tokens`. Closing the
+        question gets the likeliest answer each time (temperature 0). What it took is added to `usage`. Closing the
         iterator ends the request. Raises ChatModelFailure, also after some pieces."""
         openai = await asyncio.to_thread(import_module, "openai")
         stream: Any = None
@@ -79,8 +71,9 @@ class ChatModel:
                 )
             while chunk := await _next(stream, deadline):
                 if chunk.usage:
-                    tokens.prompt += int(chunk.usage.prompt_tokens)
-                    tokens.completion += int(chunk.usage.completion_tokens)
+                    usage.prompt_tokens += int(chunk.usage.prompt_tokens)
+                    usage.completion_tokens += int(chunk.usage.completion_tokens)
+                    usage.total_tokens = usage.prompt_tokens + usage.completion_tokens
                 for choice in chunk.choices[:1]:
                     finished |= choice.finish_reason is not None
                     if piece := choice.delta.content:

@@ -11,6 +11,7 @@ from query_api.answers.cited_text import CitedText, Piece
 from schemas.openai_protocol import MODEL, UrlCitation
 
 Json = Mapping[str, Any]
+_TOKENS = {"input_tokens": "prompt_tokens", "output_tokens": "completion_tokens", "total_tokens": "total_tokens"}
 
 
 class ChatCompletion:
@@ -22,8 +23,8 @@ class ChatCompletion:
     def whole(self, cited: CitedText, about: Json) -> dict[str, Any]:
         message = {"role": "assistant", "content": cited.text, "refusal": None, **_annotated(cited.citations)}
         choice = {"index": 0, "message": message, "finish_reason": "stop", "logprobs": None}
-        usage = _usage(about, "prompt_tokens", "completion_tokens")
-        return self._of_all | {"object": "chat.completion", "choices": [choice], "usage": usage, MODEL: about}
+        of_answer = {"choices": [choice], "usage": about.get("usage"), MODEL: about}
+        return self._of_all | {"object": "chat.completion"} | of_answer
 
     def begin(self) -> Iterator[bytes]:
         yield self._chunk({"role": "assistant", "content": ""})
@@ -60,9 +61,7 @@ class ResponseObject:
 
     def whole(self, cited: CitedText, about: Json) -> dict[str, Any]:
         message = self._message | {"status": "completed", "content": [_part(cited.text, cited.citations)]}
-        usage = _usage(about, "input_tokens", "output_tokens")
-        if usage is not None:  # which its clients expect
-            usage |= {"input_tokens_details": {"cached_tokens": 0}, "output_tokens_details": {"reasoning_tokens": 0}}
+        usage = about.get("usage") and {name: about["usage"][own] for name, own in _TOKENS.items()}
         return self._response | {"status": "completed", "output": [message], "usage": usage, MODEL: about}
 
     def begin(self) -> Iterator[bytes]:
@@ -94,14 +93,6 @@ class ResponseObject:
     def _next(self, name: str, **fields: Any) -> bytes:
         self._sent += 1
         return f"event: {name}\n".encode() + _event({"type": name, "sequence_number": self._sent - 1, **fields})
-
-
-def _usage(about: Json, read: str, wrote: str) -> dict[str, Any] | None:
-    """The tokens, by the names that each form has for them."""
-    if (used := about.get("usage")) is None:
-        return None
-    prompt, completion = used["prompt_tokens"], used["completion_tokens"]
-    return {read: prompt, wrote: completion, "total_tokens": prompt + completion}
 
 
 def _event(body: Json) -> bytes:

@@ -171,7 +171,8 @@ class Retriever:
                                 yield part
                         frame.next_cursor = next_cursor(request, snapshot, frame.next_offset, self.pinned)
                         key = None if frame.notes or frame.failed_channels else key  # the next one may get more
-                        frame.notes += _notes(page, snapshot, frame, retrieved.meta)
+                        frame.notes += [*_empty_notes(page, snapshot, frame), *_confidence_notes(page, frame)]
+                        frame.notes += [*_unknown_name_notes(page, retrieved.meta), *_period_notes(retrieved.meta)]
                     retrieved.add(frame)
                     if key is not None and cached is None and retrieved.done:
                         self.cache.put(key, retrieved.frames)
@@ -229,15 +230,6 @@ class Retriever:
             failed_channels=sorted(retrieved.done.failed_channels) if retrieved.done else [],
             **({"trace": trace_id(retrieved.traceparent)} if retrieved.traceparent else {}),
         )
-
-
-def _notes(request: SearchRequest, snapshot: Snapshot, done: Done, meta: Meta | None) -> list[str]:
-    return [
-        *_empty_notes(request, snapshot, done),
-        *_confidence_notes(request, done),
-        *_unknown_name_notes(request, meta),
-        *_period_notes(meta),
-    ]
 
 
 def _empty_notes(request: SearchRequest, snapshot: Snapshot, done: Done) -> list[str]:

@@ -7,7 +7,7 @@ from contextlib import aclosing
 from typing import Any
 
 from indexer.errors import ChatModelFailure
-from indexer.runtime.chat_model import ChatModel, TokenCount
+from indexer.runtime.chat_model import ChatModel
 from query_api.answers.answer import citation_of, frames_of, limits_of
 from query_api.answers.model.prompt import messages, repair
 from query_api.answers.model.reply import Claim, ReplyReader
@@ -30,16 +30,16 @@ TOKENS_A_WORD = 4  # of the answer, in any language
 OTHER_TOKENS = 1_024  # what some models think aloud before it
 MOST_CHARACTERS = 12_000  # of a reply
 
-CountTokens = Callable[[str, TokenCount], None]
+CountTokens = Callable[[str, TokenUsage], None]
 
 
 class AnswerWriter:
-    """Has answers written by one model. `count` gets the caller and the tokens of each. On the event loop only."""
+    """Has answers written by one model. `count` gets the caller and the usage of each. On the event loop only."""
 
     def __init__(self, model: ChatModel, count: CountTokens) -> None:
         self._model = model
         self._count = count
-        self._under_way = 0
+        self._places = asyncio.Semaphore(AT_ONCE)
 
     async def write(
         self, request: SearchRequest, hits: Sequence[Hit], done: Done, caller: str
@@ -50,19 +50,18 @@ class AnswerWriter:
         extract = done.answer
         if extract is None or extract.refused:
             return
-        began, tokens, problem = time.perf_counter(), TokenCount(), ""
+        began, usage, problem = time.perf_counter(), TokenUsage(model=self._model.name), ""
         draft = _Draft(hits[:HITS], await asyncio.to_thread(sources_of, hits[:HITS]), *limits_of(request))
         try:
-            async with aclosing(self._claims(request.q, draft, tokens)) as claims:
+            async with aclosing(self._claims(request.q, draft, usage)) as claims:
                 async for claim in claims:
                     for frame in draft.add(claim):
                         yield frame
         except ChatModelFailure as failure:
             problem = str(failure)
         finally:  # also where the client leaves
-            self._count(caller, tokens)
+            self._count(caller, usage)
         done.timings["write"] = round(time.perf_counter() - began, 6)
-        usage = TokenUsage(model=self._model.name, prompt_tokens=tokens.prompt, completion_tokens=tokens.completion)
         about: dict[str, Any] = {"dropped": draft.dropped, "usage": usage}
         if draft.citations:
             about |= {"form": "model", "text": draft.text, "citations": draft.citations}
@@ -76,18 +75,17 @@ class AnswerWriter:
                 yield frame
         done.answer = extract.model_copy(update=about)
 
-    async def _claims(self, question: str, draft: "_Draft", tokens: TokenCount) -> AsyncGenerator[Claim]:
+    async def _claims(self, question: str, draft: "_Draft", usage: TokenUsage) -> AsyncGenerator[Claim]:
         """The sentences of the reply; of a second one where none of the first names a passage."""
         deadline = asyncio.get_running_loop().time() + self._model.seconds
         asked = messages(question, draft.hits, sentences=draft.most, words=draft.most_words)
         most_tokens = TOKENS_A_WORD * draft.most_words + OTHER_TOKENS
-        if self._under_way >= AT_ONCE:
+        if self._places.locked():
             raise ChatModelFailure("The language model writes as many answers as it can at once.")
-        self._under_way += 1
-        try:
+        async with self._places:
             for _ in ("asked", "repaired"):
                 reader = ReplyReader()
-                reply = self._model.reply(asked, tokens, most_tokens=most_tokens, deadline=deadline)
+                reply = self._model.reply(asked, usage, most_tokens=most_tokens, deadline=deadline)
                 async with aclosing(reply) as pieces:
                     async for piece in pieces:
                         for claim in reader.add(piece):
@@ -99,8 +97,6 @@ class AnswerWriter:
                 if reader.is_usable:
                     return
                 asked = repair(asked, reader.text)
-        finally:
-            self._under_way -= 1
 
 
 class _Draft:

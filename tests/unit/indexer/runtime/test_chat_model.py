@@ -11,7 +11,8 @@ from contextlib import asynccontextmanager
 import pytest
 
 from indexer.errors import ChatModelFailure
-from indexer.runtime.chat_model import ChatModel, TokenCount
+from indexer.runtime.chat_model import ChatModel
+from schemas.answers import TokenUsage
 from tests.support.fakes.model_endpoints import (
     BREAKING_OFF,
     BROKEN,
@@ -46,17 +47,17 @@ async def opened(endpoint: ChatEndpoint, seconds: float = 5.0, retries: int = 0)
         await model.close()
 
 
-async def asked(model: ChatModel, tokens: TokenCount | None = None) -> str:
+async def asked(model: ChatModel, usage: TokenUsage | None = None) -> str:
     deadline = asyncio.get_running_loop().time() + model.seconds
-    reply = model.reply(ASKED, tokens or TokenCount(), most_tokens=77, deadline=deadline)
+    reply = model.reply(ASKED, usage or TokenUsage(model="reader"), most_tokens=77, deadline=deadline)
     return "".join([piece async for piece in reply])
 
 
 async def test_the_text_and_the_tokens_of_a_reply(endpoint: ChatEndpoint) -> None:
-    tokens = TokenCount()
+    usage = TokenUsage(model="reader")
     async with opened(endpoint) as model:
-        assert await asked(model, tokens) == SAID
-    assert (tokens.prompt, tokens.completion) == (4, 8)
+        assert await asked(model, usage) == SAID
+    assert (usage.prompt_tokens, usage.completion_tokens, usage.total_tokens) == (4, 8, 12)
     [body] = endpoint.bodies
     assert (body["model"], body["temperature"], body["max_tokens"]) == ("reader", 0, 77)
     assert "tools" not in body
@@ -139,7 +140,7 @@ async def test_closing_the_iterator_ends_the_request(endpoint: ChatEndpoint) -> 
     async with opened(endpoint) as model:
         reply = model.reply(
             ASKED,
-            TokenCount(),
+            TokenUsage(model="reader"),
             most_tokens=9,
             deadline=asyncio.get_running_loop().time() + 5,
         )
@@ -153,7 +154,7 @@ async def test_closing_the_iterator_ends_the_request(endpoint: ChatEndpoint) -> 
 async def test_a_reply_that_trickles_is_late_as_a_whole(endpoint: ChatEndpoint) -> None:
     async def read_slowly(model: ChatModel) -> None:
         deadline = asyncio.get_running_loop().time() + 0.3
-        async for _ in model.reply(ASKED, TokenCount(), most_tokens=9, deadline=deadline):
+        async for _ in model.reply(ASKED, TokenUsage(model="reader"), most_tokens=9, deadline=deadline):
             await asyncio.sleep(0.4)
 
     async with opened(endpoint) as model:

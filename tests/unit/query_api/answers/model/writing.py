@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from indexer.runtime.chat_model import ChatModel, TokenCount
+from indexer.runtime.chat_model import ChatModel
 from query_api.answers.answer import compose
 from query_api.answers.model.writer import AnswerWriter
 from query_api.answers.sentences import TermIdf
-from schemas.answers import Answer, AnswerCitation, AnswerDelta
+from schemas.answers import Answer, AnswerCitation, AnswerDelta, TokenUsage
 from schemas.frames import Done
 from schemas.hits import Hit
 from schemas.search import SearchRequest
@@ -40,8 +40,8 @@ async def written(
     done = Done(retrieval_id="r", hits=len(hits), timings={}, next_offset=None, answer=extract)
     counted: list[tuple[str, int, int]] = []
 
-    def count(caller: str, tokens: TokenCount) -> None:
-        counted.append((caller, tokens.prompt, tokens.completion))
+    def count(caller: str, usage: TokenUsage) -> None:
+        counted.append((caller, usage.prompt_tokens, usage.completion_tokens))
 
     model = ChatModel(endpoint.settings(timeout_seconds=seconds), retries=0)
     try:
