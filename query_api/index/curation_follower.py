@@ -21,7 +21,6 @@ from kafka_client.unreadable_batches import Skip
 from query_api.index.follower import FollowedRecord, TopicFollower
 from schemas.curation import CurationEvent, LinkingChoice, LinkingEvent, decode_curation
 from schemas.errors import MalformedEvent
-from schemas.graph_documents import MEDIA_TYPES
 from schemas.graph_edits import (
     AnyEdit,
     DecisionEdit,
@@ -235,8 +234,6 @@ class CurationFollower:
         """The last offset up to which the topic was read."""
         self.written = -1
         """The offset of the last record that this service wrote itself."""
-        self.not_carried_over: set[tuple[str, EditKind, str]] = set()
-        """Nodes and edges of earlier versions, which the worker has still to make documents."""
         self._newest: dict[bytes, NewestRecord] = {}
         self._offsets: dict[Key, int] = {}
         self._state = Curation()
@@ -309,7 +306,6 @@ class CurationFollower:
         if spans[0].end <= self.reached:
             self.linking, self._state, self._first_end = {}, Curation(), None
             self._newest, self._offsets, self._unapplied, self.reached, self.written = {}, {}, {}, -1, -1
-            self.not_carried_over.clear()
             self._changed()
         if self._first_end is None:
             self._first_end = spans[0].end
@@ -333,9 +329,6 @@ class CurationFollower:
             return False
         if (rewritten := _rewritten(event)) is not None and record.offset >= (self._first_end or 0):
             self._repaired(rewritten)
-        if isinstance(event, GraphEdit) and event.kind in MEDIA_TYPES:
-            (self.not_carried_over.discard if event.edit is None else self.not_carried_over.add)(event[:3])
-            return False
         if record.key is not None and not isinstance(event, GraphEdit | None):
             held = self._newest.get(record.key)
             if held is None or held.position.offset <= record.offset:
