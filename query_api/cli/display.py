@@ -164,8 +164,8 @@ def show_answer(console: Console, answer: JSONObject) -> None:
     for line in answer["text"].splitlines():
         console.print(escape(line), highlight=False)
     if dropped := answer.get("dropped"):
-        left_out = "A sentence" if dropped == 1 else f"{dropped} sentences"
-        console.print(f"{left_out} of the language model left out: nothing cited supports it.", style="yellow")
+        count = "One sentence" if dropped == 1 else f"{dropped} sentences"
+        console.print(f"{count} of the language model left out, without support in what it cites.", style="yellow")
     console.print()
     for source in answer["citations"]:
         section = _section(source, source["title"])

@@ -292,7 +292,7 @@ def test_ask_says_why_there_is_no_answer(monkeypatch: pytest.MonkeyPatch) -> Non
     assert "No passage has [the word]." in result.output
 
 
-@pytest.mark.parametrize(("dropped", "says"), [(0, ""), (1, "A sentence of the"), (3, "3 sentences of the")])
+@pytest.mark.parametrize(("dropped", "says"), [(0, ""), (1, "One sentence of the"), (3, "3 sentences of the")])
 def test_ask_says_what_was_left_out_of_a_written_answer(
     monkeypatch: pytest.MonkeyPatch, dropped: int, says: str
 ) -> None:
