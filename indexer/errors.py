@@ -103,5 +103,9 @@ class UnusableAnswer(ExtractorFailure):
     """It answered something else than was asked for: asked again, it may answer better."""
 
 
+class ChatModelFailure(Exception):
+    """The language model gave no answer, or a part of one. The message is for people, without any text or secret."""
+
+
 class UnparsableDocument(MalformedEvent):
     """The content does not match its media type, or has no readable text: a dead letter."""

@@ -13,6 +13,7 @@ from fastapi import Request
 
 from indexer.errors import DamagedStore, IncompatibleGeneration, OtherFormat
 from indexer.generation_folders import Manifest, current_manifest
+from indexer.runtime.chat_model import ChatModel
 from indexer.runtime.circuit_breaker import RESET_SECONDS
 from indexer.runtime.resources import trim_memory_periodically
 from kafka_client.log_identity import LogIdentity
@@ -20,6 +21,7 @@ from kafka_client.skipped_batches import SkippedBatches
 from kafka_client.topic_lag import LagMonitor
 from kafka_client.topic_offsets import TopicPartition
 from query_api.admission import MAX_WAIT_SECONDS, SearchAdmission
+from query_api.answers.model.writer import AnswerWriter
 from query_api.dead_letters.letter_follower import LetterFollower
 from query_api.dead_letters.letter_pages import LetterPages
 from query_api.entities.answer_subgraph import answer_subgraph
@@ -146,6 +148,11 @@ class Service:
         self.reranker = ServedReranker(self.settings.reranker) if self.settings.reranker.configured else None
         if self.reranker is not None:
             self._ending.callback(self.reranker.close)
+        configured = self.settings.language_model.configured
+        model = ChatModel(self.settings.language_model) if configured else None
+        self.answer_writer = None if model is None else AnswerWriter(model, self.metrics.count_tokens)
+        if model is not None:
+            self._ending.push_async_callback(model.close)
         self._run("model", self.model.run())
         self._run("re-ranker", self._load_reranker())
 
@@ -169,6 +176,7 @@ class Service:
             self.cache,
             self.pinned,
             lambda *found: self.read(lambda: answer_subgraph(self.catalogues, *found)),
+            self.answer_writer,
             resumable_seconds=REPLAY_SECONDS,
         )
         self.replay = ReplayBuffer(REPLAY_STREAMS, REPLAY_SECONDS, REPLAY_BYTES)

@@ -10,6 +10,7 @@ from prometheus_client.registry import Collector
 
 from indexer.runtime.resources import usable_memory_bytes
 from query_api.admission import Reason
+from schemas.answers import TokenUsage
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 SECONDS_BUCKETS = (0.002, 0.005, 0.01, 0.02, 0.03, 0.05, 0.075, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
@@ -41,6 +42,12 @@ class ServiceMetrics:
         )
         for reason in get_args(Reason):  # a series that begins at 1 shows no increase
             self.searches_refused.labels(reason=reason)
+        self.model_tokens = counter(
+            "thalweg_model_tokens",
+            "Tokens that the language model read (`prompt`) and wrote (`completion`) for answers, by what the caller "
+            "may do: `full`, `read`, `session`; `anyone` where no key is set.",
+            ("caller", "kind"),
+        )
         gauge("thalweg_memory_limit_bytes", "Memory that this process may use.").set(usable_memory_bytes())
         self.sse_clients = gauge("thalweg_sse_clients", "Streams being read now.")
         self.provenance_dropped = counter(
@@ -61,6 +68,10 @@ class ServiceMetrics:
             "Dead letters that were to be redriven, by what became of them.",
             ("outcome",),
         )
+
+    def count_tokens(self, caller: str, usage: TokenUsage) -> None:
+        self.model_tokens.labels(caller, "prompt").inc(usage.prompt_tokens)
+        self.model_tokens.labels(caller, "completion").inc(usage.completion_tokens)
 
     def add_gauges(self, gauges: Gauges) -> None:
         """Gauges that are computed at each scrape."""

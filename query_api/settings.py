@@ -12,6 +12,7 @@ from schemas.settings import (
     EndpointAddress,
     EndpointKey,
     KafkaSettings,
+    LanguageModelSettings,
     LimitSettings,
     ProcessSettings,
     StorageSettings,
@@ -173,4 +174,5 @@ class ServiceSettings(ProcessSettings):
     limits: LimitSettings = LimitSettings()
     embedding: EmbeddingSettings = EmbeddingSettings()
     reranker: RerankerSettings = RerankerSettings()
+    language_model: LanguageModelSettings = LanguageModelSettings()
     service: ServiceBlock = ServiceBlock()

@@ -4,7 +4,7 @@ from typing import Literal
 
 from pydantic import BaseModel, Field
 
-AnswerForm = Literal["extract"]
+AnswerForm = Literal["extract", "model"]
 MOST_SENTENCES = 10
 MOST_WORDS = 500
 SENTENCES = 3
@@ -14,10 +14,10 @@ FURTHER_WORDS = 40  # for each sentence above so many
 
 
 class Citation(BaseModel):
-    """The source of a sentence of an answer, which has it word for word."""
+    """The source of a sentence of an answer, which has it word for word, or says the same."""
 
     number: int = Field(description="As the answer's text has it in brackets, from 1.")
-    text: str = Field(description="The sentence.")
+    text: str = Field(description="The sentence, word for word.")
     title: str
     document_id: str
     collection: str
@@ -53,15 +53,26 @@ class RelatedConcept(BaseModel):
     type: str | None
 
 
+class TokenUsage(BaseModel):
+    """What a language model read and wrote for an answer, as its endpoint counts it; 0 where it counts nothing."""
+
+    model: str
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    total_tokens: int = 0
+
+
 class Answer(BaseModel):
     """What was found that answers the question, or that nothing does."""
 
     form: AnswerForm = Field(
-        "extract", description="`extract`: sentences of the hits, word for word, chosen without a language model."
+        "extract",
+        description="`extract`: sentences of the hits, word for word, chosen without a language model. `model`: "
+        "sentences that a language model wrote, each of which sentences of the hits support.",
     )
     text: str = Field(
-        description="A line for each sentence, with the title of its document unless the line before has it, and the "
-        "number of its source in brackets. Empty where it is refused."
+        description="A line for each sentence, with the numbers of its sources in brackets; of an extract with the "
+        "title of its document, unless the line before has it. Empty where it is refused."
     )
     citations: list[Citation] = Field(default_factory=list)
     confidence: float | None = Field(
@@ -77,3 +88,7 @@ class Answer(BaseModel):
         description="What the cited passages are about besides the question, and what they join it with; "
         f"{MOST_CONCEPTS} at most.",
     )
+    dropped: int = Field(
+        0, description="Sentences that the language model wrote and that no cited hit supports: they are left out."
+    )
+    usage: TokenUsage | None = Field(None, description="Where a language model was asked.")

@@ -14,7 +14,7 @@ from pydantic import (
     model_validator,
 )
 
-from schemas.answers import FURTHER_WORDS, MOST_SENTENCES, MOST_WORDS, SENTENCES, WORDS
+from schemas.answers import FURTHER_WORDS, MOST_SENTENCES, MOST_WORDS, SENTENCES, WORDS, AnswerForm
 from schemas.choices import Channel, Context, Duplicates, Edge, Fusion, GraphMethod, Intent, Mode
 from schemas.filters import MAX_FILTER_CHARACTERS, MAX_FILTERS, MAX_HITS, Condition, Group, parse_condition
 from schemas.receipts import TOKEN_PATTERN
@@ -199,6 +199,11 @@ class SearchRequest(StrictNumbers):
     answer: bool = Field(
         False, description="Return an answer too, made of sentences of the first hits, each with its source."
     )
+    answer_form: AnswerForm = Field(
+        "extract",
+        description="Sentences of the hits, word for word (`extract`), or written by the language model that the "
+        "service has (`model`), as far as sentences of the hits support them.",
+    )
     answer_sentences: int | None = Field(
         None, ge=1, le=MOST_SENTENCES, description=f"The most sentences of the answer; {SENTENCES}."
     )
@@ -261,8 +266,11 @@ class SearchRequest(StrictNumbers):
     def _answers_are_of_first_pages(self) -> Self:
         if self.answer and (self.offset or self.cursor is not None):
             raise ValueError("An answer is made of the first hits: leave `answer` out on further pages.")
-        if not self.answer and (self.answer_sentences is not None or self.answer_words is not None):
-            raise ValueError("`answer_sentences` and `answer_words` are for answer=true: ask for that too.")
+        asked = self.answer_form != "extract" or self.answer_sentences is not None or self.answer_words is not None
+        if asked and not self.answer:
+            raise ValueError(
+                "`answer_form`, `answer_sentences` and `answer_words` are for answer=true: ask for that too."
+            )
         return self
 
     @model_validator(mode="after")

@@ -372,17 +372,23 @@ class StorageSettings(BaseModel):
 
 
 class LanguageModelSettings(BaseModel):
-    """The language model that extracts the entities of collections that choose it. Without an address there is none."""
+    """The language model that extracts the entities of collections that choose it, and writes answers where it is
+    asked to. Without an address there is none."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     base_url: EndpointAddress = Field(
         None,
         description="Where an OpenAI-compatible endpoint is, up to what comes before `/chat/completions`, such as "
-        "`http://localhost:11434/v1`. The texts of collections that choose `language_model` are sent there.",
+        "`http://localhost:11434/v1`. The texts of collections that choose `language_model` are sent there, and, with "
+        "`answer_form=model`, the question and the passages that were found.",
     )
     model: str | None = Field(None, min_length=1, max_length=200, description="The name the endpoint knows it by.")
     api_key: EndpointKey = Field(
         None, description="Sent as the bearer token. Leave it out where the endpoint requires none."
     )
     timeout_seconds: float = Field(60.0, gt=0, le=600, description="How long one answer may take.")
+
+    @property
+    def configured(self) -> bool:
+        return self.base_url is not None and self.model is not None

@@ -133,6 +133,6 @@ class LanguageModel:
 
 def version_of(settings: LanguageModelSettings) -> str | None:
     """Of the model and of what it is asked; None where none is set up. Other weights need another name."""
-    if settings.base_url is None or settings.model is None:
+    if not settings.configured:
         return None
     return f"{LANGUAGE_MODEL_VERSION}{settings.model}:{PROMPT_VERSION}"

@@ -32,14 +32,13 @@ class EndpointErrors(NamedTuple):
 
 
 @dataclass(eq=False)
-class ModelEndpoint:
-    """One address. Used from several threads. `name` and `base_url` begin each sentence; `settings` is the prefix of
-    the variables to set; `not_taken` says what it refuses with another status, put in for `{}`, and why. `seconds` are
-    those of a whole answer."""
+class ModelAddress:
+    """Where a model is, and what is said of its failures. `name` and `base_url` begin each sentence; `settings` is the
+    prefix of the variables to set; `not_taken` says what it refuses with another status, put in for `{}`, and why.
+    `seconds` are those of a whole answer."""
 
     name: str
     base_url: str
-    path: str
     _: KW_ONLY
     model: str
     api_key: SecretStr | None
@@ -47,10 +46,44 @@ class ModelEndpoint:
     settings: str
     not_taken: str
     errors: EndpointErrors
+
+    @property
+    def where(self) -> str:
+        return f"{self.name} at {self.base_url}"
+
+    def late(self) -> Exception:
+        return self.errors.unavailable(f"{self.where} did not answer within {self.seconds:g} s.", None)
+
+    def broken_off(self) -> Exception:
+        return self.errors.unavailable(f"{self.where} cannot be reached, or broke off.", None)
+
+    def too_long(self, max_bytes: int) -> Exception:
+        return self.errors.unusable(f"{self.where} gave an answer of more than {max_bytes:,} bytes.")
+
+    def failure(self, status: int, retry_after: float | None) -> Exception:
+        """What a status other than that of an answer means."""
+        if status == httpx.codes.TOO_MANY_REQUESTS:
+            return self.errors.busy(f"{self.where} takes no more just now (429).", retry_after)
+        if status in _TRANSIENT or status >= 500:
+            return self.errors.unavailable(f"{self.where} failed ({status}).", retry_after)
+        if status in (401, 403):
+            return self.errors.refused(f"{self.where} refuses the key ({status}): set {self.settings}__API_KEY.")
+        if status in (404, 405) or status < 400:
+            return self.errors.refused(
+                f"{self.where} does not know the model {self.model!r}, or is no such endpoint ({status}): set "
+                f"{self.settings}__MODEL or {self.settings}__BASE_URL."
+            )
+        return self.errors.unusable(f"{self.where} does not take {self.not_taken.format(status)}.")
+
+
+@dataclass(eq=False)
+class ModelEndpoint(ModelAddress):
+    """One address, asked at a path for whole answers. Used from several threads."""
+
+    path: str
     follow_redirects: bool = False
 
     def __post_init__(self) -> None:
-        self.where = f"{self.name} at {self.base_url}"
         self._url = f"{self.base_url}{self.path}"
         headers = {"Authorization": f"Bearer {self.api_key.get_secret_value()}"} if self.api_key else {}
         self._http = httpx.Client(headers=headers, timeout=self.seconds, follow_redirects=self.follow_redirects)
@@ -62,17 +95,17 @@ class ModelEndpoint:
         try:
             with self._http.stream("POST", self._url, json=body) as response:
                 if response.status_code not in _ANSWERED:
-                    raise self._failure(response.status_code, retry_after_seconds(response.headers))
+                    raise self.failure(response.status_code, retry_after_seconds(response.headers))
                 for piece in response.iter_bytes():
                     content += piece
                     if len(content) > max_bytes:
-                        raise self.errors.unusable(f"{self.where} gave an answer of more than {max_bytes:,} bytes.")
+                        raise self.too_long(max_bytes)
                     if time.monotonic() > deadline:  # the client limits each wait, and an answer may trickle
                         raise httpx.ReadTimeout("too late")
         except httpx.TimeoutException:
-            raise self.errors.unavailable(f"{self.where} did not answer within {self.seconds:g} s.", None) from None
+            raise self.late() from None
         except (httpx.HTTPError, httpx.InvalidURL):  # what is behind it may quote a text or the key
-            raise self.errors.unavailable(f"{self.where} cannot be reached, or broke off.", None) from None
+            raise self.broken_off() from None
         return bytes(content)
 
     def decoded(self, content: bytes, of: type[T], described: str) -> T:
@@ -89,17 +122,3 @@ class ModelEndpoint:
     def close(self) -> None:
         """Close the connections."""
         self._http.close()
-
-    def _failure(self, status: int, retry_after: float | None) -> Exception:
-        if status == httpx.codes.TOO_MANY_REQUESTS:
-            return self.errors.busy(f"{self.where} takes no more just now (429).", retry_after)
-        if status in _TRANSIENT or status >= 500:
-            return self.errors.unavailable(f"{self.where} failed ({status}).", retry_after)
-        if status in (401, 403):
-            return self.errors.refused(f"{self.where} refuses the key ({status}): set {self.settings}__API_KEY.")
-        if status in (404, 405) or status < 400:
-            return self.errors.refused(
-                f"{self.where} does not know the model {self.model!r}, or is no such endpoint ({status}): set "
-                f"{self.settings}__MODEL or {self.settings}__BASE_URL."
-            )
-        return self.errors.unusable(f"{self.where} does not take {self.not_taken.format(status)}.")

@@ -1,23 +1,24 @@
 """The answer to a search's question, made of its first hits, and its frames."""
 
+import re
 from collections.abc import Iterator, Sequence
 
 from query_api.answers.extract import Extract, extract
-from query_api.answers.sentences import TermIdf
+from query_api.answers.sentences import Sentence, TermIdf
 from query_api.query.analysis import Question, analysed_question
 from schemas.answers import FURTHER_WORDS, SENTENCES, WORDS, Answer, AnswerCitation, AnswerDelta, Citation
 from schemas.hits import Hit
 from schemas.search import SearchRequest
 
 LEAST_CONFIDENCE = 0.26  # below which an answer is refused; see training/train_answers.py
+_MARKS = re.compile(r"(?: \[\d+\])+$")
 _MOST_MISSING = 5  # words shown of those that nothing holds
 
 
 def compose(request: SearchRequest, hits: Sequence[Hit], weights: TermIdf) -> Answer:
     """A pure function of its arguments."""
     question = analysed_question(request.q)
-    most = request.answer_sentences or SENTENCES
-    words = request.answer_words or WORDS + FURTHER_WORDS * max(0, most - SENTENCES)
+    most, words = limits_of(request)
     found = extract(question, hits, weights, most_sentences=most, most_words=words)
     if not found.chosen:
         return Answer(text="", refused=True, reason="Nothing was found. Add documents about it, or search elsewhere.")
@@ -29,33 +30,55 @@ def compose(request: SearchRequest, hits: Sequence[Hit], weights: TermIdf) -> An
     return Answer(text="".join(lines), citations=citations, confidence=confidence)
 
 
+def limits_of(request: SearchRequest) -> tuple[int, int]:
+    """The most sentences and words of an answer."""
+    most = request.answer_sentences or SENTENCES
+    return most, request.answer_words or WORDS + FURTHER_WORDS * max(0, most - SENTENCES)
+
+
 def frames_of(answer: Answer | None) -> Iterator[AnswerCitation | AnswerDelta]:
-    """Each source, then the sentence from it."""
-    if answer is not None:
-        for citation, piece in zip(answer.citations, _pieces(answer.citations), strict=True):
-            yield AnswerCitation(**citation.model_dump())
-            yield piece
+    """Each source, before the first sentence from it."""
+    if answer is None:
+        return
+    pieces = _written(answer.text) if answer.form == "model" else _pieces(answer.citations)
+    sources = {citation.number: citation for citation in answer.citations}
+    for piece in pieces:
+        for number in piece.citations:
+            if (citation := sources.pop(number, None)) is not None:
+                yield AnswerCitation(**citation.model_dump())
+        yield piece
+
+
+def citation_of(number: int, hit: Hit, sentence: Sentence) -> Citation:
+    return Citation(
+        number=number,
+        text=sentence.text,
+        title=hit.title,
+        document_id=hit.document_id,
+        collection=hit.collection,
+        uri=hit.uri,
+        chunk_id=hit.chunk_id,
+        passage_id=hit.passage_id,
+        hit=hit.rank,
+        section=hit.section,
+        page=hit.page,
+        start=hit.parent_start + sentence.start,
+        end=hit.parent_start + sentence.end,
+    )
 
 
 def _citations(hits: Sequence[Hit], found: Extract) -> Iterator[Citation]:
     for number, at in enumerate(found.chosen, start=1):
         sentence = found.sentences[at]
-        hit = hits[sentence.hit]
-        yield Citation(
-            number=number,
-            text=sentence.text,
-            title=hit.title,
-            document_id=hit.document_id,
-            collection=hit.collection,
-            uri=hit.uri,
-            chunk_id=hit.chunk_id,
-            passage_id=hit.passage_id,
-            hit=hit.rank,
-            section=hit.section,
-            page=hit.page,
-            start=hit.parent_start + sentence.start,
-            end=hit.parent_start + sentence.end,
-        )
+        yield citation_of(number, hits[sentence.hit], sentence)
+
+
+def _written(text: str) -> Iterator[AnswerDelta]:
+    """A line for each sentence, with its numbers at its end."""
+    for index, line in enumerate(text.splitlines()):
+        marks = _MARKS.search(line)
+        numbers = [] if marks is None else [int(number) for number in re.findall(r"\d+", marks[0])]
+        yield AnswerDelta(index=index, text="\n" * (index > 0) + line, citations=numbers)
 
 
 def _pieces(citations: Sequence[Citation]) -> Iterator[AnswerDelta]:

@@ -1,5 +1,5 @@
-"""How OpenAI's protocol writes an answer: whole, or as events. One object for each answer, which has no `usage`: no
-language model reads or writes tokens. `about` is what the protocol has no field for."""
+"""How OpenAI's protocol writes an answer: whole, or as events. One object for each answer. `about` is what the protocol
+has no field for, and has the `usage` where a language model read and wrote tokens."""
 
 import json
 import time
@@ -11,6 +11,7 @@ from query_api.answers.cited_text import CitedText, Piece
 from schemas.openai_protocol import MODEL, UrlCitation
 
 Json = Mapping[str, Any]
+_TOKENS = {"input_tokens": "prompt_tokens", "output_tokens": "completion_tokens", "total_tokens": "total_tokens"}
 
 
 class ChatCompletion:
@@ -22,7 +23,8 @@ class ChatCompletion:
     def whole(self, cited: CitedText, about: Json) -> dict[str, Any]:
         message = {"role": "assistant", "content": cited.text, "refusal": None, **_annotated(cited.citations)}
         choice = {"index": 0, "message": message, "finish_reason": "stop", "logprobs": None}
-        return self._of_all | {"object": "chat.completion", "choices": [choice], "usage": None, MODEL: about}
+        of_answer = {"choices": [choice], "usage": about.get("usage"), MODEL: about}
+        return self._of_all | {"object": "chat.completion"} | of_answer
 
     def begin(self) -> Iterator[bytes]:
         yield self._chunk({"role": "assistant", "content": ""})
@@ -59,7 +61,8 @@ class ResponseObject:
 
     def whole(self, cited: CitedText, about: Json) -> dict[str, Any]:
         message = self._message | {"status": "completed", "content": [_part(cited.text, cited.citations)]}
-        return self._response | {"status": "completed", "output": [message], MODEL: about}
+        usage = about.get("usage") and {name: about["usage"][own] for name, own in _TOKENS.items()}
+        return self._response | {"status": "completed", "output": [message], "usage": usage, MODEL: about}
 
     def begin(self) -> Iterator[bytes]:
         begun = self._response | {"status": "in_progress", "output": []}

@@ -163,6 +163,9 @@ def show_answer(console: Console, answer: JSONObject) -> None:
         console.print(escape(answer["reason"]), highlight=False, style="yellow")
     for line in answer["text"].splitlines():
         console.print(escape(line), highlight=False)
+    if dropped := answer.get("dropped"):
+        count = "One sentence" if dropped == 1 else f"{dropped} sentences"
+        console.print(f"{count} of the language model left out, without support in what it cites.", style="yellow")
     console.print()
     for source in answer["citations"]:
         section = _section(source, source["title"])

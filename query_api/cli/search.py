@@ -30,7 +30,7 @@ PANELS = {
     ),
     RANKING: ("channels", "fusion", "vector_weight", "keyword_weight", "graph_weight", "reranker"),
     GRAPH: ("graph_method", "edges", "hops"),
-    ANSWER: ("answer", "answer_sentences", "answer_words"),
+    ANSWER: ("answer", "answer_form", "answer_sentences", "answer_words"),
     OUTPUT: ("context", "context_chunks", "explain", "subgraph", "cache"),
 }  # fmt: skip
 """Of the parameters by name; the others say what to find."""
@@ -152,7 +152,8 @@ def _search() -> None:
 
 @app.command("ask", cls=AskCommand, epilog=ASK_EXAMPLE)
 def _ask() -> None:
-    """Answer a question with sentences of what is found, word for word, each with its source."""
+    """Answer a question with sentences of what is found, each with its source: word for word, or, with --answer-form
+    model, as a language model writes them."""
 
 
 def _with_options(

@@ -21,6 +21,7 @@ CACHE_SECONDS = 300.0
 CACHE_BYTES = 32 * 1024 * 1024
 HIT_BYTES = 5_500  # what a hit takes beside its JSON's length: 2.7 kB of JSON are 8.2 kB of objects
 PASSAGE_BYTES = 3_400  # likewise each further passage of its document
+ANSWER_PARAMETERS = frozenset({"answer", "answer_form", "answer_sentences", "answer_words"})
 PAGE_PARAMETERS = frozenset({"k", "offset", "cursor", "after", "wait_seconds", "cache"})
 
 
@@ -58,13 +59,15 @@ def snapshot_identity(snapshot: "Snapshot") -> SnapshotIdentity:
 
 def question_digest(request: SearchRequest) -> str:
     """A digest of what in a request decides the order of its hits, so of all but page, freshness and answer."""
-    question = request.model_dump(mode="json", exclude={"answer", "answer_sentences", "answer_words"} | PAGE_PARAMETERS)
+    question = request.model_dump(mode="json", exclude={*ANSWER_PARAMETERS, *PAGE_PARAMETERS})
     return digest("question", msgspec.json.encode(question, order="deterministic").decode())[:32]
 
 
 def answer_key(request: SearchRequest, snapshot: "Snapshot") -> AnswerKey:
     """`request` has its offset, not a cursor."""
-    question = f"{question_digest(request)} {request.answer} {request.answer_sentences} {request.answer_words}"
+    question = " ".join(
+        [question_digest(request), *(str(getattr(request, name)) for name in sorted(ANSWER_PARAMETERS))]
+    )
     return AnswerKey(snapshot_identity(snapshot), question, request.offset, request.k, datetime.now(UTC).date())
 
 

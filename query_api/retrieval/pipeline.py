@@ -143,7 +143,7 @@ async def search(
     following = request.offset + len(page)
     diagnostics = ranking.diagnostics
     answered = await answer(context, first, diagnostics) if request.answer else None  # 8
-    for piece in frames_of(answered):
+    for piece in frames_of(answered) if request.answer_form == "extract" else ():
         yield piece
     yield Done(
         retrieval_id=retrieval_id,

@@ -9,6 +9,7 @@ from typing import Any
 
 import structlog
 
+from query_api.answers.model.writer import AnswerWriter
 from query_api.index.search_snapshot import Snapshot
 from query_api.process_pool import SearchPool
 from query_api.provenance_queue import ProvenanceQueue
@@ -106,7 +107,8 @@ def _answered(answer: Answer) -> dict[str, Any]:
     """Without texts, which a record never has."""
     of_citation = {"number", "collection", "document_id", "chunk_id", "hit", "start", "end"}
     return answer.model_dump(
-        include={"form": True, "confidence": True, "refused": True, "citations": {"__all__": of_citation}}
+        include=dict.fromkeys(("form", "confidence", "refused", "dropped", "usage"), True)
+        | {"citations": {"__all__": of_citation}}
     )
 
 
@@ -121,6 +123,7 @@ class Retriever:
     cache: ResultCache
     pinned: PinnedSnapshots
     subgraph_of: SubgraphOf
+    writer: AnswerWriter | None
     _: KW_ONLY
     resumable_seconds: float
     under_way: int = 0
@@ -133,13 +136,16 @@ class Retriever:
         *,
         traceparent: str | None = None,
         counted: bool = True,
+        caller: str = "",
         resumable: bool = False,
+        searched: Callable[[], None] = lambda: None,
     ) -> AsyncGenerator[SearchFrame, None]:
         """The frames of the answer, searched or from the cache. Closing the iterator stops the work; the retrieval is
         recorded all the same.
 
         `traceparent` is the request's own, for the record and the log line; analytics leave out a retrieval that is not
-        `counted`. A `resumable` one that is cut off is recorded once it can no longer be finished. Raises
+        `counted`. Tokens of a language model are counted for the `caller`; before it is asked, which may take a minute,
+        `searched` is called. A `resumable` one that is cut off is recorded once it can no longer be finished. Raises
         MalformedCursor, SearchFailed, or TransientStoreError.
         """
         encoder = self.model.of(snapshot.generation) or NotLoaded()
@@ -157,17 +163,18 @@ class Retriever:
         try:
             async with aclosing(frames):
                 async for frame in frames:
-                    if isinstance(frame, Done) and page.subgraph and cached is None:
-                        for found in await self._subgraph(retrieved, snapshot, frame):
-                            retrieved.add(found)
-                            yield found
                     if isinstance(frame, Done):
+                        further = self._further(retrieved, snapshot, frame, caller, searched)
+                        async with aclosing(further) as parts:
+                            async for part in parts:
+                                retrieved.add(part)
+                                yield part
                         frame.next_cursor = next_cursor(request, snapshot, frame.next_offset, self.pinned)
-                        frame.notes += _empty_notes(page, snapshot, frame)
-                        frame.notes += [*_confidence_notes(page, frame), *_unknown_name_notes(page, retrieved.meta)]
-                        frame.notes += _period_notes(retrieved.meta)
+                        key = None if frame.notes or frame.failed_channels else key  # the next one may get more
+                        frame.notes += [*_empty_notes(page, snapshot, frame), *_confidence_notes(page, frame)]
+                        frame.notes += [*_unknown_name_notes(page, retrieved.meta), *_period_notes(retrieved.meta)]
                     retrieved.add(frame)
-                    if key is not None and cached is None and retrieved.done and not retrieved.done.failed_channels:
+                    if key is not None and cached is None and retrieved.done:
                         self.cache.put(key, retrieved.frames)
                     yield frame
         except Exception:  # only to distinguish failures from clients that left; it is re-raised
@@ -176,6 +183,20 @@ class Retriever:
         finally:
             self.under_way -= 1
             self._record(retrieved, resumable=resumable)
+
+    async def _further(
+        self, retrieved: _RetrievalLog, snapshot: Snapshot, done: Done, caller: str, searched: Callable[[], None]
+    ) -> AsyncGenerator[SearchFrame]:
+        """What follows the hits of a search, unless it is from the cache, before it is done."""
+        request = retrieved.request
+        if self.writer is not None and request.answer_form == "model" and not retrieved.cached:
+            searched()
+            async with aclosing(self.writer.write(request, retrieved.hits, done, caller)) as pieces:
+                async for piece in pieces:
+                    yield piece
+        if request.subgraph and not retrieved.cached:
+            for found in await self._subgraph(retrieved, snapshot, done):
+                yield found
 
     async def _subgraph(self, retrieved: _RetrievalLog, snapshot: Snapshot, done: Done) -> list[SearchFrame]:
         """What was found is about. Where that is late or broken, the answer does without, and says so."""

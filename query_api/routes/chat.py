@@ -34,7 +34,7 @@ RESPONSES: dict[int | str, dict[str, Any]] = {
 
 @router.get(protocol.MODELS_PATH, summary="The models of OpenAI's protocol")
 async def list_models() -> dict[str, Any]:
-    """`thalweg` answers with sentences of documents, without a language model."""
+    """`thalweg` answers with sentences of documents, or has a language model write from them where it is asked to."""
     model = {"id": protocol.MODEL, "object": "model", "created": 0, "owned_by": protocol.MODEL}
     return {"object": "list", "data": [model]}
 
@@ -125,5 +125,6 @@ async def _events(
 
 def _about(search: SearchRequest, found: SearchAnswer | Done) -> dict[str, Any]:
     """What the protocol has no field for."""
-    answered = {} if found.answer is None else found.answer.model_dump(include={"form", "confidence", "refused"})
-    return {"query": search.q, "retrieval_id": found.retrieval_id, **answered}
+    shown = {"form", "confidence", "refused", "dropped", "usage"}
+    answered = {} if found.answer is None else found.answer.model_dump(include=shown)
+    return {"query": search.q, "retrieval_id": found.retrieval_id, "notes": found.notes, **answered}

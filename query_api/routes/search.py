@@ -1,14 +1,16 @@
 """`/v1/search` and `/v1/answers`: JSON, or a stream of Server-Sent Events where the client accepts one."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import aclosing, asynccontextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, TypeVar
 
 from fastapi import APIRouter, Depends, Header, Query, Request, Response
 from pydantic import Field
 
 from query_api.admission import ANSWERS_PATH, SEARCH_PATH, Turn, caller_of
+from query_api.answers.model.writer import HOW_TO_CONFIGURE as HOW_TO_WRITE
 from query_api.auth import owner_of
 from query_api.errors import ApiProblem, invalid_request, problem_responses
 from query_api.middleware import ModelRoute
@@ -80,15 +82,17 @@ UsageHeader = Annotated[
 
 
 class Origin(NamedTuple):
-    """What a retrieval records of its request, and what is called with its end."""
+    """What is recorded of a request, `caller` being what its key may do, and what is called with its end."""
 
     traceparent: str | None
     counted: bool
+    caller: str
     finish: Finish | None = None
 
 
 def origin_of(request: Request, usage: UsageHeader = None) -> Origin:
-    return Origin(well_formed(request.headers.get(TRACEPARENT)), counted=usage is None)
+    caller = getattr(request.state, "access", "anyone")
+    return Origin(well_formed(request.headers.get(TRACEPARENT)), counted=usage is None, caller=caller)
 
 
 OriginOf = Annotated[Origin, Depends(origin_of)]
@@ -135,8 +139,8 @@ class AnswerRequest(SearchRequest):
 async def answer(
     request: Request, search: AnswerRequest, service: ServiceOf, origin: OriginOf, last_event_id: LastEventId = None
 ) -> Response:
-    """A search with `answer`: sentences of the first hits that answer the question, word for word, each with its
-    source; or that nothing which was found does, and what would be needed."""
+    """A search with `answer`: sentences of the first hits that answer the question, word for word, or written by a
+    language model from them, each with its sources; or that nothing which was found does, and what would be needed."""
     asked = SearchRequest.model_validate(search.model_dump(exclude={"conversation"}))
     if search.conversation is None:
         return await _answer(request, asked, service, origin, last_event_id)
@@ -201,9 +205,11 @@ def _turn(request: Request, search: SearchRequest, service: Service) -> Turn:
 
 async def _snapshot_in_turn(search: SearchRequest, service: Service, turn: Turn) -> "Snapshot":
     """The snapshot to read, once the search is admitted. Raises ApiProblem where the request names fields, edges or a
-    re-ranker that there are not."""
+    model that there are not."""
     if search.reranker and service.reranker is None:
         raise invalid_request(HOW_TO_CONFIGURE)
+    if search.answer_form == "model" and service.answer_writer is None:
+        raise invalid_request(HOW_TO_WRITE)
     if search.after is not None:
         await service.snapshot_for(search)
     await turn.begin()
@@ -218,21 +224,22 @@ async def _snapshot_in_turn(search: SearchRequest, service: Service, turn: Turn)
 
 async def _answer_in_turn(search: SearchRequest, service: Service, turn: Turn, origin: Origin) -> SearchAnswer:
     snapshot = await _snapshot_in_turn(search, service, turn)
-    answer = await _collect_answer(search, service, snapshot, origin)
-    turn.end(answered=True)
+    searched = partial(turn.end, answered=True)
+    answer = await _collect_answer(search, service, snapshot, origin, searched)
+    searched()
     if origin.finish is not None:
         answer.notes = [*answer.notes, *await origin.finish(answer)]
     return answer
 
 
 async def _collect_answer(
-    search: SearchRequest, service: Service, snapshot: "Snapshot", origin: Origin
+    search: SearchRequest, service: Service, snapshot: "Snapshot", origin: Origin, searched: Callable[[], None]
 ) -> SearchAnswer:
     hits: list[Hit] = []
     parts: dict[str, Any] = {"hits": hits}
     try:
-        recorded: Any = {"traceparent": origin.traceparent, "counted": origin.counted}
-        retrieving = service.retriever.retrieve(search, new_retrieval_id(), snapshot, **recorded)
+        recorded: Any = {key: value for key, value in origin._asdict().items() if key != "finish"}
+        retrieving = service.retriever.retrieve(search, new_retrieval_id(), snapshot, searched=searched, **recorded)
         async with aclosing(retrieving) as frames:
             async for frame in frames:
                 match frame:

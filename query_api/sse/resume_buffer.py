@@ -40,6 +40,7 @@ class RecordedStream:
     snapshot: "Snapshot | None"
     traceparent: str | None = None
     counted: bool = True
+    caller: str = ""
     finish: "Finish | None" = None
     frames: list[bytes] = field(default_factory=list)
     readers: int = 0
@@ -70,6 +71,12 @@ class RecordedStream:
     def started(self) -> bool:
         """Whether a search runs or has ended."""
         return self.finished or self.search is not None
+
+    @property
+    def is_cut_off(self) -> bool:
+        """Whether a language model was writing when nobody read any more: asked again, it may write something else."""
+        written = self.request.answer_form == "model" and any(each.startswith("answer.") for each in self._appended)
+        return written and not self.started
 
     def evict(self) -> None:
         """Drop all frames; readers get an error as the last one."""

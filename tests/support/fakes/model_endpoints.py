@@ -139,13 +139,15 @@ class RerankingEndpoint(Endpoint):
 class ChatEndpoint(Endpoint):
     """Answers a passage that holds a word of `says` with what stands there, another one with nothing found.
 
-    `said` changes the text of the message, as `Answer.instead` does the whole body.
+    `said` changes the text of the message, as `Answer.instead` does the whole body. Where a stream is asked for, it
+    streams what `writes` makes of the last message, in pieces of a few characters, then how many words both have.
     """
 
     model: str | None = "reader"
     says: dict[str, Any] = field(default_factory=dict)
     said: Callable[[str], str | None] = lambda text: text
     finish_reason: str = "stop"
+    writes: Callable[[str], str] = lambda asked: ""
 
     def settings(self, **changed: Any) -> LanguageModelSettings:
         given = {"base_url": self.url, "model": self.model, "api_key": self.key, "timeout_seconds": 5.0}
@@ -155,6 +157,9 @@ class ChatEndpoint(Endpoint):
         return self.next_answer() if (path, body["model"]) == ("/v1/chat/completions", self.model) else Answer(404)
 
     def content(self, answer: Answer, body: dict[str, Any]) -> Any:
+        if body.get("stream"):
+            asked = " ".join(message["content"] for message in body["messages"])
+            return b"".join(streamed(self.writes(body["messages"][-1]["content"]), self.finish_reason, asked))
         passage = body["messages"][-1]["content"].partition("Passage:")[2]
         found = next((said for word, said in self.says.items() if word in passage), {"entities": [], "statements": []})
         message = {"role": "assistant", "content": self.said(json.dumps(found))}
@@ -163,6 +168,17 @@ class ChatEndpoint(Endpoint):
 
     def refusal(self, said: str) -> Any:
         return {"error": {"message": said, "type": "error", "code": None}}
+
+
+def streamed(text: str, finish_reason: str = "stop", asked: str = "") -> Iterator[bytes]:
+    """The events of a stream that says this."""
+    pieces = [text[at : at + 5] for at in range(0, len(text), 5)]
+    choices: list[dict[str, Any]] = [{"delta": {"content": piece}, "finish_reason": None} for piece in pieces]
+    for choice in [*choices, {"delta": {}, "finish_reason": finish_reason}]:
+        chunk = {"id": "1", "object": "chat.completion.chunk", "choices": [{"index": 0, **choice}]}
+        yield f"data: {json.dumps(chunk, ensure_ascii=False)}\n\n".encode()
+    usage = {"prompt_tokens": len(asked.split()), "completion_tokens": len(text.split())}
+    yield f"data: {json.dumps({'choices': [], 'usage': usage})}\n\ndata: [DONE]\n\n".encode()
 
 
 def common_words(question: str, text: str) -> float:
@@ -218,7 +234,9 @@ def _answered(endpoint: Endpoint, request: Request) -> Response | None:
         content = endpoint.content(answer, body)
     else:  # as real ones do: they quote what they were sent
         content = endpoint.refusal(f"{authorization} may not: {body}")
-    whole = json.dumps(content).encode() if answer.instead is None else answer.instead
+    right = content if isinstance(content, bytes) else json.dumps(content).encode()
+    whole = right if answer.instead is None else answer.instead
     sent = whole[: int(len(whole) * answer.share)]
-    headers = [("Content-Type", "application/json"), *answer.headers]
+    kind = "text/event-stream" if isinstance(content, bytes) else "application/json"
+    headers = [("Content-Type", kind), *answer.headers]
     return Response(sent, answer.status, headers, len(whole) if answer.breaks_off else None)

@@ -13,7 +13,7 @@ from query_api.service_context import Service
 from query_api.service_health import readiness
 from query_api.settings import RerankerSettings, ServiceBlock, ServiceSettings
 from query_api.stream_tickets import StreamTickets
-from schemas.settings import LimitSettings, StorageSettings
+from schemas.settings import LanguageModelSettings, LimitSettings, StorageSettings
 from tests.support.constants import changed
 from tests.support.fakes.engine import ScriptedEngine, app_over
 from tests.support.fakes.text_stores import Page
@@ -69,6 +69,7 @@ async def service_over(
     encoder_retry_seconds: float = 5.0,
     reranker: RerankerSettings | None = None,
     limits: LimitSettings | None = None,
+    language_model: LanguageModelSettings | None = None,
     constants: Mapping[str, Any] | None = None,
     **block: Any,
 ) -> AsyncIterator[Running]:
@@ -76,6 +77,7 @@ async def service_over(
         storage=StorageSettings(data_dir=data_dir),
         reranker=reranker or RerankerSettings(),
         limits=limits or LimitSettings(),
+        language_model=language_model or LanguageModelSettings(),
         service=ServiceBlock(**block),
     )
     with changed(QUICK | dict(constants or {})):

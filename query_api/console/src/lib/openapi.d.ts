@@ -20,8 +20,8 @@ export interface components {
             mentions: number;
         };
         Answer: {
-            /** @constant */
-            form: "extract";
+            /** @enum {string} */
+            form: "extract" | "model";
             text: string;
             citations: components["schemas"]["Citation"][];
             confidence: number | null;
@@ -1341,6 +1341,12 @@ export interface components {
             start: number;
             end: number;
         };
+        TokenUsage: {
+            model: string;
+            prompt_tokens: number;
+            completion_tokens: number;
+            total_tokens: number;
+        };
         Understanding: {
             /** @enum {string} */
             intent: "explain" | "compare" | "find" | "summarise" | "path" | "quiz" | "relation" | "global" | "general";
@@ -1532,6 +1538,7 @@ export type StoreCounts = components['schemas']['StoreCounts'];
 export type StreamTicket = components['schemas']['StreamTicket'];
 export type Subgraph = components['schemas']['Subgraph'];
 export type TextSpan = components['schemas']['TextSpan'];
+export type TokenUsage = components['schemas']['TokenUsage'];
 export type Understanding = components['schemas']['Understanding'];
 export type UnknownField = components['schemas']['UnknownField'];
 export type UnreadableBatchStatus = components['schemas']['UnreadableBatchStatus'];

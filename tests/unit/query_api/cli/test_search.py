@@ -150,6 +150,7 @@ def test_json_is_the_answer_and_nothing_else(monkeypatch: pytest.MonkeyPatch) ->
 EVERY_OPTION = [
     "river",
     "--answer",
+    "--answer-form",
     "--answer-sentences",
     "5",
     "--answer-words",
@@ -291,9 +292,18 @@ def test_ask_says_why_there_is_no_answer(monkeypatch: pytest.MonkeyPatch) -> Non
     assert "No passage has [the word]." in result.output
 
 
+@pytest.mark.parametrize(("dropped", "says"), [(0, ""), (1, "One sentence of the"), (3, "3 sentences of the")])
+def test_ask_says_what_was_left_out_of_a_written_answer(
+    monkeypatch: pytest.MonkeyPatch, dropped: int, says: str
+) -> None:
+    result, _ = asked(monkeypatch, ANSWER | {"form": "model", "dropped": dropped})
+    assert says in result.output
+    assert ("left out" in result.output) is bool(dropped)
+
+
 def test_ask_has_no_option_that_makes_no_sense_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
     shown = {each.name for each in get_command(search.app).commands["ask"].params}
-    assert {"answer_sentences", "collection", "filter"} <= shown
+    assert {"answer_form", "answer_sentences", "collection", "filter"} <= shown
     assert shown.isdisjoint({"answer", "offset", "cursor"})
 
 

@@ -12,6 +12,8 @@ from indexer.errors import TransientStoreError
 from query_api.errors import ApiProblem
 from query_api.sse.resume_buffer import RecordedStream, ReplayBuffer
 from query_api.sse.stream import SearchStreams, accepts_events
+from schemas.answers import AnswerDelta
+from schemas.frames import Stage
 from schemas.search import SearchRequest
 from tests.support.fakes.engine import ScriptedEngine, Words, make_hit
 from tests.support.fakes.text_stores import world
@@ -140,6 +142,18 @@ async def test_frames_that_are_gone_or_of_another_question_are_not_resumed() -> 
     assert streams.of.resumable(f"{stream.retrieval_id}.99", REQUEST) is None
     assert streams.of.resumable(f"{stream.retrieval_id}.0", SearchRequest(q="another river")) is None
     assert streams.of.resumable(None, REQUEST) is None
+
+
+@pytest.mark.parametrize(("form", "is_resumed"), [("extract", True), ("model", False)])
+async def test_a_written_answer_that_was_cut_off_is_not_continued_by_another(form: str, *, is_resumed: bool) -> None:
+    request = SearchRequest(q="the river", answer=True, answer_form=form)  # type: ignore[arg-type]
+    streams = Streams(ScriptedEngine())
+    stream = streams.of.begin(request, SNAPSHOT, instead_of=None)
+    streams.replay.add(stream)
+    stream.append("stage", Stage(name="vector", seconds=0.1, candidates=1))
+    assert streams.of.resumable(f"{stream.retrieval_id}.0", request) is not None
+    stream.append("answer.delta", AnswerDelta(index=0, text="The river is high. [1]", citations=[1]))
+    assert (streams.of.resumable(f"{stream.retrieval_id}.1", request) is not None) is is_resumed
 
 
 async def test_a_new_stream_instead_of_lost_frames_begins_with_reset() -> None:

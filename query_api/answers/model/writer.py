@@ -1,0 +1,140 @@
+"""An answer that a language model writes: its sentences, each as it is found to be supported; else the extract."""
+
+import asyncio
+import time
+from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
+from contextlib import aclosing
+from typing import Any
+
+from indexer.errors import ChatModelFailure
+from indexer.runtime.chat_model import ChatModel
+from query_api.answers.answer import citation_of, frames_of, limits_of
+from query_api.answers.model.prompt import messages, repair
+from query_api.answers.model.reply import Claim, ReplyReader
+from query_api.answers.model.support import Source, sources_of, supporting
+from query_api.answers.sentences import HITS
+from schemas.answers import AnswerCitation, AnswerDelta, Citation, TokenUsage
+from schemas.frames import Done
+from schemas.hits import Hit
+from schemas.search import SearchRequest
+
+HOW_TO_CONFIGURE = (
+    "`answer_form=model`: this service has no language model. Set THALWEG_LANGUAGE_MODEL__BASE_URL and "
+    "THALWEG_LANGUAGE_MODEL__MODEL and start it again, or leave `answer_form` out."
+)
+NO_ANSWER = (
+    "The language model found no answer in the first passages. Ask without `answer_form` for the likeliest sentences."
+)
+AT_ONCE = 16  # answers being written; further ones are extracts
+TOKENS_A_WORD = 4  # of the answer, in any language
+OTHER_TOKENS = 1_024  # what some models think aloud before it
+MOST_CHARACTERS = 12_000  # of a reply
+
+CountTokens = Callable[[str, TokenUsage], None]
+
+
+class AnswerWriter:
+    """Has answers written by one model. `count` gets the caller and the usage of each. On the event loop only."""
+
+    def __init__(self, model: ChatModel, count: CountTokens) -> None:
+        self._model = model
+        self._count = count
+        self._places = asyncio.Semaphore(AT_ONCE)
+
+    async def write(
+        self, request: SearchRequest, hits: Sequence[Hit], done: Done, caller: str
+    ) -> AsyncGenerator[AnswerCitation | AnswerDelta]:
+        """The frames of an answer from the first hits, which takes the place of the extract in `done` unless that is
+        refused. The extract stays, and a note says why, where the model fails or says nothing that is supported. Where
+        it fails after some sentences, these stay. Raises nothing for the model."""
+        extract = done.answer
+        if extract is None or extract.refused:
+            return
+        began, usage, problem = time.perf_counter(), TokenUsage(model=self._model.name), ""
+        draft = _Draft(hits[:HITS], await asyncio.to_thread(sources_of, hits[:HITS]), *limits_of(request))
+        try:
+            async with aclosing(self._claims(request.q, draft, usage)) as claims:
+                async for claim in claims:
+                    for frame in draft.add(claim):
+                        yield frame
+        except ChatModelFailure as failure:
+            problem = str(failure)
+        finally:  # also where the client leaves
+            self._count(caller, usage)
+        done.timings["write"] = round(time.perf_counter() - began, 6)
+        about: dict[str, Any] = {"dropped": draft.dropped, "usage": usage}
+        if draft.citations:
+            about |= {"form": "model", "text": draft.text, "citations": draft.citations}
+            done.notes += [f"The answer may lack something: {problem}"] if problem else []
+        elif draft.is_nothing:
+            about |= {"form": "model", "text": "", "citations": [], "refused": True, "reason": NO_ANSWER}
+        else:
+            why = problem or "Nothing that the language model wrote is supported by what was found."
+            done.notes.append(f"{why} The answer is sentences of the documents instead, word for word.")
+            for frame in frames_of(extract):
+                yield frame
+        done.answer = extract.model_copy(update=about)
+
+    async def _claims(self, question: str, draft: "_Draft", usage: TokenUsage) -> AsyncGenerator[Claim]:
+        """The sentences of the reply; of a second one where none of the first names a passage."""
+        deadline = asyncio.get_running_loop().time() + self._model.seconds
+        asked = messages(question, draft.hits, sentences=draft.most, words=draft.most_words)
+        most_tokens = TOKENS_A_WORD * draft.most_words + OTHER_TOKENS
+        if self._places.locked():
+            raise ChatModelFailure("The language model writes as many answers as it can at once.")
+        async with self._places:
+            for _ in ("asked", "repaired"):
+                reader = ReplyReader()
+                reply = self._model.reply(asked, usage, most_tokens=most_tokens, deadline=deadline)
+                async with aclosing(reply) as pieces:
+                    async for piece in pieces:
+                        for claim in reader.add(piece):
+                            yield claim
+                        if len(reader.text) > MOST_CHARACTERS:
+                            break
+                for claim in reader.end():
+                    yield claim
+                if reader.is_usable:
+                    return
+                asked = repair(asked, reader.text)
+
+
+class _Draft:
+    """The answer so far: at most `most` sentences of `most_words` words together."""
+
+    def __init__(self, hits: Sequence[Hit], sources: Sequence[Sequence[Source]], most: int, most_words: int) -> None:
+        self.hits, self.most, self.most_words = hits, most, most_words
+        self.text = ""
+        self.citations: list[Citation] = []
+        self.dropped = 0
+        self.is_nothing = False
+        self._sources = sources
+        self._numbers: dict[tuple[int, int], int] = {}  # of a citation, by hit and place
+        self._sentences = self._words = 0
+
+    def add(self, claim: Claim) -> Iterator[AnswerCitation | AnswerDelta]:
+        """The frames of a sentence that is supported, and for which there is room."""
+        self.is_nothing |= claim.is_nothing
+        words = len(claim.text.split())
+        is_full = self._sentences >= self.most or (self._sentences and self._words + words > self.most_words)
+        if claim.is_nothing or is_full:
+            return
+        cited = [number - 1 for number in dict.fromkeys(claim.numbers) if 1 <= number <= len(self._sources)]
+        support = supporting(claim.text, [source for at in cited for source in self._sources[at]])
+        if not support:
+            self.dropped += 1
+            return
+        numbers = []
+        for sentence in support:
+            place = (sentence.hit, sentence.start)
+            if place not in self._numbers:
+                self._numbers[place] = len(self._numbers) + 1
+                self.citations.append(citation_of(self._numbers[place], self.hits[sentence.hit], sentence))
+                yield AnswerCitation(**self.citations[-1].model_dump())
+            numbers.append(self._numbers[place])
+        marks = "".join(f" [{number}]" for number in numbers)
+        piece = "\n" * bool(self.text) + claim.text + marks
+        yield AnswerDelta(index=self._sentences, text=piece, citations=numbers)
+        self.text += piece
+        self._sentences += 1
+        self._words += words
