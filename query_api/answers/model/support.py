@@ -76,8 +76,8 @@ def supporting(written: str, cited: Sequence[Source]) -> list[Sentence]:
     they lack one of its names or numbers, or more than a quarter of its content words; where one denies and the other
     does not; where it holds markup, or an address that they have not.
 
-    Several count together where each has two of its words without a title, and those of another document than the first
-    have a title that it names: else any number would do that is in any of them."""
+    Several count together where each says two words that those before do not, and those of another document than the
+    first have a title that it names: else any number would do that is in any of them."""
     words = Word.all_of(written)
     if not words or _MARKUP.search(written):
         return []
@@ -91,19 +91,19 @@ def supporting(written: str, cited: Sequence[Source]) -> list[Sentence]:
 
 
 def _together(words: Sequence[Word], cited: Sequence[Source]) -> list[Source]:
-    """One by one those that add the most words."""
+    """One by one those that add the most words, at least two by what they say."""
     named = frozenset(term for word in words for term in word.terms)
-    cited = [source for source in cited if sum(word.is_in(source.terms) for word in words) >= 2]
     chosen: list[Source] = []
     missing = list(words)
-    while missing and len(chosen) < MOST_SPANS:
+    while len(chosen) < MOST_SPANS:
         if chosen:
             first = chosen[0].document
             cited = [source for source in cited if source.document == first or source.title <= named]
-        lacking = [[word for word in missing if not word.is_in(each.terms | each.context)] for each in cited]
-        best = min(range(len(cited)), key=lambda at: len(lacking[at]), default=None)
-        if best is None or len(lacking[best]) == len(missing):
+        cited = [source for source in cited if sum(word.is_in(source.terms) for word in missing) >= 2]
+        if not cited:
             break
+        lacking = [[word for word in missing if not word.is_in(each.terms | each.context)] for each in cited]
+        best = min(range(len(cited)), key=lambda at: len(lacking[at]))
         chosen.append(cited[best])
         missing = lacking[best]
     return chosen
