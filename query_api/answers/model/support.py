@@ -20,6 +20,7 @@ OWN_WORDS = 0.25  # of a sentence's content words, which may be the model's: a v
 MOST_SPANS = 3  # sentences that together support one
 
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
+_WITHIN_NAME = re.compile(r"\W{1,2}(?:(?:of|the|and|for|de|van|von) )*")
 _DENIES = re.compile(
     r"\b(?:not|never|neither|nor|none|nobody|nothing|without|cannot|no(?!\.))\b|n['’]t\b", re.IGNORECASE
 )
@@ -39,19 +40,25 @@ class Source(NamedTuple):
 
 
 class Word(NamedTuple):
-    """A content word of a written sentence; a name or a number is `exact`, and must be in a source."""
+    """A content word of a written sentence. One of a name, and a number, is `exact`, and must be in a source; the words
+    of a name are one `unit`."""
 
     terms: list[int]
     exact: bool
+    unit: int
 
     @classmethod
     def all_of(cls, text: str) -> list[Self]:
-        words = []
+        words: list[Self] = []
+        end = 0
         for match in _WORD.finditer(text):
             word = match[0]
             is_name = any(map(str.isupper, word)) and (match.start() > 0 or word.lower() not in SENTENCE_STARTERS)
             if (terms := terms_of(word)) and not _DENIES.search(word):
-                words.append(cls(terms, is_name or any(map(str.isdigit, word)) or _NUMBER.is_in(word)))
+                exact = is_name or any(map(str.isdigit, word)) or _NUMBER.is_in(word)
+                goes_on = bool(words) and words[-1].exact and exact and _WITHIN_NAME.fullmatch(text, end, match.start())
+                words.append(cls(terms, exact, words[-1].unit if goes_on else len(words)))
+                end = match.end()
         return words
 
     def is_in(self, held: Collection[int]) -> bool:
@@ -76,8 +83,8 @@ def supporting(written: str, cited: Sequence[Source]) -> list[Sentence]:
     they lack one of its names or numbers, or more than a quarter of its content words; where one denies and the other
     does not; where it holds markup, or an address that they have not.
 
-    Several count together where each has two of its words without a title, and those of another document than the first
-    have a title that it names: else any number would do that is in any of them."""
+    Several count together where each says two words that those before do not (a name is one), and those of another
+    document than the first have a title that it names: else any number would do that is in any of them."""
     words = Word.all_of(written)
     if not words or _MARKUP.search(written):
         return []
@@ -91,19 +98,19 @@ def supporting(written: str, cited: Sequence[Source]) -> list[Sentence]:
 
 
 def _together(words: Sequence[Word], cited: Sequence[Source]) -> list[Source]:
-    """One by one those that add the most words."""
+    """One by one those that add the most words, at least two by what they say; a name counts as one."""
     named = frozenset(term for word in words for term in word.terms)
-    cited = [source for source in cited if sum(word.is_in(source.terms) for word in words) >= 2]
     chosen: list[Source] = []
     missing = list(words)
-    while missing and len(chosen) < MOST_SPANS:
+    while len(chosen) < MOST_SPANS:
         if chosen:
             first = chosen[0].document
             cited = [source for source in cited if source.document == first or source.title <= named]
-        lacking = [[word for word in missing if not word.is_in(each.terms | each.context)] for each in cited]
-        best = min(range(len(cited)), key=lambda at: len(lacking[at]), default=None)
-        if best is None or len(lacking[best]) == len(missing):
+        cited = [each for each in cited if len({word.unit for word in missing if word.is_in(each.terms)}) >= 2]
+        if not cited:
             break
+        lacking = [[word for word in missing if not word.is_in(each.terms | each.context)] for each in cited]
+        best = min(range(len(cited)), key=lambda at: len(lacking[at]))
         chosen.append(cited[best])
         missing = lacking[best]
     return chosen

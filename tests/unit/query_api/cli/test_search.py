@@ -151,6 +151,7 @@ EVERY_OPTION = [
     "river",
     "--answer",
     "--answer-form",
+    "model",
     "--answer-sentences",
     "5",
     "--answer-words",
