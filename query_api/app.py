@@ -46,6 +46,7 @@ from query_api.routes import (
     operations,
     paths,
     replays,
+    research,
     retrievals,
     reviews,
     search,
@@ -124,6 +125,7 @@ def create_app(settings: ServiceSettings, **parts: Any) -> FastAPI:
     for routes in (
         search,
         chat,
+        research,
         document_writes,
         documents,
         collections,

@@ -25,14 +25,14 @@ def compose(request: SearchRequest, hits: Sequence[Hit], weights: TermIdf) -> An
     if confidence is not None and confidence < LEAST_CONFIDENCE:
         return Answer(text="", confidence=confidence, refused=True, reason=_reason(question, found))
     citations = list(_citations(hits, found))
-    lines = [piece.text for piece in _pieces(citations)]
+    lines = [piece.text for piece in pieces(citations)]
     return Answer(text="".join(lines), citations=citations, confidence=confidence)
 
 
 def frames_of(answer: Answer | None) -> Iterator[AnswerCitation | AnswerDelta]:
     """Each source, then the sentence from it."""
     if answer is not None:
-        for citation, piece in zip(answer.citations, _pieces(answer.citations), strict=True):
+        for citation, piece in zip(answer.citations, pieces(answer.citations), strict=True):
             yield AnswerCitation(**citation.model_dump())
             yield piece
 
@@ -58,7 +58,7 @@ def _citations(hits: Sequence[Hit], found: Extract) -> Iterator[Citation]:
         )
 
 
-def _pieces(citations: Sequence[Citation]) -> Iterator[AnswerDelta]:
+def pieces(citations: Sequence[Citation]) -> Iterator[AnswerDelta]:
     """A line for each sentence: the title where it is another than before, the sentence, its number."""
     before: tuple[str, str] | None = None
     for index, citation in enumerate(citations):
