@@ -30,7 +30,11 @@ _UNIT = re.compile(
 _BRACKETS = re.compile(r"\s*\([^()]*\)")
 _PRONOUN = re.compile(r"(?:He|She|It|They)\b")
 _NUMBERS = dict(
-    zip(["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"], range(1, 13), strict=True)
+    zip(
+        ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"],
+        range(1, 13),
+        strict=True,
+    )
 )
 _NEGATIONS = word_set("not never no neither nor cannot without nobody none nothing")
 _HEDGES = word_set(

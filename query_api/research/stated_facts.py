@@ -1,11 +1,14 @@
 """What the graph's statements say of the facts of a claim: the same, the opposite, or something that excludes it.
 
 A statement with another object excludes a fact where a subject has one object of this predicate. That is what the graph
-shows: of the subjects that have the predicate in these collections, nearly all have one object; of predicates with too
-few subjects to show it, what `schemas.predicates` says. Two ends exclude each other unless one is within the other, by
+shows: of at least a hundred subjects that have the predicate in these collections at most three in a hundred have
+several objects, the upper bound of that share by the rule of three (Hanley and Lippman-Hand 1983). Of the predicates of
+which `schemas.predicates` says that there is one, it is so unless the graph shows the opposite: a tenth with several.
+Two ends exclude each other unless one is within the other, by
 its words or by what documents state.
 """
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -13,6 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from indexer.extraction.names import name_of
+from indexer.extraction.prose.facts import TIME
 from indexer.extraction.relations import facts_in
 from query_api.entities.catalogue import EntityCatalogue
 from query_api.entities.conflicts import WITHIN
@@ -24,8 +28,10 @@ from schemas.graph_delta import DENIAL
 from schemas.ids import DocumentKey
 from schemas.predicates import IS_A, ONE_OBJECT, ONE_SUBJECT
 
-LEAST_SUBJECTS = 20  # that show whether a predicate has one object
-MOST_SHARE = 0.05  # of them with several
+LEAST_SHOWN = 20  # subjects, below which the graph refutes nothing
+REFUTED = 0.1  # the share of subjects with several objects above which a predicate that should have one has not
+SHOWN, UNSEEN = 0.03, 3  # the share below which any predicate has one, with so many more of them that were not seen
+_ON_A_DAY = re.compile(rf"\b(born|died|founded|created|released|opened) on (?={TIME.pattern})")
 MOST_WITHIN = 3  # steps from a place to what it is in
 
 
@@ -51,8 +57,9 @@ class Decision(NamedTuple):
 
 
 def claimed_facts(claim: str) -> list[ClaimedFact]:
-    """Read as the sentences of documents are."""
-    found = [ClaimedFact(*fact[:3], extractor == DENIAL) for fact, extractor in facts_in(claim)]
+    """Read as the sentences of documents are, which say `(12 May 1954 – …)` or `born in 1954` rather than `born on`."""
+    plain = _ON_A_DAY.sub(r"\1 in ", claim)
+    found = [ClaimedFact(*fact[:3], extractor == DENIAL) for fact, extractor in facts_in(plain)]
     return list(dict.fromkeys(found))
 
 
@@ -83,14 +90,13 @@ class StatedFacts:
                         yield Decision(fact, statement, fact.denied, denied, ends[role], parts[role].surface)
 
     def has_one(self, predicate: str, role: str) -> bool:
-        """Whether whatever has this role in statements with the predicate has nearly always one other end."""
-        if predicate == IS_A:
-            return False
+        """Whether whatever has this role in statements with the predicate has one other end, nearly always."""
         pairs = np.unique(np.concatenate([np.empty((0, 2), np.int64), *self._pairs(predicate)]), axis=0)
         _, counts = np.unique(pairs[:, 0 if role == "subject" else 1], return_counts=True)
-        if len(counts) < LEAST_SUBJECTS:
-            return predicate in (ONE_OBJECT if role == "subject" else ONE_SUBJECT)
-        return bool((counts > 1).mean() <= MOST_SHARE)
+        several = int((counts > 1).sum())
+        if predicate != IS_A and predicate in (ONE_OBJECT if role == "subject" else ONE_SUBJECT):
+            return len(counts) < LEAST_SHOWN or several <= REFUTED * len(counts)
+        return role == "subject" and bool(len(counts)) and several + UNSEEN <= SHOWN * len(counts)
 
     def _pairs(self, predicate: str) -> Iterator[np.ndarray]:
         """(n, 2): the entities of subject and object, by the numbers of their names where they are no entities."""

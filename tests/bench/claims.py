@@ -40,6 +40,7 @@ FORMS = {
     "composer": "{} was composed by {}.",
     "inception": "{} was founded in {}.",
 }
+COARSER = ("date of birth", "date of death", "place of birth", "place of death")
 VALUES = (
     re.compile(r"\b(?:\d{1,2} [A-Z][a-z]+ \d{4}|[A-Z][a-z]+ \d{1,2}, \d{4}|(?:18|19|20)\d{2})\b"),
     re.compile(r"\b\d{1,3}(?:,\d{3})+\b|\b\d{2,3}\b"),
@@ -66,6 +67,10 @@ def facts(folder: Path, half: int) -> Iterator[Claim]:
                 found[relation].append((subject, value))
     triples = [(relation, *each) for relation, of_one in sorted(found.items()) for each in of_one]
     for relation, subject, value in drawn.sample(triples, min(EACH, len(triples))):
+        if relation in COARSER:  # as true, and less exact
+            yield Claim(
+                FORMS[relation].replace(" on ", " in ").format(subject, re.split(r"[ ,]+", value)[-1]), "SUPPORT"
+            )
         words = set(value.lower().split())
         others = [other for _, other in found[relation] if words.isdisjoint(other.lower().split())]
         yield Claim(FORMS[relation].format(subject, value), "SUPPORT")
@@ -130,18 +135,28 @@ def measured(claims: list[Claim], url: str, collection: str, *, show: bool) -> d
         answer = httpx.post(f"{url}/v1/claims/check", json=body, timeout=120).raise_for_status().json()
         verdict = str(answer["verdict"])
         if show and verdict not in ("not_found", "ambiguous", WANTED[claim.label]):
-            print(claim, verdict, *(f"\n    {one['by']} {one['claimed']}/{one['stated']}: {one['text']}" for one in answer["evidence"]))
+            print(
+                claim,
+                verdict,
+                *(f"\n    {one['by']} {one['claimed']}/{one['stated']}: {one['text']}" for one in answer["evidence"]),
+            )
         return verdict
 
     with ThreadPoolExecutor(2) as pool:
         verdicts = list(pool.map(check, claims))
     counts = Counter(zip((claim.label for claim in claims), verdicts, strict=True))
-    figures: dict[str, Any] = {"claims": len(claims), "counts": {f"{a or 'NONE'}→{b}": n for (a, b), n in sorted(counts.items())}}
+    figures: dict[str, Any] = {
+        "claims": len(claims),
+        "counts": {f"{a or 'NONE'}→{b}": n for (a, b), n in sorted(counts.items())},
+    }
     for label, verdict in (("SUPPORT", "verified"), ("CONTRADICT", "contradicted")):
         right = counts[label, verdict]
         said = sum(count for (_, given), count in counts.items() if given == verdict)
         of_label = sum(count for (of, _), count in counts.items() if of == label)
-        figures[verdict] = {"precision": right / said if said else None, "recall": right / of_label if of_label else None}
+        figures[verdict] = {
+            "precision": right / said if said else None,
+            "recall": right / of_label if of_label else None,
+        }
     return figures
 
 
