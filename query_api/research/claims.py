@@ -1,28 +1,27 @@
 """The check of a claim: what the graph states of its facts, and what sentences of hits say with its words.
 
-Both have to be sure, since most paraphrases are rather left undecided. A statement supports a claim only where its
-sentence, its title or its ends hold every name, number and time of the claim; something else excludes it only where the
-passage does not hold what is claimed too.
+Both have to be sure. A statement bears a claim out only where its sentence, title and ends hold every name, number and
+time of the claim, and all but one of its words; another value excludes it only where the passage has not what is
+claimed too.
 """
 
 import re
 from collections.abc import Iterator, Sequence
 
 from indexer.chunking.sentences import sentence_spans
+from indexer.read.rows import PassageRow
 from query_api.entities.catalogue import EntityCatalogue
-from query_api.entities.description import EntityDescriber
-from query_api.entities.entity_facts import FactFinder
+from query_api.entities.description import EVIDENCE_EACH, EntityDescriber
 from query_api.index.search_snapshot import Snapshot
 from query_api.query.analysis import normalise_text
-from query_api.query.evidence_sentences import sentence_of_fact
-from query_api.research.alignment import Line, fit, is_same, line_of
+from query_api.research.alignment import fit, is_same, units_of
 from query_api.research.stated_facts import ClaimedFact, Decision, StatedFacts, claimed_facts
-from schemas.hits import Hit, SearchAnswer
-from schemas.ids import DocumentKey, normalise_name
+from schemas.hits import SearchAnswer
+from schemas.ids import DocumentKey
 from schemas.research import ClaimCheck, ClaimEvidence, ClaimRequest, Verdict
 
 MOST_EVIDENCE = 10
-MOST_UNHELD = 1  # words of a claim, beside names and numbers, that the statement's sentence lacks
+MOST_UNHELD = 1  # words of a claim that a sentence which states it need not have
 _ONE = re.compile(r"\b[Tt]he (?:\w+ ){0,2}\w*[^\Ws] of .+ (?:is|was) |['’]s (?:\w+ ){0,2}\w*[^\Ws] (?:is|was) ")
 """`the capital of X is`, `X's capital is`: one thing, by its grammar."""
 
@@ -36,123 +35,105 @@ def compared(
     left_out: frozenset[DocumentKey],
 ) -> ClaimCheck:
     """Reads stores. Raises TransientStoreError."""
-    stated = StatedFacts(snapshot.graph, catalogue, asked.collection, left_out)
-    facts, claim = claimed_facts(asked.claim), line_of(asked.claim)
-    evidence = [
-        *_by_graph(facts, claim, stated, snapshot, describer),
-        *_by_words(asked.claim, claim, facts, stated, found.hits),
-    ]
-    unique = {(each.document_id, each.collection, each.start, each.stance): each for each in reversed(evidence)}
+    stated, facts = StatedFacts(snapshot.graph, catalogue, asked.collection), claimed_facts(asked.claim)
+    decisions = [decision for fact in facts for decision in stated.decisions(fact)]
+    by_graph = _by_graph(asked.claim, decisions, snapshot, describer, left_out)
+    evidence = [*by_graph, *_by_words(asked.claim, facts, stated, found)]
+    unique = {(each.collection, each.document_id, each.start, each.stance): each for each in reversed(evidence)}
     kept = [*reversed(unique.values())][:MOST_EVIDENCE]
-    return ClaimCheck(
-        claim=asked.claim,
-        verdict=verdict_of(kept),
-        evidence=kept,
-        read_as=[str(fact) for fact in facts],
-        retrieval_id=found.retrieval_id,
-    )
+    read_as = list(map(str, facts))
+    retrieval_id = found.retrieval_id
+    return ClaimCheck(verdict=verdict_of(kept), evidence=kept, read_as=read_as, retrieval_id=retrieval_id)
 
 
 def verdict_of(evidence: Sequence[ClaimEvidence]) -> Verdict:
-    stances = {each.stance for each in evidence}
-    if len(stances) != 1:
-        return "ambiguous" if stances else "not_found"
-    return "verified" if stances == {"supports"} else "contradicted"
+    match sorted({each.stance for each in evidence}):
+        case ["supports"]:
+            return "verified"
+        case ["contradicts"]:
+            return "contradicted"
+        case stances:
+            return "ambiguous" if stances else "not_found"
 
 
 def _by_graph(
-    facts: Sequence[ClaimedFact], claim: Line, stated: StatedFacts, snapshot: Snapshot, describer: EntityDescriber
+    claim: str,
+    decisions: Sequence[Decision],
+    snapshot: Snapshot,
+    describer: EntityDescriber,
+    left_out: frozenset[DocumentKey],
 ) -> Iterator[ClaimEvidence]:
-    decisions = [decision for fact in facts for decision in stated.decisions(fact)]
-    view, finder = snapshot.graph, FactFinder(snapshot.graph, stated.catalogue)
-    chunks = snapshot.text.chunks({view.chunk_id(each.statement.chunk) for each in decisions})
-    passages = snapshot.text.passages({view.passage_id(each.statement.passage) for each in decisions})
+    view = snapshot.graph
+    ids = {view.passage_id(each.passage) for one in decisions for each in one.fact.statements[:EVIDENCE_EACH]}
+    passages = snapshot.text.passages(ids)
     for decision in decisions:
-        statement = decision.statement
-        chunk = chunks.get(view.chunk_id(statement.chunk))
-        passage = passages.get(view.passage_id(statement.passage))
-        if chunk is None or passage is None:
-            continue
-        parts = {part.name: part for part in statement.roles}
-        ends = [normalise_name(parts[role].surface) for role in ("subject", "object")]
-        is_sentence = statement.sentence >= 0
-        sentence = sentence_of_fact(chunk.text, statement.predicate, *ends, is_stated=is_sentence) or chunk.text
-        if not _is_sure(decision, claim, sentence, passage.title, passage.text):
-            continue
-        at = max(0, chunk.text.find(sentence))
-        subject, described = (describer.reference(finder.end_of(parts[role])) for role in ("subject", "object"))
-        yield ClaimEvidence(
-            stance="supports" if decision.supports else "contradicts",
-            by="graph",
-            claimed=decision.claimed,
-            stated=decision.stated,
-            predicate=statement.predicate,
-            subject=subject,
-            object=described,
-            denied=decision.denied,
-            text=sentence,
-            title=passage.title,
-            document_id=passage.key.document_id,
-            collection=passage.key.collection,
-            chunk_id=chunk.id,
-            start=chunk.start + at,
-            end=chunk.start + at + len(sentence),
-        )
-
-
-def _is_sure(decision: Decision, claim: Line, sentence: str, title: str, passage: str) -> bool:
-    if decision.claimed:
-        return f" {normalise_text(decision.claimed)} " not in f" {normalise_text(f'{title} {passage}')} "
-    ends = [part.surface for part in decision.statement.roles]
-    held = [unit for text in (sentence, title, *ends) for unit in line_of(text).units]
-    text = f" {normalise_text(' '.join((sentence, title, *ends)))} "
-    unheld = [
-        unit
-        for unit in claim.units
-        if f" {normalise_text(unit.text)} " not in text and not any(is_same(unit, each) for each in held)
-    ]
-    words = [unit for unit in unheld if unit.kind == "word" and unit.text.lower() not in decision.fact.predicate]
-    return all(unit.kind == "word" for unit in unheld) and len(words) <= MOST_UNHELD
-
-
-def _by_words(
-    text: str, claim: Line, facts: Sequence[ClaimedFact], stated: StatedFacts, hits: Sequence[Hit]
-) -> Iterator[ClaimEvidence]:
-    for hit in hits:
-        for start, end in sentence_spans(hit.parent_text):
-            found = fit(claim, hit.parent_text[start:end], hit.title)
-            if found is None or (
-                found.differs is not None and not _excludes(text, facts, stated, found.differs[0].text)
-            ):
+        fact = decision.fact
+        places = zip(fact.statements, describer.evidence(fact), strict=False)  # evidence is of the first alone
+        for statement, source in places:
+            passage = passages.get(view.passage_id(statement.passage))
+            if passage is None or passage.key in left_out:
                 continue
-            claimed, other = ("", "") if found.differs is None else (each.text for each in found.differs)
-            if claimed and f" {normalise_text(claimed)} " in f" {normalise_text(f'{hit.title} {hit.parent_text}')} ":
+            sentence = source.sentence or passage.text
+            if not _is_sure(decision, claim, sentence, passage):
                 continue
+            start = passage.start + max(0, passage.text.find(sentence))
             yield ClaimEvidence(
-                stance="supports" if not claimed and not found.opposite else "contradicts",
-                by="words",
-                claimed=claimed,
-                stated=other,
-                denied=found.opposite,
-                text=hit.parent_text[start:end],
-                title=hit.title,
-                document_id=hit.document_id,
-                collection=hit.collection,
-                chunk_id=hit.chunk_id,
-                start=hit.parent_start + start,
-                end=hit.parent_start + end,
+                stance="supports" if decision.supports else "contradicts",
+                statement=f"{fact.subject.surface} · {fact.predicate} · {fact.object.surface}",
+                claimed=decision.instead and decision.instead[0],
+                stated=decision.instead and decision.instead[1],
+                text=sentence,
+                start=start,
+                end=start + len(sentence),
+                **source.model_dump(include={"title", "document_id", "collection", "chunk_id"}),
             )
 
 
-def _excludes(text: str, facts: Sequence[ClaimedFact], stated: StatedFacts, claimed: str) -> bool:
-    """Whether another value in the place of this one excludes it: a number or a time does, in what is otherwise said
-    with the same words; a name where the relation has one."""
-    if any(map(str.isdigit, claimed)):
+def _is_sure(decision: Decision, claim: str, sentence: str, passage: PassageRow) -> bool:
+    if decision.instead is not None:
+        return not _holds(f"{passage.title} {passage.text}", decision.instead[0])
+    texts = [sentence, passage.title, *(end.surface for end in decision.fact.ends)]
+    held = [unit for text in texts for unit in units_of(text)]
+    unheld = [
+        unit
+        for unit in units_of(claim)
+        if not _holds(" ".join(texts), unit.text) and not any(is_same(unit, each) for each in held)
+    ]
+    words = [unit for unit in unheld if unit.text.lower() not in decision.fact.predicate]
+    return all(unit.kind == "word" for unit in unheld) and len(words) <= MOST_UNHELD
+
+
+def _holds(text: str, words: str) -> bool:
+    return f" {normalise_text(words)} " in f" {normalise_text(text)} "
+
+
+def _by_words(
+    claim: str, facts: Sequence[ClaimedFact], stated: StatedFacts, found: SearchAnswer
+) -> Iterator[ClaimEvidence]:
+    for hit in found.hits:
+        for start, end in sentence_spans(hit.parent_text):
+            fitting = fit(claim, hit.parent_text[start:end], hit.title)
+            instead = fitting and fitting.differs
+            passage = f"{hit.title} {hit.parent_text}"
+            if fitting is None or (
+                instead and (_holds(passage, instead[0]) or not _has_one(claim, instead[0], facts, stated))
+            ):
+                continue
+            yield ClaimEvidence(
+                stance="contradicts" if instead or fitting.opposite else "supports",
+                claimed=instead and instead[0],
+                stated=instead and instead[1],
+                text=hit.parent_text[start:end],
+                start=hit.parent_start + start,
+                end=hit.parent_start + end,
+                **hit.model_dump(include={"title", "document_id", "collection", "chunk_id"}),
+            )
+
+
+def _has_one(claim: str, value: str, facts: Sequence[ClaimedFact], stated: StatedFacts) -> bool:
+    """Whether there is one value in the place of this: a number or a time among the same words, what `the … of … is`
+    says, or an end of a relation that has one."""
+    if any(map(str.isdigit, value)) or (_ONE.search(claim) and claim.rstrip(" .").endswith(value)):
         return True
-    if _ONE.search(text) and text.rstrip(" .").endswith(claimed):
-        return True
-    return any(
-        stated.has_one(fact.predicate, "subject" if claimed == fact.object else "object")
-        for fact in facts
-        if claimed in (fact.subject, fact.object)
-    )
+    roles = [(each.predicate, "subject" if value == each.object else "object") for each in facts if value in each]
+    return any(stated.has_one(*role) for role in roles)

@@ -1,16 +1,15 @@
-"""What the graph's statements say of the facts of a claim: the same, the opposite, or something that excludes it.
+"""What the graph states of the facts of a claim: the same, the opposite, or something that excludes it.
 
-A statement with another object excludes a fact where a subject has one object of this predicate. That is what the graph
-shows: of at least a hundred subjects that have the predicate in these collections at most three in a hundred have
-several objects, the upper bound of that share by the rule of three (Hanley and Lippman-Hand 1983). Of the predicates of
-which `schemas.predicates` says that there is one, it is so unless the graph shows the opposite: a tenth with several.
-Two ends exclude each other unless one is within the other, by
-its words or by what documents state.
+A fact with another object excludes one where a subject has one object of this predicate. That is what the graph shows:
+of a sample of subjects at most three in a hundred have several, with three more counted that were not seen (the rule of
+three, Hanley and Lippman-Hand 1983). Of predicates that have one by `schemas.predicates` it is so unless a tenth have
+several. Ends exclude each other unless one is within the other, by its words or by what is stated.
 """
 
 import re
+from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -20,128 +19,107 @@ from indexer.extraction.prose.facts import TIME
 from indexer.extraction.relations import facts_in
 from query_api.entities.catalogue import EntityCatalogue
 from query_api.entities.conflicts import WITHIN
-from query_api.index.graph.edges import Role, Statement
+from query_api.entities.entity_facts import End, Fact, FactFinder, sample_statements
 from query_api.index.graph.identifiers import Keys
 from query_api.index.graph.view import GraphView
-from query_api.research.alignment import is_other, line_of
+from query_api.research.alignment import is_other, is_same, units_of
 from schemas.graph_delta import DENIAL
-from schemas.ids import DocumentKey
 from schemas.predicates import IS_A, ONE_OBJECT, ONE_SUBJECT
 
-LEAST_SHOWN = 20  # subjects, below which the graph refutes nothing
-REFUTED = 0.1  # the share of subjects with several objects above which a predicate that should have one has not
-SHOWN, UNSEEN = 0.03, 3  # the share below which any predicate has one, with so many more of them that were not seen
+SAMPLE = 1_000  # statements
+LEAST_REFUTING = 20  # subjects
+REFUTED, SHOWN, UNSEEN = 0.1, 0.03, 3
+STEPS_WITHIN = 3
 _ON_A_DAY = re.compile(rf"\b(born|died|founded|created|released|opened) on (?={TIME.pattern})")
-MOST_WITHIN = 3  # steps from a place to what it is in
 
 
 class ClaimedFact(NamedTuple):
-    predicate: str
     subject: str
+    predicate: str
     object: str
     denied: bool
 
     def __str__(self) -> str:
-        return f"{'not ' if self.denied else ''}{self.subject} {self.predicate} {self.object}"
+        return f"{'not ' if self.denied else ''}{self.subject} · {self.predicate} · {self.object}"
 
 
 class Decision(NamedTuple):
-    """A statement that supports a claimed fact or not, and, where that has another end, both as written."""
+    """A fact of the graph, which bears a claimed one out or not; and an end that excludes it, as claimed and stated."""
 
-    fact: ClaimedFact
-    statement: Statement
+    claimed: ClaimedFact
+    fact: Fact
     supports: bool
-    denied: bool
-    claimed: str = ""
-    stated: str = ""
+    instead: tuple[str, str] | None = None
 
 
 def claimed_facts(claim: str) -> list[ClaimedFact]:
-    """Read as the sentences of documents are, which say `(12 May 1954 – …)` or `born in 1954` rather than `born on`."""
-    plain = _ON_A_DAY.sub(r"\1 in ", claim)
-    found = [ClaimedFact(*fact[:3], extractor == DENIAL) for fact, extractor in facts_in(plain)]
-    return list(dict.fromkeys(found))
+    """Read as the sentences of documents are, of which few say `born on`."""
+    found = facts_in(_ON_A_DAY.sub(r"\1 in ", claim))
+    read = (ClaimedFact(each.subject, each.predicate, each.object, by == DENIAL) for each, by in found)
+    return list(dict.fromkeys(read))
 
 
-@dataclass(frozen=True)
 class StatedFacts:
-    """Of one collection, or of all but the documents that are left out."""
+    """Of one collection, or of all."""
 
-    view: GraphView
-    catalogue: EntityCatalogue
-    collection: str | None
-    left_out: frozenset[DocumentKey] = frozenset()
+    def __init__(self, view: GraphView, catalogue: EntityCatalogue, collection: str | None) -> None:
+        self._view, self._catalogue, self._collection = view, catalogue, collection
+        self._facts = FactFinder(view, catalogue)
+        self.has_one = lru_cache(None)(self._has_one)
 
-    def decisions(self, fact: ClaimedFact) -> Iterator[Decision]:
-        ends = {"subject": fact.subject, "object": fact.object}
-        keys = {role: self._keys(surface) for role, surface in ends.items()}
-        both = np.unique(np.concatenate(list(keys.values())))
-        for denied in (False, True):
-            for statement in {each.key: each for each in self.view.statements_with(both, denied=denied)}.values():
-                if statement.predicate != fact.predicate or not self._counts(statement):
-                    continue
-                parts = {part.name: part for part in statement.roles}
-                same = [role for role in ends if role in parts and parts[role].entity in keys[role]]
-                if len(same) == len(ends):
-                    yield Decision(fact, statement, denied == fact.denied, denied)
-                elif same and not denied and "object" in parts and self.has_one(fact.predicate, same[0]):
-                    role = "object" if same[0] == "subject" else "subject"
-                    if self._exclude(ends[role], keys[role], parts[role]):
-                        yield Decision(fact, statement, fact.denied, denied, ends[role], parts[role].surface)
+    def decisions(self, claimed: ClaimedFact) -> Iterator[Decision]:
+        subject, target = self._keys(claimed.subject), self._keys(claimed.object)
+        both = np.unique(np.concatenate((subject, target)))
+        denials = self._facts.of_statements(self._view.statements_with(both, denied=True))
+        for fact in denials:
+            if fact.predicate == claimed.predicate and fact.subject.key in subject and fact.object.key in target:
+                yield Decision(claimed, fact, claimed.denied)
+        for fact in self._facts.of_entities(both):
+            if fact.predicate != claimed.predicate:
+                continue
+            own = {"subject": fact.subject.key in subject, "object": fact.object.key in target}
+            if all(own.values()):
+                yield Decision(claimed, fact, not claimed.denied)
+            for role, end, keys, other in (
+                ("subject", claimed.object, target, fact.object),
+                ("object", claimed.subject, subject, fact.subject),
+            ):
+                if own[role] and sum(own.values()) == 1:
+                    one, stated = units_of(end), units_of(other.surface)
+                    if len(one) == len(stated) == 1 and one[0].kind == "time" and is_same(one[0], stated[0]):
+                        yield Decision(claimed, fact, not claimed.denied)
+                    elif self.has_one(fact.predicate, role) and self._excludes(end, keys, other):
+                        yield Decision(claimed, fact, claimed.denied, (end, other.surface))
 
-    def has_one(self, predicate: str, role: str) -> bool:
-        """Whether whatever has this role in statements with the predicate has one other end, nearly always."""
-        pairs = np.unique(np.concatenate([np.empty((0, 2), np.int64), *self._pairs(predicate)]), axis=0)
-        _, counts = np.unique(pairs[:, 0 if role == "subject" else 1], return_counts=True)
-        several = int((counts > 1).sum())
+    def _has_one(self, predicate: str, role: str) -> bool:
+        """Whether what has this role in facts with the predicate has nearly always one other end."""
+        sample = sample_statements(self._view, self._collection, predicate, SAMPLE, 0)
+        keys = {part.entity for each in sample for part in each.roles if part.name == role}
+        facts = self._facts.of_statements(self._view.statements_with(np.array(sorted(keys), dtype=np.uint64)))
+        counts = Counter(getattr(each, role).identity for each in facts if each.predicate == predicate)
+        several = sum(count > 1 for count in counts.values())
         if predicate != IS_A and predicate in (ONE_OBJECT if role == "subject" else ONE_SUBJECT):
-            return len(counts) < LEAST_SHOWN or several <= REFUTED * len(counts)
-        return role == "subject" and bool(len(counts)) and several + UNSEEN <= SHOWN * len(counts)
-
-    def _pairs(self, predicate: str) -> Iterator[np.ndarray]:
-        """(n, 2): the entities of subject and object, by the numbers of their names where they are no entities."""
-        for part in self.view.segments:
-            numbers = part.statements_in(self.collection, [predicate])
-            which, edges, entities = part.segment.roles.leaving(numbers)
-            keys = part.segment.entity_keys[entities]
-            rows = self.catalogue.rows_of(keys)
-            ends = np.where(rows >= 0, rows, -2 - (keys >> np.uint64(2)).astype(np.int64))
-            pairs = np.full((len(numbers), 2), -1, dtype=np.int64)
-            for column, role in enumerate(("subject", "object")):
-                of_role = part.segment.role_names.among([role])[edges]
-                pairs[which[of_role], column] = ends[of_role]
-            yield pairs[(pairs != -1).all(axis=1)]
+            return len(counts) < LEAST_REFUTING or several <= REFUTED * len(counts)
+        return role == "subject" and several + UNSEEN <= SHOWN * len(counts)
 
     def _keys(self, surface: str) -> Keys:
-        named = self.view.entities_named([name_of(surface)], self.collection)
-        found = [self.catalogue.keys_of(key) for keys in named.values() for key in keys]
+        """Of all names that are one with what is called so."""
+        named = self._view.entities_named([name_of(surface)], self._collection)
+        found = [self._catalogue.keys_of(key) for keys in named.values() for key in keys]
         return np.concatenate([np.empty(0, np.uint64), *found])
 
-    def _counts(self, statement: Statement) -> bool:
-        key = self.view.document_key(self.view.document_of_passage(statement.passage))
-        return self.collection in (None, key.collection) and key not in self.left_out
-
-    def _exclude(self, claimed: str, keys: Keys, stated: Role) -> bool:
-        """Whether two ends cannot both be so."""
-        one, other = line_of(claimed).units, line_of(stated.surface).units
-        if len(one) == len(other) == 1 and one[0].kind == other[0].kind != "name":
+    def _excludes(self, claimed: str, keys: Keys, stated: End) -> bool:
+        one, other = units_of(claimed), units_of(stated.surface)
+        if len(one) == len(other) == 1 and "name" not in (one[0].kind, other[0].kind):
             return is_other(one[0], other[0])
-        words, others = set(name_of(claimed).split()), set(name_of(stated.surface).split())
-        own = self.catalogue.keys_of(stated.entity)
-        return words.isdisjoint(others) and not (self._is_within(own, keys) or self._is_within(keys, own))
+        own = self._catalogue.keys_of(stated.key)
+        is_apart = set(name_of(claimed).split()).isdisjoint(name_of(stated.surface).split())
+        return is_apart and not (self._is_within(own, keys) or self._is_within(keys, own))
 
     def _is_within(self, inner: Keys, outer: Keys) -> bool:
-        reached = inner
-        for _ in range(MOST_WITHIN):
-            stated = [each for each in self.view.statements_with(reached) if each.predicate in WITHIN]
-            found = [
-                part.entity
-                for each in stated
-                if any(role.name == "subject" and role.entity in reached for role in each.roles)
-                for part in each.roles
-                if part.name == "object"
-            ]
-            reached = np.unique(np.array(found, dtype=np.uint64))
-            if np.isin(reached, outer).any():
+        for _ in range(STEPS_WITHIN):
+            facts = [each for each in self._facts.of_entities(inner) if each.predicate in WITHIN]
+            inner = np.array([each.object.key for each in facts if each.subject.key in inner], dtype=np.uint64)
+            if np.isin(inner, outer).any():
                 return True
         return False

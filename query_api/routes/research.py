@@ -25,7 +25,6 @@ from query_api.sse.events import EventId, encode_frame, new_retrieval_id
 from query_api.sse.stream import accepts_events
 from schemas.filters import Condition
 from schemas.frames import EVENT_STREAM, NAMES, StreamError
-from schemas.hits import SearchAnswer
 from schemas.ids import DocumentKey
 from schemas.research import NOTE_URI, ClaimCheck, ClaimRequest, Research, ResearchRequest, SavedNote
 from schemas.search import SearchRequest
@@ -66,18 +65,19 @@ async def begun_research(
             raise invalid_request("`save_to`: a note would be evidence for the next; save it in another collection.")
     caller = caller_of(request)
 
-    async def search(wanted: SearchRequest) -> SearchAnswer:
-        return await answer_for(caller, wanted, service, origin)
-
-    async def check(wanted: ClaimRequest) -> ClaimCheck:
-        return await checked(caller, wanted, service, origin)
-
     async def publish(envelope: dict[str, Any]) -> SavedNote:
         accepted = await publish_json(service, bytearray(json.dumps(envelope).encode()), trace_of(request))
         return SavedNote(token=accepted.token, id=envelope["id"], collection=envelope["collection"])
 
     notes = await service.read(lambda: saved_notes(service.snapshot(), asked.collection))
-    return investigate(research_id, asked, search, check, publish, notes_left_out=bool(notes))
+    return investigate(
+        research_id,
+        asked,
+        lambda wanted: answer_for(caller, wanted, service, origin),
+        lambda claim: checked(caller, ClaimRequest(claim=claim, collection=asked.collection), service, origin),
+        publish,
+        notes_left_out=bool(notes),
+    )
 
 
 async def research_note(request: Request, frames: AsyncGenerator[ResearchFrame]) -> Research:
@@ -100,7 +100,7 @@ async def _events(research_id: str, frames: AsyncGenerator[ResearchFrame]) -> As
             async for frame in frames:
                 yield encode_frame(EventId(research_id, seq), NAMES[type(frame)], frame)
                 seq += 1
-    except Exception as error:  # edge of the stream: after 200 an error is its last frame
+    except Exception as error:  # noqa: BLE001 -- edge of the stream: after 200 an error is its last frame
         problem = known_problem(error, RESEARCH_PATH) or unforeseen(error, "POST", RESEARCH_PATH)
         yield encode_frame(EventId(research_id, seq), "error", StreamError(title=problem.title, detail=problem.detail))
 
