@@ -13,18 +13,23 @@ from schemas.research import LONGEST_CLAIM, QuestionKind
 _KINDS: Mapping[Intent, QuestionKind] = {"compare": "comparison", "relation": "path", "path": "path"}
 _BY_WORDS: Mapping[QuestionKind, re.Pattern[str]] = {
     "definition": re.compile(
-        r"^\W*(?:define\b|(?:what|who) (?:is|are|was|were) (?:an? |the )?[\w-]+(?: (?!of\b)[\w-]+){0,3}\W*$)", re.IGNORECASE
+        r"^\W*(?:define\b|(?:what|who) (?:is|are|was|were) (?:an? |the )?[\w-]+(?: (?!of\b)[\w-]+){0,3}\W*$)",
+        re.IGNORECASE,
     ),
     "list": re.compile(r"^\W*(?:please )?(?:list|name|enumerate|give|show)\b|\b(?:what|which) are\b", re.IGNORECASE),
     "temporal": re.compile(r"\b(?:timeline|chronolog\w*|history of|since when|in what order)\b", re.IGNORECASE),
 }
 """The first that matches."""
-_ASKS = re.compile(r"^\W*(?:who|what|when|where|which|why|how|is|are|was|were|do|does|did|has|have|can)\b|\?\W*$", re.IGNORECASE)
-_INSTRUCTIONS = re.compile(r"\b(?:compar\w+|differ\w*|versus|vs|between|contrast|relat\w+|connect\w+|define)\b", re.IGNORECASE)
+_ASKS = re.compile(
+    r"^\W*(?:who|what|when|where|which|why|how|is|are|was|were|do|does|did|has|have|can)\b|\?\W*$", re.IGNORECASE
+)
+_INSTRUCTIONS = re.compile(
+    r"\b(?:compar\w+|differ\w*|versus|vs|between|contrast|relat\w+|connect\w+|define)\b", re.IGNORECASE
+)
 _ASPECT = re.compile(r"\s+(?:by|in terms of|with respect to|as to|regarding|concerning)\s+")
 PARAMETERS: Mapping[QuestionKind, Mapping[str, Any]] = {
     "definition": {"answer_sentences": 2},
-    "list": {"answer_sentences": 6, "max_per_document": 2},
+    "list": {"answer_sentences": 8, "max_per_document": 2},
     "path": {"graph_method": "pagerank"},
 }
 
