@@ -145,13 +145,14 @@ class Rounds:
             rest = without(query.rest, f"{one.title}\n{one.text}")
             for label in (one.title, *(each for each in by_type if _holds(one.text, normalise_text(each)))):
                 words = normalise_text(label)
-                if rest and words not in self._followed and not set(words.split()) <= question:
+                is_new = words not in self._followed and not set(words.split()) <= question
+                if rest and is_new and len(following) < NAMES_FOLLOWED:
                     self._followed.add(words)
                     following.append(Query.following(label, rest))
         step.names = [each.name for each in following]
         step.retrieval_id, step.sentences, step.detail = answer.retrieval_id, len(citations), self.found[-1].reason
         step.seconds = answer.timings.get("total", 0.0)
-        return following[:NAMES_FOLLOWED]
+        return following
 
 
 def content_words(text: str) -> tuple[str, ...]:
