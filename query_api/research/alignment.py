@@ -4,7 +4,7 @@ at most one name, number or time in the place of another. No synonym is known: m
 import re
 from collections.abc import Sequence
 from difflib import SequenceMatcher
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from indexer.extraction.lexicon import MONTHS, word_set
 from indexer.extraction.prose.facts import TIME
@@ -36,7 +36,7 @@ class Unit(NamedTuple):
 
     kind: Kind
     text: str
-    key: tuple[object, ...]
+    key: tuple[Any, ...]
     start: int
     end: int
 
@@ -81,9 +81,11 @@ def is_other(claimed: Unit, stated: Unit) -> bool:
     if claimed.kind != stated.kind or claimed.kind == "word":
         return False
     if claimed.kind == "time":
-        one, other = dict(claimed.key), dict(stated.key)  # type: ignore[call-overload]
+        one, other = dict(claimed.key), dict(stated.key)
         return any(one[part] != other[part] for part in one.keys() & other.keys())
-    return set(claimed.key).isdisjoint(stated.key) or (claimed.kind == "number" and claimed.key != stated.key)
+    if claimed.kind == "number":
+        return claimed.key[0] != stated.key[0] and claimed.key[1] == stated.key[1]
+    return set(claimed.key).isdisjoint(stated.key)
 
 
 def fit(claim: str, sentence: str, title: str) -> Fit | None:
@@ -113,8 +115,8 @@ def _pairs(claimed: Sequence[Unit], stated: Sequence[Unit]) -> list[tuple[Unit, 
     which may be what the rest is said of."""
     pairs: list[tuple[Unit, Unit]] = []
     between: list[Unit] = []
-    keys = ([unit.key for unit in units] for units in (claimed, stated))
-    for _, low, high, first, last in SequenceMatcher(None, *keys, autojunk=False).get_opcodes():
+    one, other = ([unit.key for unit in units] for units in (claimed, stated))
+    for _, low, high, first, last in SequenceMatcher(None, one, other, autojunk=False).get_opcodes():
         size, held = high - low, stated[first:last]
         if size > len(held):
             return None

@@ -96,7 +96,7 @@ class Rounds:
                 self.stopped = "complete"
                 return
             named = [name for name in self._named if not set(rest).isdisjoint(name.split())]
-            again = [each.query._replace(by_graph=True) for each in self.unanswered() if not each.query.by_graph]
+            again = [each.query._replace(by_graph=True) for each in self.unanswered() if number == 1]
             queries = [*(Query.following(name, rest) for name in named), *following, *again]
             self._named.clear()
             if not queries:
