@@ -49,7 +49,7 @@ async def guarded(tmp_path: Path) -> AsyncIterator[Running]:
 async def test_each_tool_says_what_it_takes_and_answers(running: Running, era: str) -> None:
     async with assistant(running, era) as asking:
         listed = (await asking.client.list_tools()).tools
-    assert {tool.name for tool in listed} == {"search", "get", "neighbours", "paths", "status", "add"}
+    assert {tool.name for tool in listed} == {"search", "research", "get", "neighbours", "paths", "status", "add"}
     for tool in listed:
         assert 20 < len(tool.description or "") < 250
         assert tool.output_schema is not None
@@ -230,3 +230,11 @@ async def test_a_search_that_there_is_no_room_for_says_when_to_ask_again(
     monkeypatch.setattr(admission, "mean_seconds", 100.0)
     async with assistant(running) as asking:
         assert "Ask again in" in await asking.refusal("search", q="river", mode="keyword")
+
+
+async def test_research_answers_with_sources_and_what_is_open(running: Running) -> None:
+    async with assistant(running) as asking:
+        note = await asking.call("research", q="Ada measured the river.", collection="a", rounds=1)
+        assert note["kind"] in ("fact", "claim")
+        assert all(one["text"] in note["text"] for one in note["citations"])
+        assert "`rounds`" in await asking.refusal("research", q="river", rounds=5)
