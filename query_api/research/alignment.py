@@ -84,7 +84,7 @@ def is_other(claimed: Unit, stated: Unit) -> bool:
         one, other = dict(claimed.key), dict(stated.key)
         return any(one[part] != other[part] for part in one.keys() & other.keys())
     if claimed.kind == "number":
-        return claimed.key[0] != stated.key[0] and claimed.key[1] == stated.key[1]
+        return claimed.key != stated.key and claimed.key[1:] == stated.key[1:]
     return set(claimed.key).isdisjoint(stated.key)
 
 

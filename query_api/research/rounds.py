@@ -140,7 +140,7 @@ class Rounds:
         typed = {each.label: each.type for hit in answer.hits for each in hit.entities if each.type in FOLLOWED}
         by_type = sorted(typed, key=lambda label: FOLLOWED.index(typed[label] or ""))
         question = set(analysed_question(self.request.q).normalised.split())
-        following = []
+        following: list[Query] = []
         for one in citations:
             rest = without(query.rest, f"{one.title}\n{one.text}")
             for label in (one.title, *(each for each in by_type if _holds(one.text, normalise_text(each)))):

@@ -98,7 +98,9 @@ class StatedFacts:
         facts = self._facts.of_statements(self._view.statements_with(np.array(sorted(keys), dtype=np.uint64)))
         counts = Counter(getattr(each, role).identity for each in facts if each.predicate == predicate)
         several = sum(count > 1 for count in counts.values())
-        if predicate != IS_A and predicate in (ONE_OBJECT if role == "subject" else ONE_SUBJECT):
+        if predicate == IS_A:  # a thing is of several kinds
+            return False
+        if predicate in (ONE_OBJECT if role == "subject" else ONE_SUBJECT):
             return len(counts) < LEAST_REFUTING or several <= REFUTED * len(counts)
         return role == "subject" and several + UNSEEN <= SHOWN * len(counts)
 

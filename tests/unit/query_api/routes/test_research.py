@@ -2,17 +2,15 @@
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from query_api.index.store_opening import GraphFile
-from schemas.frames import SearchFrame
 from schemas.research import NOTE_URI
-from schemas.search import SearchRequest
-from tests.support.fakes.engine import SearchingEngine, make_generation
+from tests.support.fakes.engine import WordEngine, make_generation
 from tests.support.fakes.service import Running, events, problem, service_over
 from tests.support.fakes.text_stores import Page
 from tests.support.waiting import eventually
@@ -30,15 +28,6 @@ PAGES = [
     ),
 ]  # fmt: skip
 QUESTION = "Where was the director of Alpha Film born?"
-
-
-class WordEngine(SearchingEngine):
-    """Searches by words and fields. Without confidence nothing is refused, however few documents there are."""
-
-    calibration = None
-
-    def search(self, request: SearchRequest, *others: Any) -> AsyncGenerator[SearchFrame, None]:
-        return super().search(request.model_copy(update={"mode": "keyword"}), *others)
 
 
 @pytest.fixture
