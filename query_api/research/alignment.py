@@ -8,11 +8,13 @@ from typing import Any, Literal, NamedTuple
 
 from indexer.extraction.lexicon import MONTHS, word_set
 from indexer.extraction.prose.facts import TIME
+from indexer.extraction.prose.open_verbs import verb_of
+from indexer.extraction.prose.verb_groups import FINITE
 from indexer.text_analysis import query_terms
 
 Kind = Literal["time", "number", "name", "word"]
 MOST_UNITS = 40  # of a claim
-LEAST_UNITS = 2  # of a claim, besides the one that differs
+LEAST_UNITS = 3  # of a claim
 BETWEEN = 4  # units of the sentence that stand between those of the claim
 
 _CAPITAL = r"[^\W\d_a-z][\w'’-]*(?:\.(?= [A-Z]))?"
@@ -94,7 +96,7 @@ def fit(claim: str, sentence: str, title: str) -> Fit | None:
     sentence = _PRONOUN.sub(_BRACKETS.sub("", title).replace("\\", ""), _BRACKETS.sub("", sentence).strip(), count=1)
     claimed, stated = units_of(claim), units_of(sentence)
     unsure, rough = (words.intersection(re.findall(r"\b[a-z]+", f"{claim} {sentence}")) for words in (_UNSURE, _ROUGH))
-    if unsure or not LEAST_UNITS <= len(claimed) <= MOST_UNITS or "?" in sentence[-2:]:
+    if unsure or not LEAST_UNITS <= len(claimed) <= MOST_UNITS or "?" in sentence[-2:] or not _has_verb(claim):
         return None
     pairs = _pairs(claimed, stated)
     if pairs is None:
@@ -107,7 +109,12 @@ def fit(claim: str, sentence: str, title: str) -> Fit | None:
     one, other = different[0]
     says_both = any(is_same(one, each) for each in stated)
     is_sure = len(different) == 1 and is_other(one, other) and not (opposite or says_both or rough)
-    return Fit((one.text, other.text), opposite=False) if is_sure and len(claimed) > LEAST_UNITS else None
+    return Fit((one.text, other.text), opposite=False) if is_sure else None
+
+
+def _has_verb(claim: str) -> bool:
+    verbs = ((word, verb_of(word)) for word in re.findall(r"\b[a-z]+", claim))
+    return any(word in FINITE or verb.is_third or verb.is_past or verb.is_sure for word, verb in verbs)
 
 
 def _pairs(claimed: Sequence[Unit], stated: Sequence[Unit]) -> list[tuple[Unit, Unit]] | None:

@@ -31,6 +31,7 @@ SAYS_SO, DENIES = Fit(None, opposite=False), Fit(None, opposite=True)
         ("The firm has 300 employees.", "The firm has 300 employees and 400 in winter.", SAYS_SO),
         ("The firm has 300 employees.", "The firm has 30% employees.", None),
         ("Ben Marsh defeated Ann Bell.", "Ann Bell defeated Ben Marsh.", None),
+        ("twelve wooden piers", "It has twelve wooden piers.", None),  # no verb
         ("Ann Bell", "Ann Bell", None),
         ("the of and", "the of and", None),
         ("Der Fluss ist tief", "Le fleuve est long", None),
