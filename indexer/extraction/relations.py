@@ -198,7 +198,7 @@ def _own_name(surface: str, about: frozenset[str]) -> str:
 
 
 def facts_in(text: str) -> Iterator[tuple[Fact, str]]:
-    """The facts of a sentence that stands alone, each with its extractor, as those of a document are read."""
+    """The facts of a single sentence, each with its extractor, read as those of a document are."""
     return _facts_of(text, References())
 
 

@@ -118,7 +118,7 @@ def _has_verb(claim: str) -> bool:
 
 
 def _pairs(claimed: Sequence[Unit], stated: Sequence[Unit]) -> list[tuple[Unit, Unit]] | None:
-    """Each unit of the claim with that in its place; None where one has none, or too much stands between, or a name,
+    """Each unit of the claim with that in its place; None where one has none, or too much is between, or a name,
     which may be what the rest is said of."""
     pairs: list[tuple[Unit, Unit]] = []
     between: list[Unit] = []
