@@ -15,7 +15,7 @@ from indexer.text_analysis import query_terms
 Kind = Literal["time", "number", "name", "word"]
 MOST_UNITS = 40  # of a claim
 LEAST_UNITS = 3  # of a claim
-BETWEEN = 4  # units of the sentence that stand between those of the claim
+BETWEEN = 4  # units of the sentence that come between those of the claim
 
 _CAPITAL = r"[^\W\d_a-z][\w'’-]*(?:\.(?= [A-Z]))?"
 _UNIT = re.compile(
