@@ -27,7 +27,9 @@ FIRST_GUESS_SECONDS = 0.1  # of one search, before one has ended
 SMOOTHING = 0.1  # the share of the latest search in the mean
 SEARCH_PATH = "/v1/search"
 ANSWERS_PATH = "/v1/answers"
-SEARCHING_PATHS = frozenset({SEARCH_PATH, ANSWERS_PATH, CHAT_PATH, RESPONSES_PATH})
+RESEARCH_PATH = "/v1/research"
+FACT_CHECKS_PATH = "/v1/fact-checks"
+SEARCHING_PATHS = frozenset({SEARCH_PATH, ANSWERS_PATH, CHAT_PATH, RESPONSES_PATH, RESEARCH_PATH, FACT_CHECKS_PATH})
 SLACK = 1.5  # a queue that turns out slower than expected is shortened once its wait is so much longer than allowed
 
 

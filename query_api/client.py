@@ -222,9 +222,12 @@ class ServiceClient:
         """Those in which the service lists a document of this id."""
         return [each["collection"] for each in self.get("/v1/documents", {"id": document_id})["documents"]]
 
-    def events(self, path: str, params: Mapping[str, Any]) -> Iterator[ServerSentEvent]:
-        """The frames of a stream, as they come. Raises Failure for the frame `error`."""
-        with self.answer("GET", path, params, accept=STREAM) as response:
+    def events(
+        self, path: str, params: Mapping[str, Any] | None = None, body: bytes | None = None
+    ) -> Iterator[ServerSentEvent]:
+        """The frames of a stream, as they come; of POST where there is a body of JSON. Raises Failure for the frame
+        `error`."""
+        with self.answer("GET" if body is None else "POST", path, params, body, accept=STREAM) as response:
             yield from _checked(parse_events(response.iter_lines()))
 
     def resumed_events(self, path: str, body: bytes) -> Iterator[ServerSentEvent]:

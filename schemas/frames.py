@@ -2,7 +2,8 @@
 `subgraph`; then `done`, `error` or `reset`. Made by the search pipeline (`query_api/retrieval/pipeline.py`) and encoded
 in `query_api/sse/`.
 
-A document that is followed has `status`…, then `done` or `error`.
+A document that is followed has `status`…, then `done` or `error`. Research has `step`…, `answer.citation` and
+`answer.delta`…, then `done` or `error`.
 """
 
 from typing import Literal
@@ -13,11 +14,13 @@ from schemas.answers import Answer, AnswerCitation, AnswerDelta
 from schemas.choices import Mode
 from schemas.entities import AnswerSubgraph
 from schemas.hits import Hit, SnapshotInfo, Understanding
+from schemas.research import Research, ResearchStep
 
 EVENT_STREAM = "text/event-stream"
 
 FrameName = Literal[
-    "meta", "stage", "hit", "answer.citation", "answer.delta", "subgraph", "done", "error", "reset", "status"
+    "meta", "stage", "hit", "answer.citation", "answer.delta", "subgraph", "done", "error", "reset", "status",
+    "step",
 ]  # fmt: skip
 
 
@@ -79,6 +82,7 @@ PARTS: dict[FrameName, type[SearchFrame]] = {
 }  # fmt: skip
 """The frames that an answer is made of."""
 NAMES: dict[type[BaseModel], FrameName] = {part: name for name, part in PARTS.items()}
+NAMES |= {ResearchStep: "step", Research: "done", StreamError: "error"}
 
 
 def identity(name: FrameName, body: BaseModel) -> str:

@@ -197,6 +197,11 @@ def _own_name(surface: str, about: frozenset[str]) -> str:
     return f"the {name}" if f"the {name}" in about else name
 
 
+def facts_in(text: str) -> Iterator[tuple[Fact, str]]:
+    """The facts of a single sentence, each with its extractor, read as those of a document are."""
+    return _facts_of(text, References())
+
+
 def _facts_of(text: str, references: References) -> Iterator[tuple[Fact, str]]:
     """The facts of a sentence, each with its extractor."""
     if not _PROSE.search(text):

@@ -26,7 +26,7 @@ def compose(request: SearchRequest, hits: Sequence[Hit], weights: TermIdf) -> An
     if confidence is not None and confidence < LEAST_CONFIDENCE:
         return Answer(text="", confidence=confidence, refused=True, reason=_reason(question, found))
     citations = list(_citations(hits, found))
-    lines = [piece.text for piece in _pieces(citations)]
+    lines = [piece.text for piece in pieces(citations)]
     return Answer(text="".join(lines), citations=citations, confidence=confidence)
 
 
@@ -40,9 +40,9 @@ def frames_of(answer: Answer | None) -> Iterator[AnswerCitation | AnswerDelta]:
     """Each source, before the first sentence from it."""
     if answer is None:
         return
-    pieces = _written(answer.text) if answer.form == "model" else _pieces(answer.citations)
+    written = _written(answer.text) if answer.form == "model" else pieces(answer.citations)
     sources = {citation.number: citation for citation in answer.citations}
-    for piece in pieces:
+    for piece in written:
         for number in piece.citations:
             if (citation := sources.pop(number, None)) is not None:
                 yield AnswerCitation(**citation.model_dump())
@@ -81,7 +81,7 @@ def _written(text: str) -> Iterator[AnswerDelta]:
         yield AnswerDelta(index=index, text="\n" * (index > 0) + line, citations=numbers)
 
 
-def _pieces(citations: Sequence[Citation]) -> Iterator[AnswerDelta]:
+def pieces(citations: Sequence[Citation]) -> Iterator[AnswerDelta]:
     """A line for each sentence: the title where it is another than before, the sentence, its number."""
     before: tuple[str, str] | None = None
     for index, citation in enumerate(citations):

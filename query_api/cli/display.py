@@ -174,6 +174,17 @@ def show_answer(console: Console, answer: JSONObject) -> None:
         console.print(f"[dim]\\[{source['number']}] {', '.join(filter(None, (*place, page)))}[/dim]", highlight=False)
 
 
+def show_step(console: Console, step: JSONObject) -> None:
+    """One line of a research."""
+    what = [
+        step["action"],
+        step["query"],
+        f"{step['sentences']} sentences" if step["sentences"] else "",
+        step["detail"],
+    ]
+    console.print(f"[dim]{escape('  '.join(filter(None, what)))}[/dim]", highlight=False)
+
+
 def step_text(step: JSONObject) -> str:
     """A step of a path; one that is no edge of the graph is not drawn as if it were."""
     if step.get("inverse"):

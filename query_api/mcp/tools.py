@@ -24,14 +24,17 @@ from query_api.routes.graph import NODE_IS, get_chunk, get_node
 from query_api.routes.operations import status as service_status
 from query_api.routes.parameters import OneCollection
 from query_api.routes.paths import get_paths
+from query_api.routes.research import begun_research, research_note
 from query_api.routes.search import answer_search, origin_of
 from query_api.service_context import Service
+from query_api.sse.events import new_retrieval_id
 from schemas.api import ChunkDetail, DocumentAccepted, DocumentSummary, NodeDetail, ServiceStatus
 from schemas.cursors import read_cursor, write_cursor
 from schemas.entities import EntityDetail, EntityPaths, NodePaths
 from schemas.events import DEFAULT_CONTENT_TYPE
 from schemas.hits import Hit, SearchAnswer
 from schemas.ids import DEFAULT_COLLECTION
+from schemas.research import Research, ResearchRequest
 from schemas.search import SearchRequest, StrictNumbers
 
 TEXT_CHARACTERS = 8_000  # of any one text, and of a page of a document
@@ -114,6 +117,21 @@ async def search(request: Request, service: Service, arguments: Arguments) -> An
     asked = validated(SearchRequest, arguments.model_dump(exclude_unset=True))
     answer = await answer_search(request, asked, service, origin_of(request))
     return Passages.model_validate(answer.model_dump())
+
+
+Note: Any = create_model("Note", **_fields(Research, "kind", "text", "citations", "open", "check", "stopped"))
+ResearchArguments: Any = create_model(
+    "ResearchArguments", __base__=Arguments, **_fields(ResearchRequest, "q", "collection", "rounds", "sentences")
+)
+
+
+@_tool(ResearchArguments, Note)
+async def research(request: Request, service: Service, arguments: Arguments) -> Any:
+    """Several searches for a question of several steps, or a claim to check: sentences that answer it, word for word,
+    each with its source, and what remains open. `search` is faster for a plain question."""
+    asked = validated(ResearchRequest, arguments.model_dump(exclude_unset=True))
+    frames = await begun_research(new_retrieval_id(), request, asked, service, origin_of(request))
+    return Note.model_validate((await research_note(request, frames)).model_dump())
 
 
 class GetArguments(Arguments):

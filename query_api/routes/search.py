@@ -183,23 +183,28 @@ async def _answer(
 async def begun(request: Request, search: SearchRequest, service: Service) -> AsyncIterator[tuple[Turn, "Snapshot"]]:
     """Once it is the search's turn: that, which the stream made within is to end, and the snapshot to read. Raises
     ApiProblem, also where the client leaves."""
-    turn = _turn(request, search, service)
+    turn = _turn(caller_of(request), search, service)
     try:
-        yield turn, await _unless_disconnected(request, _snapshot_in_turn(search, service, turn))
+        yield turn, await unless_disconnected(request, _snapshot_in_turn(search, service, turn))
     except BaseException:
         turn.end()
         raise
 
 
 async def answer_search(request: Request, search: SearchRequest, service: Service, origin: Origin) -> SearchAnswer:
-    """The whole answer, once it is the search's turn. Raises ApiProblem, also where the client leaves."""
-    with _turn(request, search, service) as turn:
-        return await _unless_disconnected(request, _answer_in_turn(search, service, turn, origin))
+    """As `answer_for`. Raises ApiProblem, also where the client leaves."""
+    return await unless_disconnected(request, answer_for(caller_of(request), search, service, origin))
 
 
-def _turn(request: Request, search: SearchRequest, service: Service) -> Turn:
+async def answer_for(caller: str, search: SearchRequest, service: Service, origin: Origin) -> SearchAnswer:
+    """The whole answer, once it is the search's turn. Raises ApiProblem."""
+    with _turn(caller, search, service) as turn:
+        return await _answer_in_turn(search, service, turn, origin)
+
+
+def _turn(caller: str, search: SearchRequest, service: Service) -> Turn:
     """Enqueued at once, unless the search waits for a write. Raises SearchRefused."""
-    turn = service.admission.turn(caller_of(request))
+    turn = service.admission.turn(caller)
     if search.after is None:
         turn.enqueue()
     return turn
@@ -258,7 +263,7 @@ async def _collect_answer(
     return SearchAnswer(**{name: parts[name] for name in SearchAnswer.model_fields if name in parts})
 
 
-async def _unless_disconnected(request: Request, work: Awaitable[R]) -> R:
+async def unless_disconnected(request: Request, work: Awaitable[R]) -> R:
     """The result of the work, which is cancelled when the client goes away first."""
     working = asyncio.ensure_future(work)
     leaving = asyncio.create_task(_until_disconnected(request))

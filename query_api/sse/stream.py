@@ -168,13 +168,15 @@ class SearchStreams:
 
         return _Stream(self.frames(stream, after_seq, turn), ended, self._keep_alive_seconds)
 
-    def translated(self, frames: AsyncIterator[bytes], turn: Turn) -> Response:
-        """A search's frames in another protocol; the turn ends with it. Raises ApiProblem as `response` does."""
+    def translated(self, frames: AsyncIterator[bytes], turn: Turn | None = None) -> Response:
+        """A search's frames in another protocol, or those of several searches; the turn ends with it. Raises ApiProblem
+        as `response` does."""
         self._searches.acquire()
 
         def ended() -> None:
             self._searches.release()
-            turn.end()
+            if turn is not None:
+                turn.end()
 
         return _Stream(self._counted(frames), ended, self._keep_alive_seconds)
 
@@ -212,7 +214,7 @@ class SearchStreams:
     async def _search(self, stream: RecordedStream, turn: Turn | None) -> None:
         async with aclosing(self.searched(stream, turn, resumable=True)) as frames:
             async for frame in frames:
-                stream.append("error" if isinstance(frame, StreamError) else NAMES[type(frame)], frame)
+                stream.append(NAMES[type(frame)], frame)
 
     def _frames(
         self, stream: RecordedStream, searched: Callable[[], None], *, resumable: bool

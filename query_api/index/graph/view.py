@@ -347,14 +347,14 @@ class GraphView:
             found.extend(part.statements(rows[which[at]], statements))
         return found
 
-    def statements_with(self, entities: Keys) -> list[Statement]:
-        """The statements in which these entities have a part."""
+    def statements_with(self, entities: Keys, *, denied: bool = False) -> list[Statement]:
+        """The statements, or denials, in which these entities have a part."""
         found: list[Statement] = []
         for part, rows, local in self._segments.with_entities(entities):
             which, _, statements = part.segment.roles.entering(local)
             chunks = part.segment.statements.of_entries(statements)
             keep = part.live(part.segment.passages_of(chunks))
-            found.extend(part.statements(rows[which][keep], statements[keep]))
+            found.extend(part.statements(rows[which][keep], statements[keep], denied=denied))
         return found
 
     def statements_of(

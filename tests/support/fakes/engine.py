@@ -265,6 +265,15 @@ class SearchingEngine(ScriptedEngine):
             yield part
 
 
+class WordEngine(SearchingEngine):
+    """Searches by words alone. Without confidence nothing is refused, however few documents there are."""
+
+    calibration = None
+
+    def search(self, request: SearchRequest, *others: Any) -> AsyncGenerator[SearchFrame, None]:
+        return super().search(request.model_copy(update={"mode": "keyword"}), *others)
+
+
 def app_over(settings: ServiceSettings, engine: ScriptedEngine, **given: Any) -> FastAPI:
     """An app that reads and searches what a script says."""
     double: Any = engine

@@ -63,6 +63,7 @@ class Page:
     nodes: Sequence[HandMadeNode] = ()
     relations: Sequence[Relation] = ()
     offset: int = 5
+    uri: str | None = None
 
     @property
     def key(self) -> DocumentKey:
@@ -365,7 +366,7 @@ def _chunk_rows(page: Page) -> list[ChunkRow]:
 
 
 def _row(page: Page) -> DocumentRow:
-    return DocumentRow(page.key, 1, 0, page.offset, 0, page.revision, "text/plain", page.title, None, page.metadata)
+    return DocumentRow(page.key, 1, 0, page.offset, 0, page.revision, "text/plain", page.title, page.uri, page.metadata)
 
 
 def index_of(rows: Sequence[DocumentRow]) -> DocumentIndex:

@@ -15,7 +15,10 @@ from tests.support.fakes.service import Running, events, problem, service_over
 
 KEY, READ_KEY = "the-key-for-everything", "the-key-that-only-reads"
 OPEN = {"/livez", "/readyz"}
-READS = "GET, HEAD, POST /v1/answers, /v1/chat/completions, /v1/responses, /v1/search, and the tools of /mcp that read"
+READS = (
+    "GET, HEAD, POST /v1/answers, /v1/chat/completions, /v1/fact-checks, /v1/research, /v1/responses, /v1/search, and "
+    "the tools of /mcp that read"
+)
 
 
 def bearer(key: str) -> dict[str, str]:
@@ -50,7 +53,14 @@ async def test_a_caller_who_reads_is_refused_by_every_other_route(guarded: Runni
             refused.add((method, path))
             by_token = await guarded.http.request(method, filled(path), headers=bearer(token))
             assert problem(by_token)["reason"] == "read_only"
-    searching = ("/v1/search", "/v1/answers", "/v1/chat/completions", "/v1/responses")
+    searching = (
+        "/v1/search",
+        "/v1/answers",
+        "/v1/chat/completions",
+        "/v1/responses",
+        "/v1/research",
+        "/v1/fact-checks",
+    )
     allowed = {("POST", path) for path in (*searching, "/v1/session-tokens", "/v1/stream-tickets")}
     allowed |= {each for each in operations() if each[1].startswith("/v1/conversations")}  # the key's own
     assert refused == {each for each in operations() if each[0] != "GET"} - allowed

@@ -140,6 +140,27 @@ export interface components {
             start: number;
             end: number;
         };
+        ClaimCheck: {
+            /** @enum {string} */
+            verdict: "verified" | "contradicted" | "ambiguous" | "not_found";
+            evidence: components["schemas"]["ClaimEvidence"][];
+            read_as: string[];
+            retrieval_id: string;
+        };
+        ClaimEvidence: {
+            /** @enum {string} */
+            stance: "supports" | "contradicts";
+            statement: string | null;
+            claimed: string | null;
+            stated: string | null;
+            text: string;
+            title: string;
+            document_id: string;
+            collection: string;
+            chunk_id: string;
+            start: number;
+            end: number;
+        };
         CollectionChunking: {
             collection: string;
             parent_characters: number;
@@ -874,6 +895,11 @@ export interface components {
             truncated: boolean;
             graph_position: number;
         };
+        NoteGroup: {
+            heading: string;
+            citations: number[];
+            retrieval_id: string;
+        };
         OpenTransaction: {
             topic: string;
             partition: number;
@@ -1099,6 +1125,33 @@ export interface components {
             failed: number;
             id: string;
         };
+        Research: {
+            research_id: string;
+            question: string;
+            /** @enum {string} */
+            kind: "definition" | "fact" | "comparison" | "list" | "path" | "temporal" | "claim";
+            text: string;
+            groups: components["schemas"]["NoteGroup"][];
+            citations: components["schemas"]["Citation"][];
+            open: string[];
+            check: components["schemas"]["ClaimCheck"] | null;
+            /** @enum {string} */
+            stopped: "complete" | "nothing_new" | "rounds" | "searches" | "seconds" | "failed";
+            steps: components["schemas"]["ResearchStep"][];
+            saved: components["schemas"]["SavedNote"] | null;
+        };
+        ResearchStep: {
+            number: number;
+            /** @enum {string} */
+            action: "classify" | "route" | "check" | "search" | "rank" | "answer" | "save";
+            round: number;
+            seconds: number;
+            query: string | null;
+            retrieval_id: string | null;
+            sentences: number;
+            names: string[];
+            detail: string;
+        };
         RetrievalDetail: {
             retrieval_id: string;
             at: string;
@@ -1194,6 +1247,11 @@ export interface components {
             name: string;
             type: string;
             mentions: number;
+        };
+        SavedNote: {
+            id: string;
+            collection: string;
+            token: string;
         };
         SchemaViolation: {
             /** @enum {string} */
@@ -1410,6 +1468,8 @@ export type ChunkDetail = components['schemas']['ChunkDetail'];
 export type ChunkStatistics = components['schemas']['ChunkStatistics'];
 export type ChunkingChoice = components['schemas']['ChunkingChoice'];
 export type Citation = components['schemas']['Citation'];
+export type ClaimCheck = components['schemas']['ClaimCheck'];
+export type ClaimEvidence = components['schemas']['ClaimEvidence'];
 export type CollectionChunking = components['schemas']['CollectionChunking'];
 export type CollectionExtraction = components['schemas']['CollectionExtraction'];
 export type CollectionGraph = components['schemas']['CollectionGraph'];
@@ -1491,6 +1551,7 @@ export type NodePage = components['schemas']['NodePage'];
 export type NodePath = components['schemas']['NodePath'];
 export type NodePathStep = components['schemas']['NodePathStep'];
 export type NodePaths = components['schemas']['NodePaths'];
+export type NoteGroup = components['schemas']['NoteGroup'];
 export type OpenTransaction = components['schemas']['OpenTransaction'];
 export type PartitionLag = components['schemas']['PartitionLag'];
 export type PassageText = components['schemas']['PassageText'];
@@ -1517,6 +1578,8 @@ export type Replay = components['schemas']['Replay'];
 export type ReplayAccepted = components['schemas']['ReplayAccepted'];
 export type ReplayList = components['schemas']['ReplayList'];
 export type ReplayShown = components['schemas']['ReplayShown'];
+export type Research = components['schemas']['Research'];
+export type ResearchStep = components['schemas']['ResearchStep'];
 export type RetrievalDetail = components['schemas']['RetrievalDetail'];
 export type RetrievalPage = components['schemas']['RetrievalPage'];
 export type RetrievalSummary = components['schemas']['RetrievalSummary'];
@@ -1524,6 +1587,7 @@ export type RetrievedHitShown = components['schemas']['RetrievedHitShown'];
 export type Review = components['schemas']['Review'];
 export type ReviewPage = components['schemas']['ReviewPage'];
 export type ReviewedEntity = components['schemas']['ReviewedEntity'];
+export type SavedNote = components['schemas']['SavedNote'];
 export type SchemaViolation = components['schemas']['SchemaViolation'];
 export type SearchAnswer = components['schemas']['SearchAnswer'];
 export type ServiceStatus = components['schemas']['ServiceStatus'];

@@ -12,7 +12,7 @@ from query_api.index.store_opening import GraphFile
 from schemas.choices import Mode
 from schemas.cursors import write_cursor
 from schemas.ids import Position
-from tests.support.fakes.engine import SearchingEngine, make_generation
+from tests.support.fakes.engine import SearchingEngine, WordEngine, make_generation
 from tests.support.fakes.keeping_writer import KeepingWriter
 from tests.support.fakes.service import PAGES, Running, problem, service_over
 from tests.support.fakes.text_stores import Page
@@ -49,7 +49,7 @@ async def guarded(tmp_path: Path) -> AsyncIterator[Running]:
 async def test_each_tool_says_what_it_takes_and_answers(running: Running, era: str) -> None:
     async with assistant(running, era) as asking:
         listed = (await asking.client.list_tools()).tools
-    assert {tool.name for tool in listed} == {"search", "get", "neighbours", "paths", "status", "add"}
+    assert {tool.name for tool in listed} == {"search", "research", "get", "neighbours", "paths", "status", "add"}
     for tool in listed:
         assert 20 < len(tool.description or "") < 250
         assert tool.output_schema is not None
@@ -172,7 +172,7 @@ async def test_what_is_wrong_is_said_in_the_sentence_of_the_route(running: Runni
             assert said == f"{body['title']}: {body['detail']}"
         written = await asking.refusal("add", id="a", content="text")
         assert written.startswith("Kafka unavailable: no Kafka is known")
-        with pytest.raises(MCPError, match=r"^There is no tool 'sing'; there are search, get, ") as missing:
+        with pytest.raises(MCPError, match=r"^There is no tool 'sing'; there are search, research, get, ") as missing:
             await asking.client.call_tool("sing", {})
         assert missing.value.code == INVALID_PARAMS
 
@@ -230,3 +230,15 @@ async def test_a_search_that_there_is_no_room_for_says_when_to_ask_again(
     monkeypatch.setattr(admission, "mean_seconds", 100.0)
     async with assistant(running) as asking:
         assert "Ask again in" in await asking.refusal("search", q="river", mode="keyword")
+
+
+async def test_research_answers_with_sources_and_what_is_open(tmp_path: Path) -> None:
+    make_generation(tmp_path)
+    engine = WordEngine()
+    engine.reader.put(*PAGES, p0=(7, -1))
+    async with service_over(tmp_path, engine) as running, assistant(running) as asking:
+        note = await asking.call("research", q="Who measured the river?", collection="a", rounds=1)
+        assert (note["kind"], note["check"]) == ("fact", None)
+        assert all(one["text"] in note["text"] for one in note["citations"])
+        assert "Ada measured it." in note["text"]
+        assert "`rounds`" in await asking.refusal("research", q="river", rounds=5)

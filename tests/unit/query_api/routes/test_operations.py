@@ -187,7 +187,8 @@ async def test_a_service_that_is_too_far_behind_is_not_ready_and_goes_on_searchi
 async def test_the_description_of_the_interface_is_complete(running: Running) -> None:
     described = (await running.get("/openapi.json")).json()
     assert set(described["paths"]) == {
-        "/v1/search", "/v1/answers", "/v1/dead-letters", "/v1/dead-letters/skip", "/v1/dead-letters/redrive",
+        "/v1/search", "/v1/answers", "/v1/research", "/v1/fact-checks",
+        "/v1/dead-letters", "/v1/dead-letters/skip", "/v1/dead-letters/redrive",
         "/v1/dead-letters/redrive/{redrive_id}", "/v1/dead-letters/{position}", "/v1/documents",
         "/v1/documents/{document_id}", "/v1/formats", "/v1/chunks/{chunk_id}",
         "/v1/nodes/{node_id}", "/v1/graph", "/v1/retrievals", "/v1/retrievals/{retrieval_id}",
