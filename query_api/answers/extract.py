@@ -69,5 +69,5 @@ def extract(
     likely = composition.with_definitions(question, sentences, likely, titles)
     chosen = composition.choose(sentences, likely, most_sentences, most_words)
     chosen = [chosen[at] for at in composition.in_order([sentences[at] for at in chosen], titles)]
-    seen = signs(question, asked_for, hits, sentences, [sentences[at] for at in chosen], titles, weights)
+    seen = signs(question, hits, sentences, titles, weights)
     return Extract(sentences, likely, chosen, titles, seen, None if seen is None else learned.answered(seen))
