@@ -15,17 +15,17 @@ from schemas.hits import Hit
 SIGNS = ("confidence", "mean_confidence", "cosine", "names_missing", "best_hit", "size")
 FIRST = 3  # hits whose highest confidence counts
 USUAL_COSINE = 0.3  # of the hits that were learned from; for those of a search without vectors
-_LEAST = 0.01  # likelihood whose log-odds are told apart
+_LEAST = 0.01  # below which, and as far from 1, a likelihood counts as this
 
 
 def signs(
     question: Question, hits: Sequence[Hit], sentences: Sequence[Sentence], titles: Titles, weights: TermIdf
 ) -> NDArray[np.float64] | None:
     """(len(SIGNS),): the highest confidence of the first hits; the log-odds of the mean confidence of those that are
-    looked at, and their mean cosine with the question, of which a high one says little where all passages are alike;
-    the share of the question's names that neither a title nor a sentence of the hits holds; the highest share of the
-    question's idf that one hit holds, with its title; the logarithm of the collection's size, since among many passages
-    one is similar by chance. None where no confidence is known."""
+    looked at, and their mean cosine with the question, of which a high one says little where all passages resemble each
+    other; the share of the question's names that neither a title nor a sentence of the hits holds; the highest share of
+    the question's idf that one hit holds, with its title; the logarithm of the collection's size, since among many
+    passages one is similar by chance. None where no confidence is known."""
     hits = hits[:HITS]
     known = [hit.confidence for hit in hits if hit.confidence is not None]
     if not known:
