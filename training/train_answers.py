@@ -10,8 +10,9 @@ learns from them. `--only subset=train100` leaves the questions of a split.
 
 Whether anything answers is learned from the questions of `--refusal`, every source weighing the same: as they are,
 where all relevant documents are among the first hits; with these taken away, which leaves what a search finds where
-nothing answers; and from those without documents. Each source is left out in turn to see what it is worth elsewhere;
-the threshold is the one at which a twentieth of the answerable is refused so.
+nothing answers; from those without documents; and, a third of what is not answered, from strangers: questions of other
+sources, but for those of a FOLDER in another one, since both are of an encyclopedia. Each source is left out in turn to
+see what it is worth elsewhere; the threshold is the one at which a twentieth of the answerable is refused so.
 
 `--measure` folders are in no fit, but for those of `--train`, of which `--measure-only` leaves other questions. Prints
 their figures as JSON on the last line.
@@ -37,7 +38,7 @@ from query_api.answers.forest import LEAF, WEIGHTS_FILE, AnswerWeights, Forest
 from query_api.answers.refusal import SIGNS
 from query_api.answers.sentences import HITS, TermIdf
 from query_api.evaluation.answer_labels import AnswerLabels
-from query_api.evaluation.datasets import corpus_of, read_folder, read_questions
+from query_api.evaluation.datasets import LabelledCollection, corpus_of, read_folder, read_questions
 from query_api.query.analysis import Question
 from query_api.retrieval.exact_scores import term_idf
 from query_api.retrieval.pipeline import search
@@ -52,6 +53,8 @@ FOUND = 2 * HITS  # hits of a search, so that as many are left where the relevan
 TREES, DEPTH, LEAST_AT_LEAF = 100, 8, 8
 REGULARISATION = 0.3  # of the regression, on standardised signs
 REFUSED = 0.05  # of the answerable
+STRANGERS = 30  # asked of a source
+OF_STRANGERS = 1 / 3  # of the weight of what is not answered
 MORE_SENTENCES, MORE_WORDS = 5, 10_000
 SUPPORT_FROM = 0.3  # how likely a sentence is needed that is counted as such
 
@@ -77,23 +80,43 @@ class Found(NamedTuple):
         return extract(question, self.hits, self.weights, most_sentences=sentences, most_words=words, learned=weights)
 
 
-async def found_of(source: str, only: Sequence[str], dirs: Sequence[Served]) -> list[Found]:
-    path, _, collection = source.partition("=")
-    labelled = read_questions(Path(path)) if collection else read_folder(Path(path))
-    collection = collection or corpus_of([labelled]).collection
-    served = next(each for each in dirs if each.holds(collection))
-    found = []
-    with ThreadPoolExecutor(4) as threads:
-        for question in (*labelled.questions, *labelled.unanswered):
-            if not all(_has(question.metadata or {}, *each.split("=", 1)) for each in only):
-                continue
-            request = SearchRequest(q=question.text, k=FOUND, collection=collection)
-            frames = search(request, "r", served.snapshot, served.encoder, threads, SearchSettings(budgets=PATIENT))
-            hits = [frame async for frame in frames if isinstance(frame, Hit)]
-            grades = labelled.judgements.get(question.id, {})
-            labels = AnswerLabels.of(question, [document for document, grade in grades.items() if grade > 0])
-            found.append(Found(question.text, hits, term_idf(served.snapshot.text, question.text, collection), labels))
-    return found
+class Source(NamedTuple):
+    """A labelled source, and the collection that its documents are in."""
+
+    name: str
+    labelled: LabelledCollection
+    collection: str
+    served: Served
+
+    @classmethod
+    def of(cls, name: str, dirs: Sequence[Served]) -> "Source":
+        path, _, collection = name.partition("=")
+        labelled = read_questions(Path(path)) if collection else read_folder(Path(path))
+        collection = collection or corpus_of([labelled]).collection
+        return cls(name, labelled, collection, next(each for each in dirs if each.holds(collection)))
+
+    @property
+    def is_folder(self) -> bool:
+        return "=" not in self.name
+
+    async def found(self, only: Sequence[str]) -> list[Found]:
+        chosen = []
+        for question in (*self.labelled.questions, *self.labelled.unanswered):
+            if all(_has(question.metadata or {}, *each.split("=", 1)) for each in only):
+                grades = self.labelled.judgements.get(question.id, {})
+                relevant = [document for document, grade in grades.items() if grade > 0]
+                chosen.append((question.text, AnswerLabels.of(question, relevant)))
+        return await self.searched(chosen)
+
+    async def searched(self, questions: Sequence[tuple[str, AnswerLabels]]) -> list[Found]:
+        found, snapshot = [], self.served.snapshot
+        with ThreadPoolExecutor(4) as threads:
+            for text, labels in questions:
+                request = SearchRequest(q=text, k=FOUND, collection=self.collection)
+                frames = search(request, "r", snapshot, self.served.encoder, threads, SearchSettings(budgets=PATIENT))
+                hits = [frame async for frame in frames if isinstance(frame, Hit)]
+                found.append(Found(text, hits, term_idf(snapshot.text, text, self.collection), labels))
+        return found
 
 
 def _has(metadata: Mapping[str, Any], field: str, value: str) -> bool:
@@ -144,35 +167,43 @@ def fit_forest(examples: Sequence[tuple[NDArray[np.float64], NDArray[np.bool_]]]
 
 
 class Judged(NamedTuple):
-    """Signs of answers, (n, len(SIGNS)), and (n,) whether anything answers."""
+    """Signs of answers, (n, len(SIGNS)), (n,) whether anything answers, and (n,) whether a stranger is asked."""
 
     signs: NDArray[np.float64]
     answered: NDArray[np.bool_]
+    strange: NDArray[np.bool_]
+
+    @property
+    def shares(self) -> NDArray[np.float64]:
+        """(n,) what each weighs, 2 in all."""
+        own = ~self.answered & ~self.strange
+        kinds = ((self.answered, 1.0), (own, 1 - OF_STRANGERS), (self.strange, OF_STRANGERS))
+        parts = [rows * weight / max(rows.sum(), 1) for rows, weight in kinds]
+        shares: NDArray[np.float64] = np.sum(parts, axis=0)
+        return shares
 
 
-def judged(founds: Sequence[Found], weights: AnswerWeights) -> Judged:
-    rows, labels = [], []
-    for found in founds:
-        pairs = [(found.without_relevant(), False)] + ([(found, True)] if found.complete else [])
-        for each, label in pairs:
-            signs = each.answer(weights).signs
-            if signs is not None:
-                rows.append(signs)
-                labels.append(label)
-    return Judged(np.array(rows), np.array(labels))
+def judged(founds: Sequence[Found], strangers: Sequence[Found], weights: AnswerWeights) -> Judged:
+    asked = [(found, True, False) for found in founds if found.complete]
+    asked += [(found.without_relevant(), False, False) for found in founds]
+    asked += [(found, False, True) for found in strangers]
+    rows = [(signs, *kind) for found, *kind in asked if (signs := found.answer(weights).signs) is not None]
+    return Judged(*map(np.array, zip(*rows, strict=True)))
+
+
+async def strangers_to(source: Source, every: Sequence[tuple[Source, Sequence[Found]]]) -> list[Found]:
+    """Questions of other sources, evenly spaced, and what is found for them in this one."""
+    far = [founds for each, founds in every if each.name != source.name and not (each.is_folder and source.is_folder)]
+    texts = [found.text for founds in far for found in founds if found.complete]
+    nothing = AnswerLabels((), frozenset(), frozenset(), {}, frozenset())
+    return await source.searched([(text, nothing) for text in texts[:: max(1, len(texts) // STRANGERS)]])
 
 
 def fit_refusal(weights: AnswerWeights, sources: Sequence[Judged]) -> AnswerWeights:
     """A logistic regression, in which every source weighs the same, and in it the answered as much as the others."""
-    shares = []
-    for each in sources:
-        counts = np.where(each.answered, each.answered.sum(), (~each.answered).sum())
-        shares.append(1 / np.maximum(counts, 1))
-    signs, answered = (
-        np.concatenate([each.signs for each in sources]),
-        np.concatenate([each.answered for each in sources]),
+    signs, answered, share = (
+        np.concatenate([getattr(each, part) for each in sources]) for part in ("signs", "answered", "shares")
     )
-    share = np.concatenate(shares)
     mean, spread = signs.mean(axis=0), np.maximum(signs.std(axis=0), 1e-6)
     fitted = LogisticRegression(C=REGULARISATION, max_iter=5_000)
     fitted.fit((signs - mean) / spread, answered, sample_weight=share / share.mean())
@@ -181,8 +212,8 @@ def fit_refusal(weights: AnswerWeights, sources: Sequence[Judged]) -> AnswerWeig
 
 
 def left_out(weights: AnswerWeights, sources: Mapping[str, Judged]) -> dict[str, Any]:
-    """The threshold, and the shares refused by it of each source's answerable and unanswerable questions, by what the
-    others teach."""
+    """The threshold, and the shares refused by it of each source's answerable and unanswerable questions and of
+    strangers, by what the others teach."""
     sure = {}
     for name, each in sources.items():
         others = fit_refusal(weights, [other for key, other in sources.items() if key != name])
@@ -193,8 +224,10 @@ def left_out(weights: AnswerWeights, sources: Mapping[str, Judged]) -> dict[str,
 
     def refused(names: Sequence[str]) -> list[float]:
         values = np.concatenate([sure[name] for name in names]) < threshold
-        truth = np.concatenate([sources[name].answered for name in names])
-        return [round(float(values[truth].mean()), 3), round(float(values[~truth].mean()), 3)]
+        truth, strange = (
+            np.concatenate([getattr(sources[name], part) for name in names]) for part in Judged._fields[1:]
+        )
+        return [round(float(values[rows].mean()), 3) for rows in (truth, ~truth & ~strange, strange)]
 
     return {
         "threshold": round(threshold, 3),
@@ -233,17 +266,19 @@ def support_f1(found: Found, weights: AnswerWeights) -> float:
 async def main() -> None:
     options = _options()
     dirs = [opened(each) for each in options.data_dir]
-    training = [found for source in options.train for found in await found_of(source, options.only, dirs)]
+    training = [found for name in options.train for found in await Source.of(name, dirs).found(options.only)]
     say(f"{len(training)} questions, {sum(found.complete for found in training)} with all relevant documents found")
     weights = AnswerWeights(fit_forest([rows_of(found) for found in training]), 0.0, np.zeros(len(SIGNS)))
     report: dict[str, Any] = {}
     if options.refusal:
-        sources = {source: judged(await found_of(source, options.only, dirs), weights) for source in options.refusal}
-        report["refused: [answerable, not]"] = left_out(weights, sources)
-        weights = fit_refusal(weights, list(sources.values()))
-    for source in options.measure:
-        only = options.measure_only if source in options.train else []
-        report[source] = figures(await found_of(source, only, dirs), weights)
+        sources = [Source.of(name, dirs) for name in options.refusal]
+        every = [(source, await source.found(options.only)) for source in sources]
+        rows = {each.name: judged(found, await strangers_to(each, every), weights) for each, found in every}
+        report["refused: [answerable, not, strangers]"] = left_out(weights, rows)
+        weights = fit_refusal(weights, list(rows.values()))
+    for name in options.measure:
+        only = options.measure_only if name in options.train else []
+        report[name] = figures(await Source.of(name, dirs).found(only), weights)
     if options.out:
         arrays = dict(weights.forest._asdict())
         arrays |= {"intercept": np.array([weights.intercept], np.float32), "signs": weights.signs.astype(np.float32)}

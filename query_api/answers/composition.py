@@ -16,8 +16,11 @@ SUPPORT = 0.15  # what a sentence that is needed counts beside one that answers
 LEAST_SHARE = 0.2  # of the best sentence
 _MOST = 0.999
 _DEFINED = 0.9
-_FRAGMENT = 0.5
+_FRAGMENT, _BARE = 0.5, 0.1
 _END = re.compile(r"[.!?…。！？][\"'”’»)\]*_`]*$")
+_FIELD = re.compile(r"\W*[^\W\d][\w-]*(?: [\w-]+)?: ?(?:\S+(?:\s+\S+){0,2})?\s*$")  # such as `Status: accepted`
+_ROW = re.compile(r"\S \| \S")
+_CAPTION = re.compile(r"\W*(?:figure|fig\.?|table|plate|photo|image|picture)(?!\w)[ .\d]*[:.–—-] ", re.IGNORECASE)
 _SOON = 120  # characters between a name and its copula, such as other names in brackets
 _DEFINITION = re.compile(r"\W*(?:(?:what|who) (?:is|are|was|were)|define) (?:an? |the )?(.+?)\W*$", re.IGNORECASE)
 _ARTICLE = re.compile(r" (?:an?|the) ")
@@ -26,16 +29,26 @@ _EXHAUSTIVE = 3  # sentences up to which every set is tried: 298 of 12
 
 
 def without_fragments(
-    asked_for: AskedFor, sentences: Sequence[Sentence], likely: NDArray[np.float64]
+    asked_for: AskedFor, sentences: Sequence[Sentence], likely: NDArray[np.float64], titles: Titles
 ) -> NDArray[np.float64]:
-    """`likely`, halved for what does not end as a sentence does, such as a heading or a line of a header: no text that
-    the scorer learned from has such. Not where a time or a number is asked for that it has, as a line of a schedule."""
-    kept = [
-        _END.search(each.text) is not None or (asked_for.is_measured and asked_for.is_in(each.text))
-        for each in sentences
-    ]
-    halved: NDArray[np.float64] = likely * np.where(kept, 1.0, _FRAGMENT)[:, None]
-    return halved
+    """`likely`, halved for what is no sentence, such as a heading, a caption or a row of a table, and a tenth for such
+    or a field of front matter where it has nothing of the question that its document's title has not, nor what is asked
+    for: no text that the scorer learned from has such. As it is where a time or a number is asked for that it has, as a
+    line of a schedule."""
+    shares = [_share(asked_for, each, titles.terms[each.hit]) for each in sentences]
+    weighed: NDArray[np.float64] = likely * np.array(shares).reshape(-1, 1)
+    return weighed
+
+
+def _share(asked_for: AskedFor, sentence: Sentence, title: frozenset[int]) -> float:
+    text = sentence.text
+    fits = asked_for.is_in(text)
+    is_fragment = _END.search(text) is None or bool(_CAPTION.match(text) or _ROW.search(text))
+    if (asked_for.is_measured and fits) or not (is_fragment or _FIELD.match(text)):
+        return 1.0
+    if sentence.terms <= title and (asked_for.kind == "thing" or not fits):
+        return _BARE
+    return _FRAGMENT if is_fragment else 1.0
 
 
 def with_definitions(

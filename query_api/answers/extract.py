@@ -65,9 +65,9 @@ def extract(
     arguments."""
     learned = learned or packaged_weights()
     asked_for, sentences, titles, features = describe(question, hits, weights, most_words)
-    likely = composition.without_fragments(asked_for, sentences, learned.forest.predict(features))
+    likely = composition.without_fragments(asked_for, sentences, learned.forest.predict(features), titles)
     likely = composition.with_definitions(question, sentences, likely, titles)
     chosen = composition.choose(sentences, likely, most_sentences, most_words)
     chosen = [chosen[at] for at in composition.in_order([sentences[at] for at in chosen], titles)]
-    seen = signs(question, asked_for, hits, sentences, [sentences[at] for at in chosen], titles, weights)
+    seen = signs(question, hits, sentences, titles, weights)
     return Extract(sentences, likely, chosen, titles, seen, None if seen is None else learned.answered(seen))

@@ -7,41 +7,41 @@ import numpy as np
 from numpy.typing import NDArray
 
 from indexer.text_analysis import query_terms
-from query_api.answers.features import AskedFor, Titles
-from query_api.answers.sentences import Sentence, TermIdf
+from query_api.answers.features import Titles
+from query_api.answers.sentences import HITS, Sentence, TermIdf
 from query_api.query.analysis import Question
 from schemas.hits import Hit
 
-SIGNS = ("confidence", "names_missing", "lacks_kind", "held", "size")
-FIRST = 3  # hits whose confidence counts
+SIGNS = ("confidence", "mean_confidence", "cosine", "names_missing", "best_hit", "size")
+FIRST = 3  # hits whose highest confidence counts
+USUAL_COSINE = 0.3  # of the hits that were learned from; for those of a search without vectors
+_LEAST = 0.01  # below which, and as far from 1, a likelihood counts as this
 
 
 def signs(
-    question: Question,
-    asked_for: AskedFor,
-    hits: Sequence[Hit],
-    sentences: Sequence[Sentence],
-    chosen: Sequence[Sentence],
-    titles: Titles,
-    weights: TermIdf,
+    question: Question, hits: Sequence[Hit], sentences: Sequence[Sentence], titles: Titles, weights: TermIdf
 ) -> NDArray[np.float64] | None:
-    """(len(SIGNS),): the highest confidence of the first hits; the share of the question's names that neither a title
-    nor a sentence of the hits holds; 1 where a time or a number is asked for and no chosen sentence has one, else 0;
-    the share of the question's idf that titles and sentences hold; the logarithm of the collection's size, since among
-    many passages one is similar by chance. None where no confidence is known."""
-    confidences = [hit.confidence for hit in hits[:FIRST] if hit.confidence is not None]
-    if not confidences:
+    """(len(SIGNS),): the highest confidence of the first hits; the log-odds of the mean confidence of those that are
+    looked at, and their mean cosine with the question, of which a high one says little where all passages resemble each
+    other; the share of the question's names that neither a title nor a sentence of the hits holds; the highest share of
+    the question's idf that one hit holds, with its title; the logarithm of the collection's size, since among many
+    passages one is similar by chance. None where no confidence is known."""
+    hits = hits[:HITS]
+    known = [hit.confidence for hit in hits if hit.confidence is not None]
+    if not known:
         return None
     names = _named_terms(question)
-    held = titles.held_with(sentences)
-    lacks_kind = asked_for.is_measured and not any(asked_for.is_in(each.text) for each in chosen)
-    of_held = math.fsum(weight for term, weight in weights.idf.items() if term in held)
+    mean = min(max(math.fsum(known) / len(hits), _LEAST), 1 - _LEAST)
+    cosines = [hit.scores["vector"] for hit in hits if "vector" in hit.scores]
+    held = [titles.terms[at].union(*(each.terms for each in sentences if each.hit == at)) for at in range(len(hits))]
+    shares = [math.fsum(weights.idf[term] for term in sorted(terms)) for terms in held]
     return np.array(
         [
-            max(confidences),
-            len(names - held) / (len(names) or 1),
-            float(lacks_kind),
-            of_held / (math.fsum(weights.idf.values()) or 1.0),
+            max(hit.confidence or 0.0 for hit in hits[:FIRST]),
+            math.log(mean / (1 - mean)),
+            math.fsum(cosines) / len(cosines) if cosines else USUAL_COSINE,
+            len(names.difference(*held)) / (len(names) or 1),
+            max(shares) / (math.fsum(weights.idf.values()) or 1.0),
             weights.unknown,
         ]
     )

@@ -60,17 +60,38 @@ def test_a_definition_answers_what_something_is(question: str, *, defined: bool)
 @pytest.mark.parametrize(
     ("question", "text", "share"),
     [
-        ("What is proposed?", "Title: Sentinel Values", 0.5),
+        ("What is proposed?", "Proposed: Sentinel Values", 0.5),
+        ("What is proposed?", "Title: Sentinel Values", 0.1),
+        ("What is proposed?", "status: draft.", 0.1),
+        ("What is the status?", "status: draft.", 1.0),
         ("What is proposed?", "The title is “Sentinel Values.”", 1.0),
+        ("What is proposed?", "Two were proposed: sentinels and values.", 1.0),
         ("什么？", "这是一条河。", 1.0),
         ("When is the release?", "- final: 2025-10-07", 1.0),
         ("When is the release?", "Release schedule", 0.5),
+        ("When is the release?", "stage | date |", 0.1),
+        ("How wide is the release?", "release | 3 mm", 1.0),
+        ("Who wrote it?", "Author: Jane Ann Doe", 0.5),
+        ("Who wrote Hamlet?", "Fig. 3: The ghost of Hamlet.", 0.5),
+        ("Who wrote Hamlet?", "Title page of a quarto", 0.1),
+        ("Who painted the ghost?", "Figure 3 shows that Hamlet's ghost was painted.", 1.0),
     ],
 )
-def test_what_is_no_sentence_counts_half(question: str, text: str, share: float) -> None:
-    before = likely(0.6)
-    after = without_fragments(AskedFor.by(Question(question)), [Sentence(0, 0, 0, 0, text, frozenset())], before)
-    assert after.tolist() == (before * share).tolist()
+def test_what_is_no_sentence_counts_less(question: str, text: str, share: float) -> None:
+    hits, idf = [hit(1, "Notes", text)], idf_of(question)
+    sentences = sentences_of_hits(hits, idf, 65)
+    titles = Titles.of(Question(question), hits, idf)
+    after = without_fragments(AskedFor.by(Question(question)), sentences, likely(0.6), titles)
+    assert after.tolist() == (likely(0.6) * share).tolist()
+
+
+def test_a_caption_with_no_more_of_the_question_than_its_title_gives_way_to_a_sentence() -> None:
+    text = "The ghost by Fuseli, about Hamlet\nHe wrote this play about Hamlet around 1600."
+    hits, idf = [hit(1, "Hamlet", text)], idf_of("Who wrote Hamlet?")
+    sentences = sentences_of_hits(hits, idf, 65)
+    titles = Titles.of(Question("Who wrote Hamlet?"), hits, idf)
+    after = without_fragments(AskedFor.by(Question("what about Hamlet")), sentences, likely(0.6, 0.6), titles)
+    assert after[:, 0].tolist() == [pytest.approx(0.06), 0.6]
 
 
 def test_nothing_found_is_nothing_chosen() -> None:

@@ -1,6 +1,7 @@
 """The shipped scorer fits the features, and its trees are walked to their leaves."""
 
 import numpy as np
+import pytest
 
 from query_api.answers.features import FEATURES
 from query_api.answers.forest import Forest, packaged_weights
@@ -35,7 +36,14 @@ def test_the_shipped_weights_are_of_these_features() -> None:
     assert scores.std() > 0
 
 
-def test_a_surer_hit_is_likelier_to_answer_and_a_missing_name_less() -> None:
+SURE = {"confidence": 0.9, "mean_confidence": -1.0, "cosine": 0.5, "names_missing": 0.0, "best_hit": 1.0, "size": 5.0}
+
+
+@pytest.mark.parametrize(
+    "less", [{"confidence": 0.1}, {"mean_confidence": -4.0}, {"names_missing": 1.0}, {"best_hit": 0.2}, {"size": 9.0}]
+)
+def test_each_sign_says_less_of_an_answer(less: dict[str, float]) -> None:
     answered = packaged_weights().answered
-    assert answered(np.array([0.9, 0, 0, 1, 5])) > answered(np.array([0.1, 0, 0, 1, 5]))
-    assert answered(np.array([0.9, 0, 0, 1, 5])) > answered(np.array([0.9, 1, 0, 1, 5]))
+    assert answered(np.array([(SURE | less)[name] for name in SIGNS])) < answered(
+        np.array([SURE[name] for name in SIGNS])
+    )
