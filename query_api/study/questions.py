@@ -1,39 +1,39 @@
-"""Multiple-choice questions: a cloze item, and siblings of what is missing that the graph does not say it of too.
+"""Multiple-choice questions: a cloze item, and siblings of what is missing that nothing says it of.
 
-Distractors are of the same type, kind, length and frequency, as Mitkov and Ha (2003, "Computer-Aided Generation of
-Multiple-Choice Tests") take neighbours in a hierarchy.
+Distractors are of the same type, and like the answer in kind, length and frequency, as Mitkov and Ha (2003,
+"Computer-Aided Generation of Multiple-Choice Tests") take neighbours in a hierarchy.
 """
 
 import re
-from collections import defaultdict
 from collections.abc import Iterator
-from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 
+from indexer.resolution.keys import KINDS_OF_THING, UNTYPED
 from indexer.text_analysis import query_terms
 from query_api.entities.catalogue import LITERAL_TYPES
-from query_api.entities.description import DEFINING
+from query_api.entities.node_search import NEAREST_CHUNKS, entities_by_meaning
 from query_api.index.graph.typed_mentions import typed_mentions_of
+from query_api.index.text.text_segments import Scope
 from query_api.study.cloze import Cloze, initials_of, is_name
 from query_api.study.material import StudyMaterial
 from schemas.ids import digest
 
 OPTIONS = 4
-A_CONCEPT = 2
 TRIED = 60  # siblings, the likest first
-LEAST_SPECIFIC = 5  # content words of a question in which no other name is
+FREQUENCY, WORD = 0.5, 0.75  # how unlike e times the mentions, and each word more or less, make an option
+AGREEING = KINDS_OF_THING | UNTYPED
 BLANK = "_____"
 
-_ASKS = re.compile(r"(?:(?:The|An?) )?$")
+_ASKS = re.compile(r"(?:The |An? )?$")
 _COPULA = re.compile(r" (?:is|are|was|were) ")
 _ARTICLE = re.compile(r"\b([Aa])n? $")
-_DIGIT, _LETTERS = re.compile(r"\d"), re.compile(r"[^\W\d_]+")
+_DIGIT, _NUMBER, _LETTERS = re.compile(r"\d"), re.compile(r"\d+"), re.compile(r"[^\W\d_]+")
 
 
 class Question(NamedTuple):
-    """The options in their order; the first is not the answer more often than others."""
+    """The options are in an order that depends on nothing but them and the sentence."""
 
     cloze: Cloze
     text: str
@@ -47,62 +47,68 @@ class QuestionMaker:
     def __init__(self, material: StudyMaterial) -> None:
         self._material = material
         self._catalogue = material.catalogue
-        self._siblings: dict[str, list[int]] = {}
+        self._near: dict[int, set[int | None]] = {}
 
     def question(self, cloze: Cloze) -> Question | None:
-        """None where too few options would be wrong for certain, or too much is asked for at once."""
+        """None where less than three siblings are wrong for certain, and for a quantity, which has none."""
+        others, left = self._other_names(cloze), set(query_terms(cloze.with_blank(" ")))
         if cloze.row is None:
             return None
-        others = self._other_names(cloze)
-        left = query_terms(cloze.with_blank(" "))
-        if not others and len(set(left)) < LEAST_SPECIFIC:
-            return None
-        wrong: list[str] = []
-        for row in self._likest(cloze):
-            label = self._shown(self._catalogue.labels[row].as_py(), cloze)
-            if label not in wrong and self._is_wrong(row, label, cloze, others):
-                wrong.append(label)
+        wrong: dict[str, set[int]] = {}
+        for row, label in self._likest(cloze, cloze.row):
+            terms = set(query_terms(label))
+            is_new = not any(terms <= known or known <= terms for known in wrong.values())
+            if is_new and self._is_wrong(row, label, cloze, {*others}, left):
+                wrong[label] = terms
             if len(wrong) == OPTIONS - 1:
-                answer = self._shown(cloze.answer, cloze)
-                order = sorted([answer, *wrong], key=lambda option: digest(cloze.sentence.text, option))
-                return Question(cloze, asked(cloze), order, answer)
+                texts = [_as_first(each) if cloze.start == 0 else each for each in wrong]
+                options = sorted([cloze.answer, *texts], key=lambda option: digest(cloze.sentence.text, option))
+                return Question(cloze, asked(cloze), options, cloze.answer)
         return None
 
-    def _shown(self, label: str, cloze: Cloze) -> str:
-        return label[:1].upper() + label[1:] if cloze.start == 0 else label
-
-    def _likest(self, cloze: Cloze) -> Iterator[int]:
-        """The rows of siblings: of the same kind first, then by how alike their names and frequencies are."""
-        catalogue, own = self._catalogue, cloze.row
-        kind = catalogue.type_of(own)
-        if kind not in self._siblings:
-            rows = catalogue.rows(collection=self._material.collection, prefix="", entity_type=kind)
-            self._siblings[kind] = rows.tolist()
-        rows = [row for row in self._siblings[kind] if row != own]
+    def _likest(self, cloze: Cloze, own: int) -> Iterator[tuple[int, str]]:
+        """(row, label) of what could stand there, the likest first: of an agreeing type, and near in meaning, length
+        and frequency."""
+        catalogue, kind = self._catalogue, self._catalogue.type_of(own)
+        allowed = AGREEING if kind in AGREEING else {kind}
+        near = self._of_type(kind) if kind in LITERAL_TYPES else self._near_in_meaning(cloze, own)
+        rows = [row for row in near if row != own and catalogue.type_of(row) in allowed]
         labels = catalogue.labels.take(np.array(rows, dtype=np.int64)).to_pylist()
         shape, words = _shape(cloze.answer, kind), len(cloze.answer.split())
-        frequent, kinds = np.log1p(catalogue.mentions), self.kinds
+        frequent = np.log1p(catalogue.mentions)
 
         def unlike(at: int) -> tuple[float, str]:
             row, label = rows[at], labels[at]
-            far = abs(frequent[row] - frequent[own]) + 0.5 * abs(len(label.split()) - words)
-            far -= 2 * len(kinds[row] & kinds[own])
-            return far, digest(cloze.sentence.text, label)
+            far = 0.0 if kind in LITERAL_TYPES else np.log1p(at)
+            far += FREQUENCY * abs(frequent[row] - frequent[own]) + WORD * abs(len(label.split()) - words)
+            return float(far), digest(cloze.sentence.text, label)
 
-        alike = [at for at, label in enumerate(labels) if _shape(label, kind) == shape]
-        return (rows[at] for at in sorted(alike, key=unlike)[:TRIED])
+        here = self._material.mentioned_in(cloze.sentence.chunk.key) if kind == "person" else frozenset()
+        fit = [
+            at
+            for at, label in enumerate(labels)
+            if _shape(label, kind) == shape and (" " in label or rows[at] not in here)  # such as a first name
+        ]
+        return ((rows[at], labels[at]) for at in sorted(fit, key=unlike)[:TRIED])
 
-    @cached_property
-    def kinds(self) -> dict[int, frozenset[int]]:
-        """What each entity of the collection is, by the stems of what statements say it is."""
-        found: dict[int, set[int]] = defaultdict(set)
-        for statement in self._material.snapshot.graph.statements_of(self._material.collection, [DEFINING]):
-            ends = {part.name: part for part in statement.roles}
-            if {"subject", "object"} <= ends.keys():
-                row = self._catalogue.row_of(ends["subject"].entity)
-                if row is not None:
-                    found[row].update(query_terms(ends["object"].surface))
-        return defaultdict(frozenset, {row: frozenset(terms) for row, terms in found.items()})
+    def _of_type(self, kind: str) -> list[int]:
+        found = self._catalogue.rows(collection=self._material.collection, prefix="", entity_type=kind)
+        return [int(row) for row in found]
+
+    def _near_in_meaning(self, cloze: Cloze, own: int) -> list[int]:
+        """The rows of what the chunks speak of that are nearest to the sentence's, the nearest first. Where it is of a
+        document about the answer, what other such documents are about comes first, and nothing that it mentions."""
+        chunk, text, subjects = cloze.sentence.chunk, self._material.snapshot.text, self._material.subjects
+        vector = text.vectors([chunk.id]).get(chunk.id)
+        if vector is None:
+            return []
+        nearest = text.vector_search(vector, NEAREST_CHUNKS, Scope(collection=self._material.collection))
+        titles = []
+        if own in subjects(chunk.key):
+            nearest = [each for each in nearest if each.key != chunk.key]
+            titles = [row for each in nearest for row in sorted(subjects(each.key))]
+        spoken_of = entities_by_meaning(self._material.snapshot.graph, self._catalogue, nearest)
+        return list(dict.fromkeys([*titles, *spoken_of]))
 
     def _other_names(self, cloze: Cloze) -> set[int]:
         """The rows of the other entities that the sentence names."""
@@ -114,45 +120,45 @@ class QuestionMaker:
         }
         return {row for row in rows if row is not None} - {cloze.row}
 
-    def _is_wrong(self, row: int, label: str, cloze: Cloze, others: set[int]) -> bool:
-        """Whether nothing suggests that it would be right too: it is not another name of the answer, not in the
-        sentence, and neither stated of, nor mentioned in a chunk with, what the sentence names."""
-        catalogue, terms = self._catalogue, set(query_terms(label))
-        answer, left = set(query_terms(cloze.answer)), set(query_terms(cloze.with_blank(" ")))
-        if not terms or terms <= answer or answer <= terms or terms & left:
+    def _is_wrong(self, row: int, label: str, cloze: Cloze, others: set[int], left: set[int]) -> bool:
+        """Whether nothing suggests that it would be right too: it is no other name of the answer, not in the sentence,
+        and neither stated of, nor in a chunk with, what the sentence names or the answer."""
+        terms, answer = set(query_terms(label)), set(query_terms(cloze.answer))
+        if not terms or terms <= answer or answer <= terms or terms & left or row in others:
             return False
-        if initials_of(label) == cloze.answer.upper() or initials_of(cloze.answer) == label.upper():
+        letters = [{each.replace(".", "").upper(), initials_of(each)} for each in (label, cloze.answer)]
+        if any(one.startswith(other) or other.startswith(one) for one in letters[0] for other in letters[1]):
             return False
-        if left <= self.kinds[row] | {0} or row in others:
-            return False
-        near = {end.row for fact in self._facts_of(row) for end in fact.ends} | {
-            found for chunk in self._chunks_of(row) for found in chunk
-        }
-        return not near & (others | {cloze.row})
+        return not self._near_to(row) & {*others, cloze.row}
 
-    def _facts_of(self, row: int):
-        return self._material.describer.facts.of_entities(np.array(self._catalogue.members[row], dtype=np.uint64))
-
-    def _chunks_of(self, row: int):
-        graph = self._material.snapshot.graph
-        keys = np.array(self._catalogue.members[row], dtype=np.uint64)
-        chunks = np.unique([each.chunk for each in typed_mentions_of(graph.segments, keys)])
-        co = self._material.describer.co_mentioned(row, chunks)
-        yield list(co)
+    def _near_to(self, row: int) -> set[int | None]:
+        """The rows that facts or chunks join with it."""
+        if row not in self._near:
+            keys, describer = np.array(self._catalogue.members[row], dtype=np.uint64), self._material.describer
+            mentions = typed_mentions_of(self._material.snapshot.graph.segments, keys)
+            chunks = np.unique(np.array([each.chunk for each in mentions], dtype=np.int64))
+            stated = {end.row for fact in describer.facts.of_entities(keys) for end in fact.ends}
+            self._near[row] = stated | {*describer.co_mentioned(row, chunks)}
+        return self._near[row]
 
 
 def asked(cloze: Cloze) -> str:
     """Of a sentence that begins with what is missing and a copula `Which of these is …?`; else with a blank."""
-    text = cloze.sentence.text
-    if _ASKS.match(text[: cloze.start]) and cloze.start < 5 and _COPULA.match(text[cloze.end :]):
-        return f"Which of these{text[cloze.end :].rstrip('.!')}?"
-    return _ARTICLE.sub(r"\1(n) ", text[: cloze.start]) + BLANK + text[cloze.end :]
+    before, after = cloze.sentence.text[: cloze.start], cloze.sentence.text[cloze.end :]
+    if _ASKS.fullmatch(before) and _COPULA.match(after):
+        return f"Which of these{after.rstrip('.!')}?"
+    return _ARTICLE.sub(r"\1(n) ", before) + BLANK + after
+
+
+def _as_first(label: str) -> str:
+    return label[:1].upper() + label[1:]
 
 
 def _shape(label: str, kind: str) -> tuple[object, ...]:
-    """What options have in common: written as a name or not, one or several, digits and letters in the same order."""
+    """What options have in common: written as a name or not, one or several; of a literal or identifier digits and words."""
     if kind in LITERAL_TYPES:
         return (_LETTERS.sub("a", _DIGIT.sub("0", label)),)
-    last = label.split()[-1] if label.split() else ""
-    is_several = last.endswith("s") and not last.endswith(("ss", "us", "is"))
-    return is_name(label, kind), is_several, any(map(str.isdigit, label)), label.isupper()
+    if kind == "identifier":
+        return (_LETTERS.sub("a", _NUMBER.sub("0", label)),)
+    is_several = label.endswith("s") and not label.endswith(("ss", "us", "is"))
+    return is_name(label, kind), label[:1].isupper(), is_several
