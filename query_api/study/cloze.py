@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 from indexer.extraction.lexicon import STOP_WORDS
 from indexer.text_analysis import query_terms
-from query_api.entities.catalogue import LITERAL_TYPES
 from query_api.entities.description import DEFINING
 from query_api.study.material import StudyMaterial, StudySentence
+from schemas.graph_delta import LITERAL_TYPES
 from schemas.predicates import ALIAS
 
 LEAST_WORDS, MOST_WORDS = 6, 40

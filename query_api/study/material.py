@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from indexer.read.rows import ChunkRow
-from query_api.entities.catalogue import LITERAL_TYPES, Entity, EntityCatalogue
+from query_api.entities.catalogue import Entity, EntityCatalogue
 from query_api.entities.description import EntityDescriber
 from query_api.entities.entity_centrality import entity_centrality
 from query_api.entities.entity_facts import End, Fact, Identity
@@ -26,6 +26,7 @@ from query_api.index.graph.typed_mentions import (
 from query_api.index.search_snapshot import Snapshot
 from query_api.query.evidence_sentences import sentence_of_fact, sentences_of
 from schemas.entities import EntityDefinition, EntityRef, Evidence
+from schemas.graph_delta import LITERAL_TYPES
 from schemas.ids import DocumentKey, normalise_name
 from schemas.study import StudySource
 

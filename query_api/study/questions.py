@@ -12,12 +12,12 @@ import numpy as np
 
 from indexer.resolution.keys import KINDS_OF_THING, UNTYPED
 from indexer.text_analysis import query_terms
-from query_api.entities.catalogue import LITERAL_TYPES
 from query_api.entities.node_search import NEAREST_CHUNKS, entities_by_meaning
 from query_api.index.graph.typed_mentions import typed_mentions_of
 from query_api.index.text.text_segments import Scope
 from query_api.study.cloze import Cloze, initials_of, is_name
 from query_api.study.material import StudyMaterial
+from schemas.graph_delta import LITERAL_TYPES
 from schemas.ids import digest
 
 OPTIONS = 4
@@ -155,7 +155,7 @@ def _as_first(label: str) -> str:
 
 
 def _shape(label: str, kind: str) -> tuple[object, ...]:
-    """What options have in common: written as a name or not, one or several; of a literal or identifier digits and words."""
+    """What options have in common: written as a name or not, one or several; of literals and ids the pattern."""
     if kind in LITERAL_TYPES:
         return (_LETTERS.sub("a", _DIGIT.sub("0", label)),)
     if kind == "identifier":
