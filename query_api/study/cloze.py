@@ -97,10 +97,11 @@ def _of(material: StudyMaterial, sentence: StudySentence) -> Iterator[Cloze]:
 
 
 def is_name(surface: str, kind: str) -> bool:
-    """Whether it is written as a name: with a capital or a digit; of a concept, which may be the first word of a
-    sentence, not only the first letter."""
+    """Whether it is written as a name: with a capital or a digit, of several words in the first; of a concept, which
+    may be the first word of a sentence, not only as its first letter."""
     written = surface[1:] if kind in UNNAMED_TYPES else surface
-    return any(map(str.isupper, written)) or any(map(str.isdigit, written))
+    begins = not surface[:1].islower() or " " not in surface
+    return begins and (any(map(str.isupper, written)) or any(map(str.isdigit, written)))
 
 
 def _is_defined(text: str, surface: str) -> bool:
