@@ -1,6 +1,6 @@
 """The saved items of all callers, folded from their topic: what is written is there once it was read back.
 
-All of it is in memory, as JSON, so that reads go on without Kafka. What a caller may keep is therefore limited.
+All of it is in memory, as JSON, so that it is read without Kafka too. What a caller may keep is therefore limited.
 """
 
 import asyncio
@@ -30,8 +30,12 @@ RECORD_BYTES = 400  # that a record takes in memory beside its value
 Json = Mapping[str, Any]
 
 
-class ItemGone(Exception):
+class ItemGone(ApiProblem):
     """There is no such item of this caller, or it was deleted meanwhile: nothing is left of what was written."""
+
+    def __init__(self, kind: str, item_id: str) -> None:
+        why = "it was deleted, or is another caller's."
+        super().__init__(404, "Not found", f"There is no {kind} {item_id[:80]!r} of yours: {why}")
 
 
 class SavedRecord(NamedTuple):
@@ -114,7 +118,7 @@ class SavedItems(FoldedTopic):
                 await self.wait_for(await self._end_now(self._topic) - 1, CATCH_UP_SECONDS)
             found = self.get(owner, kind, item_id)
         if found is None:
-            raise ItemGone
+            raise ItemGone(kind, item_id)
         return found
 
     async def put(self, owner: str, kind: SavedKind, item_id: str, value: Json, part: str | None = None) -> None:
@@ -126,14 +130,14 @@ class SavedItems(FoldedTopic):
         await self.wait_until_reached()
         before = self.get(owner, kind, item_id)
         if before is None and None not in values:
-            raise ItemGone
+            raise ItemGone(kind, item_id)
         bodies = {SavedKey(owner, kind, item_id, part): msgspec.json.encode(value) for part, value in values.items()}
         self.check_room(owner, sum(len(body) + RECORD_BYTES for body in bodies.values()))
         await self._publish(bodies)
         after = self.get(owner, kind, item_id)
         if after is None or (before is not None and after is not before):
             await self._publish(dict.fromkeys(bodies))
-            raise ItemGone
+            raise ItemGone(kind, item_id)
 
     async def delete(self, owner: str, kind: SavedKind, item_id: str) -> None:
         """With all parts. Raises ItemGone."""
