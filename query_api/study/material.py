@@ -25,7 +25,7 @@ from query_api.index.graph.typed_mentions import (
 )
 from query_api.index.search_snapshot import Snapshot
 from query_api.query.evidence_sentences import sentence_of_fact, sentences_of
-from query_api.study.sentences import stands_alone
+from query_api.study.sentences import is_self_contained
 from schemas.entities import EntityDefinition, EntityRef, Evidence
 from schemas.graph_delta import LITERAL_TYPES
 from schemas.ids import DocumentKey, normalise_name
@@ -125,7 +125,7 @@ class StudyMaterial:
     def definition(self, end: Identity) -> EntityDefinition | None:
         """Where a whole sentence says what it is."""
         found = self.describer.definition(self.catalogue[end[1]]) if end[0] == "entity" else None
-        return found if found is not None and stands_alone(found.text) else None
+        return found if found is not None and is_self_contained(found.text) else None
 
     def leads_on(self, fact: Fact) -> bool:
         """Whether its object is something to learn, not what only describes the subject: `is the oldest river`."""

@@ -70,7 +70,7 @@ class QuestionMaker:
         return None
 
     def _likest(self, cloze: Cloze, own: int) -> Iterator[tuple[int, str]]:
-        """(row, label) of what could stand there, the likest first: of an agreeing type, and near in meaning, length
+        """(row, label) of what could be there, the most similar first: of an agreeing type, and near in meaning, length
         and frequency."""
         catalogue, kind = self._catalogue, self._catalogue.type_of(own)
         allowed = AGREEING if kind in AGREEING else {kind}

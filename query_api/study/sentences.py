@@ -1,4 +1,4 @@
-"""Which sentences are understood without those around them."""
+"""Which sentences are self-contained: understood without those around them."""
 
 import re
 
@@ -25,7 +25,7 @@ _COMMON_SUBJECT = re.compile(r"(?:The|That|A certain) (?=[a-z])")
 _PAIRS = (("(", ")"), ("[", "]"), ("“", "”"), ("«", "»"))
 
 
-def stands_alone(sentence: str) -> bool:
+def is_self_contained(sentence: str) -> bool:
     """Whether it is a whole sentence of prose that says what it is about: none that points back or at its place in the
     text, no heading, item of a list, row or code."""
     return (
