@@ -31,7 +31,7 @@ from schemas.graph_delta import LITERAL_TYPES
 from schemas.ids import DocumentKey, normalise_name
 from schemas.study import StudySource
 
-MOST_MENTIONS = 20_000  # of the most central entities of a collection, which are looked at
+MOST_OF_ONE, MOST_MENTIONS = 5_000, 20_000  # of each, and of all of the most central entities of a collection
 MOST_FACTS, MOST_CHUNKS = 2_000, 3_000
 
 
@@ -78,6 +78,7 @@ class StudyMaterial:
             return np.array(self.entity.members, dtype=np.uint64)
         rows = self.catalogue.rows(collection=self.collection, prefix="", entity_type=None)
         rows = rows[np.argsort(-self._centrality[rows], kind="stable")]
+        rows = rows[self.catalogue.mentions[rows] <= MOST_OF_ONE]
         rows = rows[np.cumsum(self.catalogue.mentions[rows]) <= MOST_MENTIONS]
         return np.array([key for row in rows.tolist() for key in self.catalogue.members[row]], dtype=np.uint64)
 

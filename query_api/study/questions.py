@@ -22,10 +22,10 @@ from schemas.graph_delta import LITERAL_TYPES
 from schemas.ids import digest
 
 OPTIONS = 4
-TRIED = 60  # siblings, the likest first
+TRIED = 60  # siblings, the most similar first
 LEAST_CONFIDENCE = 0.5  # of their type, and of the answer's
 SAME_SPELLING = 80  # percent, from which two names may be one
-FREQUENCY, WORD = 0.5, 0.75  # how unlike e times the mentions, and each word more or less, make an option
+FREQUENCY, WORD = 0.5, 0.75  # less similar by e times the mentions, and by each word
 AGREEING = KINDS_OF_THING | UNTYPED
 BLANK = "_____"
 
@@ -58,7 +58,7 @@ class QuestionMaker:
         if cloze.row is None or self._catalogue.confidences[cloze.row] < LEAST_CONFIDENCE:
             return None
         wrong: dict[str, set[int]] = {}
-        for row, label in self._likest(cloze, cloze.row):
+        for row, label in self._most_similar(cloze, cloze.row):
             terms = set(query_terms(label))
             is_new = not any(terms <= known or known <= terms for known in wrong.values())
             if is_new and self._is_wrong(row, label, cloze, {*others}, left):
@@ -69,7 +69,7 @@ class QuestionMaker:
                 return Question(cloze, asked(cloze), options, cloze.answer)
         return None
 
-    def _likest(self, cloze: Cloze, own: int) -> Iterator[tuple[int, str]]:
+    def _most_similar(self, cloze: Cloze, own: int) -> Iterator[tuple[int, str]]:
         """(row, label) of what could be there, the most similar first: of an agreeing type, and near in meaning, length
         and frequency."""
         catalogue, kind = self._catalogue, self._catalogue.type_of(own)

@@ -11,7 +11,7 @@ _POINTS_BACK = re.compile(
     r"however|therefore|moreover|furthermore|instead|also|but|and|or|yet|otherwise|meanwhile|similarly|first|second|"
     r"note|consider|(?:\w+ ){0,2}(?:days?|weeks?|months?|years?|time|point) (?:later|earlier|before)|"
     r"(?:for|in) (?:example|instance|addition|contrast|particular)|as (?:such|a result)|"
-    r"(?:the|that) (?:same|other|second|first|next|previous|following|result|reason))\b)"
+    r"(?:\w+ )?(?:the|that) (?:same|other|second|first|next|previous|following|result|reason))\b)"
     r"|.*\b(?:th(?:is|ese|ose)|we|our|us|i|my|me|you|your|the (?:former|latter|above|following)|aforementioned|however|"
     r"(?:is|are|was|were|has|have|had) (?:also|then|thus|therefore)|"
     r"(?:as|see) (?:above|below|follows)|see also|above|below)\b",
