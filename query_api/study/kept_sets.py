@@ -6,7 +6,7 @@ from uuid import uuid4
 
 from pydantic import ValidationError
 
-from query_api.errors import ApiProblem, conflict, invalid_request
+from query_api.errors import conflict, invalid_request
 from query_api.query.analysis import normalise_text
 from query_api.saved.items import ItemGone, SavedItem, SavedItems, SavedRecord
 from schemas.clock import rfc3339
@@ -14,7 +14,6 @@ from schemas.ids import normalise_name
 from schemas.saved import SavedKind
 from schemas.study import (
     MOST_RESULTS,
-    STUDY_PATH,
     AnswerResult,
     GivenAnswer,
     StudyAnswers,
