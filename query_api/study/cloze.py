@@ -25,6 +25,7 @@ _PRONOUN = re.compile(r"\b(?:he|she|it|they|his|her|its|their|him|them)\b", re.I
 _ARTICLE = re.compile(r"(?:(?:The|An?) )?$")
 _DEFINES = re.compile(r" (?:\([^()]*\) )?(?:is|are|was|were) (?:an?|the|one of) ")
 _DETERMINER = re.compile(r"\b(?:the|an?|his|her|its|their) $", re.IGNORECASE)
+_INSIDE = re.compile(r"[\w-]")
 _NOUN = re.compile(r" ([a-z]+)")
 _QUANTITY = re.compile(r"(?<![\w.,:/+#$€£-])\d+(?:[.,]\d+)*(?= ?%| (?:[a-z]+ )?[a-z]+[^\Ws]s\b)")
 _DIGITS, _NAME_BEFORE = re.compile(r"\d+"), re.compile(r"[A-Z][\w.]* $")
@@ -60,7 +61,7 @@ def clozes(material: StudyMaterial) -> list[Cloze]:
 
 def _of(material: StudyMaterial, sentence: StudySentence) -> Iterator[Cloze]:
     text, type_of = sentence.text, material.catalogue.type_of
-    rows = {each.surface: material.catalogue.row_of(each.entity) for each in sentence.mentions}
+    rows = {each.surface: material.row_of(each.entity) for each in sentence.mentions}
     kinds = {each.surface: each.type for each in sentence.mentions}
     names = [surface for surface in rows if is_name(surface, kinds[surface]) and kinds[surface] not in LITERAL_TYPES]
     facts = [fact for fact in sentence.facts if fact.predicate != ALIAS]
@@ -121,9 +122,12 @@ def _is_attribute(text: str, start: int, end: int) -> bool:
 
 
 def _only_place(text: str, surface: str) -> tuple[int, int] | None:
-    """Where the text has it as whole words, if once."""
-    places = [each.span() for each in re.finditer(rf"(?<![\w-]){re.escape(surface)}(?![\w-])", text, re.IGNORECASE)]
-    return places[0] if len(places) == 1 else None
+    """Where the text has it, in any case, if once and as whole words."""
+    lower, name = text.lower(), surface.lower()
+    start = lower.find(name)
+    end = start + len(name)
+    is_whole = start >= 0 and not (_INSIDE.match(lower, start - 1) if start else None) and not _INSIDE.match(lower, end)
+    return (start, end) if is_whole and lower.find(name, end) < 0 and len(lower) == len(text) else None
 
 
 def _may_be_missing(text: str, start: int, end: int) -> bool:

@@ -69,8 +69,13 @@ def mermaid(labels: Sequence[str], edges: Iterable[tuple[int, str, int]]) -> str
 
 
 def _coded(label: str) -> str:
-    words = " ".join(label.split())[:MOST_LABEL].strip() or "…"
+    words = " ".join("".join(filter(_is_shown, label)).split())[:MOST_LABEL].strip() or "…"
     return _CODED.sub(lambda sign: f"#{ord(sign[0])};", words)
+
+
+def _is_shown(sign: str) -> bool:
+    """Not so a control character, or one that turns the direction of the text."""
+    return sign.isprintable() or sign.isspace()
 
 
 def _faults(lines: Sequence[str]) -> set[int]:

@@ -32,7 +32,7 @@ from schemas.ids import DocumentKey, normalise_name
 from schemas.study import StudySource
 
 MOST_OF_ONE, MOST_MENTIONS = 5_000, 20_000  # of each, and of all of the most central entities of a collection
-MOST_FACTS, MOST_CHUNKS = 2_000, 3_000
+MOST_FACTS, MOST_CHUNKS = 2_000, 2_000
 
 
 class StudySentence(NamedTuple):
@@ -56,6 +56,7 @@ class StudyMaterial:
     document: int | None = None
     entity: Entity | None = None
     _subjects: dict[DocumentKey, frozenset[int]] = field(default_factory=dict)
+    _rows: dict[int, int | None] = field(default_factory=dict)
 
     @cached_property
     def facts(self) -> list[Fact]:
@@ -148,6 +149,12 @@ class StudyMaterial:
         start = chunk.start + chunk.text.index(sentence.text)
         found = self.describer.evidence_at(int(self.snapshot.graph.chunks([chunk.id])[0]), sentence.text)
         return StudySource(**dict(found), section=chunk.section, start=start, end=start + len(sentence.text))
+
+    def row_of(self, entity: int) -> int | None:
+        """That of the catalogue, which is asked once for each."""
+        if entity not in self._rows:
+            self._rows[entity] = self.catalogue.row_of(entity)
+        return self._rows[entity]
 
     def subjects(self, key: DocumentKey) -> frozenset[int]:
         """The rows of the entities that the document of this key is about."""
