@@ -26,6 +26,7 @@ from schemas.settings import MIB
 
 MOST_BYTES = 256 * MIB  # of one caller: some 15,000 conversations of ten messages
 RECORD_BYTES = 400  # that a record takes in memory beside its value
+RECORDS_AT_ONCE = 1_000  # of which the confirmation is waited for
 
 Json = Mapping[str, Any]
 
@@ -141,8 +142,7 @@ class SavedItems(FoldedTopic):
 
     async def delete(self, owner: str, kind: SavedKind, item_id: str) -> None:
         """With all parts. Raises ItemGone."""
-        found = await self.find(owner, kind, item_id)
-        await self._publish(dict.fromkeys(SavedKey(owner, kind, item_id, part) for part in (None, *found.parts)))
+        await self._erase(owner, kind, await self.find(owner, kind, item_id))
 
     def check_room(self, owner: str, more: int = 0) -> None:
         """Raises ApiProblem 507 where the caller would keep too much."""
@@ -169,7 +169,13 @@ class SavedItems(FoldedTopic):
         left = [(*at, item) for at, shelf in self._shelves.items() for item in shelf.values() if item.head is None]
         for owner, kind, item in left:
             with suppress(ApiProblem, AnotherLog):  # the next process tries again
-                await self._publish({SavedKey(owner, kind, item.id, part): None for part in (None, *item.parts)})
+                await self._erase(owner, kind, item)
+
+    async def _erase(self, owner: str, kind: str, item: SavedItem) -> None:
+        """The item first: from then on it is gone, whatever becomes of its parts."""
+        keys = [SavedKey(owner, kind, item.id, part) for part in (None, *item.parts)]
+        for first in range(0, len(keys), RECORDS_AT_ONCE):
+            await self._publish(dict.fromkeys(keys[first : first + RECORDS_AT_ONCE]))
 
     async def _publish(self, bodies: Mapping[SavedKey, bytes | None]) -> None:
         """Confirmed, and read back. Raises ApiProblem."""
