@@ -3,15 +3,15 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { NO_ANSWER, placeOf, withFrame, type AnswerSoFar } from "../src/views/search/answer.ts";
-import { sentenceOf } from "../src/views/search/links.ts";
+import type { SearchFrame } from "../src/client/types.ts";
+import { NO_ANSWER, placeOf, sentenceOf, withFrame, type AnswerSoFar } from "../src/lib/answer.ts";
 
 const source = (number: number, title: string, rest: object = {}) => ({
   number, title, document_id: `${title}.md`, collection: "rivers", uri: null, chunk_id: `c${number}`, passage_id: `p${number}`,
   text: "", hit: 1, section: [], page: null, start: 10, end: 40, ...rest,
 }); // prettier-ignore
 const after = (...frames: [event: string, data: object][]): AnswerSoFar =>
-  frames.reduce((answer, [event, data]) => withFrame(answer, event, data), NO_ANSWER);
+  frames.reduce((answer, [event, data]) => withFrame(answer, { event, data } as SearchFrame), NO_ANSWER);
 const shown = ({ pieces }: AnswerSoFar) => pieces.map(({ title, text, sources }) => [title, text, sources.map(({ number }) => number)]);
 
 test("sentences come one by one, each with its source, a title once", () => {

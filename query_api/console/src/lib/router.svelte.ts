@@ -2,7 +2,7 @@
  *  parameters: what is shown can be sent to somebody else. */
 
 import { VIEWS } from "../views.ts";
-import { withQuery, type Parameters } from "./query.ts";
+import { withQuery, type Parameters } from "../client/query.ts";
 import { Recent } from "./recent.ts";
 
 const ENTRIES = 50;

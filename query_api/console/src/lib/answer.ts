@@ -1,14 +1,7 @@
-/** The answer above the hits: its frames, folded into what is shown. */
+/** An answer: its frames, folded into what is shown. */
 
-import type { Done } from "../../lib/events.ts";
-import type { Answer, Citation } from "../../lib/types.ts";
-
-/** Frame `answer.delta`: the next piece of an answer's text, and the numbers of its sources. */
-export interface AnswerDelta {
-  index: number;
-  text: string;
-  citations: number[];
-}
+import type { Parameters } from "../client/query.ts";
+import type { Answer, AnswerDelta, Citation, SearchFrame } from "../client/types.ts";
 
 export interface Piece {
   /** Of the document that it and the next pieces are from; null where the piece before has said it. */
@@ -27,14 +20,14 @@ export interface AnswerSoFar {
 export const NO_ANSWER: AnswerSoFar = { citations: [], pieces: [], whole: null };
 
 /** With one more frame of its search. The last frames of further pages have no answer, and leave it as it is. */
-export function withFrame(answer: AnswerSoFar, event: string, data: unknown): AnswerSoFar {
+export function withFrame(answer: AnswerSoFar, { event, data }: SearchFrame): AnswerSoFar {
   switch (event) {
     case "answer.citation":
-      return { ...answer, citations: [...answer.citations, data as Citation] };
+      return { ...answer, citations: [...answer.citations, data] };
     case "answer.delta":
-      return { ...answer, pieces: [...answer.pieces, pieceOf(data as AnswerDelta, answer.citations)] };
+      return { ...answer, pieces: [...answer.pieces, pieceOf(data, answer.citations)] };
     case "done":
-      return { ...answer, whole: (data as Done).answer ?? answer.whole };
+      return { ...answer, whole: data.answer ?? answer.whole };
     default:
       return answer;
   }
@@ -60,3 +53,12 @@ export function placeOf({ title, section, page }: Citation): string {
   const headings = section.filter((heading) => heading !== title).join(" › ");
   return [headings, page === null ? "" : `page ${page}`].filter((part) => part !== "").join(", ");
 }
+
+/** Of its document, opened at the very sentence. */
+export const sentenceOf = ({ document_id, collection, passage_id, start, end }: Citation): Parameters => ({
+  id: document_id,
+  in: collection,
+  passage: passage_id,
+  start,
+  end,
+});
