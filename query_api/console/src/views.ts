@@ -11,6 +11,7 @@ export interface View {
 }
 
 export const VIEWS: readonly View[] = [
+  { name: "ask", title: "Ask", load: () => import("./views/Ask.svelte") },
   { name: "search", title: "Search", load: () => import("./views/Search.svelte") },
   { name: "documents", title: "Documents", load: () => import("./views/Documents.svelte") },
   { name: "graph", title: "Graph", load: () => import("./views/Graph.svelte") },

@@ -3,7 +3,7 @@
 import { Requests, segment, type Access, type Options } from "./requests.ts";
 import { Answered, type Following } from "./stream.ts";
 import type {
-  AnswerRequest, DocumentAccepted, DocumentDetail, DocumentStatus, Envelope, SearchAnswer, SearchFrame, SearchRequest,
+  AnswerRequest, ConversationDetail, ConversationPage, ConversationRequest, ConversationSummary, DocumentAccepted, DocumentDetail, DocumentStatus, Envelope, SearchAnswer, SearchFrame, SearchRequest,
   StatusFrame, WriteAccepted,
 } from "./types.ts"; // prettier-ignore
 
@@ -15,10 +15,12 @@ export type * from "./types.ts";
 /** Every method throws ApiError. */
 export class Thalweg extends Requests {
   readonly documents: Documents;
+  readonly conversations: Conversations;
 
   constructor(access: Access = {}) {
     super(access);
     this.documents = new Documents(this);
+    this.conversations = new Conversations(this);
   }
 
   /** The hits, and what was asked for besides. */
@@ -72,6 +74,37 @@ class Documents {
   status(id: string, { collection, token }: { collection?: string | undefined; token?: string } = {}, following?: Following): Answered<StatusFrame, DocumentStatus> {
     const query = { collection, position: token };
     return new Answered(this.#requests, `${pathOf(id)}/status`, { query }, following);
+  }
+}
+
+/** Those of this caller. A question is asked in one by its id: `answer({ q, conversation })` (docs/answers.md). */
+class Conversations {
+  readonly #requests: Requests;
+
+  constructor(requests: Requests) {
+    this.#requests = requests;
+  }
+
+  create(scope: ConversationRequest = {}): Promise<ConversationSummary> {
+    return this.#requests.request("v1/conversations", { method: "POST", json: scope });
+  }
+
+  /** The newest first. */
+  list(page: { limit?: number; cursor?: string } = {}): Promise<ConversationPage> {
+    return this.#requests.request("v1/conversations", { query: page });
+  }
+
+  /** With its questions and answers. */
+  get(id: string): Promise<ConversationDetail> {
+    return this.#requests.request(`v1/conversations/${segment(id)}`);
+  }
+
+  rename(id: string, title: string): Promise<ConversationSummary> {
+    return this.#requests.request(`v1/conversations/${segment(id)}`, { method: "PATCH", json: { title } });
+  }
+
+  delete(id: string): Promise<void> {
+    return this.#requests.request(`v1/conversations/${segment(id)}`, { method: "DELETE" });
   }
 }
 

@@ -7,6 +7,18 @@ import type {
 
 export type * from "./openapi.d.ts";
 
+// PROVISIONAL
+import type * as G from "./openapi.d.ts";
+export type Answer = G.Answer & { query: string; related_concepts: { id: string; name: string; type: string }[] };
+export type DoneP = Omit<G.Done, "answer"> & { answer: Answer | null };
+export type AnswerRequest = G.AnswerRequest & { conversation?: string; documents?: string[] };
+export interface ConversationSummary { id: string; title: string; updated_at: string }
+export interface ConversationMessage { question: string; answer: Answer }
+export interface ConversationDetail extends ConversationSummary { collection: string | null; documents: string[] | null; messages: ConversationMessage[] }
+
+export interface ConversationRequest { title?: string; collection?: string | null; documents?: string[] }
+export interface ConversationPage { conversations: ConversationSummary[]; next_cursor: string | null }
+
 export interface Frame {
   event: string;
   data: unknown;
@@ -20,7 +32,7 @@ export type SearchFrame =
   | { event: "answer.citation"; data: AnswerCitation }
   | { event: "answer.delta"; data: AnswerDelta }
   | { event: "subgraph"; data: AnswerSubgraph }
-  | { event: "done"; data: Done }
+  | { event: "done"; data: DoneP }
   | { event: "reset"; data: Reset };
 
 /** Of a write that is followed: the status after each step, the last one final. */

@@ -33,6 +33,17 @@ export function withFrame(answer: AnswerSoFar, { event, data }: SearchFrame): An
   }
 }
 
+/** One that is there as a whole: its lines are its pieces. */
+export function answerOf(whole: Answer): AnswerSoFar {
+  const { citations } = whole;
+  const lines = whole.text.split("\n").filter((line) => line.trim() !== "");
+  const pieces = lines.map((text, index) => {
+    const named = /(?: \[\d+\])+$/.exec(text.trimEnd())?.[0].match(/\d+/g) ?? [];
+    return pieceOf({ index, text, citations: named.map(Number) }, citations);
+  });
+  return { citations, pieces, whole };
+}
+
 /** Its text without the title before it and the numbers behind it, which are shown as links. A number in brackets that
  *  the document itself has stays. */
 function pieceOf(delta: AnswerDelta, citations: readonly Citation[]): Piece {

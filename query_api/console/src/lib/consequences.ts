@@ -35,6 +35,12 @@ export function rebuilding(live: GenerationFacts | undefined, documents: number 
   };
 }
 
+export const deletingConversation = ({ title }: { title: string }): Question => ({
+  title: `Delete “${title.slice(0, 120)}”?`,
+  consequences: ["Its questions and answers are lost. The documents stay as they are.", "It does not come back."],
+  act: "Delete",
+});
+
 export function switching(to: GenerationFacts, live: string): Question {
   const { comparison } = to;
   return {

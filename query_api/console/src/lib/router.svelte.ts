@@ -14,7 +14,7 @@ export interface Place {
 
 export function parseHash(hash: string): Place {
   const [path = "", query = ""] = hash.replace(/^#\/?/, "").split(/\?(.*)/s);
-  return { view: path || "search", parameters: new URLSearchParams(query) };
+  return { view: path || VIEWS[0]!.name, parameters: new URLSearchParams(query) };
 }
 
 /** `#/view?…`. */
