@@ -3,7 +3,7 @@
 import { Requests, segment, type Access, type Options } from "./requests.ts";
 import { Answered, type Following } from "./stream.ts";
 import type {
-  AnswerRequest, ConversationDetail, ConversationPage, ConversationRequest, ConversationSummary, DocumentAccepted, DocumentDetail, DocumentStatus, Envelope, SearchAnswer, SearchFrame, SearchRequest,
+  AnswerRequest, Conversation, ConversationPage, ConversationSummary, DocumentAccepted, DocumentDetail, DocumentStatus, Envelope, NewConversation, SearchAnswer, SearchFrame, SearchRequest,
   StatusFrame, WriteAccepted,
 } from "./types.ts"; // prettier-ignore
 
@@ -85,18 +85,18 @@ class Conversations {
     this.#requests = requests;
   }
 
-  create(scope: ConversationRequest = {}): Promise<ConversationSummary> {
-    return this.#requests.request("v1/conversations", { method: "POST", json: scope });
+  create(conversation: NewConversation = {}): Promise<ConversationSummary> {
+    return this.#requests.request("v1/conversations", { method: "POST", json: conversation });
   }
 
-  /** The newest first. */
+  /** Those that were last changed first. */
   list(page: { limit?: number; cursor?: string } = {}): Promise<ConversationPage> {
     return this.#requests.request("v1/conversations", { query: page });
   }
 
-  /** With its questions and answers. */
-  get(id: string): Promise<ConversationDetail> {
-    return this.#requests.request(`v1/conversations/${segment(id)}`);
+  /** With its last messages; `next_cursor` leads to those before. */
+  get(id: string, page: { limit?: number; cursor?: string } = {}): Promise<Conversation> {
+    return this.#requests.request(`v1/conversations/${segment(id)}`, { query: page });
   }
 
   rename(id: string, title: string): Promise<ConversationSummary> {

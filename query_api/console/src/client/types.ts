@@ -12,11 +12,10 @@ import type * as G from "./openapi.d.ts";
 export type Answer = G.Answer & { query: string; related_concepts: { id: string; name: string; type: string }[] };
 export type DoneP = Omit<G.Done, "answer"> & { answer: Answer | null };
 export type AnswerRequest = G.AnswerRequest & { conversation?: string; documents?: string[] };
-export interface ConversationSummary { id: string; title: string; updated_at: string }
-export interface ConversationMessage { question: string; answer: Answer }
-export interface ConversationDetail extends ConversationSummary { collection: string | null; documents: string[] | null; messages: ConversationMessage[] }
-
-export interface ConversationRequest { title?: string; collection?: string | null; documents?: string[] }
+export interface NewConversation { title?: string; collection?: string | null; documents?: string[] }
+export interface ConversationSummary { id: string; title: string; collection: string | null; documents: string[]; message_count: number; created: string; changed: string }
+export interface ConversationMessage { role: "user" | "assistant"; text: string; answer: Answer | null; retrieval_id: string; at: string }
+export interface Conversation extends ConversationSummary { messages: ConversationMessage[]; next_cursor: string | null }
 export interface ConversationPage { conversations: ConversationSummary[]; next_cursor: string | null }
 
 export interface Frame {

@@ -1,7 +1,7 @@
 /** A conversation: its questions, and what has come of their answers so far. It goes on while another view is shown. */
 
 import { asApiError, isAbort, type ApiError } from "../../client/problem.ts";
-import type { Answer, AnswerRequest } from "../../client/types.ts";
+import type { Answer, AnswerRequest, ConversationMessage } from "../../client/types.ts";
 import { NO_ANSWER, answerOf, withFrame, type AnswerSoFar } from "../../lib/answer.ts";
 import { service } from "../../lib/service.svelte.ts";
 import { thalweg } from "../../lib/thalweg.ts";
@@ -77,6 +77,8 @@ export class Conversation {
   scope = $state.raw<Scope>({ collection: undefined, documents: [] });
   turns = $state.raw<readonly Turn[]>([]);
   loading = $state(false);
+  /** Of the questions before those that are shown; null where these are the first. */
+  earlier = $state<string | null>(null);
   /** What it could not be read for. */
   error = $state.raw<ApiError | null>(null);
   /** Why the service does not keep it: then each question is answered by itself. */
@@ -90,15 +92,19 @@ export class Conversation {
     return this.turns.some((turn) => turn.running);
   }
 
+  /** What is kept under the id: its last questions, or those before the ones that are shown. */
   async load(id: string): Promise<void> {
     this.id = id;
     this.loading = true;
     this.error = null;
+    const cursor = this.earlier;
+    const later = cursor === null ? [] : this.turns;
     try {
-      const { title, collection, documents, messages } = await thalweg.conversations.get(id);
+      const { title, collection, documents, messages, next_cursor } = await thalweg.conversations.get(id, cursor === null ? {} : { cursor });
       this.title = title;
-      this.scope = { collection: collection ?? undefined, documents: documents ?? [] };
-      this.turns = messages.map(({ question, answer }) => new Turn(question, answer));
+      this.scope = { collection: collection ?? undefined, documents };
+      this.turns = [...turnsOf(messages), ...later];
+      this.earlier = next_cursor;
     } catch (failure) {
       this.error = asApiError(failure);
     }
@@ -115,10 +121,8 @@ export class Conversation {
   async again(turn: Turn): Promise<void> {
     turn.begin();
     if (this.id === null && this.unkept === null) await this.#keep();
-    const { collection, documents } = this.scope;
-    const q = turn.question;
-    const of = { collection: collection ?? null, ...(documents.length ? { documents: [...documents] } : {}) };
-    void turn.follow({ q, answer: true, ...(this.id === null ? of : { conversation: this.id }) });
+    const asked = this.id === null ? searchIn(this.scope) : { conversation: this.id };
+    void turn.follow({ q: turn.question, answer: true, ...asked });
   }
 
   async #keep(): Promise<void> {
@@ -131,4 +135,19 @@ export class Conversation {
       this.unkept = asApiError(failure);
     }
   }
+}
+
+/** Where a question is searched for that is asked in no conversation. */
+function searchIn({ collection, documents }: Scope): Pick<AnswerRequest, "collection" | "filter"> {
+  const ids = documents.map((id) => id.replaceAll("|", "\\|")).join("|");
+  return { collection: collection ?? null, filter: ids === "" ? [] : [`document=${ids}`] };
+}
+
+/** Each answer with the question of the same retrieval. */
+function turnsOf(messages: readonly ConversationMessage[]): Turn[] {
+  const questions = new Map(messages.filter(({ role }) => role === "user").map((each) => [each.retrieval_id, each.text]));
+  return messages.flatMap(({ role, retrieval_id, answer }) => {
+    const question = questions.get(retrieval_id);
+    return role === "assistant" && question !== undefined ? [new Turn(question, answer)] : [];
+  });
 }
