@@ -34,6 +34,7 @@ from query_api.routes import (
     collections,
     communities,
     console,
+    conversations,
     dead_letters,
     document_writes,
     documents,
@@ -116,7 +117,7 @@ def create_app(settings: ServiceSettings, **parts: Any) -> FastAPI:
         app.add_middleware(
             CORSMiddleware,
             allow_origins=settings.service.cors_origins,
-            allow_methods=("GET", "POST", "PUT", "DELETE"),
+            allow_methods=("GET", "POST", "PUT", "PATCH", "DELETE"),
             allow_headers=("*",),
             allow_private_network=True,  # pages of the internet that were named may ask a service in a local network
             expose_headers=EXPOSED_HEADERS,
@@ -124,6 +125,7 @@ def create_app(settings: ServiceSettings, **parts: Any) -> FastAPI:
     for routes in (
         search,
         chat,
+        conversations,
         document_writes,
         documents,
         collections,
@@ -169,7 +171,7 @@ DESCRIPTIONS = {
     429: "Too many requests of one caller.",
     501: "The service runs without the extra that this needs.",
     503: "Not now: a store or the log is unavailable, or too much is under way.",
-    507: "Too little room on the disk.",
+    507: "Too little room.",
 }
 RETRY_AFTER = {"Retry-After": {"description": "Seconds to wait.", "schema": {"type": "string", "pattern": "^[0-9]+$"}}}
 

@@ -16,12 +16,14 @@ from urllib.parse import unquote_plus
 
 import jwt
 from starlette.datastructures import Headers
+from starlette.requests import Request
 from starlette.types import Scope
 
 from query_api.admission import SEARCHING_PATHS
 from query_api.errors import ApiProblem
 from query_api.settings import ServiceBlock
 from query_api.stream_tickets import STREAM_TICKETS_PATH, TICKET, StreamTickets, TicketRefused
+from schemas.conversations import CONVERSATIONS_PATH
 from schemas.frames import EVENT_STREAM
 
 KeyAccess = Literal["full", "read"]
@@ -31,6 +33,8 @@ MCP_PATH = "/mcp"  # whose tools that write check the access themselves
 SESSION_TOKENS_PATH = "/v1/session-tokens"
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 ACCESS_TOKEN = "access_token"  # noqa: S105 - RFC 6750's name of the parameter, which is refused
+OWN_PATHS = (CONVERSATIONS_PATH,)
+"""Under these is what a caller saves for itself, also with a key that only reads."""
 READS = f"GET, HEAD, POST {', '.join(sorted(SEARCHING_PATHS))}, and the tools of {MCP_PATH} that read"
 
 SESSION_SECONDS = 600  # longer than the streams of a page are resumed
@@ -145,8 +149,8 @@ def take_secrets(scope: Scope) -> dict[str, str]:
 def check_access(access: Access, method: str, path: str) -> None:
     """Raises ApiProblem 403 for a request that does more than read, where that is all that is allowed. Searching is
     reading, though it leaves a retrieval; feedback on one is not. No token renews itself."""
-    renews = access == "read" and (method, path) == ("POST", SESSION_TOKENS_PATH)
-    if access == "full" or renews or only_reads(method, path):
+    own = access == "read" and (path == SESSION_TOKENS_PATH or path.startswith(OWN_PATHS))
+    if access == "full" or own or only_reads(method, path):
         return
     caller = "This key only reads: it" if access == "read" else "A session token only reads: it"
     raise ApiProblem(
@@ -155,6 +159,21 @@ def check_access(access: Access, method: str, path: str) -> None:
         f"{caller} allows {READS}. Send the service's own key, THALWEG_SERVICE__API_KEY, for {method} {path[:80]}.",
         members={"reason": "read_only"},
     )
+
+
+async def owner_of(request: Request) -> str:
+    """Whose what is saved is: a name of the key, or of all callers without keys. A FastAPI dependency, async, so it
+    needs no thread. Raises ApiProblem 403 for a session token: many visitors of a page may have tokens of one key."""
+    access: Access = getattr(request.state, "access", "full")
+    if access == "session":
+        raise ApiProblem(
+            403,
+            "No place of its own",
+            "Nothing is saved for a session token, which has no caller of its own: send a key, or leave "
+            "`conversation` out.",
+            members={"reason": "session_token"},
+        )
+    return access
 
 
 def only_reads(method: str, path: str) -> bool:

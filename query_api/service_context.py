@@ -49,6 +49,7 @@ from query_api.retrieval.pagination import (
 )
 from query_api.retrieval.pipeline import SearchEngine
 from query_api.retrieval.service import Retriever
+from query_api.saved.items import SavedItems
 from query_api.service_metrics import ServiceMetrics
 from query_api.settings import ServiceSettings
 from query_api.sse.resume_buffer import REPLAY_BYTES, REPLAY_SECONDS, REPLAY_STREAMS, ReplayBuffer
@@ -133,6 +134,8 @@ class Service:
         self.canary = Canary(
             topics.documents, self.writer, snapshots, self.log_watch, self.worker_watch, CANARY_SECONDS
         )
+        self.saved = SavedItems(topics.saved, self.locate_broker, self.writer, self.log_watch.end_now)
+        self._run("saved items", self.saved.run())
         self._run("log watch", self.log_watch.run())
         self._run("log identity", self.log_identity.run())
         self._run("worker watch", self.worker_watch.run())

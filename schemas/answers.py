@@ -9,6 +9,7 @@ MOST_SENTENCES = 10
 MOST_WORDS = 500
 SENTENCES = 3
 WORDS = 65
+MOST_CONCEPTS = 8
 FURTHER_WORDS = 40  # for each sentence above so many
 
 
@@ -44,6 +45,14 @@ class AnswerDelta(BaseModel):
     citations: list[int] = Field(default_factory=list, description="The numbers of the sources of this piece.")
 
 
+class RelatedConcept(BaseModel):
+    """An entity to go on with; its id is for `/v1/entities/{id}`."""
+
+    id: str
+    name: str
+    type: str | None
+
+
 class Answer(BaseModel):
     """What was found that answers the question, or that nothing does."""
 
@@ -62,3 +71,9 @@ class Answer(BaseModel):
     )
     refused: bool = Field(False, description="Whether nothing that was found is likely enough to answer.")
     reason: str | None = Field(None, description="Where it is refused: why, and what would be needed.")
+    query: str = Field("", description="What was searched for: a follow-up is completed by what it follows.")
+    related_concepts: list[RelatedConcept] = Field(
+        default_factory=list,
+        description="What the cited passages are about besides the question, and what they join it with; "
+        f"{MOST_CONCEPTS} at most.",
+    )

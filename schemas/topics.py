@@ -35,6 +35,11 @@ class TopicNames:
         return f"{self.prefix}curation.v1"
 
     @property
+    def saved(self) -> str:
+        """What callers of the service keep: conversations, for one."""
+        return f"{self.prefix}saved.v1"
+
+    @property
     def indexed(self) -> str:
         return f"{self.prefix}indexed.v1"
 
@@ -63,6 +68,7 @@ def topic_specs(kafka: KafkaSettings, generation: str | None = None) -> list[Top
     return [
         TopicSpec(names.documents, kafka.partitions, compact),
         TopicSpec(names.curation, 1, compact),
+        TopicSpec(names.saved, 1, compact),
         *contributions,
         TopicSpec(names.indexed, kafka.partitions, _kept(kafka, 7)),
         TopicSpec(names.provenance, kafka.partitions, _kept(kafka, kafka.provenance_days)),

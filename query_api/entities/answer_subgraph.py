@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from query_api.entities.catalogue import LITERAL_TYPES, EntityCatalogue, EntityCatalogues
+from query_api.entities.catalogue import EntityCatalogue, EntityCatalogues
 from query_api.entities.description import EntityDescriber
 from query_api.entities.entity_centrality import entity_centrality
 from query_api.entities.entity_facts import End, Identity
@@ -16,6 +16,7 @@ from query_api.index.graph.typed_mentions import typed_mentions_in
 from query_api.index.graph.view import GraphView
 from query_api.index.search_snapshot import Snapshot
 from schemas.entities import AnswerNode, AnswerSubgraph
+from schemas.graph_delta import LITERAL_TYPES
 from schemas.hits import Hit, Understanding
 from schemas.ids import DocumentKey
 

@@ -28,11 +28,10 @@ from query_api.index.graph.graph_segments import ViewSegment
 from query_api.index.graph.identifiers import MISSING, Keys, find, key_of
 from query_api.index.graph.typed_mentions import TypedEntities, typed_entities
 from query_api.index.graph.view import GraphView
-from schemas.graph_delta import ENTITY_TYPES
+from schemas.graph_delta import ENTITY_TYPES, LITERAL_TYPES
 from schemas.ids import COMPUTED_ID, entity_id, normalise_name
 from schemas.predicates import ALIAS
 
-LITERAL_TYPES = frozenset(("time",))
 _DOUBTED_TYPES = ("person", "organisation", "place")  # the others are decided by form
 LEAST_VOTES, MOST_OF = 0.25, 2 / 3  # of the mentions, and of those with another type than `thing`
 REUSED = 10.0

@@ -10,9 +10,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from query_api.entities.catalogue import LITERAL_TYPES, EntityCatalogue
+from query_api.entities.catalogue import EntityCatalogue
 from query_api.index.graph.typed_mentions import typed_mentions_in_passages
 from query_api.index.graph.view import GraphView
+from schemas.graph_delta import LITERAL_TYPES
 
 MAX_DOCUMENTS = 50
 MOST_OF_A_DOCUMENT = 50

@@ -8,7 +8,7 @@ import numpy as np
 from indexer.extraction.metadata import EXTRACTOR as HEADER
 from indexer.read.rows import ChunkRow
 from indexer.schema import DocumentRow
-from query_api.entities.catalogue import LITERAL_TYPES, Entity, EntityCatalogue
+from query_api.entities.catalogue import Entity, EntityCatalogue
 from query_api.entities.consolidation import Consolidated, consolidated
 from query_api.entities.entity_facts import End, Fact, FactFinder
 from query_api.index.graph.edges import Numbers, Statement
@@ -34,7 +34,7 @@ from schemas.entities import (
     StatementDetail,
     StatementPart,
 )
-from schemas.graph_delta import NAMING
+from schemas.graph_delta import LITERAL_TYPES, NAMING
 from schemas.ids import DocumentKey, normalise_name
 
 EVIDENCE_EACH = 3

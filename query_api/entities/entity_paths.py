@@ -10,7 +10,7 @@ from itertools import islice
 
 import numpy as np
 
-from query_api.entities.catalogue import LITERAL_TYPES, EntityCatalogue
+from query_api.entities.catalogue import EntityCatalogue
 from query_api.entities.description import EntityDescriber
 from query_api.entities.entity_facts import End, Fact
 from query_api.entities.path_search import FoundPaths, Path, Step, search_around, search_paths
@@ -19,6 +19,7 @@ from query_api.index.graph.typed_mentions import TypedMention, typed_mentions_in
 from query_api.index.graph.view import GraphView
 from query_api.query.analysis import normalise_text
 from schemas.entities import EntityPath, EntityRef, PathStep
+from schemas.graph_delta import LITERAL_TYPES
 
 MAX_NEIGHBOURS = 60
 HUB_CHUNKS = 400

@@ -4,11 +4,8 @@ The state is a function of the newest record of each key, and of nothing else. T
 some of them twice, and what compaction removed changes nothing.
 """
 
-import asyncio
-import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from operator import itemgetter
@@ -16,9 +13,8 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 from indexer.resolution.groups import Decision, Groups, Verdict, resolve_groups
 from kafka_client.async_clients import LocateBroker
-from kafka_client.topic_offsets import LogUnavailable, Span
 from kafka_client.unreadable_batches import Skip
-from query_api.index.follower import FollowedRecord, TopicFollower
+from query_api.index.follower import FoldedTopic, FollowedRecord
 from schemas.curation import CurationEvent, LinkingChoice, LinkingEvent, decode_curation
 from schemas.errors import MalformedEvent
 from schemas.graph_documents import MEDIA_TYPES
@@ -34,10 +30,6 @@ from schemas.graph_edits import (
 )
 from schemas.ids import Position, digest, id_key, normalise_name
 from schemas.orders import OrderEvent, Repair, Replay
-
-FETCH_BYTES = 1024 * 1024
-CATCH_UP_SECONDS = 2.0
-ANSWER_SECONDS = 20.0
 
 Edit_co = TypeVar("Edit_co", bound=AnyEdit, covariant=True)
 
@@ -214,7 +206,7 @@ def _key(event: GraphEdit | GraphSettingsEvent) -> Key:
     return (event.collection, event.kind, event.id) if isinstance(event, GraphEdit) else (event.collection,)
 
 
-class CurationFollower:
+class CurationFollower(FoldedTopic):
     """Follows the topic, so that searches, edits and settings need not read it.
 
     `linking` is how the newest record of each collection has it linked, as far as it was read: empty until the log is
@@ -230,9 +222,8 @@ class CurationFollower:
         repaired: Callable[[str], None],
         skip: Skip,
     ) -> None:
+        super().__init__(topic, locate_broker, skip)
         self.linking: Mapping[str, LinkingChoice] = {}
-        self.reached = -1
-        """The last offset up to which the topic was read."""
         self.written = -1
         """The offset of the last record that this service wrote itself."""
         self.not_carried_over: set[tuple[str, EditKind, str]] = set()
@@ -243,14 +234,6 @@ class CurationFollower:
         self._unapplied: dict[Key, PlacedEvent] = {}
         self._changed = changed
         self._repaired = repaired
-        self._first_end: int | None = None
-        self._moved = asyncio.Event()
-        self._follower = TopicFollower(
-            topic, locate_broker, self._begin, self._take, record_bytes=FETCH_BYTES, skip=skip, passed=self._pass
-        )
-
-    async def run(self) -> None:
-        await self._follower.run()
 
     @property
     def state(self) -> Curation:
@@ -269,61 +252,19 @@ class CurationFollower:
         found = [(each.position, each.event) for each in self._newest.values() if isinstance(each.event, of)]
         return [event for _, event in sorted(found, key=itemgetter(0))]
 
-    @property
-    def was_reached(self) -> bool:
-        """Whether the topic was read to where it ended when it was first reached."""
-        return self._first_end is not None and self.reached >= self._first_end - 1
-
-    @property
-    def problem(self) -> str | None:
-        """Why the topic cannot be followed just now."""
-        return self._follower.problem
-
-    async def wait_for(self, offset: int, seconds: float) -> bool:
-        """Until the record at `offset` was read; False where it was not in time."""
-        try:
-            async with asyncio.timeout(seconds):
-                while self.reached < offset:
-                    await self._moved.wait()
-        except TimeoutError:
-            return False
-        return True
-
-    async def read_to(self, end: int) -> None:
-        """Until every record before this offset was read. Raises LogUnavailable."""
-        deadline = time.monotonic() + ANSWER_SECONDS
-        while not await self.wait_for(end - 1, CATCH_UP_SECONDS):
-            if self.problem is not None or time.monotonic() > deadline:
-                raise LogUnavailable(self.problem or f"it was not read to its end within {ANSWER_SECONDS:g} s")
-
-    async def wait_until_reached(self) -> bool:
-        """`was_reached`, after a moment where the service has just begun."""
-        with suppress(TimeoutError):
-            async with asyncio.timeout(CATCH_UP_SECONDS):
-                while not self.was_reached:
-                    await self._moved.wait()
-        return self.was_reached
-
-    def _begin(self, spans: Mapping[int, Span]) -> Mapping[int, int]:
-        """From the beginning. A topic that ends before what was read of it was made again: nothing of it holds."""
-        if spans[0].end <= self.reached:
-            self.linking, self._state, self._first_end = {}, Curation(), None
-            self._newest, self._offsets, self._unapplied, self.reached, self.written = {}, {}, {}, -1, -1
-            self.not_carried_over.clear()
-            self._changed()
-        if self._first_end is None:
-            self._first_end = spans[0].end
-            self._notify()
-        return {partition: span.beginning for partition, span in spans.items()}
+    def _forget(self) -> None:
+        self.linking, self._state, self.written = {}, Curation(), -1
+        self._newest, self._offsets, self._unapplied = {}, {}, {}
+        self.not_carried_over.clear()
+        self._changed()
 
     async def _take(self, records: Sequence[FollowedRecord]) -> None:
         edited = [self._take_record(record) for record in records]
         linking = {each.collection: each.choice for each in self.events(LinkingEvent) if each.choice is not None}
-        self.reached = max(self.reached, records[-1].offset)
+        self._reach(records[-1].offset)
         if linking != self.linking or (any(edited) and self.was_reached):
             self.linking = linking
             self._changed()
-        self._notify()
 
     def _take_record(self, record: FollowedRecord) -> bool:
         """Whether it is an edit that was not read before. What the worker refuses as malformed is skipped, as there."""
@@ -343,16 +284,10 @@ class CurationFollower:
         return isinstance(event, GraphEdit | GraphSettingsEvent) and self._add(PlacedEvent(record.offset, event))
 
     def _pass(self, positions: Mapping[int, int]) -> None:
-        """The last offsets may hold no record: the end of a transaction, for one."""
-        before, self.reached = self.reached, max(self.reached, positions[0] - 1)
-        if self.reached > before:
-            if self._unapplied:
-                self._changed()
-            self._notify()
-
-    def _notify(self) -> None:
-        moved, self._moved = self._moved, asyncio.Event()
-        moved.set()
+        before = self.reached
+        super()._pass(positions)
+        if self.reached > before and self._unapplied:
+            self._changed()
 
     def _add(self, placed: PlacedEvent) -> bool:
         """False for a record that was read before: after a reconnection some come again."""

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from indexer.errors import TransientStoreError
 from query_api.answers.answer import compose
+from query_api.answers.related_concepts import related_concepts
 from query_api.index.text.field_index import Span, words_of
 from query_api.index.text.text_segments import Candidate
 from query_api.query.analysis import topic_of
@@ -333,8 +334,14 @@ async def _texts_to_rerank(context: SearchContext, units: Sequence[tuple[str, st
 
 async def answer(context: SearchContext, hits: Sequence[Hit], diagnostics: Diagnostics) -> Answer:
     """The answer that these hits, the first of the order, hold. A few milliseconds of arithmetic, in a thread."""
-    request, text = context.request, context.snapshot.text
+    request, text, graph = context.request, context.snapshot.text, context.snapshot.graph
     began = time.perf_counter()
-    composed = await context.run(lambda: compose(request, hits, term_idf(text, request.q, request.collection)))
+
+    def composed() -> Answer:
+        made = compose(request, hits, term_idf(text, request.q, request.collection))
+        concepts = related_concepts(graph, request.q, made.citations) if made.citations else []
+        return made.model_copy(update={"query": request.q, "related_concepts": concepts})
+
+    found = await context.run(composed)
     diagnostics.add("answer", time.perf_counter() - began)
-    return composed
+    return found

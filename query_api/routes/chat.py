@@ -15,7 +15,7 @@ from query_api.answers.openai_forms import ChatCompletion, ResponseObject
 from query_api.errors import ApiProblem, invalid_request, invalid_values, problem_responses
 from query_api.middleware import LargeModelRoute
 from query_api.routes.parameters import ServiceOf
-from query_api.routes.search import OriginOf, answer_search, begun
+from query_api.routes.search import OriginOf, answer_search, asked_in, begun
 from query_api.service_context import Service
 from schemas import openai_protocol as protocol
 from schemas.frames import EVENT_STREAM, Done, SearchFrame, StreamError
@@ -42,20 +42,21 @@ async def list_models() -> dict[str, Any]:
 @router.post(protocol.CHAT_PATH, summary="Answer in a chat", response_class=Response, responses=RESPONSES)
 async def chat(request: Request, asked: protocol.ChatRequest, service: ServiceOf, origin: OriginOf) -> Response:
     """The last message of the user is searched for and answered as by `/v1/answers`, with links to the sources."""
-    search = search_for(asked, asked.messages)
-    return await _respond(request, search, service, origin, ChatCompletion(), stream=bool(asked.stream))
+    return await _respond(request, asked, asked.messages, service, origin, ChatCompletion())
 
 
 @router.post(protocol.RESPONSES_PATH, summary="Answer with a response", response_class=Response, responses=RESPONSES)
 async def respond(request: Request, asked: protocol.ResponsesRequest, service: ServiceOf, origin: OriginOf) -> Response:
     """As `/v1/chat/completions`, in the protocol's newer form."""
     said = [protocol.Message(role="user", content=asked.input)] if isinstance(asked.input, str) else asked.input
-    search = search_for(asked, said)
-    return await _respond(request, search, service, origin, ResponseObject(), stream=bool(asked.stream))
+    return await _respond(request, asked, said, service, origin, ResponseObject())
 
 
-def search_for(asked: protocol.ModelRequest, messages: Sequence[protocol.Message]) -> SearchRequest:
-    """The search that answers the last message of the user. Raises ApiProblem."""
+def search_for(
+    asked: protocol.ModelRequest, messages: Sequence[protocol.Message]
+) -> tuple[SearchRequest, protocol.InConversation]:
+    """The search that answers the last message of the user, and where: in a stored conversation the messages before it
+    are those there. Raises ApiProblem."""
     if asked.model != protocol.MODEL:
         detail = f"`model`: there is no {asked.model[:80]!r} here; ask for {protocol.MODEL!r}."
         raise ApiProblem(404, "Unknown model", detail, members={"reason": "model_not_found"})
@@ -68,27 +69,39 @@ def search_for(asked: protocol.ModelRequest, messages: Sequence[protocol.Message
     if len(question) > MAX_QUERY_CHARACTERS:
         advice = "Put longer texts into a collection, and ask about them."
         raise invalid_request(f"`messages.{at}.content`: over {MAX_QUERY_CHARACTERS:,} characters. {advice}")
-    options = asked.thalweg or {}
+    options = dict(asked.thalweg or {})
     if said := options.keys() & {"q", "answer"}:
         raise invalid_request(f"`thalweg.{min(said)}`: that follows from the messages; leave it out.")
     try:
-        return SearchRequest(**options, q=complete_question(question, messages[:at]), answer=True)
+        where = protocol.InConversation(conversation=options.pop("conversation", None))
+        if where.conversation is None:
+            question = complete_question(question, messages[:at])
+        return SearchRequest(**options, q=question, answer=True), where
     except ValidationError as error:
         found = [each | {"loc": ("body", "thalweg", *each["loc"])} for each in error.errors()]
         raise invalid_values(found, "its options are those of /v1/answers") from error
 
 
 async def _respond(
-    request: Request, search: SearchRequest, service: Service, origin: OriginOf, form: Form, *, stream: bool
+    request: Request,
+    asked: protocol.ModelRequest,
+    messages: Sequence[protocol.Message],
+    service: Service,
+    origin: OriginOf,
+    form: Form,
 ) -> Response:
+    search, where = search_for(asked, messages)
+    finish = None
+    if where.conversation is not None:
+        search, finish = await asked_in(where.conversation, request, search, service)
     cited = CitedText(str(request.base_url))
-    if not stream:
-        found = await answer_search(request, search, service, origin)
+    if not asked.stream:
+        found = await answer_search(request, search, service, origin, finish)
         for part in (*frames_of(found.answer), found):
             cited.add(part)
         return JSONResponse(form.whole(cited, _about(search, found)))
     async with begun(request, search, service) as (turn, snapshot):
-        recorded = service.streams.begin(search, snapshot, instead_of=None, **origin._asdict())
+        recorded = service.streams.begin(search, snapshot, instead_of=None, finish=finish, **origin._asdict())
         frames = service.streams.searched(recorded, turn)
         return service.streams.translated(_events(frames, search, cited, form), turn)
 

@@ -9,13 +9,15 @@ from fastapi import APIRouter, Depends, Header, Query, Request, Response
 from pydantic import Field
 
 from query_api.admission import ANSWERS_PATH, SEARCH_PATH, Turn, caller_of
+from query_api.auth import owner_of
 from query_api.errors import ApiProblem, invalid_request, problem_responses
 from query_api.middleware import ModelRoute
 from query_api.rerankers import HOW_TO_CONFIGURE
 from query_api.retrieval.search_context import SearchFailed, check_names
 from query_api.routes.parameters import ServiceOf
+from query_api.saved.conversations import Finish, StoredConversation
 from query_api.service_context import Service
-from query_api.sse.events import new_retrieval_id
+from query_api.sse.events import EventId, new_retrieval_id
 from query_api.sse.stream import accepts_events
 from schemas.entities import AnswerSubgraph
 from schemas.errors import MalformedFilter
@@ -115,27 +117,52 @@ class AnswerRequest(SearchRequest):
     """A search whose answer is asked for."""
 
     answer: Literal[True] = Field(True, description="Always.")
+    conversation: str | None = Field(
+        None,
+        max_length=64,
+        description="The id of a conversation of `/v1/conversations`: the question may follow those before it there, "
+        "is searched for in its scope, and is kept there with its answer.",
+    )
 
 
 @router.post(
     ANSWERS_PATH,
     summary="Answer",
     response_class=Response,
-    responses=RESPONSES | {200: RESPONSES[200] | {"description": ANSWERED}},
+    responses=RESPONSES | {200: RESPONSES[200] | {"description": ANSWERED}} | problem_responses(403, 404, 409, 507),
 )
 async def answer(
     request: Request, search: AnswerRequest, service: ServiceOf, origin: OriginOf, last_event_id: LastEventId = None
 ) -> Response:
     """A search with `answer`: sentences of the first hits that answer the question, word for word, each with its
     source; or that nothing which was found does, and what would be needed."""
-    return await _answer(request, SearchRequest.model_validate(search.model_dump()), service, origin, last_event_id)
+    asked = SearchRequest.model_validate(search.model_dump(exclude={"conversation"}))
+    if search.conversation is None:
+        return await _answer(request, asked, service, origin, last_event_id)
+    resumed = EventId.parse(last_event_id or "")
+    asked, finish = await asked_in(search.conversation, request, asked, service, resumed and resumed.retrieval_id)
+    return await _answer(request, asked, service, origin, last_event_id, finish)
+
+
+async def asked_in(
+    identifier: str, request: Request, asked: SearchRequest, service: Service, resumed: str | None = None
+) -> tuple[SearchRequest, Finish]:
+    """A search in a conversation, and what keeps its answer there; see `StoredConversation.asking`."""
+    conversation = await StoredConversation.find(service.saved, await owner_of(request), identifier)
+    current = service.snapshots.current
+    return conversation.asking(asked, None if current is None else current.graph, resumed)
 
 
 async def _answer(
-    request: Request, search: SearchRequest, service: Service, origin: Origin, last_event_id: str | None
+    request: Request,
+    search: SearchRequest,
+    service: Service,
+    origin: Origin,
+    last_event_id: str | None,
+    finish: Finish | None = None,
 ) -> Response:
     if not accepts_events(request.headers.get("accept")):
-        answer = await answer_search(request, search, service, origin)
+        answer = await answer_search(request, search, service, origin, finish)
         return Response(answer.model_dump_json(by_alias=True), media_type="application/json")
     resumed = service.streams.resumable(last_event_id, search)
     if resumed is not None and resumed[0].ended_with(resumed[1]):
@@ -144,7 +171,7 @@ async def _answer(
         return service.streams.response(*resumed)
     async with begun(request, search, service) as (turn, snapshot):
         stream, after_seq = resumed or (
-            service.streams.begin(search, snapshot, instead_of=last_event_id, **origin._asdict()),
+            service.streams.begin(search, snapshot, instead_of=last_event_id, finish=finish, **origin._asdict()),
             -1,
         )
         return service.streams.response(stream, after_seq, turn)
@@ -162,10 +189,12 @@ async def begun(request: Request, search: SearchRequest, service: Service) -> As
         raise
 
 
-async def answer_search(request: Request, search: SearchRequest, service: Service, origin: Origin) -> SearchAnswer:
+async def answer_search(
+    request: Request, search: SearchRequest, service: Service, origin: Origin, finish: Finish | None = None
+) -> SearchAnswer:
     """The whole answer, once it is the search's turn. Raises ApiProblem, also where the client leaves."""
     with _turn(request, search, service) as turn:
-        return await _unless_disconnected(request, _answer_in_turn(search, service, turn, origin))
+        return await _unless_disconnected(request, _answer_in_turn(search, service, turn, origin, finish))
 
 
 def _turn(request: Request, search: SearchRequest, service: Service) -> Turn:
@@ -193,10 +222,14 @@ async def _snapshot_in_turn(search: SearchRequest, service: Service, turn: Turn)
     return snapshot
 
 
-async def _answer_in_turn(search: SearchRequest, service: Service, turn: Turn, origin: Origin) -> SearchAnswer:
+async def _answer_in_turn(
+    search: SearchRequest, service: Service, turn: Turn, origin: Origin, finish: Finish | None
+) -> SearchAnswer:
     snapshot = await _snapshot_in_turn(search, service, turn)
     answer = await _collect_answer(search, service, snapshot, origin)
     turn.end(answered=True)
+    if finish is not None:
+        answer.notes = [*answer.notes, *await finish(answer)]
     return answer
 
 

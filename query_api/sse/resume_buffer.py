@@ -19,6 +19,7 @@ from schemas.search import SearchRequest
 
 if TYPE_CHECKING:
     from query_api.index.search_snapshot import Snapshot
+    from query_api.saved.conversations import Finish
 
 REPLAY_STREAMS = 1_000  # that can be resumed with Last-Event-ID
 REPLAY_SECONDS = 300.0  # after the last frame
@@ -39,6 +40,7 @@ class RecordedStream:
     snapshot: "Snapshot | None"
     traceparent: str | None = None
     counted: bool = True
+    finish: "Finish | None" = None
     frames: list[bytes] = field(default_factory=list)
     readers: int = 0
     finished: bool = False

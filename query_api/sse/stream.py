@@ -22,6 +22,7 @@ from schemas.search import SearchRequest
 
 if TYPE_CHECKING:
     from query_api.index.search_snapshot import Snapshot
+    from query_api.saved.conversations import Finish
 
 log = structlog.get_logger(__name__)
 
@@ -133,9 +134,10 @@ class SearchStreams:
         instead_of: str | None,
         traceparent: str | None = None,
         counted: bool = True,
+        finish: "Finish | None" = None,
     ) -> RecordedStream:
         """A new retrieval; `instead_of` is the Last-Event-ID of a stream that cannot be resumed."""
-        stream = RecordedStream(new_retrieval_id(), request, snapshot, traceparent, counted)
+        stream = RecordedStream(new_retrieval_id(), request, snapshot, traceparent, counted, finish)
         if instead_of is not None:
             stream.append("reset", Reset(reason=f"{self._not_resumable(instead_of, request)} This is a new retrieval."))
         return stream
@@ -227,17 +229,25 @@ class SearchStreams:
             )
             async with aclosing(frames):
                 async for frame in frames:
-                    yield frame
+                    if turn is not None and isinstance(frame, Done):
+                        turn.end(answered=True)
+                    yield frame if stream.finish is None else await _finished(frame, stream.finish)
             if not isinstance(frame, Done):
                 raise RuntimeError("the search ended without its last frame")  # noqa: TRY004 -- no argument is wrong
-            if turn is not None:
-                turn.end(answered=True)
         except (SearchFailed, TransientStoreError, DamagedStore) as error:
             log.warning("search not answered", retrieval_id=stream.retrieval_id, reason=str(error))
             yield StreamError(title="Search not answered", detail=str(error))
+        except ApiProblem as problem:
+            yield StreamError(title=problem.title, detail=problem.detail)
         except Exception:  # edge of the stream: after 200 an error is its last frame
             log.exception("search failed", retrieval_id=stream.retrieval_id)
             yield StreamError(title="Internal error", detail="The service's log holds the trace.")
         finally:
             if turn is not None:
                 turn.end()
+
+
+async def _finished(frame: SearchFrame, finish: "Finish") -> SearchFrame:
+    return (
+        frame.model_copy(update={"notes": [*frame.notes, *await finish(frame)]}) if isinstance(frame, Done) else frame
+    )

@@ -51,6 +51,9 @@ class CurationLog:
         self.follows = True
         """Whether what is published is read, and indexed."""
         self._service.snapshots.curation._begin({0: Span(0, 0)})
+        self.saved: list[OutgoingRecord] = []
+        """The records of the topic of saved items."""
+        self._service.saved._begin({0: Span(0, 0)})
 
     async def publish(self, topic: str, records: Sequence[OutgoingRecord]) -> list[Position]:
         if topic == self._service.topics.documents:
@@ -58,6 +61,8 @@ class CurationLog:
             if self.follows:
                 self.index()
             return [Position(0, self._first + len(self.documents) - 1)]
+        if topic == self._service.topics.saved:
+            return await self._publish_saved(records)
         assert topic == self._service.topics.curation
         first = len(self.records)
         self.records.extend(records)
@@ -65,7 +70,17 @@ class CurationLog:
             await self.follow(first)
         return [Position(0, first + at) for at in range(len(records))]
 
+    async def _publish_saved(self, records: Sequence[OutgoingRecord]) -> list[Position]:
+        first = len(self.saved)
+        self.saved.extend(records)
+        await self._service.saved._take(
+            [FollowedRecord(0, at, each.key, each.value, 1_000 + at) for at, each in enumerate(records, first)]
+        )
+        return [Position(0, first + at) for at in range(len(records))]
+
     async def end_now(self, topic: str) -> int:
+        if topic == self._service.topics.saved:
+            return len(self.saved)
         assert topic == self._service.topics.curation
         self.ends_asked += 1
         return len(self.records)
@@ -106,4 +121,5 @@ def curation_log(running: Running, monkeypatch: pytest.MonkeyPatch) -> CurationL
     log = CurationLog(running)
     monkeypatch.setattr(running.service.writer, "publish", log.publish)
     monkeypatch.setattr(running.service.log_watch, "end_now", log.end_now)
+    monkeypatch.setattr(running.service.saved, "_end_now", log.end_now)
     return log

@@ -9,6 +9,7 @@ def test_every_topic_of_the_contract_is_there() -> None:
     assert {name: spec.partitions for name, spec in specs.items()} == {
         "thalweg.documents.v1": 4,
         "thalweg.curation.v1": 1,
+        "thalweg.saved.v1": 1,
         "thalweg.contributions.g0001.v1": 1,
         "thalweg.indexed.v1": 4,
         "thalweg.provenance.v1": 4,

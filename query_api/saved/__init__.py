@@ -1,0 +1,1 @@
+"""What callers save: one store for all kinds of it."""

@@ -1,0 +1,207 @@
+"""Stored conversations: an item each, whose parts are its messages and its title, in the order of the log.
+
+A question and its answer are two parts, named by the retrieval that answered. So what is kept twice, as by a stream
+that was resumed, is there once.
+"""
+
+from collections.abc import Awaitable, Callable
+from functools import partial
+from textwrap import shorten
+from typing import Any, NamedTuple
+from uuid import uuid4
+
+from pydantic import ValidationError
+
+from query_api.answers.follow_ups import MEMORY, complete_question
+from query_api.errors import AnotherLog, ApiProblem, conflict, invalid_request
+from query_api.index.graph.view import GraphView
+from query_api.saved.items import ItemGone, SavedItem, SavedItems, SavedRecord
+from schemas.answers import Answer
+from schemas.clock import rfc3339
+from schemas.conversations import (
+    CONVERSATIONS_PATH,
+    MOST_MESSAGES,
+    Conversation,
+    ConversationMessage,
+    ConversationPage,
+    ConversationSummary,
+    NewConversation,
+)
+from schemas.cursors import read_cursor, write_cursor
+from schemas.frames import Done
+from schemas.hits import SearchAnswer
+from schemas.ids import DocumentKey
+from schemas.openai_protocol import Message
+from schemas.saved import SavedKind
+from schemas.search import SearchRequest
+
+KIND: SavedKind = "conversation"
+TITLE = "title"
+QUESTION, ANSWER = ".q", ".a"
+TITLE_CHARACTERS = 80
+UNTITLED = "New conversation"
+
+Finish = Callable[[Done | SearchAnswer], Awaitable[list[str]]]
+"""Called with the end of a search; gives further notes. May raise ApiProblem in place of the end."""
+
+
+class StoredConversation(NamedTuple):
+    """One of a caller's. Methods raise ApiProblem, as those of `SavedItems` do, and 404 where it is deleted."""
+
+    saved: SavedItems
+    owner: str
+    item: SavedItem
+
+    @classmethod
+    async def create(cls, saved: SavedItems, owner: str, new: NewConversation) -> "StoredConversation":
+        identifier = uuid4().hex
+        await saved.put(owner, KIND, identifier, new.model_dump(mode="json", exclude_defaults=True))
+        return await cls.find(saved, owner, identifier)
+
+    @classmethod
+    async def find(cls, saved: SavedItems, owner: str, identifier: str) -> "StoredConversation":
+        try:
+            return cls(saved, owner, await saved.find(owner, KIND, identifier))
+        except ItemGone as error:
+            raise gone(identifier) from error
+
+    async def rename(self, title: str) -> None:
+        try:
+            await self.saved.put(self.owner, KIND, self.item.id, {"title": title}, TITLE)
+        except ItemGone as error:
+            raise gone(self.item.id) from error
+
+    async def delete(self) -> None:
+        try:
+            await self.saved.delete(self.owner, KIND, self.item.id)
+        except ItemGone as error:
+            raise gone(self.item.id) from error
+
+    @property
+    def head(self) -> NewConversation:
+        try:
+            return NewConversation.model_validate({} if self.item.head is None else self.item.head.value)
+        except ValidationError:  # of another program
+            return NewConversation()
+
+    @property
+    def message_count(self) -> int:
+        return len(self.item.parts) - (TITLE in self.item.parts)
+
+    def summary(self) -> ConversationSummary:
+        head, created_ms = self.head, 0 if self.item.head is None else self.item.head.at_ms
+        return ConversationSummary(
+            id=self.item.id,
+            title=self._title(head),
+            collection=head.collection,
+            documents=head.documents,
+            message_count=self.message_count,
+            created=rfc3339(created_ms),
+            changed=rfc3339(self.item.changed_ms),
+        )
+
+    def shown(self, limit: int, cursor: str | None) -> Conversation:
+        """With its last messages, or the last before a cursor. Raises MalformedCursor."""
+        below = None if cursor is None else read_cursor(cursor, int, "messages of a conversation")
+        messages = [each for each in self._records() if below is None or each[1].offset < below]
+        page = messages[-limit:]
+        return Conversation(
+            **self.summary().model_dump(),
+            messages=[found for name, record in page if (found := _message(name, record)) is not None],
+            next_cursor=write_cursor(page[0][1].offset) if len(messages) > limit else None,
+        )
+
+    def asking(
+        self, asked: SearchRequest, graph: GraphView | None, resumed: str | None = None
+    ) -> tuple[SearchRequest, Finish]:
+        """The search for what is asked, in the scope and complete in itself, and what keeps it with its answer. `graph`
+        knows which documents there are. `resumed` is the retrieval that answered it before, where the stream of that
+        is resumed: what came after it is not what it follows. Raises ApiProblem."""
+        if self.message_count >= MOST_MESSAGES:
+            raise conflict(f"The conversation has {MOST_MESSAGES:,} messages, and takes no more: begin another.")
+        self.saved.check_room(self.owner)
+        head = self.head
+        if head.collection and asked.collection not in (None, head.collection):
+            raise invalid_request(
+                f"`collection`: the conversation is about the collection {head.collection!r}. Leave `collection` out, "
+                "or begin another conversation."
+            )
+        scope = {"collection": head.collection or asked.collection, "filter": asked.filter}
+        if head.filter:
+            scope["filter"] = (*asked.filter, head.filter)
+        question = complete_question(asked.q, self._memory(resumed))
+        return asked.model_copy(update={**scope, "q": question}), partial(self._keep, asked.q, _missing(head, graph))
+
+    async def _keep(self, question: str, notes: list[str], end: Done | SearchAnswer) -> list[str]:
+        """Where Kafka is away the answer is given all the same, with a note."""
+        answer = Answer(text="") if end.answer is None else end.answer
+        kept: dict[str | None, dict[str, Any]] = {
+            f"{end.retrieval_id}{QUESTION}": {"text": question},
+            f"{end.retrieval_id}{ANSWER}": {"answer": answer.model_dump(mode="json", exclude_defaults=True)},
+        }
+        try:
+            await self.saved.put_all(self.owner, KIND, self.item.id, kept)
+        except ItemGone as error:
+            raise gone(self.item.id) from error
+        except (ApiProblem, AnotherLog) as error:
+            return [*notes, f"This is not kept in the conversation. {error}"]
+        return notes
+
+    def _memory(self, resumed: str | None) -> list[Message]:
+        records = list(self._records())
+        names = [name for name, _ in records]
+        end = names.index(f"{resumed}{QUESTION}") if f"{resumed}{QUESTION}" in names else len(names)
+        found = [_message(*each) for each in records[max(0, end - MEMORY) : end]]
+        return [Message(role=each.role, content=each.text) for each in found if each is not None]
+
+    def _records(self) -> list[tuple[str, SavedRecord]]:
+        return [each for each in self.item.parts.items() if each[0] != TITLE]
+
+    def _title(self, head: NewConversation) -> str:
+        renamed = self.item.parts.get(TITLE)
+        given = head.title if renamed is None else str(renamed.value.get("title"))
+        first = next((_message(*each) for each in self._records()), None)
+        if given or first is None:
+            return given or UNTITLED
+        return shorten(first.text, TITLE_CHARACTERS, placeholder=" …") or first.text[:TITLE_CHARACTERS]
+
+
+def page_of(saved: SavedItems, owner: str, limit: int, cursor: str | None) -> ConversationPage:
+    """A caller's conversations. Raises MalformedCursor, and ApiProblem as `SavedItems` does."""
+    items, following = saved.list(owner, KIND, limit, cursor)
+    found = [StoredConversation(saved, owner, item).summary() for item in items]
+    return ConversationPage(conversations=found, next_cursor=following)
+
+
+def gone(identifier: str) -> ApiProblem:
+    return ApiProblem(
+        404,
+        "No such conversation",
+        f"There is no conversation {identifier[:80]!r} of yours: it was deleted, or is another caller's. GET "
+        f"{CONVERSATIONS_PATH} lists yours.",
+    )
+
+
+def _message(name: str, record: SavedRecord) -> ConversationMessage | None:
+    """None for what another program wrote."""
+    retrieval_id, _, kind = name.rpartition(".")
+    of = {"retrieval_id": retrieval_id, "at": rfc3339(record.at_ms)}
+    try:
+        if kind == QUESTION[1:]:
+            return ConversationMessage(role="user", text=record.value["text"], **of)
+        answer = Answer.model_validate(record.value["answer"])
+        return ConversationMessage(role="assistant", text=answer.reason or answer.text, answer=answer, **of)
+    except (KeyError, ValidationError):
+        return None
+
+
+def _missing(head: NewConversation, graph: GraphView | None) -> list[str]:
+    """A note where documents of the scope are gone."""
+    if not head.documents or graph is None or head.collection is None:
+        return []
+    gone = [each for each in head.documents if graph.document(DocumentKey(head.collection, each)) is None]
+    if not gone:
+        return []
+    some = ", ".join(repr(each[:80]) for each in gone[:3])
+    share = f"Of the {len(head.documents)} documents that this conversation is about, {len(gone)} are not there"
+    return [f"{share}: {some}. Nothing is found in them; begin another conversation about others."]
