@@ -7,17 +7,6 @@ import type {
 
 export type * from "./openapi.d.ts";
 
-// PROVISIONAL
-import type * as G from "./openapi.d.ts";
-export type Answer = G.Answer & { query: string; related_concepts: { id: string; name: string; type: string }[] };
-export type DoneP = Omit<G.Done, "answer"> & { answer: Answer | null };
-export type AnswerRequest = G.AnswerRequest & { conversation?: string; documents?: string[] };
-export interface NewConversation { title?: string; collection?: string | null; documents?: string[] }
-export interface ConversationSummary { id: string; title: string; collection: string | null; documents: string[]; message_count: number; created: string; changed: string }
-export interface ConversationMessage { role: "user" | "assistant"; text: string; answer: Answer | null; retrieval_id: string; at: string }
-export interface Conversation extends ConversationSummary { messages: ConversationMessage[]; next_cursor: string | null }
-export interface ConversationPage { conversations: ConversationSummary[]; next_cursor: string | null }
-
 export interface Frame {
   event: string;
   data: unknown;
@@ -31,7 +20,7 @@ export type SearchFrame =
   | { event: "answer.citation"; data: AnswerCitation }
   | { event: "answer.delta"; data: AnswerDelta }
   | { event: "subgraph"; data: AnswerSubgraph }
-  | { event: "done"; data: DoneP }
+  | { event: "done"; data: Done }
   | { event: "reset"; data: Reset };
 
 /** Of a write that is followed: the status after each step, the last one final. */

@@ -19,6 +19,7 @@ export class Turn {
   running = $state(false);
   /** How many hits its answer is looked for in; null before they are there. */
   hits = $state<number | null>(null);
+  notes = $state.raw<readonly string[]>([]);
   dropped = $state(false);
   stopped = $state(false);
   error = $state.raw<ApiError | null>(null);
@@ -31,7 +32,7 @@ export class Turn {
 
   /** What was searched, where that is not the question itself. */
   get searchedFor(): string | null {
-    const query = this.answer.whole?.query ?? this.question;
+    const query = this.answer.whole?.query || this.question;
     return query.trim() === this.question.trim() ? null : query;
   }
 
@@ -39,6 +40,7 @@ export class Turn {
   begin(): void {
     this.#controller = new AbortController();
     this.answer = NO_ANSWER;
+    this.notes = [];
     this.hits = this.error = null;
     this.stopped = false;
     this.running = true;
@@ -51,6 +53,7 @@ export class Turn {
       for await (const frame of thalweg.answer(request, { signal, onConnection })) {
         if (frame.event === "reset") this.answer = NO_ANSWER;
         if (frame.event === "meta" || frame.event === "reset") this.hits = 0;
+        if (frame.event === "done") this.notes = frame.data.notes;
         if (frame.event === "hit") this.hits = (this.hits ?? 0) + 1;
         this.answer = withFrame(this.answer, frame);
       }
