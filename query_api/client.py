@@ -178,7 +178,12 @@ class ServiceClient:
         """The answer to a body of JSON."""
         return self._json("PUT", path, body=body)
 
+    def patch(self, path: str, body: bytes) -> JSONObject:
+        """The answer to a body of JSON."""
+        return self._json("PATCH", path, body=body)
+
     def delete(self, path: str) -> JSONObject:
+        """Empty where nothing is answered."""
         return self._json("DELETE", path)
 
     def publish(self, envelopes: Sequence[bytes]) -> JSONObject:
@@ -256,7 +261,7 @@ class ServiceClient:
     ) -> JSONObject:
         with self.answer(method, path, params, body) as response:
             response.read()
-            answer: JSONObject = response.json()
+            answer: JSONObject = response.json() if response.content else {}
             return answer
 
     def _send_once(self, request: httpx.Request) -> httpx.Response:

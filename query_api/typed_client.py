@@ -14,6 +14,7 @@ from query_api.cli.app import service_client
 from query_api.client import JSONObject, ServiceClient
 from schemas.answers import Answer
 from schemas.api import BatchAccepted, DocumentStatus, WriteAccepted
+from schemas.conversations import CONVERSATIONS_PATH, Conversation, ConversationPage, ConversationSummary
 from schemas.errors import Failure, WrongSetting
 from schemas.frames import PARTS, Reset, SearchFrame
 from schemas.hits import SearchAnswer
@@ -42,15 +43,36 @@ class Client(AbstractContextManager["Client", None]):
         return _read(SearchAnswer, self._service.post("/v1/search", _json({"q": q} | parameters)))
 
     def ask(self, /, q: str, **parameters: Any) -> Answer:
-        """Sentences that answer, each with its source; `refused` where nothing that was found does."""
+        """Sentences that answer, each with its source; `refused` where nothing that was found does. With `conversation`,
+        the id of one, the question may follow those before it there, and is kept there with its answer."""
         return _read(Answer, self._service.post("/v1/answers", _json({"q": q} | parameters))["answer"])
 
     def stream(self, q: str, **parameters: Any) -> Generator[Frame, None, None]:
         """The frames as they are final, the last one Done; resumed where it breaks off. Reset: forget those before."""
-        for name, data, _ in self._service.resumed_events("/v1/search", _json({"q": q} | parameters)):
+        path = "/v1/search" if parameters.get("conversation") is None else "/v1/answers"
+        for name, data, _ in self._service.resumed_events(path, _json({"q": q} | parameters)):
             kind: type[Frame] | None = Reset if name == "reset" else PARTS.get(name)  # type: ignore[call-overload]  # of any name
             if kind is not None:  # of a newer service
                 yield _read(kind, data)
+
+    def begin_conversation(self, **scope: Any) -> ConversationSummary:
+        """`title`, `collection` and `documents`, each of which may be left out, as in `NewConversation`."""
+        return _read(ConversationSummary, self._service.post(CONVERSATIONS_PATH, _json(scope)))
+
+    def conversations(self, limit: int = 50, cursor: str | None = None) -> ConversationPage:
+        """The key's own, the one that was last changed first."""
+        return _read(ConversationPage, self._service.get(CONVERSATIONS_PATH, _page(limit, cursor)))
+
+    def conversation(self, conversation_id: str, limit: int = 200, cursor: str | None = None) -> Conversation:
+        """With its last messages, or the last before the cursor."""
+        return _read(Conversation, self._service.get(f"{CONVERSATIONS_PATH}/{conversation_id}", _page(limit, cursor)))
+
+    def rename_conversation(self, conversation_id: str, title: str) -> ConversationSummary:
+        body = _json({"title": title})
+        return _read(ConversationSummary, self._service.patch(f"{CONVERSATIONS_PATH}/{conversation_id}", body))
+
+    def delete_conversation(self, conversation_id: str) -> None:
+        self._service.delete(f"{CONVERSATIONS_PATH}/{conversation_id}")
 
     def publish(self, documents: Iterable[Mapping[str, Any]]) -> BatchAccepted:
         """Publish up to 1,000 envelopes. `token` covers those that were accepted; `refused` says why others were not,
@@ -95,6 +117,11 @@ class AsyncClient(AbstractAsyncContextManager["AsyncClient", None]):
 
     search = _in_thread(Client.search)
     ask = _in_thread(Client.ask)
+    begin_conversation = _in_thread(Client.begin_conversation)
+    conversations = _in_thread(Client.conversations)
+    conversation = _in_thread(Client.conversation)
+    rename_conversation = _in_thread(Client.rename_conversation)
+    delete_conversation = _in_thread(Client.delete_conversation)
     publish = _in_thread(Client.publish)
     delete = _in_thread(Client.delete)
     status = _in_thread(Client.status)
@@ -124,6 +151,10 @@ def _json(fields: Mapping[str, Any]) -> bytes:
         return json.dumps({name: value for name, value in fields.items() if value is not None}).encode()
     except (TypeError, ValueError, RecursionError) as error:
         raise WrongSetting(f"This cannot be sent as JSON: {error}. Make text or numbers of it.") from error
+
+
+def _page(limit: int, cursor: str | None) -> JSONObject:
+    return {"limit": limit} | ({} if cursor is None else {"cursor": cursor})
 
 
 def _read(model: type[M], answer: JSONObject) -> M:

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
 app = typer.Typer()
 
-METHODS = ("GET", "POST", "PUT", "DELETE")
-WITH_BODY = ("POST", "PUT")
+METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
+WITH_BODY = ("POST", "PUT", "PATCH")
 STREAM = "text/event-stream"
 
 
@@ -33,7 +33,8 @@ STREAM = "text/event-stream"
 @plain_failures()
 def api(
     method: Annotated[
-        str | None, typer.Argument(help="GET, POST, PUT or DELETE.", autocompletion=offered(METHODS), metavar="METHOD")
+        str | None,
+        typer.Argument(help="GET, POST, PUT, PATCH or DELETE.", autocompletion=offered(METHODS), metavar="METHOD"),
     ] = None,
     path: Annotated[
         str | None, typer.Argument(help="The route, such as /v1/status.", autocompletion=routes, metavar="PATH")

@@ -1,8 +1,9 @@
 """`thalweg search` and `thalweg ask`: parameters of `/v1/search` as options; hits or an answer as they stream in."""
 
 import inspect
+import json
 import re
-from collections.abc import Callable, Container, Iterator
+from collections.abc import Callable, Container, Iterator, Mapping
 from contextlib import closing
 from functools import cached_property
 from pathlib import Path
@@ -47,6 +48,10 @@ OWN_DEFAULTS = {
 }
 """Where a page for people has another default than the route, or the route has none."""
 
+ANSWERS = "/v1/answers"
+CONVERSATION = typer.Option(
+    "--conversation", help="The id of a conversation to ask in: `thalweg api GET /v1/conversations` lists them."
+)
 ASK_EXAMPLE = "Example: thalweg ask 'who owns the beacon' --collection wiki --answer-sentences 5"
 EXAMPLE = "Example: thalweg search 'who owns the beacon' -k 5 --collection wiki --filter 'updated>=2026'"
 
@@ -57,6 +62,7 @@ class SearchCommand(TyperCommand):
 
     run: Callable[..., None]
     without: frozenset[str] = frozenset()
+    further: Mapping[str, tuple[Any, Any]] = {}
 
     def __init__(self, **options: Any) -> None:
         self._own_help = options["help"]
@@ -65,7 +71,9 @@ class SearchCommand(TyperCommand):
     @cached_property
     def _whole(self) -> TyperCommand:
         derived = typer.Typer(add_completion=False)
-        derived.command(help=self._own_help, epilog=self.epilog)(_with_options(type(self).run, self.without))
+        derived.command(help=self._own_help, epilog=self.epilog)(
+            _with_options(type(self).run, self.without, self.further)
+        )
         return cast("TyperCommand", get_command(derived))
 
     @property
@@ -103,25 +111,27 @@ def _print_found(
     params: dict[str, Any], url: str | None, data_dir: Path | None, *, as_json: bool, with_hits: bool
 ) -> None:
     """The hits as they come, where they are wanted, and the answer."""
+    body = json.dumps(params).encode() if "conversation" in params else None
     with closing(commands.service_client(url, data_dir)) as client:
         if as_json:
-            print_json(client.get("/v1/search", params))
+            print_json(client.post(ANSWERS, body) if body else client.get("/v1/search", params))
             return
         from query_api.cli.display import PlainConsole, show_answer, show_end, show_hit, show_subgraph
 
         console = PlainConsole(soft_wrap=True)
         meta: dict[str, Any] = {}
-        for name, body, _ in client.events("/v1/search", params):
+        events = client.resumed_events(ANSWERS, body) if body else client.events("/v1/search", params)
+        for name, data, _ in events:
             if name == "meta":
-                meta = body
+                meta = data
             elif name == "hit" and with_hits:
-                show_hit(console, body)
+                show_hit(console, data)
             elif name == "subgraph":
-                show_subgraph(console, body)
+                show_subgraph(console, data)
             elif name == "done":
-                if body.get("answer"):
-                    show_answer(console, body["answer"])
-                show_end(console, body if with_hits else body | {"next_cursor": None}, meta)
+                if data.get("answer"):
+                    show_answer(console, data["answer"])
+                show_end(console, data if with_hits else data | {"next_cursor": None}, meta)
 
 
 class FindCommand(SearchCommand):
@@ -131,6 +141,7 @@ class FindCommand(SearchCommand):
 class AskCommand(SearchCommand):
     run = staticmethod(ask)
     without = frozenset({"answer", "offset", "cursor", "explain", "subgraph", "context", "context_chunks"})
+    further = {"conversation": (Annotated[str | None, CONVERSATION], None)}
 
 
 @app.command("search", cls=FindCommand, epilog=EXAMPLE)
@@ -143,10 +154,12 @@ def _ask() -> None:
     """Answer a question with sentences of what is found, word for word, each with its source."""
 
 
-def _with_options(function: Callable[..., None], without: Container[str]) -> Callable[..., None]:
+def _with_options(
+    function: Callable[..., None], without: Container[str], further: Mapping[str, tuple[Any, Any]]
+) -> Callable[..., None]:
     """Gives a function that takes parameters of a search the signature that typer makes options of."""
     parameters = {name: option for name, option in _parameters() if name not in without}
-    options = {**parameters, "as_json": (Json, False), "url": (Url, None), "data_dir": (DataDir, None)}
+    options = {**parameters, **further, "as_json": (Json, False), "url": (Url, None), "data_dir": (DataDir, None)}
     function.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
         [
             inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)

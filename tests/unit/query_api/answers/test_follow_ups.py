@@ -25,6 +25,16 @@ def said(*texts: str) -> list[Message]:
         (["Who is the mayor of Leeds?"], "in Dresden?", "in Dresden? mayor Leeds"),
         (["What is Kafka?", "Who maintains it?"], "and why?", "and why? Kafka maintains"),
         (["What is Kafka?", "Who maintains it?"], "Where do they live?", "Where do they live? Kafka maintains"),
+        (
+            ["What is Pompeii?"],
+            "How many people lived there in AD 79?",
+            "How many people lived there in AD 79? Pompeii",
+        ),
+        (
+            ["Where is Baikal?"],
+            "Which seal lives only in that lake of Siberia?",
+            "Which seal lives only in that lake of Siberia? Baikal",
+        ),
         (["the opening hours of the town library"], "on Sundays", "on Sundays opening hours town library"),
     ],
 )
@@ -43,6 +53,8 @@ def test_a_follow_up_carries_its_subject(before: list[str], question: str, searc
         "how long may library members keep borrowed books",
         "What happened in Germany this year?",
         "In which year was Kafka born?",
+        "Are there penguins in warm waters that cannot fly?",
+        "Which proposal says that there are no semicolons in good style?",
     ],
 )
 def test_a_complete_question_is_left_as_it_is(question: str) -> None:

@@ -8,7 +8,8 @@ from typing import Any
 import httpx
 import pytest
 
-from query_api.ingest.producer import BrokerUnavailable
+from query_api.index.store_opening import GraphFile
+from query_api.ingest.producer import BrokerUnavailable, OutgoingRecord
 from schemas import conversations
 from tests.support.fakes.curation import CurationLog, curation_log
 from tests.support.fakes.engine import SearchingEngine, make_generation
@@ -34,7 +35,9 @@ class UncertainEngine(SearchingEngine):
 async def guarded(tmp_path: Path) -> AsyncIterator[Running]:
     make_generation(tmp_path)
     engine = UncertainEngine()
-    engine.reader.put(*PAGES, p0=(7, -1))
+    engine.reader.put(*PAGES, p0=(7, 3))
+    engine.graph_file = GraphFile("s1", 3)
+    engine.graphs["s1"] = [page.contribution() for page in PAGES]
     async with service_over(tmp_path, engine, api_key=KEY, read_api_key=READ_KEY) as running:
         yield running
 
@@ -118,7 +121,7 @@ async def test_a_stream_is_kept_once_however_often_it_is_resumed(ada: Caller) ->
 
 async def test_a_search_in_a_scope_finds_nothing_beside_it(ada: Caller) -> None:
     identifier = await ada.begin(title="Lakes", collection="a", documents=["lake"])
-    answer = (await ada.ask("Who measured the river?", identifier)).json()
+    answer = (await ada.ask("Who measured the river and drained the lake?", identifier)).json()
     assert {hit["document_id"] for hit in answer["hits"]} <= {"lake"}
     assert answer["answer"]["citations"][0]["document_id"] == "lake"
     other = problem(await ada.ask("Who measured it?", identifier, collection="b"))
@@ -291,8 +294,6 @@ async def test_a_chat_may_be_asked_in_a_conversation(ada: Caller) -> None:
 
 
 async def test_what_another_program_wrote_does_not_break_a_conversation(ada: Caller, log: CurationLog) -> None:
-    from query_api.ingest.producer import OutgoingRecord
-
     identifier = await ada.begin()
     await ada.ask("Who measured the river?", identifier)
     head = f"full/conversation/{identifier}"
