@@ -22,6 +22,7 @@ from query_api.cli.graph import graph_app
 from query_api.cli.replay import app as replay_commands
 from query_api.cli.reviews import app as review_commands
 from query_api.cli.search import app as search_commands
+from query_api.cli.study import app as study_commands
 from schemas.errors import WrongSetting, plain_failures
 from streams.cli.app import Joined
 from streams.cli.app import app as stream_commands
@@ -49,7 +50,7 @@ SETTINGS = (
 PANELS = {
     "Run": ("up", "kafka", "worker", "serve", "topics", "init", "config"),
     "Documents": ("load", "delete", "export", "collections"),
-    "Search": ("search", "evaluate", "questions", "api", "mcp"),
+    "Search": ("search", "study", "evaluate", "questions", "api", "mcp"),
     "Graph": ("entities", "reviews", "graph", "cypher"),
     "Operate": ("status", "verify", "dead-letters", "replay", "rebuild", "generations", "backup", "restore"),
 }
@@ -111,6 +112,7 @@ for commands in (
     document_commands,
     collection_commands,
     search_commands,
+    study_commands,
     evaluation_commands,
     entity_commands,
     review_commands,

@@ -51,6 +51,7 @@ from query_api.routes import (
     reviews,
     search,
     session_tokens,
+    study,
 )
 from query_api.routes.parameters import refuse_unknown_parameters
 from query_api.service_context import Service
@@ -146,6 +147,7 @@ def create_app(settings: ServiceSettings, **parts: Any) -> FastAPI:
         reviews,
         analytics,
         session_tokens,
+        study,
     ):
         app.include_router(routes.router, dependencies=[Depends(refuse_unknown_parameters)])
     app.include_router(console.router)

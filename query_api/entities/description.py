@@ -180,12 +180,12 @@ class EntityDescriber:
         for statement in fact.statements[:most]:
             ends = {part.name: normalise_name(part.surface) for part in statement.roles}
             names = [ends.get("subject", ""), ends.get("object", "")]
-            yield self._at(statement.chunk, statement.passage, texts, names, statement)
+            yield self._at(statement.chunk, texts, names, statement)
 
     def evidence_of_mentions(self, one: TypedMention, other: TypedMention) -> Evidence:
         """Of mentions in one chunk, with the sentence that names both."""
         names = [normalise_name(each.surface) for each in (one, other)]
-        return self._at(one.chunk, one.passage, self._chunks([self._view.chunk_id(one.chunk)]), names)
+        return self._at(one.chunk, self._chunks([self._view.chunk_id(one.chunk)]), names)
 
     def evidence_of_edge(self, source: NodeRef, target: NodeRef, edge: GraphEdge) -> Evidence | None:
         """The sentence of a fact between two entities, or that of a chunk which names an entity; else None."""
@@ -199,7 +199,7 @@ class EntityDescriber:
             entity, chunk = (source, target) if source.kind == "entity" else (target, source)
             names = [name for _, name in self._view.entity_names([entity.at]).values()]
             texts = self._chunks([self._view.chunk_id(chunk.at)])
-            return self._at(chunk.at, self._view.passage_of_chunk(chunk.at), texts, names)
+            return self._at(chunk.at, texts, names)
         return None
 
     def sentences_of(self, chunks: Iterable[int]) -> dict[int, list[str]]:
@@ -211,20 +211,23 @@ class EntityDescriber:
             for each, row in texts.items()
         }
 
-    def _at(
-        self, chunk: int, passage: int, texts: Texts, names: Sequence[str], stated: Statement | None = None
-    ) -> Evidence:
-        identifier, document = self._view.chunk_id(chunk), self._view.document_of_passage(passage)
-        row, key = texts.get(identifier), self._view.document_key(document)
-        record = self._document_rows([key]).get(key)
+    def _at(self, chunk: int, texts: Texts, names: Sequence[str], stated: Statement | None = None) -> Evidence:
+        row = texts.get(self._view.chunk_id(chunk))
         sentence = None
         if row is not None and stated is None:
             sentence = sentence_holding(row.text, names)
         elif row is not None and stated is not None:
             sentence = sentence_of_fact(row.text, stated.predicate, *names[:2], is_stated=stated.sentence >= 0)
+        return self.evidence_at(chunk, sentence)
+
+    def evidence_at(self, chunk: int, sentence: str | None) -> Evidence:
+        """This sentence of a chunk."""
+        document = self._view.document_of_passage(self._view.passage_of_chunk(chunk))
+        key = self._view.document_key(document)
+        record = self._document_rows([key]).get(key)
         return Evidence(
             sentence=sentence,
-            chunk_id=identifier,
+            chunk_id=self._view.chunk_id(chunk),
             collection=key.collection,
             document_id=key.document_id,
             title=self._view.title(document),
@@ -232,6 +235,12 @@ class EntityDescriber:
             position=None if record is None else f"{record.partition}:{record.offset}",
             stated_at=None if record is None else rfc3339(record.timestamp_ms),
         )
+
+    def definition(self, entity: Entity) -> EntityDefinition | None:
+        """The surest sentence that says what it is; else the beginning of a document that is about it."""
+        keys = np.array(entity.members, dtype=np.uint64)
+        documents = self._documents(keys, list(typed_mentions_of(self._view.segments, keys)))
+        return self._definition(entity, self.facts.of_entities(keys), documents)
 
     def _definition(
         self, entity: Entity, facts: Sequence[Fact], documents: Sequence[EntityDocument]
@@ -272,7 +281,7 @@ class EntityDescriber:
     def _first_mention(self, mentions: Sequence[TypedMention]) -> Evidence | None:
         for one in sorted(mentions, key=lambda each: (each.document, each.chunk))[:1]:
             texts = self._chunks([self._view.chunk_id(one.chunk)])
-            return self._at(one.chunk, one.passage, texts, [normalise_name(one.surface)])
+            return self._at(one.chunk, texts, [normalise_name(one.surface)])
         return None
 
     def _beginning(self, entity: Entity) -> EntityDefinition | None:
@@ -287,7 +296,7 @@ class EntityDescriber:
                 for sentence in sentences_of(row.text) if row is not None else ():
                     if _names(sentence, entity) and len(sentence.split()) > len(entity.label.split()) + 2:
                         return EntityDefinition(
-                            text=sentence, source=self._at(chunk, passages[0], texts, [entity.name])
+                            text=sentence, source=self._at(chunk, texts, [entity.name])
                         )
         return None
 

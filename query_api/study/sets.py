@@ -1,0 +1,117 @@
+"""The content of a study set of each kind; a pure function of one snapshot and what is asked for."""
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+from indexer.text_analysis import query_terms
+from query_api.study.cloze import Cloze, clozes
+from query_api.study.concept_map import grown, mermaid, relations_among
+from query_api.study.learning_path import in_order, needed_for, orders_of
+from query_api.study.material import StudyMaterial
+from query_api.study.questions import BLANK, QuestionMaker
+from schemas.study import LearningStep, StepReason, StudyContent, StudyKind, StudyQuestion
+
+T = TypeVar("T")
+
+A_CONCEPT = 2  # questions
+UNITS: dict[StudyKind, str] = {"cards": "cards", "quiz": "questions", "map": "concepts", "path": "concepts"}
+
+
+def make_content(material: StudyMaterial, kind: StudyKind, count: int) -> StudyContent:
+    """Of at most `count` cards, questions or concepts; fewer, with a note, where nothing more makes a good one."""
+    made = {"cards": _cards, "quiz": _quiz, "map": _map, "path": _path}[kind](material, count)
+    if 0 < made.total < count:
+        made.notes.insert(0, f"{made.total} {UNITS[kind]} instead of {count}: {WHY[kind]}")
+    return made
+
+
+WHY: dict[StudyKind, str] = {
+    "cards": "no more sentences state a fact of their own accord, without those around them.",
+    "quiz": "no more sentences state a fact for which three other names are wrong for certain.",
+    "map": "no more concepts are in facts with each other.",
+    "path": "nothing states of more concepts what they need, or are a kind or part of.",
+}
+
+
+def _cards(material: StudyMaterial, count: int) -> StudyContent:
+    chosen = _chosen(clozes(material), count, 1, lambda cloze: cloze)
+    questions = [_shown(material, cloze, cloze.with_blank(BLANK), [], cloze.answer) for cloze in chosen]
+    return StudyContent(questions=_numbered(questions))
+
+
+def _quiz(material: StudyMaterial, count: int) -> StudyContent:
+    chosen = _chosen(clozes(material), count, A_CONCEPT, QuestionMaker(material).question)
+    questions = [_shown(material, each.cloze, each.text, each.options, each.answer) for each in chosen]
+    return StudyContent(questions=_numbered(questions))
+
+
+def _chosen(found: Sequence[Cloze], count: int, a_concept: int, made: Callable[[Cloze], T | None]) -> list[T]:
+    """What is made of the best, each sentence and answer once, so many of a concept; first one of each document."""
+    chosen: list[T] = []
+    concepts, documents, used = Counter[int](), Counter[object](), set[str]()
+    for most_of_document in (a_concept, count):
+        for cloze in found:
+            key = cloze.sentence.chunk.key
+            if len(chosen) == count or documents[key] >= most_of_document or concepts[cloze.concept] >= a_concept:
+                continue
+            if used & {cloze.sentence.text, cloze.answer} or (new := made(cloze)) is None:
+                continue
+            chosen.append(new)
+            concepts[cloze.concept] += 1
+            documents[key] += 1
+            used |= {cloze.sentence.text, cloze.answer}
+    return chosen
+
+
+def _shown(material: StudyMaterial, cloze: Cloze, text: str, options: list[str], answer: str) -> StudyQuestion:
+    source = material.source(cloze.sentence)
+    gives_away = set(query_terms(answer)) & set(query_terms(source.title))
+    return StudyQuestion(
+        question=0,
+        text=text,
+        context=None if gives_away else source.title,
+        options=options,
+        answer=answer,
+        concept=material.reference(("entity", cloze.concept)),
+        explanation=source,
+    )
+
+
+def _numbered(questions: Sequence[StudyQuestion]) -> list[StudyQuestion]:
+    return [each.model_copy(update={"question": number}) for number, each in enumerate(questions, start=1)]
+
+
+def _map(material: StudyMaterial, count: int) -> StudyContent:
+    facts = material.between_concepts(material.facts)
+    ends = grown(facts, material.worth, count, material.start)
+    relations = relations_among(facts, ends)
+    ends = [end for end in ends if any(end in {one.identity for one in fact.ends} for fact in relations)]
+    concepts = [material.reference(end) for end in ends]
+    edges = [
+        (ends.index(fact.subject.identity), fact.predicate.replace("_", " "), ends.index(fact.object.identity))
+        for fact in relations
+    ]
+    text = mermaid([each.label for each in concepts], edges) if relations else None
+    return StudyContent(concepts=concepts, relations=material.describer.details(relations, 1), mermaid=text)
+
+
+def _path(material: StudyMaterial, count: int) -> StudyContent:
+    if material.start is None:
+        orders = orders_of(material.between_concepts(material.facts))
+        ends = grown([order.fact for order in orders], material.worth, count, None)
+    else:
+        orders = orders_of(needed_for(material.start, material.facts_of, count))
+        ends = list({end.identity: None for order in orders for end in order.fact.ends})
+    path = in_order(sorted(ends, key=lambda end: (-material.worth(end), end)), orders)
+    step_of = {end: step for step, end in enumerate(path, start=1)}
+    steps = []
+    for end, step in step_of.items():
+        before = [order for order in orders if order.after == end and order.before in step_of]
+        reasons = [
+            StepReason(step=step_of[each.before], predicate=each.fact.predicate, evidence=material.evidence(each.fact))
+            for each in before
+        ]
+        concept, definition = material.reference(end), material.definition(end)
+        steps.append(LearningStep(step=step, concept=concept, definition=definition, after=reasons))
+    return StudyContent(steps=steps)
