@@ -130,7 +130,7 @@ def test_only_some_documents_are_asked(open_page: OpenPage) -> None:
     page.get_by_role("button", name="Only some documents").click()
     page.get_by_role("searchbox", name="Find a document").fill("the canal made by people")
     page.get_by_role("list", name="Documents to choose from").get_by_role("button", name="Quill").click()
-    expect(page.get_by_role("list", name="Documents to ask")).to_contain_text("rivers/quill.md")
+    expect(page.get_by_role("list", name="Chosen documents")).to_contain_text("rivers/quill.md")
     expect(page).to_have_url(re.compile(r"collection=rivers&document=rivers%2Fquill\.md"))
     ask(page, ASKED)
     expect(page.locator(".composer")).to_contain_text("In 1 document of rivers")
@@ -138,7 +138,7 @@ def test_only_some_documents_are_asked(open_page: OpenPage) -> None:
 
     page.goto(page.url.partition("#/")[0] + "#/documents?id=rivers/tavel.md&in=rivers")
     page.get_by_role("link", name="Ask about it").click()
-    expect(page.get_by_role("list", name="Documents to ask")).to_contain_text("rivers/tavel.md")
+    expect(page.get_by_role("list", name="Chosen documents")).to_contain_text("rivers/tavel.md")
     expect(ask(page, ASKED)).to_contain_text(SENTENCE)
 
 

@@ -7,8 +7,9 @@ import type {
   StatusFrame, WriteAccepted,
 } from "./types.ts"; // prettier-ignore
 
-export { ApiError } from "./problem.ts";
-export type { Access, Options } from "./requests.ts";
+export { ApiError, asApiError, isAbort } from "./problem.ts";
+export type { Parameters } from "./query.ts";
+export { segment, type Access, type Options } from "./requests.ts";
 export type { Connection, Following } from "./stream.ts";
 export type * from "./types.ts";
 

@@ -1,7 +1,6 @@
 /** An answer: its frames, folded into what is shown. */
 
-import type { Parameters } from "../client/query.ts";
-import type { Answer, AnswerDelta, Citation, SearchFrame } from "../client/types.ts";
+import type { Answer, AnswerDelta, Citation, Parameters, SearchFrame } from "../client/thalweg.ts";
 
 export interface Piece {
   /** Of the document that it and the next pieces are from; null where the piece before has said it. */

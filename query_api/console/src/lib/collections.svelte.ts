@@ -1,9 +1,7 @@
 /** The collections there are, shared by the views, and what their documents' fields hold. */
 
-import { asApiError, type ApiError } from "../client/problem.ts";
-import { segment } from "../client/requests.ts";
+import { type ApiError, asApiError, type CollectionList, type CollectionSummary, type FieldList, type FieldSummary, type FieldValueList, segment } from "../client/thalweg.ts";
 import { thalweg } from "./thalweg.ts";
-import type { CollectionList, CollectionSummary, FieldList, FieldSummary, FieldValueList } from "../client/types.ts";
 
 class Collections {
   list = $state.raw<CollectionSummary[] | null>(null);

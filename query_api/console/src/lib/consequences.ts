@@ -2,7 +2,7 @@
  *  how it is undone. */
 
 import { bytes, count, plural } from "./format.ts";
-import type { BuildProgress, GenerationComparison, GenerationShown } from "../client/types.ts";
+import type { BuildProgress, GenerationComparison, GenerationShown } from "../client/thalweg.ts";
 
 export interface Question {
   title: string;

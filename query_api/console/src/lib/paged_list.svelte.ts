@@ -3,9 +3,8 @@
 
 import { untrack } from "svelte";
 
-import { asApiError, isAbort, type ApiError } from "../client/problem.ts";
+import { type ApiError, asApiError, isAbort, type Parameters } from "../client/thalweg.ts";
 import { thalweg } from "./thalweg.ts";
-import type { Parameters } from "../client/query.ts";
 
 interface AnyPage {
   next_cursor: string | null;

@@ -1,9 +1,8 @@
 /** Whether the service answers and is ready, asked for now and then by its open route `/readyz`. */
 
-import { ApiError } from "../client/problem.ts";
+import { ApiError, type Readiness } from "../client/thalweg.ts";
 import { poll } from "./poll.ts";
 import { thalweg } from "./thalweg.ts";
-import type { Readiness } from "../client/types.ts";
 
 const SECONDS_WELL = 10;
 const SECONDS_FOLLOWED = 2;

@@ -1,9 +1,7 @@
 /** An edit on its way: sent, then read back, so that what is shown is never older than it. */
 
-import { ApiError, asApiError } from "../client/problem.ts";
+import { ApiError, asApiError, type EditAccepted, type Parameters } from "../client/thalweg.ts";
 import { thalweg } from "./thalweg.ts";
-import type { Parameters } from "../client/query.ts";
-import type { EditAccepted } from "../client/types.ts";
 
 export class Writing {
   busy = $state(false);

@@ -1,7 +1,6 @@
 /** A conversation: its questions, and what has come of their answers so far. It goes on while another view is shown. */
 
-import { asApiError, isAbort, type ApiError } from "../../client/problem.ts";
-import type { Answer, AnswerRequest, ConversationMessage } from "../../client/types.ts";
+import { type Answer, type AnswerRequest, type ApiError, asApiError, type ConversationMessage, isAbort } from "../../client/thalweg.ts";
 import { NO_ANSWER, answerOf, withFrame, type AnswerSoFar } from "../../lib/answer.ts";
 import { service } from "../../lib/service.svelte.ts";
 import { thalweg } from "../../lib/thalweg.ts";

@@ -1,11 +1,10 @@
 /** Deletes of this tab, and how each can be undone. A delete is a record on the log; undoing publishes the document
  *  again: the file itself where this page published it, else what the service had read of it, and the page says so. */
 
-import { asApiError } from "../../client/problem.ts";
+import { asApiError, type DocumentDetail, type DocumentSummary } from "../../client/thalweg.ts";
 import { thalweg } from "../../lib/thalweg.ts";
 import { confirmation } from "../../lib/confirmation.svelte.ts";
 import { deletingDocument } from "../../lib/consequences.ts";
-import type { DocumentDetail, DocumentSummary } from "../../client/types.ts";
 import { statusAfter } from "./status.ts";
 import { uploads, type Content } from "./uploads.svelte.ts";
 

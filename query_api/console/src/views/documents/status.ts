@@ -1,6 +1,6 @@
 /** What becomes of a write, as the service reports it step by step. */
 
-import type { DocumentStatus } from "../../client/types.ts";
+import type { DocumentStatus } from "../../client/thalweg.ts";
 import { thalweg } from "../../lib/thalweg.ts";
 
 /** The first status that is enough, or the last one; undefined where none came. */

@@ -1,11 +1,10 @@
 /** Documents on their way into the index: published by a form each, then followed until a search and the graph show
  *  them. They outlive the view, so that it can be left meanwhile. */
 
-import { asApiError, isAbort } from "../../client/problem.ts";
+import { asApiError, type Connection, type FormatInfo, isAbort } from "../../client/thalweg.ts";
 import { thalweg } from "../../lib/thalweg.ts";
 import { collections } from "../../lib/collections.svelte.ts";
 import { bytes } from "../../lib/format.ts";
-import type { Connection, FormatInfo } from "../../client/thalweg.ts";
 
 export type Stage = "waiting" | "sending" | "published" | "searchable" | "done" | "refused";
 

@@ -1,6 +1,6 @@
 /** All edges of a collection's graph, read from its export piece by piece, as far as they are wanted. */
 
-import { asApiError, isAbort, type ApiError } from "../../client/problem.ts";
+import { type ApiError, asApiError, isAbort } from "../../client/thalweg.ts";
 import { thalweg } from "../../lib/thalweg.ts";
 import { jsonLines } from "../../lib/lines.ts";
 

@@ -1,7 +1,6 @@
 /** Requests to the routes of the graph. */
 
-import { ApiError } from "../../client/problem.ts";
-import { segment } from "../../client/requests.ts";
+import { ApiError, segment } from "../../client/thalweg.ts";
 import { thalweg } from "../../lib/thalweg.ts";
 import type {
   ChunkDetail, CommunityDetail, CommunityPage, EdgePage, EntityDetail, EntityPage, EntityPaths, GraphEdge as StoredEdge, GraphNode,

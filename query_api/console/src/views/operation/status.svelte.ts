@@ -1,9 +1,8 @@
 /** The state of the service, asked for every second while the page is looked at, with what became of it over time. */
 
-import { asApiError, isAbort, type ApiError } from "../../client/problem.ts";
+import { type ApiError, asApiError, isAbort, type ServiceStatus } from "../../client/thalweg.ts";
 import { thalweg } from "../../lib/thalweg.ts";
 import { poll } from "../../lib/poll.ts";
-import type { ServiceStatus } from "../../client/types.ts";
 
 /** One look at the service. `seconds` is the time since 1970. */
 export interface Sample {

@@ -1,6 +1,6 @@
 /** Addresses of what a hit leads to. */
 
-import type { Parameters } from "../../client/query.ts";
+import type { Parameters } from "../../client/thalweg.ts";
 import type { FoundHit } from "./run.svelte.ts";
 
 /** Of the graph with the path of a hit, where the node `at` is chosen. */

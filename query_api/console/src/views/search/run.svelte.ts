@@ -1,7 +1,6 @@
 /** One search and what has come of it so far: its frames, folded into a state that the view shows. */
 
-import { asApiError, isAbort, type ApiError } from "../../client/problem.ts";
-import type { Connection, Done, Hit, Meta, SearchFrame, SearchRequest, Stage } from "../../client/thalweg.ts";
+import { type ApiError, asApiError, type Connection, type Done, type Hit, isAbort, type Meta, type SearchFrame, type SearchRequest, type Stage } from "../../client/thalweg.ts";
 import { service } from "../../lib/service.svelte.ts";
 import { thalweg } from "../../lib/thalweg.ts";
 import { NO_ANSWER, withFrame, type AnswerSoFar } from "../../lib/answer.ts";
