@@ -64,8 +64,10 @@ export function placeOf({ title, section, page }: Citation): string {
   return [headings, page === null ? "" : `page ${page}`].filter((part) => part !== "").join(", ");
 }
 
+type Place = Pick<Citation, "document_id" | "collection" | "start" | "end"> & { passage_id?: string };
+
 /** Of its document, opened at the very sentence. */
-export const sentenceOf = ({ document_id, collection, passage_id, start, end }: Citation): Parameters => ({
+export const sentenceOf = ({ document_id, collection, passage_id, start, end }: Place): Parameters => ({
   id: document_id,
   in: collection,
   passage: passage_id,
