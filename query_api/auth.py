@@ -149,7 +149,7 @@ def take_secrets(scope: Scope) -> dict[str, str]:
 
 def check_access(access: Access, method: str, path: str) -> None:
     """Raises ApiProblem 403 for a request that does more than read, where that is all that is allowed. Searching is
-    reading, though it leaves a retrieval; feedback on one is not. No token renews itself."""
+    reading, though it leaves a retrieval; feedback on one is not. No token renews itself, or saves anything."""
     own = access == "read" and (path == SESSION_TOKENS_PATH or path.startswith(OWN_PATHS))
     if access == "full" or own or only_reads(method, path):
         return

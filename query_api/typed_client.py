@@ -43,8 +43,8 @@ class Client(AbstractContextManager["Client", None]):
         return _read(SearchAnswer, self._service.post("/v1/search", _json({"q": q} | parameters)))
 
     def ask(self, /, q: str, **parameters: Any) -> Answer:
-        """Sentences that answer, each with its source; `refused` where nothing that was found does. With `conversation`,
-        the id of one, the question may follow those before it there, and is kept there with its answer."""
+        """Sentences that answer, each with its source; `refused` where nothing that was found does. In the conversation
+        of the id `conversation` a question may follow those before it, and is kept with its answer."""
         return _read(Answer, self._service.post("/v1/answers", _json({"q": q} | parameters))["answer"])
 
     def stream(self, q: str, **parameters: Any) -> Generator[Frame, None, None]:

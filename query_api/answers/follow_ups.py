@@ -21,8 +21,9 @@ _CONTINUES = re.compile(
     re.IGNORECASE,
 )
 _POINTS_BACK = re.compile(
-    r"\b(?:it|its|itself|he|him|his|she|hers?|(?:him|her|them)self|themselves|they|them|theirs?|those|these|former|latter|"
-    r"this(?! (?:time|day|week|month|quarter|year|century)\b)|(?:about|after|at|before|by|during|from|in|of|on|than) that|"
+    r"\b(?:it|its|itself|he|him|his|she|hers?|(?:him|her|them)self|themselves|they|them|theirs?|those|these|former|"
+    r"latter|this(?! (?:time|day|week|month|quarter|year|century)\b)|"
+    r"(?:about|after|at|before|by|during|from|in|of|on|than) that|"
     r"(?<!is )(?<!are )(?<!was )(?<!were )(?<!be )there(?! (?:is|are|was|were|will|has|have|a|an|any)\b))\b",
     re.IGNORECASE,
 )

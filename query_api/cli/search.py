@@ -7,6 +7,7 @@ from collections.abc import Callable, Container, Iterator, Mapping
 from contextlib import closing
 from functools import cached_property
 from pathlib import Path
+from types import MappingProxyType
 from typing import Annotated, Any, cast, get_args
 
 import typer
@@ -62,7 +63,7 @@ class SearchCommand(TyperCommand):
 
     run: Callable[..., None]
     without: frozenset[str] = frozenset()
-    further: Mapping[str, tuple[Any, Any]] = {}
+    further: Mapping[str, tuple[Any, Any]] = MappingProxyType({})
 
     def __init__(self, **options: Any) -> None:
         self._own_help = options["help"]
@@ -141,7 +142,7 @@ class FindCommand(SearchCommand):
 class AskCommand(SearchCommand):
     run = staticmethod(ask)
     without = frozenset({"answer", "offset", "cursor", "explain", "subgraph", "context", "context_chunks"})
-    further = {"conversation": (Annotated[str | None, CONVERSATION], None)}
+    further = MappingProxyType({"conversation": (Annotated[str | None, CONVERSATION], None)})
 
 
 @app.command("search", cls=FindCommand, epilog=EXAMPLE)

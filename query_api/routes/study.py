@@ -15,7 +15,7 @@ from query_api.routes.nodes import After
 from query_api.routes.parameters import ServiceOf
 from query_api.study.kept_sets import KeptSets
 from query_api.study.material import StudyMaterial
-from query_api.study.sets import WHY, make_content
+from query_api.study.sets import WANTED, make_content
 from schemas.ids import DocumentKey
 from schemas.study import COUNTS, STUDY_PATH, StudyAnswers, StudyPage, StudyRequest, StudyResult, StudySet
 
@@ -61,7 +61,7 @@ async def post_study(
         raise ApiProblem(
             422,
             "Nothing to study",
-            f"Nothing there makes a {asked.kind}: {WHY[asked.kind]} Choose a larger document or a whole collection.",
+            f"Nothing of the kind is there: {WANTED[asked.kind]}. Choose a larger document, or a whole collection.",
             members={"reason": "nothing_to_study"},
         )
     return await sets.keep(asked.model_copy(update={"collection": collection}), content, snapshot.graph.position)

@@ -4,7 +4,7 @@ A question and its answer are two parts, named by the retrieval that answered. S
 that was resumed, is there once.
 """
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from functools import partial
 from textwrap import shorten
 from typing import Any, NamedTuple
@@ -148,14 +148,14 @@ class StoredConversation(NamedTuple):
         return notes
 
     def _memory(self, resumed: str | None) -> list[Message]:
-        records = list(self._records())
-        names = [name for name, _ in records]
-        end = names.index(f"{resumed}{QUESTION}") if f"{resumed}{QUESTION}" in names else len(names)
-        found = [_message(*each) for each in records[max(0, end - MEMORY) : end]]
+        names, parts = list(self.item.parts), self.item.parts
+        end = names.index(f"{resumed}{QUESTION}") if f"{resumed}{QUESTION}" in parts else len(names)
+        last = [name for name in names[max(0, end - MEMORY - 1) : end] if name != TITLE][-MEMORY:]
+        found = [_message(name, parts[name]) for name in last]
         return [Message(role=each.role, content=each.text) for each in found if each is not None]
 
-    def _records(self) -> list[tuple[str, SavedRecord]]:
-        return [each for each in self.item.parts.items() if each[0] != TITLE]
+    def _records(self) -> Iterator[tuple[str, SavedRecord]]:
+        return (each for each in self.item.parts.items() if each[0] != TITLE)
 
     def _title(self, head: NewConversation) -> str:
         renamed = self.item.parts.get(TITLE)

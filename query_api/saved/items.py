@@ -24,7 +24,7 @@ from schemas.errors import MalformedEvent
 from schemas.saved import SavedKey, SavedKind
 from schemas.settings import MIB
 
-MOST_BYTES = 128 * MIB  # of one caller
+MOST_BYTES = 256 * MIB  # of one caller: some 15,000 conversations of ten messages
 RECORD_BYTES = 400  # that a record takes in memory beside its value
 
 Json = Mapping[str, Any]

@@ -1,43 +1,26 @@
-"""Sentences that stand alone, and what may be left out of them: cloze items (Taylor 1953, "Cloze Procedure")."""
+"""What may be left out of a sentence that stands alone: cloze items (Taylor 1953, "Cloze Procedure")."""
 
 import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from indexer.extraction.lexicon import STOP_WORDS
+from indexer.extraction.lexicon import SENTENCE_STARTERS, STOP_WORDS
 from indexer.text_analysis import query_terms
 from query_api.entities.description import DEFINING
 from query_api.study.material import StudyMaterial, StudySentence
+from query_api.study.sentences import stands_alone
 from schemas.graph_delta import LITERAL_TYPES
 from schemas.predicates import ALIAS
 
-LEAST_WORDS, MOST_WORDS = 6, 40
 MOST_ANSWER_WORDS = 5
-LEAST_LEFT = 5  # content words beside the answer, of which those with a capital or digit count twice
+LEAST_LEFT = 4  # content words beside the answer
 LEAST_CONFIDENCE = 0.6  # of a mention that is in no fact
 EASY_WORDS, LONG, BRACKETS = 25, 0.03, 0.3  # what it is worth less for each word more, and for brackets
 DEFINITION, STATED, ABOUT, NAMED, LITERAL = 1.0, 0.75, 0.5, 0.5, 0.25  # what an item is worth more for each, or less
 OTHER, MOST_OTHERS = 0.1, 5  # for each other name in the sentence
 UNNAMED_TYPES = ("concept", "thing")
 
-_BEGINS = re.compile(r"[A-Z0-9\"“À-ÖØ-Þ]")
-_ENDS = re.compile(r"[.!][\"”’']?$")
-_POINTS_BACK = re.compile(
-    r"(?:[^a-z]*\b(?:it|its|he|his|she|her|they|their|here|there|both|each|some|others?|another|such|so|then|thus|hence|"
-    r"however|therefore|moreover|furthermore|instead|also|but|and|or|yet|otherwise|meanwhile|similarly|first|second|"
-    r"(?:for|in) (?:example|instance|addition|contrast|particular)|as (?:such|a result)|"
-    r"(?:the|that) (?:same|other|second|first|next|previous|following|result|reason))\b)"
-    r"|.*\b(?:th(?:is|ese|ose)|we|our|us|i|my|me|you|your|the (?:former|latter|above|following)|aforementioned|"
-    r"(?:is|are|was|were|has|have|had) (?:also|then|thus|therefore)|"
-    r"(?:as|see) (?:above|below|follows)|see also|above|below)\b",
-    re.IGNORECASE | re.DOTALL,
-)
-_MARKUP = re.compile(
-    r"[`{}|\\<>=*_~]|::|\(\)|\w\.\w+\(|https?:|www\.|\[\d|^\W*[-•]|^\(?\w{1,2}[.)] |^[\w -]{1,40}: |:$|"
-    r"[a-z]{2}[.!?] [A-Z]"
-)
 _WORD = re.compile(r"\w+(?:[-'’.]\w+)*")
-_COMMON_SUBJECT = re.compile(r"(?:The|That|A certain) (?=[a-z])")
 _PRONOUN = re.compile(r"\b(?:he|she|it|they|his|her|its|their|him|them)\b", re.IGNORECASE)
 _ARTICLE = re.compile(r"(?:(?:The|An?) )?$")
 _DEFINES = re.compile(r" (?:\([^()]*\) )?(?:is|are|was|were) (?:an?|the|one of) ")
@@ -48,7 +31,6 @@ _DIGITS, _NAME_BEFORE = re.compile(r"\d+"), re.compile(r"[A-Z][\w.]* $")
 _FINITE = re.compile(
     r"\b(?:is|are|was|were|has|have|had|does|do|did|can|could|may|might|must|shall|should|will|would)\b(?! to be\b)"
 )
-_PAIRS = (("(", ")"), ("[", "]"), ("“", "”"), ("«", "»"))
 
 
 class Cloze(NamedTuple):
@@ -68,21 +50,6 @@ class Cloze(NamedTuple):
 
     def with_blank(self, blank: str) -> str:
         return self.sentence.text[: self.start] + blank + self.sentence.text[self.end :]
-
-
-def stands_alone(sentence: str) -> bool:
-    """Whether it is a whole sentence of prose that says what it is about: none that points back or at its place in the
-    text, no heading, item of a list, row or code."""
-    return (
-        LEAST_WORDS <= len(sentence.split()) <= MOST_WORDS
-        and _BEGINS.match(sentence) is not None
-        and _ENDS.search(sentence) is not None
-        and _POINTS_BACK.match(sentence) is None
-        and _MARKUP.search(sentence) is None
-        and _COMMON_SUBJECT.match(sentence) is None
-        and sentence.count('"') % 2 == 0
-        and all(sentence.count(opening) == sentence.count(closing) for opening, closing in _PAIRS)
-    )
 
 
 def clozes(material: StudyMaterial) -> list[Cloze]:
@@ -166,8 +133,7 @@ def _may_be_missing(text: str, start: int, end: int) -> bool:
     if len(words) > MOST_ANSWER_WORDS or words[0].lower() in STOP_WORDS or not answer[-1].isalnum():
         return False
     terms = set(query_terms(left))
-    special = sum(any(map(str.isupper, word)) or any(map(str.isdigit, word)) for word in left.split()[1:])
-    if terms & set(query_terms(answer)) or len(terms) + special < LEAST_LEFT:
+    if terms & set(query_terms(answer)) or len(terms) < LEAST_LEFT:
         return False
     initials = initials_of(answer)
     if len(initials) > 1 and re.search(rf"\b{re.escape(initials)}s?\b", left.upper()):
@@ -175,7 +141,7 @@ def _may_be_missing(text: str, start: int, end: int) -> bool:
     if re.search(r"\(\s*$", text[:start]) or (answer.isupper() and answer in initials_of(left)):
         return False
     before = re.search(r"(\S+) $", text[:start])
-    is_begun = before is not None and before.start() > 0 and before[1][0].isupper()
+    is_begun = before is not None and before[1][0].isupper() and before[1].lower() not in SENTENCE_STARTERS
     is_continued = re.match(r"(?:['’]s)? (?:of )?(?:the )?[\"“]?[^\W\d_a-z]", text[end:]) is not None
     return not (any(map(str.isupper, answer)) and (is_begun or is_continued))
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from indexer.read.rows import ChunkRow
 from query_api.entities.catalogue import Entity, EntityCatalogue
-from query_api.entities.description import EntityDescriber
+from query_api.entities.description import DEFINING, WITHIN, EntityDescriber
 from query_api.entities.entity_centrality import entity_centrality
 from query_api.entities.entity_facts import End, Fact, Identity
 from query_api.index.graph.edges import Numbers
@@ -25,6 +25,7 @@ from query_api.index.graph.typed_mentions import (
 )
 from query_api.index.search_snapshot import Snapshot
 from query_api.query.evidence_sentences import sentence_of_fact, sentences_of
+from query_api.study.sentences import stands_alone
 from schemas.entities import EntityDefinition, EntityRef, Evidence
 from schemas.graph_delta import LITERAL_TYPES
 from schemas.ids import DocumentKey, normalise_name
@@ -108,10 +109,11 @@ class StudyMaterial:
         return end.node is not None or (end.row is not None and self.catalogue.type_of(end.row) not in LITERAL_TYPES)
 
     def facts_of(self, end: Identity) -> list[Fact]:
+        """Those of a concept that lead on to others."""
         kind, at = end
         finder = self.describer.facts
         found = finder.of_node(at) if kind == "node" else finder.of_entities(self._members(at))
-        return self.between_concepts(found)
+        return list(filter(self.leads_on, self.between_concepts(found)))
 
     def _members(self, row: int) -> Keys:
         return np.array(self.catalogue.members[row], dtype=np.uint64)
@@ -121,7 +123,20 @@ class StudyMaterial:
         return self.describer.reference(End(at, 0, "") if kind == "entity" else End(None, 0, "", at))
 
     def definition(self, end: Identity) -> EntityDefinition | None:
-        return self.describer.definition(self.catalogue[end[1]]) if end[0] == "entity" else None
+        """Where a whole sentence says what it is."""
+        found = self.describer.definition(self.catalogue[end[1]]) if end[0] == "entity" else None
+        return found if found is not None and stands_alone(found.text) else None
+
+    def leads_on(self, fact: Fact) -> bool:
+        """Whether its object is something to learn, not what only describes the subject: `is the oldest river`."""
+        kind, at = fact.object.identity
+        if kind != "entity" or fact.predicate not in WITHIN:
+            return True
+        keys = self._members(at)
+        said = self.describer.facts.of_entities(keys)
+        return len(self.snapshot.graph.about(keys).document) > 0 or any(
+            each.predicate == DEFINING and each.subject.row == at for each in said
+        )
 
     def evidence(self, fact: Fact) -> Evidence | None:
         return next(self.describer.evidence(fact), None)

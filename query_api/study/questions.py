@@ -126,8 +126,8 @@ class QuestionMaker:
         terms, answer = set(query_terms(label)), set(query_terms(cloze.answer))
         if not terms or terms <= answer or answer <= terms or terms & left or row in others:
             return False
-        letters = [{each.replace(".", "").upper(), initials_of(each)} for each in (label, cloze.answer)]
-        if any(one.startswith(other) or other.startswith(one) for one in letters[0] for other in letters[1]):
+        letters, initials = ([make(each) for each in (label, cloze.answer)] for make in (_letters, initials_of))
+        if any(_may_be_short_for(*each) for each in (letters, (letters[0], initials[1]), (initials[0], letters[1]))):
             return False
         return not self._near_to(row) & {*others, cloze.row}
 
@@ -148,6 +148,15 @@ def asked(cloze: Cloze) -> str:
     if _ASKS.fullmatch(before) and _COPULA.match(after):
         return f"Which of these{after.rstrip('.!')}?"
     return _ARTICLE.sub(r"\1(n) ", before) + BLANK + after
+
+
+def _letters(label: str) -> str:
+    return label.replace(".", "").upper()
+
+
+def _may_be_short_for(one: str, other: str) -> bool:
+    """Whether the one begins with the other, as USA and US, and neither is a letter alone."""
+    return min(len(one), len(other)) > 1 and (one.startswith(other) or other.startswith(one))
 
 
 def _as_first(label: str) -> str:

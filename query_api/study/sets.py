@@ -16,22 +16,20 @@ T = TypeVar("T")
 
 A_CONCEPT = 2  # questions
 UNITS: dict[StudyKind, str] = {"cards": "cards", "quiz": "questions", "map": "concepts", "path": "concepts"}
+WANTED: dict[StudyKind, str] = {
+    "cards": "a card needs a sentence that states a fact without those around it",
+    "quiz": "a question needs a sentence that states a fact, and three other names that are wrong for certain",
+    "map": "a map needs facts between concepts",
+    "path": "a path needs facts that say what a concept requires, or is a kind or a part of",
+}
 
 
 def make_content(material: StudyMaterial, kind: StudyKind, count: int) -> StudyContent:
     """Of at most `count` cards, questions or concepts; fewer, with a note, where nothing more makes a good one."""
     made = {"cards": _cards, "quiz": _quiz, "map": _map, "path": _path}[kind](material, count)
-    if 0 < made.total < count:
-        made.notes.insert(0, f"{made.total} {UNITS[kind]} instead of {count}: {WHY[kind]}")
+    if made.total < count:
+        made.notes.append(f"{made.total} of the {count} {UNITS[kind]} asked for: {WANTED[kind]}.")
     return made
-
-
-WHY: dict[StudyKind, str] = {
-    "cards": "no more sentences state a fact of their own accord, without those around them.",
-    "quiz": "no more sentences state a fact for which three other names are wrong for certain.",
-    "map": "no more concepts are in facts with each other.",
-    "path": "nothing states of more concepts what they need, or are a kind or part of.",
-}
 
 
 def _cards(material: StudyMaterial, count: int) -> StudyContent:
@@ -98,16 +96,20 @@ def _map(material: StudyMaterial, count: int) -> StudyContent:
 
 def _path(material: StudyMaterial, count: int) -> StudyContent:
     if material.start is None:
-        orders = orders_of(material.between_concepts(material.facts))
+        orders = orders_of(filter(material.leads_on, material.between_concepts(material.facts)))
         ends = grown([order.fact for order in orders], material.worth, count, None)
     else:
-        orders = orders_of(needed_for(material.start, material.facts_of, count))
+        orders = orders_of(
+            needed_for(material.start, lambda end: filter(material.leads_on, material.facts_of(end)), count)
+        )
         ends = list({end.identity: None for order in orders for end in order.fact.ends})
+    orders = [order for order in orders if order.before in ends and order.after in ends]
+    ends = [end for end in ends if any(end in (order.before, order.after) for order in orders)]
     path = in_order(sorted(ends, key=lambda end: (-material.worth(end), end)), orders)
     step_of = {end: step for step, end in enumerate(path, start=1)}
     steps = []
     for end, step in step_of.items():
-        before = [order for order in orders if order.after == end and order.before in step_of]
+        before = [order for order in orders if order.after == end]
         reasons = [
             StepReason(step=step_of[each.before], predicate=each.fact.predicate, evidence=material.evidence(each.fact))
             for each in before

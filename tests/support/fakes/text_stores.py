@@ -272,6 +272,12 @@ class InMemoryText:
         rows = (row for page in self.pages.values() for row in _passage_rows(page))
         return {row.id: row for row in rows if row.id in wanted}
 
+    def chunks(self, ids: Iterable[str]) -> dict[str, ChunkRow]:
+        self._enter("chunks")
+        wanted = set(ids)
+        rows = (row for page in self.pages.values() for row in _chunk_rows(page))
+        return {row.id: row for row in rows if row.id in wanted}
+
     def chunks_of_passages(self, passage_ids: Iterable[str]) -> dict[str, list[ChunkRow]]:
         self._enter("chunks_of_passages")
         wanted = set(passage_ids)

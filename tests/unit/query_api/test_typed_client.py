@@ -291,3 +291,45 @@ def test_the_clients_are_loaded_when_they_are_asked_for() -> None:
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout == "query_api.typed_client False\n"
+
+
+async def test_conversations_are_begun_read_renamed_and_deleted() -> None:
+    asked: list[tuple[str, str, Any]] = []
+    about = {"id": "c1", "title": "Rivers", "message_count": 1, "created": "2026-11-27", "changed": "2026-11-27"}
+    message = {"role": "user", "text": "river?", "retrieval_id": "r_1", "at": "2026-11-27"}
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        asked.append((request.method, request.url.raw_path.decode(), sent(request) if request.content else None))
+        if request.method == "DELETE":
+            return httpx.Response(204)
+        if request.method == "GET":
+            more = {"conversations": [about]} if request.url.path.endswith("conversations") else {"messages": [message]}
+            return httpx.Response(200, json=about | more)
+        return httpx.Response(200, json=about)
+
+    made = client(answer)
+    begun = made.begin_conversation(collection="a", documents=["b"])
+    assert (begun.id, made.conversation(begun.id).messages[0].text) == ("c1", "river?")
+    made.rename_conversation("c1", "Streams")
+    async with AsyncClient(service=service(answer)) as awaited:
+        assert (await awaited.conversations(limit=2, cursor="x")).conversations[0].title == "Rivers"
+        await awaited.delete_conversation("c1")
+    assert asked == [
+        ("POST", "/v1/conversations", {"collection": "a", "documents": ["b"]}),
+        ("GET", "/v1/conversations/c1?limit=200", None),
+        ("PATCH", "/v1/conversations/c1", {"title": "Streams"}),
+        ("GET", "/v1/conversations?limit=2&cursor=x", None),
+        ("DELETE", "/v1/conversations/c1", None),
+    ]
+
+
+def test_a_stream_in_a_conversation_is_that_of_an_answer() -> None:
+    paths: list[str] = []
+    streaming = Streaming(frame(0, "meta", META) + frame(1, "done", DONE))
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        paths.append(request.url.path)
+        return streaming(request)
+
+    frames = list(client(answer).stream("river", conversation="c1"))
+    assert (paths, len(frames), streaming.asked) == (["/v1/answers"], 2, [{"q": "river", "conversation": "c1"}])

@@ -321,3 +321,27 @@ def test_help_is_in_six_parts_at_any_width(monkeypatch: pytest.MonkeyPatch, widt
     for part in (search.WHAT, search.FILTERS, search.RANKING, search.GRAPH, search.ANSWER, search.OUTPUT):
         assert f"─ {part} ─" in shown
     assert max(map(len, shown.splitlines())) <= width
+
+
+def test_a_question_may_be_asked_in_a_conversation(monkeypatch: pytest.MonkeyPatch) -> None:
+    posted: list[tuple[str, Any]] = []
+    answer = {"text": "*Weir*: It opens in May. [1]", "refused": False, "citations": []}
+    events = [ServerSentEvent("meta", META), ServerSentEvent("done", DONE | {"answer": answer})]
+
+    class Posting(StubClient):
+        def resumed_events(self, path: str, body: bytes) -> list[ServerSentEvent]:
+            posted.append((path, json.loads(body)))
+            return self._events
+
+        def post(self, path: str, body: bytes) -> dict[str, Any]:
+            return {"path": path, "body": json.loads(body)}
+
+    monkeypatch.setattr(base_commands, "service_client", lambda url, data_dir: Posting(events))
+    asked = ["ask", "and when?", "--conversation", "c1", "-k", "3"]
+    result = CliRunner().invoke(search.app, asked)
+    assert (result.exit_code, "It opens in May." in result.output) == (Exit.OK, True)
+    body = {"q": "and when?", "k": 3, "conversation": "c1", "duplicates": "exact", "answer": True}
+    assert posted == [("/v1/answers", body)]
+    as_json = CliRunner().invoke(search.app, [*asked, "--json"])
+    assert json.loads(as_json.output) == {"path": "/v1/answers", "body": body}
+    assert CliRunner().invoke(search.app, ["search", "x", "--conversation", "c1"]).exit_code == Exit.USAGE
