@@ -42,7 +42,9 @@ def schemas() -> dict[str, Any]:
         for status, response in operation["responses"].items()
         if status.startswith("2")
     ]
-    taken = [operation.get("requestBody", {}).get("content", {}).get("application/json", {}) for operation in operations]
+    taken = [
+        operation.get("requestBody", {}).get("content", {}).get("application/json", {}) for operation in operations
+    ]
     found = closure([answered, frames["prefixItems"]], every, complete=True)
     return dict(sorted((closure(taken, every, complete=False) | found).items()))
 

@@ -145,3 +145,33 @@ test("documents are put, followed, waited for and deleted by their ids, whatever
   ]);
   assert.match(service.asked[1]!.body, /name="id"\r\n\r\na\.txt\r\n[^]*name="file"; filename="a\.txt"/);
 });
+
+test("conversations are made, listed, renamed, deleted and asked in", async () => {
+  using service = await served(
+    {},
+    json({ id: "c/1" }, 201),
+    json({ conversations: [], next_cursor: null }),
+    json({ messages: [] }),
+    json({ title: "Floods" }),
+    json({ answer: { text: "It floods. [1]" } }),
+    (response) => response.writeHead(204).end(),
+    json({ title: "Not there", detail: "There is no such conversation." }, 404),
+  );
+  const { client } = service;
+  const { id } = await client.conversations.create({ collection: "rivers" });
+  await client.conversations.list({ limit: 5 });
+  await client.conversations.get(id, { cursor: "x" });
+  await client.conversations.rename(id, "Floods");
+  assert.equal((await client.answer({ q: "x", conversation: id }).whole()).answer?.text, "It floods. [1]");
+  assert.equal(await client.conversations.delete(id), undefined);
+  assert.equal((await problem(client.conversations.get(id))).status, 404);
+  assert.deepEqual(service.asked.map(({ line, body }) => `${line} ${body}`.trim()), [
+    'POST /v1/conversations {"collection":"rivers"}',
+    "GET /v1/conversations?limit=5",
+    "GET /v1/conversations/c%2F1?cursor=x",
+    'PATCH /v1/conversations/c%2F1 {"title":"Floods"}',
+    'POST /v1/answers {"q":"x","conversation":"c/1"}',
+    "DELETE /v1/conversations/c%2F1",
+    "GET /v1/conversations/c%2F1",
+  ]);
+});

@@ -101,7 +101,9 @@ def test_conversations_are_listed_come_back_to_renamed_and_deleted(open_page: Op
     other = open_page(page.url.partition("#/")[2])
     turn = answered(other, ASKED)
     expect(turn).to_contain_text(SENTENCE)
-    expect(turn.get_by_role("link", name="this sentence in Tavel").first).to_have_attribute("href", re.compile("start="))
+    expect(turn.get_by_role("link", name="this sentence in Tavel").first).to_have_attribute(
+        "href", re.compile("start=")
+    )
     expect(other.locator(".composer")).to_contain_text("In rivers")
 
     history.get_by_role("button", name=f"Rename {ASKED}").first.click()

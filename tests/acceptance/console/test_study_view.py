@@ -20,7 +20,9 @@ CAPITALS = {
 
 @pytest.fixture(scope="module")
 def capitals(console: Installation) -> None:
-    load(console, [{"id": f"{name}.md", "content": f"# {name}\n\n{text}"} for name, text in CAPITALS.items()], "capitals")
+    load(
+        console, [{"id": f"{name}.md", "content": f"# {name}\n\n{text}"} for name, text in CAPITALS.items()], "capitals"
+    )
     positions = [
         httpx.get(f"{console.url}/v1/documents/{name}.md", params={"collection": "capitals"}).json()["position"]
         for name in CAPITALS
