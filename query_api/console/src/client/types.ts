@@ -12,7 +12,7 @@ export interface Frame {
   data: unknown;
 }
 
-/** Of a search, in their order; after `reset` all of them come anew. */
+/** Of a search, in their order; after `reset` all of them come again. */
 export type SearchFrame =
   | { event: "meta"; data: Meta }
   | { event: "stage"; data: Stage }

@@ -83,7 +83,7 @@ export class Conversation {
   earlier = $state<string | null>(null);
   /** What it could not be read for. */
   error = $state.raw<ApiError | null>(null);
-  /** Why the service does not keep it: then each question is answered by itself. */
+  /** Why the service does not keep it: then each question is answered alone. */
   unkept = $state.raw<ApiError | null>(null);
 
   constructor(scope: Scope = { collection: undefined, documents: [] }) {
