@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import type { SearchFrame } from "../src/client/types.ts";
+import type { Answer, SearchFrame } from "../src/client/types.ts";
 import { answerOf, NO_ANSWER, placeOf, sentenceOf, withFrame, type AnswerSoFar } from "../src/lib/answer.ts";
 
 const source = (number: number, title: string, rest: object = {}) => ({
@@ -56,14 +56,14 @@ test("an answer that was kept is shown as it was when it came", () => {
   const citations = [source(1, "Tavel"), source(2, "Orrow")];
   const text = "*Tavel*: It floods [3]. [1]\nIt rises. [1]\n*Orrow*: Both flood. [1] [2]\nWithout a source [9]";
   const kept = { refused: false, reason: null, text, citations, confidence: 0.9, form: "extract" };
-  assert.deepEqual(shown(answerOf(kept as Parameters<typeof answerOf>[0])), [
+  assert.deepEqual(shown(answerOf(kept as unknown as Answer)), [
     ["Tavel", "It floods [3].", [1]],
     [null, "It rises.", [1]],
     [null, "*Orrow*: Both flood.", [1, 2]],
     [null, "Without a source [9]", []],
   ]);
   const refused = { ...kept, refused: true, reason: "Nothing.", text: "", citations: [] };
-  assert.deepEqual(shown(answerOf(refused as Parameters<typeof answerOf>[0])), []);
+  assert.deepEqual(shown(answerOf(refused as unknown as Answer)), []);
 });
 
 test("a source says where it is, and opens there", () => {
