@@ -48,7 +48,7 @@ def test_a_quiz_is_made_answered_and_explained(
         asked = page.get_by_role("group", name=f"{each['question']}. {each['text']}")
         asked.get_by_label(each["answer"] if number else wrong, exact=True).check()
     page.get_by_role("button", name="Check").click()
-    expect(page.get_by_role("status")).to_have_text(f"{len(questions) - 1} of {len(questions)} right")
+    expect(page.get_by_role("status", name="Score")).to_have_text(f"{len(questions) - 1} of {len(questions)} right")
     first = page.get_by_role("group").first
     expect(first).to_contain_text(f"Wrong. It is {questions[0]['answer']}.")
     assert serious_faults(page) == []
@@ -69,11 +69,11 @@ def test_a_quiz_is_made_answered_and_explained(
 @pytest.mark.usefixtures("capitals")
 def test_cards_of_a_document_are_turned_by_keys(open_page: OpenPage) -> None:
     page = open_page("documents?id=Lisbon.md&in=capitals")
-    page.get_by_role("link", name="Study").last.click()
+    page.get_by_role("main").get_by_role("link", name="Study").click()
     page.get_by_role("button", name="Make cards").click()
     expect(page.get_by_role("heading", name="Cards of Lisbon.md")).to_be_visible()
     card = page.get_by_role("article")
-    said = page.get_by_role("status")
+    said = page.get_by_role("status", name="Progress")
     expect(said).to_contain_text(re.compile(r"Card 1 of \d"))
     count = int(said.inner_text().rpartition(" ")[2])
     for number in range(1, count + 1):
