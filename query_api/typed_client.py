@@ -55,7 +55,7 @@ class Client(AbstractContextManager["Client", None]):
             if kind is not None:  # of a newer service
                 yield _read(kind, data)
 
-    def begin_conversation(self, **scope: Any) -> ConversationSummary:
+    def begin_conversation(self, /, **scope: Any) -> ConversationSummary:
         """`title`, `collection` and `documents`, each of which may be left out, as in `NewConversation`."""
         return _read(ConversationSummary, self._service.post(CONVERSATIONS_PATH, _json(scope)))
 

@@ -46,7 +46,7 @@ class AnswerDelta(BaseModel):
 
 
 class RelatedConcept(BaseModel):
-    """An entity to go on with; its id is for `/v1/entities/{id}`."""
+    """An entity to ask about next; its id is for `/v1/entities/{id}`."""
 
     id: str
     name: str

@@ -5,7 +5,6 @@ from typing import Annotated, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
 from schemas.answers import Answer
-from schemas.errors import MalformedFilter
 from schemas.filters import MAX_FILTER_CHARACTERS, parse_condition
 from schemas.ids import MAX_COLLECTION_CHARACTERS
 
@@ -17,11 +16,12 @@ Title = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, ma
 DocumentName = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=2048)]
 
 
-class ConversationScope(BaseModel):
-    """Where everything that is asked in a conversation is searched for."""
+class NewConversation(BaseModel):
+    """What is asked in it is searched for in its scope alone."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
+    title: Title | None = Field(None, description="Left out: the first question, null until there is one.")
     collection: Annotated[str, StringConstraints(min_length=1, max_length=MAX_COLLECTION_CHARACTERS)] | None = Field(
         None, description="Search this collection only; all when left out."
     )
@@ -33,29 +33,17 @@ class ConversationScope(BaseModel):
     def _documents_can_be_chosen(self) -> Self:
         if self.documents and self.collection is None:
             raise ValueError("`documents` are ids within a collection: give `collection` too.")
-        if len(self.filter or "") > MAX_FILTER_CHARACTERS:
+        if any(len(each) > MAX_FILTER_CHARACTERS for each in self.filter):
             raise ValueError(f"The ids of `documents` are over {MAX_FILTER_CHARACTERS:,} characters: choose fewer.")
+        if self.filter and parse_condition(self.filter[0]).values != tuple(self.documents):
+            raise ValueError("`documents`: an id that ends with a backslash cannot be chosen; leave it out.")
         return self
 
     @property
-    def filter(self) -> str | None:
-        """The filter of a search that these documents pass alone; None for all."""
-        if not self.documents:
-            return None
-        text = "document=" + "|".join(each.replace("|", r"\|") for each in self.documents)
-        if parse_condition(text).values != tuple(self.documents):
-            raise MalformedFilter("`documents`: an id that ends with a backslash cannot be chosen; leave it out.")
-        return text
-
-
-class NewConversation(ConversationScope):
-    title: Title | None = Field(None, description="Left out: the first question.")
-
-
-class ConversationTitle(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-
-    title: Title
+    def filter(self) -> tuple[str, ...]:
+        """The filter of a search that these documents pass alone; empty for all."""
+        named = "|".join(each.replace("|", r"\|") for each in self.documents)
+        return (f"document={named}",) if named else ()
 
 
 class ConversationMessage(BaseModel):
@@ -68,11 +56,10 @@ class ConversationMessage(BaseModel):
     at: str = Field(description="RFC 3339 time at which it was kept.")
 
 
-class ConversationSummary(ConversationScope):
+class ConversationSummary(NewConversation):
     """A conversation without its messages."""
 
     id: str
-    title: str = Field(description="As it was given, else the first question.")
     message_count: int
     created: str = Field(description="RFC 3339 time.")
     changed: str = Field(description="RFC 3339 time of the newest message, or renaming.")

@@ -16,7 +16,9 @@ from schemas.choices import ChunkingMethod, ExtractorName
 from schemas.errors import MalformedEvent
 from schemas.generations import GENERATION, GENERATION_NAME, GenerationEvent, GenerationOrder
 from schemas.graph_edits import (
+    EDGE,
     EDITS,
+    NODE,
     DecisionEdit,
     EditKind,
     GraphChoice,
@@ -248,6 +250,8 @@ def _setting(collection: str, setting: str, value: bytes | None) -> SettingEvent
 
 
 def _edit(collection: str, kind: EditKind, identifier: str, value: bytes | None) -> GraphEdit:
+    if kind in {NODE, EDGE}:
+        raise MalformedEvent("bad_key", f"A {kind} is a document: send it to the documents topic as '{kind}:<id>'.")
     if not is_id_of(kind, identifier):
         raise MalformedEvent("bad_key", f"{identifier[:80]!r} is not an id of a {kind}.")
     edit = None if value is None else read_model(EDITS[kind], value, kind)

@@ -43,7 +43,7 @@ EntityType = Literal[
     "person", "organisation", "place", "time", "work", "product", "event", "identifier", "concept", "thing"
 ]
 ENTITY_TYPES: tuple[EntityType, ...] = get_args(EntityType)
-LITERAL_TYPES = frozenset(("time",))  # whose entities are values, not things to go on with
+LITERAL_TYPES = frozenset(("time",))  # whose entities are values
 
 
 class MentionEdge(msgspec.Struct, frozen=True, array_like=True):

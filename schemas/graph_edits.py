@@ -4,7 +4,6 @@ merges and decisions, which are records of `curation.v1`.
 The key of a record is `<collection>/<kind>/<id>`, and a null value undoes it. The newest record of a key
 counts, so applying the records in any order, or some of them twice, gives the same state.
 
-- `node`, `edge`: the whole of a hand-made node or edge, by earlier versions; the worker makes them documents.
 - `merge`: entities that are one; the id names the merge.
 - `decision`: that a pair of entities is one (`accept`) or is not (`reject`), or that an entity is separate from all it
   was put together with before (`split`); the id is computed from the entities.

@@ -23,7 +23,6 @@ from streams.agents.graph_agent import GRAPH_BATCH_RECORDS, GraphAgent
 from streams.agents.provenance_agent import ProvenanceAgent
 from streams.faust_app import group_name
 from streams.indexing.batch import DocumentsTopic
-from streams.indexing.carry_over import CarryOver
 from streams.indexing.commit import DocumentIndexer
 from streams.indexing.embed import DocumentBuilder, EncoderThread
 from streams.indexing.extract import open_extractors, versions_of
@@ -103,8 +102,6 @@ async def attach_agents(
             runtime.run(*(loop() for loop in orders.loops()))
 
     runtime.run(complete_graph())
-    if runtime.role.build is None:
-        runtime.run(CarryOver(settings, producer, partition_of).run())
 
     contributions = names.contributions(generation.name)
     pace = CommitPace(GATHER_SECONDS)

@@ -1,22 +1,24 @@
 """What a person may ask about next: entities of an answer's cited passages, and what statements join these with.
 
 The score of an entity is how often the cited passages mention it and state something of it, a neighbour's that of one
-mention; divided by the logarithm of how many passages mention it at all, so that what is everywhere comes last.
+mention; divided by the logarithm of how many passages mention it at all, so that what is everywhere comes last; and
+double where a document is called so. What is no document's title is left out unless its mentions say what it is.
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from query_api.index.graph.identifiers import MISSING, Keys
+from query_api.index.graph.identifiers import MISSING
 from query_api.index.graph.typed_mentions import typed_mentions_in_passages
 from query_api.index.graph.view import GraphView
 from schemas.answers import MOST_CONCEPTS, Citation, RelatedConcept
 from schemas.graph_delta import LITERAL_TYPES
 from schemas.ids import entity_id, normalise_name
 
-MOST_EXPANDED = 8  # entities of the passages whose neighbours are looked for
+VAGUE = LITERAL_TYPES | {"identifier", "thing"}
+MOST_EXPANDED = 8  # entities of the passages, each the title of a document, whose neighbours are looked for
 MOST_MENTIONS = 200  # of one whose neighbours are: more is a hub, which is joined with everything
 
 
@@ -27,26 +29,27 @@ def related_concepts(view: GraphView, question: str, citations: Sequence[Citatio
     found: Counter[int] = Counter()
     types: dict[int, str] = {}
     surfaces: dict[int, str] = {}
-    literal: set[int] = set()
     for mention in typed_mentions_in_passages(view.segments, passages):
-        if mention.type in LITERAL_TYPES:
-            literal.add(mention.entity)
         found[mention.entity] += mention.times
         types.setdefault(mention.entity, mention.type)
         surfaces.setdefault(mention.entity, mention.surface)
     stated = [role for statement in view.statements_in(passages) for role in statement.roles]
     found.update(role.entity for role in stated)
-    for statement in view.statements_with(_expanded(view, found)):
-        for role in statement.roles:
-            found.setdefault(role.entity, 1)
-            stated.append(role)
-    names = view.entity_names([entity for entity in found if entity not in literal])
+    titled = _titled(view, found)
+    central = np.array([each for each, _ in found.most_common() if each in titled], dtype=np.uint64)
+    central = central[view.passage_frequencies(central) <= MOST_MENTIONS][:MOST_EXPANDED]
+    beside = [role for statement in view.statements_with(central) for role in statement.roles]
+    stated += [role for role in beside if role.entity not in found]
+    found.update({role.entity: 1 for role in beside if role.entity not in found})
+    titled = _titled(view, found)
+    names = view.entity_names([each for each in found if each in titled or types.get(each, "thing") not in VAGUE])
     labels = view.labels(
         {key: name for key, (_, name) in names.items()} | {r.entity: r.surface for r in stated} | surfaces
     )
     asked = set(normalise_name(question).split())
     often = view.passage_frequencies(np.array(list(names), dtype=np.uint64)).tolist()
-    scores = {key: found[key] / np.log2(2 + count) for key, count in zip(names, often, strict=True)}
+    weights = {key: found[key] * (1 + (key in titled)) for key in names}
+    scores = {key: weights[key] / np.log2(2 + count) for key, count in zip(names, often, strict=True)}
     concepts: dict[str, RelatedConcept] = {}
     for key in sorted(scores, key=lambda key: (-scores[key], names[key])):
         collection, name = names[key]
@@ -56,6 +59,6 @@ def related_concepts(view: GraphView, question: str, citations: Sequence[Citatio
     return list(concepts.values())[:MOST_CONCEPTS]
 
 
-def _expanded(view: GraphView, found: Counter[int]) -> Keys:
-    entities = np.array([entity for entity, _ in found.most_common(MOST_EXPANDED)], dtype=np.uint64)
-    return entities[view.passage_frequencies(entities) <= MOST_MENTIONS]
+def _titled(view: GraphView, entities: Iterable[int]) -> set[int]:
+    """Those that a document is called."""
+    return set(view.about(np.array(list(entities), dtype=np.uint64)).entity.tolist())

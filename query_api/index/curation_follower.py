@@ -17,7 +17,6 @@ from kafka_client.unreadable_batches import Skip
 from query_api.index.follower import FoldedTopic, FollowedRecord
 from schemas.curation import CurationEvent, LinkingChoice, LinkingEvent, decode_curation
 from schemas.errors import MalformedEvent
-from schemas.graph_documents import MEDIA_TYPES
 from schemas.graph_edits import (
     AnyEdit,
     DecisionEdit,
@@ -226,8 +225,6 @@ class CurationFollower(FoldedTopic):
         self.linking: Mapping[str, LinkingChoice] = {}
         self.written = -1
         """The offset of the last record that this service wrote itself."""
-        self.not_carried_over: set[tuple[str, EditKind, str]] = set()
-        """Nodes and edges of earlier versions, which the worker has still to make documents."""
         self._newest: dict[bytes, NewestRecord] = {}
         self._offsets: dict[Key, int] = {}
         self._state = Curation()
@@ -255,7 +252,6 @@ class CurationFollower(FoldedTopic):
     def _forget(self) -> None:
         self.linking, self._state, self.written = {}, Curation(), -1
         self._newest, self._offsets, self._unapplied = {}, {}, {}
-        self.not_carried_over.clear()
         self._changed()
 
     async def _take(self, records: Sequence[FollowedRecord]) -> None:
@@ -274,9 +270,6 @@ class CurationFollower(FoldedTopic):
             return False
         if (rewritten := _rewritten(event)) is not None and record.offset >= (self._first_end or 0):
             self._repaired(rewritten)
-        if isinstance(event, GraphEdit) and event.kind in MEDIA_TYPES:
-            (self.not_carried_over.discard if event.edit is None else self.not_carried_over.add)(event[:3])
-            return False
         if record.key is not None and not isinstance(event, GraphEdit | None):
             held = self._newest.get(record.key)
             if held is None or held.position.offset <= record.offset:

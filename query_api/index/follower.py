@@ -111,8 +111,8 @@ class TopicFollower:
 
 
 class FoldedTopic(ABC):
-    """A topic of one partition that is read from its beginning, and then followed: what it says is kept by whoever
-    extends this, in `_take` and `_forget`."""
+    """A topic of one partition that is read from its beginning, and then followed: a class of its
+    own keeps what it says, in `_take` and `_forget`."""
 
     def __init__(self, topic: str, locate_broker: LocateBroker, skip: Skip) -> None:
         self.reached = -1

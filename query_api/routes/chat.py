@@ -91,17 +91,17 @@ async def _respond(
     form: Form,
 ) -> Response:
     search, where = search_for(asked, messages)
-    finish = None
     if where.conversation is not None:
         search, finish = await asked_in(where.conversation, request, search, service)
+        origin = origin._replace(finish=finish)
     cited = CitedText(str(request.base_url))
     if not asked.stream:
-        found = await answer_search(request, search, service, origin, finish)
+        found = await answer_search(request, search, service, origin)
         for part in (*frames_of(found.answer), found):
             cited.add(part)
         return JSONResponse(form.whole(cited, _about(search, found)))
     async with begun(request, search, service) as (turn, snapshot):
-        recorded = service.streams.begin(search, snapshot, instead_of=None, finish=finish, **origin._asdict())
+        recorded = service.streams.begin(search, snapshot, instead_of=None, **origin._asdict())
         frames = service.streams.searched(recorded, turn)
         return service.streams.translated(_events(frames, search, cited, form), turn)
 

@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Path, Query
+from fastapi import APIRouter, Body, Depends, Path, Query
 
 from query_api.auth import owner_of
 from query_api.errors import problem_responses
@@ -14,8 +14,8 @@ from schemas.conversations import (
     Conversation,
     ConversationPage,
     ConversationSummary,
-    ConversationTitle,
     NewConversation,
+    Title,
 )
 
 router = APIRouter(tags=["conversations"], route_class=ModelRoute)
@@ -59,8 +59,8 @@ async def get_conversation(
 
 
 @router.patch(ONE, summary="Rename a conversation", responses=problem_responses(403, 404, 507))
-async def rename_conversation(found: Found, new: ConversationTitle) -> ConversationSummary:
-    await found.rename(new.title)
+async def rename_conversation(found: Found, title: Annotated[Title, Body(embed=True)]) -> ConversationSummary:
+    await found.rename(title)
     return found.summary()
 
 

@@ -348,16 +348,7 @@ def _require_no_cycle(service: Service, snapshot: Snapshot, made: MadeId, edge: 
 async def _write(
     service: Service, collection: str, kind: EditKind, identifier: str, edit: AnyEdit | None, if_match: str | None
 ) -> EditAccepted:
-    """One record of the documents topic. Raises ApiProblem: 412 as `require_unchanged`; 503 while the worker has still
-    to make a document of what an earlier version wrote, which would come after this."""
-    if (collection, kind, identifier) in service.snapshots.curation.not_carried_over:
-        raise ApiProblem(
-            503,
-            "Not yet sent as documents",
-            f"The {kind} {identifier!r} is of an earlier version, and the worker has still to make it a document. "
-            "Send it again in a moment, while a worker runs.",
-            retry_after_seconds=1,
-        )
+    """One record of the documents topic. Raises ApiProblem: 412 as `require_unchanged`."""
     try:
         key = made_key(collection, kind, identifier)
         event: DocumentEvent = DocumentDelete(key=key)

@@ -80,10 +80,11 @@ UsageHeader = Annotated[
 
 
 class Origin(NamedTuple):
-    """What a retrieval records of its request."""
+    """What a retrieval records of its request, and what is called with its end."""
 
     traceparent: str | None
     counted: bool
+    finish: Finish | None = None
 
 
 def origin_of(request: Request, usage: UsageHeader = None) -> Origin:
@@ -141,7 +142,7 @@ async def answer(
         return await _answer(request, asked, service, origin, last_event_id)
     resumed = EventId.parse(last_event_id or "")
     asked, finish = await asked_in(search.conversation, request, asked, service, resumed and resumed.retrieval_id)
-    return await _answer(request, asked, service, origin, last_event_id, finish)
+    return await _answer(request, asked, service, origin._replace(finish=finish), last_event_id)
 
 
 async def asked_in(
@@ -154,15 +155,10 @@ async def asked_in(
 
 
 async def _answer(
-    request: Request,
-    search: SearchRequest,
-    service: Service,
-    origin: Origin,
-    last_event_id: str | None,
-    finish: Finish | None = None,
+    request: Request, search: SearchRequest, service: Service, origin: Origin, last_event_id: str | None
 ) -> Response:
     if not accepts_events(request.headers.get("accept")):
-        answer = await answer_search(request, search, service, origin, finish)
+        answer = await answer_search(request, search, service, origin)
         return Response(answer.model_dump_json(by_alias=True), media_type="application/json")
     resumed = service.streams.resumable(last_event_id, search)
     if resumed is not None and resumed[0].ended_with(resumed[1]):
@@ -171,7 +167,7 @@ async def _answer(
         return service.streams.response(*resumed)
     async with begun(request, search, service) as (turn, snapshot):
         stream, after_seq = resumed or (
-            service.streams.begin(search, snapshot, instead_of=last_event_id, finish=finish, **origin._asdict()),
+            service.streams.begin(search, snapshot, instead_of=last_event_id, **origin._asdict()),
             -1,
         )
         return service.streams.response(stream, after_seq, turn)
@@ -189,12 +185,10 @@ async def begun(request: Request, search: SearchRequest, service: Service) -> As
         raise
 
 
-async def answer_search(
-    request: Request, search: SearchRequest, service: Service, origin: Origin, finish: Finish | None = None
-) -> SearchAnswer:
+async def answer_search(request: Request, search: SearchRequest, service: Service, origin: Origin) -> SearchAnswer:
     """The whole answer, once it is the search's turn. Raises ApiProblem, also where the client leaves."""
     with _turn(request, search, service) as turn:
-        return await _unless_disconnected(request, _answer_in_turn(search, service, turn, origin, finish))
+        return await _unless_disconnected(request, _answer_in_turn(search, service, turn, origin))
 
 
 def _turn(request: Request, search: SearchRequest, service: Service) -> Turn:
@@ -222,14 +216,12 @@ async def _snapshot_in_turn(search: SearchRequest, service: Service, turn: Turn)
     return snapshot
 
 
-async def _answer_in_turn(
-    search: SearchRequest, service: Service, turn: Turn, origin: Origin, finish: Finish | None
-) -> SearchAnswer:
+async def _answer_in_turn(search: SearchRequest, service: Service, turn: Turn, origin: Origin) -> SearchAnswer:
     snapshot = await _snapshot_in_turn(search, service, turn)
     answer = await _collect_answer(search, service, snapshot, origin)
     turn.end(answered=True)
-    if finish is not None:
-        answer.notes = [*answer.notes, *await finish(answer)]
+    if origin.finish is not None:
+        answer.notes = [*answer.notes, *await origin.finish(answer)]
     return answer
 
 
@@ -239,7 +231,8 @@ async def _collect_answer(
     hits: list[Hit] = []
     parts: dict[str, Any] = {"hits": hits}
     try:
-        retrieving = service.retriever.retrieve(search, new_retrieval_id(), snapshot, **origin._asdict())
+        recorded: Any = {"traceparent": origin.traceparent, "counted": origin.counted}
+        retrieving = service.retriever.retrieve(search, new_retrieval_id(), snapshot, **recorded)
         async with aclosing(retrieving) as frames:
             async for frame in frames:
                 match frame:

@@ -4,7 +4,7 @@ A question and its answer are two parts, named by the retrieval that answered. S
 that was resumed, is there once.
 """
 
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable
 from functools import partial
 from textwrap import shorten
 from typing import Any, NamedTuple
@@ -19,7 +19,6 @@ from query_api.saved.items import ItemGone, SavedItem, SavedItems, SavedRecord
 from schemas.answers import Answer
 from schemas.clock import rfc3339
 from schemas.conversations import (
-    CONVERSATIONS_PATH,
     MOST_MESSAGES,
     Conversation,
     ConversationMessage,
@@ -39,7 +38,6 @@ KIND: SavedKind = "conversation"
 TITLE = "title"
 QUESTION, ANSWER = ".q", ".a"
 TITLE_CHARACTERS = 80
-UNTITLED = "New conversation"
 
 Finish = Callable[[Done | SearchAnswer], Awaitable[list[str]]]
 """Called with the end of a search; gives further notes. May raise ApiProblem in place of the end."""
@@ -60,22 +58,13 @@ class StoredConversation(NamedTuple):
 
     @classmethod
     async def find(cls, saved: SavedItems, owner: str, identifier: str) -> "StoredConversation":
-        try:
-            return cls(saved, owner, await saved.find(owner, KIND, identifier))
-        except ItemGone as error:
-            raise gone(identifier) from error
+        return cls(saved, owner, await saved.find(owner, KIND, identifier))
 
     async def rename(self, title: str) -> None:
-        try:
-            await self.saved.put(self.owner, KIND, self.item.id, {"title": title}, TITLE)
-        except ItemGone as error:
-            raise gone(self.item.id) from error
+        await self.saved.put(self.owner, KIND, self.item.id, {TITLE: title}, TITLE)
 
     async def delete(self) -> None:
-        try:
-            await self.saved.delete(self.owner, KIND, self.item.id)
-        except ItemGone as error:
-            raise gone(self.item.id) from error
+        await self.saved.delete(self.owner, KIND, self.item.id)
 
     @property
     def head(self) -> NewConversation:
@@ -88,22 +77,22 @@ class StoredConversation(NamedTuple):
     def message_count(self) -> int:
         return len(self.item.parts) - (TITLE in self.item.parts)
 
+    @property
+    def title(self) -> str | None:
+        renamed = self.item.parts.get(TITLE)
+        return self.head.title if renamed is None else str(renamed.value.get(TITLE))
+
     def summary(self) -> ConversationSummary:
-        head, created_ms = self.head, 0 if self.item.head is None else self.item.head.at_ms
-        return ConversationSummary(
-            id=self.item.id,
-            title=self._title(head),
-            collection=head.collection,
-            documents=head.documents,
-            message_count=self.message_count,
-            created=rfc3339(created_ms),
-            changed=rfc3339(self.item.changed_ms),
-        )
+        created_ms = 0 if self.item.head is None else self.item.head.at_ms
+        times = {"created": rfc3339(created_ms), "changed": rfc3339(self.item.changed_ms)}
+        about = self.head.model_dump() | times | {"title": self.title}
+        return ConversationSummary(id=self.item.id, message_count=self.message_count, **about)
 
     def shown(self, limit: int, cursor: str | None) -> Conversation:
         """With its last messages, or the last before a cursor. Raises MalformedCursor."""
         below = None if cursor is None else read_cursor(cursor, int, "messages of a conversation")
-        messages = [each for each in self._records() if below is None or each[1].offset < below]
+        parts = [each for each in self.item.parts.items() if each[0] != TITLE]
+        messages = [each for each in parts if below is None or each[1].offset < below]
         page = messages[-limit:]
         return Conversation(
             **self.summary().model_dump(),
@@ -126,11 +115,9 @@ class StoredConversation(NamedTuple):
                 f"`collection`: the conversation is about the collection {head.collection!r}. Leave `collection` out, "
                 "or begin another conversation."
             )
-        scope = {"collection": head.collection or asked.collection, "filter": asked.filter}
-        if head.filter:
-            scope["filter"] = (*asked.filter, head.filter)
-        question = complete_question(asked.q, self._memory(resumed))
-        return asked.model_copy(update={**scope, "q": question}), partial(self._keep, asked.q, _missing(head, graph))
+        scope = {"collection": head.collection or asked.collection, "filter": (*asked.filter, *head.filter)}
+        scope["q"] = complete_question(asked.q, self._memory(resumed))
+        return asked.model_copy(update=scope), partial(self._keep, asked.q, _missing(head, graph))
 
     async def _keep(self, question: str, notes: list[str], end: Done | SearchAnswer) -> list[str]:
         """Where Kafka is away the answer is given all the same, with a note."""
@@ -139,10 +126,12 @@ class StoredConversation(NamedTuple):
             f"{end.retrieval_id}{QUESTION}": {"text": question},
             f"{end.retrieval_id}{ANSWER}": {"answer": answer.model_dump(mode="json", exclude_defaults=True)},
         }
+        if self.title is None:
+            kept[TITLE] = {TITLE: shorten(question, TITLE_CHARACTERS, placeholder=" …")}
         try:
             await self.saved.put_all(self.owner, KIND, self.item.id, kept)
-        except ItemGone as error:
-            raise gone(self.item.id) from error
+        except ItemGone:
+            raise
         except (ApiProblem, AnotherLog) as error:
             return [*notes, f"This is not kept in the conversation. {error}"]
         return notes
@@ -154,32 +143,12 @@ class StoredConversation(NamedTuple):
         found = [_message(name, parts[name]) for name in last]
         return [Message(role=each.role, content=each.text) for each in found if each is not None]
 
-    def _records(self) -> Iterator[tuple[str, SavedRecord]]:
-        return (each for each in self.item.parts.items() if each[0] != TITLE)
-
-    def _title(self, head: NewConversation) -> str:
-        renamed = self.item.parts.get(TITLE)
-        given = head.title if renamed is None else str(renamed.value.get("title"))
-        first = next((_message(*each) for each in self._records()), None)
-        if given or first is None:
-            return given or UNTITLED
-        return shorten(first.text, TITLE_CHARACTERS, placeholder=" …") or first.text[:TITLE_CHARACTERS]
-
 
 def page_of(saved: SavedItems, owner: str, limit: int, cursor: str | None) -> ConversationPage:
     """A caller's conversations. Raises MalformedCursor, and ApiProblem as `SavedItems` does."""
     items, following = saved.list(owner, KIND, limit, cursor)
     found = [StoredConversation(saved, owner, item).summary() for item in items]
     return ConversationPage(conversations=found, next_cursor=following)
-
-
-def gone(identifier: str) -> ApiProblem:
-    return ApiProblem(
-        404,
-        "No such conversation",
-        f"There is no conversation {identifier[:80]!r} of yours: it was deleted, or is another caller's. GET "
-        f"{CONVERSATIONS_PATH} lists yours.",
-    )
 
 
 def _message(name: str, record: SavedRecord) -> ConversationMessage | None:

@@ -1,6 +1,6 @@
 """The saved items of all callers, folded from their topic: what is written is there once it was read back.
 
-All of it is in memory, as JSON, so that reads go on without Kafka. What a caller may keep is therefore limited.
+All of it is in memory, as JSON, so that it is read without Kafka too. What a caller may keep is therefore limited.
 """
 
 import asyncio
@@ -26,12 +26,17 @@ from schemas.settings import MIB
 
 MOST_BYTES = 256 * MIB  # of one caller: some 15,000 conversations of ten messages
 RECORD_BYTES = 400  # that a record takes in memory beside its value
+RECORDS_AT_ONCE = 1_000  # of which the confirmation is waited for
 
 Json = Mapping[str, Any]
 
 
-class ItemGone(Exception):
+class ItemGone(ApiProblem):
     """There is no such item of this caller, or it was deleted meanwhile: nothing is left of what was written."""
+
+    def __init__(self, kind: str, item_id: str) -> None:
+        why = "it was deleted, or is another caller's."
+        super().__init__(404, "Not found", f"There is no {kind} {item_id[:80]!r} of yours: {why}")
 
 
 class SavedRecord(NamedTuple):
@@ -114,7 +119,7 @@ class SavedItems(FoldedTopic):
                 await self.wait_for(await self._end_now(self._topic) - 1, CATCH_UP_SECONDS)
             found = self.get(owner, kind, item_id)
         if found is None:
-            raise ItemGone
+            raise ItemGone(kind, item_id)
         return found
 
     async def put(self, owner: str, kind: SavedKind, item_id: str, value: Json, part: str | None = None) -> None:
@@ -126,19 +131,18 @@ class SavedItems(FoldedTopic):
         await self.wait_until_reached()
         before = self.get(owner, kind, item_id)
         if before is None and None not in values:
-            raise ItemGone
+            raise ItemGone(kind, item_id)
         bodies = {SavedKey(owner, kind, item_id, part): msgspec.json.encode(value) for part, value in values.items()}
         self.check_room(owner, sum(len(body) + RECORD_BYTES for body in bodies.values()))
         await self._publish(bodies)
         after = self.get(owner, kind, item_id)
         if after is None or (before is not None and after is not before):
             await self._publish(dict.fromkeys(bodies))
-            raise ItemGone
+            raise ItemGone(kind, item_id)
 
     async def delete(self, owner: str, kind: SavedKind, item_id: str) -> None:
         """With all parts. Raises ItemGone."""
-        found = await self.find(owner, kind, item_id)
-        await self._publish(dict.fromkeys(SavedKey(owner, kind, item_id, part) for part in (None, *found.parts)))
+        await self._erase(owner, kind, await self.find(owner, kind, item_id))
 
     def check_room(self, owner: str, more: int = 0) -> None:
         """Raises ApiProblem 507 where the caller would keep too much."""
@@ -165,7 +169,13 @@ class SavedItems(FoldedTopic):
         left = [(*at, item) for at, shelf in self._shelves.items() for item in shelf.values() if item.head is None]
         for owner, kind, item in left:
             with suppress(ApiProblem, AnotherLog):  # the next process tries again
-                await self._publish({SavedKey(owner, kind, item.id, part): None for part in (None, *item.parts)})
+                await self._erase(owner, kind, item)
+
+    async def _erase(self, owner: str, kind: str, item: SavedItem) -> None:
+        """The item first: from then on it is gone, whatever becomes of its parts."""
+        keys = [SavedKey(owner, kind, item.id, part) for part in (None, *item.parts)]
+        for first in range(0, len(keys), RECORDS_AT_ONCE):
+            await self._publish(dict.fromkeys(keys[first : first + RECORDS_AT_ONCE]))
 
     async def _publish(self, bodies: Mapping[SavedKey, bytes | None]) -> None:
         """Confirmed, and read back. Raises ApiProblem."""

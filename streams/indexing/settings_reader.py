@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 from indexer.chunking.splitter import ChunkingParameters
 from indexer.document_pipeline import NO_EXTRACTOR
@@ -15,8 +14,6 @@ from schemas.curation import (
     decode_curation,
 )
 from schemas.errors import MalformedEvent, install_extra
-from schemas.graph_documents import MEDIA_TYPES
-from schemas.graph_edits import AnyEdit, EditKind, GraphEdit
 from schemas.orders import OrderEvent
 from streams.indexing.document_steps import Choices
 from streams.kafka.partition_reader import SettingsTopic
@@ -84,16 +81,6 @@ class CollectionChoices:
         return self.linking.get(collection, DEFAULT_RULES)
 
 
-class EarlierEdit(NamedTuple):
-    """A node or an edge, and the offset of its record on the curation topic."""
-
-    collection: str
-    kind: EditKind
-    id: str
-    edit: AnyEdit
-    offset: int
-
-
 @dataclass(eq=False)
 class CollectionSettings:
     """Chunking, linking and extractors of collections that have settings of their own, and orders."""
@@ -104,7 +91,6 @@ class CollectionSettings:
     choices: CollectionChoices
     retrier: Retrier
     _orders: dict[bytes, OrderEvent] = field(default_factory=dict)
-    _earlier_edits: dict[bytes, EarlierEdit] = field(default_factory=dict)
 
     @property
     def known(self) -> Choices:
@@ -116,11 +102,6 @@ class CollectionSettings:
         """Those that are not done, in the order of the log, by the keys of their records, as of the last call of
         `current`. One that was begun and not done starts again."""
         return dict(self._orders)
-
-    @property
-    def earlier_edits(self) -> Mapping[bytes, EarlierEdit]:
-        """Nodes and edges on the topic, by the keys of their records, as of the last call of `current`."""
-        return dict(self._earlier_edits)
 
     def linking_of(self, collection: str) -> LinkingRules:
         """As of the last call of `current`."""
@@ -147,10 +128,6 @@ class CollectionSettings:
             self._orders[key] = event
             if event.order is None or event.order.state == "done":
                 del self._orders[key]
-        elif isinstance(event, GraphEdit) and event.kind in MEDIA_TYPES:
-            self._earlier_edits.pop(key, None)
-            if event.edit is not None:
-                self._earlier_edits[key] = EarlierEdit(*event[:3], event.edit, record.offset)
         elif isinstance(event, ChunkingEvent | LinkingEvent | ExtractionEvent):
             self.choices.take(event)
             what = {ChunkingEvent: "chunking", LinkingEvent: "linking", ExtractionEvent: "extractor"}[type(event)]

@@ -57,7 +57,7 @@ def test_a_conversation_goes_on_after_a_restart_from_another_client(tmp_path: Pa
             last = list(client.stream("What about the lock?", conversation=begun.id))[-1]
             assert isinstance(last, Done)
             assert last.answer is not None
-            assert last.answer.query == "What about the lock? built weir Orsa"
+            assert last.answer.query == "What about the lock? built weir Orsa year"
             assert {each.collection for each in last.answer.citations} <= {"orsa"}
             assert client.rename_conversation(begun.id, "Orsa").message_count == 6
             assert [each.title for each in client.conversations().conversations] == ["Orsa"]

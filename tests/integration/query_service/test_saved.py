@@ -1,7 +1,6 @@
 """What callers save, on a real topic: by two services at once, without Kafka, and read again from its beginning."""
 
 import asyncio
-from pathlib import Path
 
 from query_api.service_health import readiness
 from tests.integration.query_service.live_service import LiveService, serving, settings_for
@@ -30,10 +29,22 @@ async def test_two_services_write_into_one_conversation(live: LiveService, kafka
         assert (await live.http.post("/v1/answers", json=asked)).status_code == 404
 
 
-async def test_a_service_that_starts_reads_what_was_saved(
-    live: LiveService, kafka: str, topic_prefix: str, tmp_path: Path
-) -> None:
-    del tmp_path
+async def test_a_conversation_of_ten_thousand_messages(live: LiveService) -> None:
+    saved, begun = live.service.saved, (await live.http.post(PATH, json={})).json()["id"]
+    for first in range(0, 5_000, 500):
+        turns = [f"r_{number}" for number in range(first, first + 500)]
+        parts = {f"{turn}.q": {"text": f"Question of {turn}?"} for turn in turns}
+        parts |= {f"{turn}.a": {"answer": {"text": "Nothing."}} for turn in turns}
+        await saved.put_all("full", "conversation", begun, parts)
+    refused = await live.http.post("/v1/answers", json={"q": "One more?", "conversation": begun})
+    assert (refused.status_code, "takes no more" in refused.json()["detail"]) == (409, True)
+    shown = (await live.http.get(f"{PATH}/{begun}", params={"limit": 1_000})).json()
+    assert (shown["message_count"], len(shown["messages"]), shown["next_cursor"] is None) == (10_000, 1_000, False)
+    assert (await live.http.delete(f"{PATH}/{begun}")).status_code == 204
+    assert (saved.kept_bytes["full"], (await live.http.get(f"{PATH}/{begun}")).status_code) == (0, 404)
+
+
+async def test_a_service_that_starts_reads_what_was_saved(live: LiveService, kafka: str, topic_prefix: str) -> None:
     begun = [(await live.http.post(PATH, json={"title": f"part {number}"})).json()["id"] for number in range(5)]
     await live.http.delete(f"{PATH}/{begun[0]}")
     await live.http.patch(f"{PATH}/{begun[1]}", json={"title": "first"})

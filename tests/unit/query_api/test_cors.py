@@ -44,7 +44,7 @@ async def test_a_page_of_the_internet_may_ask_a_service_in_a_local_network(guard
 
 
 async def test_a_preflight_of_another_page_or_method_is_refused(guarded: Running) -> None:
-    for headers in (FROM_STRANGER | asks("GET", "authorization"), FROM_PAGE | asks("PATCH", "authorization")):
+    for headers in (FROM_STRANGER | asks("GET", "authorization"), FROM_PAGE | asks("TRACE", "authorization")):
         assert (await guarded.http.options("/v1/search", headers=headers)).status_code == 400
 
 

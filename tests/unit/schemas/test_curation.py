@@ -55,6 +55,8 @@ def test_keys_of_other_kinds_are_not_read(key: bytes | None) -> None:
         (b"notes/settings/colour", b"{}", "unknown_setting"),
         (b"/settings/chunking", b"{}", "bad_key"),
         (b"n\xff/settings/chunking", b"{}", "bad_key"),
+        (b"notes/node/petrel", b'{"label": "Petrel"}', "bad_key"),
+        (b"notes/edge/petrel", None, "bad_key"),
     ],
 )
 def test_what_is_malformed_is_refused_with_its_reason(key: bytes, value: bytes, reason: str) -> None:

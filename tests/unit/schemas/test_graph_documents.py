@@ -4,10 +4,12 @@ import json
 
 import pytest
 
+from schemas.curation import encode_choice
 from schemas.errors import MalformedEvent
 from schemas.events import DocumentUpsert, decode_document_event
 from schemas.graph_documents import EDGE_TYPE, NODE_TYPE, made_id, made_key, read_made
 from schemas.graph_edits import EDGE, NODE, EdgeEdit, NodeEdit
+from schemas.ids import DocumentKey
 from schemas.settings import LimitSettings
 
 PETREL: dict[str, object] = {"label": "Team Petrel", "text": "It owns heron."}
@@ -68,3 +70,36 @@ def test_malformed_one_is_refused_with_a_reason(
 
 def test_other_documents_may_have_such_an_id() -> None:
     assert decode("node:petrel", "text/plain", b"It owns heron.").content == b"It owns heron."
+
+
+@pytest.mark.parametrize(
+    ("identifier", "change", "reason"),
+    [
+        ("node:a", [], "wrong_type"),
+        ("node:a", {"label": ""}, "wrong_type"),
+        ("node:a", {"label": "…!"}, "wrong_type"),
+        ("node:a", {"label": "a\u0000b"}, "wrong_type"),
+        ("node:a", {"label": "x" * 10_000}, "wrong_type"),
+        ("node:a", {"type": "a/b"}, "wrong_type"),
+        ("node:a", {"properties": {"list": [1]}}, "wrong_type"),
+        ("node:a", {"colour": "red"}, "wrong_type"),
+        (f"node:{'a' * 32}", {}, "key_mismatch"),
+        ("node:a b", {}, "key_mismatch"),
+        ("node:", {}, "key_mismatch"),
+        ("edge:e", {"weight": 0}, "wrong_type"),
+        ("edge:e", {"predicate": ""}, "wrong_type"),
+        ("edge:e", {"target": ""}, "wrong_type"),
+    ],
+)
+def test_malformed_nodes_and_edges_are_refused(identifier: str, change: object, reason: str) -> None:
+    content_type, whole = (NODE_TYPE, PETREL) if identifier.startswith("node") else (EDGE_TYPE, OWNS)
+    value = whole | change if isinstance(change, dict) else change
+    with pytest.raises(MalformedEvent) as refused:
+        read_made(DocumentKey("birds", identifier), content_type, json.dumps(value).encode())
+    assert refused.value.reason == reason
+
+
+@pytest.mark.parametrize("label", ["x", "Ж", "日本", "Аcme", "C++", "x" * 300, "naïve (draft)", "مرحبا"])
+def test_names_in_any_script_are_taken(label: str) -> None:
+    made = read_made(DocumentKey("birds", "node:a"), NODE_TYPE, encode_choice(NodeEdit(label=label)))
+    assert made == ("a", NodeEdit(label=label))

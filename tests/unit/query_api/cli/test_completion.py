@@ -105,7 +105,7 @@ def test_commands_and_options() -> None:
         ("thalweg collections settings notes extraction extractor=s", ["extractor=spacy"]),
         ("thalweg collections settings notes chunking child_o", ["child_overlap="]),
         ("thalweg reviews decide 5f0c r", ["reject"]),
-        ("thalweg api P", ["POST", "PUT"]),
+        ("thalweg api P", ["POST", "PUT", "PATCH"]),
     ],
 )
 def test_values_that_are_known_here_are_not_asked_for(service: Service, words: str, values: list[str]) -> None:

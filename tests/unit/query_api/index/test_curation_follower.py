@@ -11,12 +11,10 @@ from schemas.curation import LinkingChoice, encode_choice
 from schemas.graph_edits import (
     AnyEdit,
     DecisionEdit,
-    EdgeEdit,
     EditKind,
     EntityEdit,
     GraphEdit,
     MergeEdit,
-    NodeEdit,
     decision_id,
     edit_key,
 )
@@ -147,16 +145,3 @@ async def test_a_topic_that_was_made_again_begins_again() -> None:
     await follower._take([new])
     assert list(follower.state.of("notes").entities) == [B]
     assert changes == [8, -1, 1]
-
-
-async def test_nodes_of_earlier_versions_are_known_until_carried_over() -> None:
-    follower = CurationFollower("curation", lambda: None, lambda: None, never, skip_none)
-    follower._begin({0: Span(0, 2)})
-    keys = [edit_key("notes", kind, "petrel") for kind in ("node", "edge")]
-    owns = encode_choice(EdgeEdit(source="petrel", target="heron", predicate="owns"))
-    node = encode_choice(NodeEdit(label="Petrel"))
-    await follower._take([FollowedRecord(0, 0, keys[0], node), FollowedRecord(0, 1, keys[1], owns)])
-    assert follower.not_carried_over == {("notes", "node", "petrel"), ("notes", "edge", "petrel")}
-    assert follower.state == Curation()
-    await follower._take([FollowedRecord(0, 2, keys[0], None)])
-    assert follower.not_carried_over == {("notes", "edge", "petrel")}

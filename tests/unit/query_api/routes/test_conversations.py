@@ -155,6 +155,24 @@ async def test_what_cannot_be_a_conversation_is_refused(ada: Caller, body: Any, 
     assert (refused["status"], sentence in refused["detail"]) == (422, True), refused
 
 
+@pytest.mark.parametrize("body", [{}, {"title": " "}, {"title": "x" * 201}, {"title": None}, []])
+async def test_a_name_that_is_none_is_refused(ada: Caller, body: Any) -> None:
+    identifier = await ada.begin(title="kept")
+    refused = problem(await ada.send("PATCH", f"{PATH}/{identifier}", json=body))
+    assert refused["status"] == 422
+    assert (await ada.read(identifier))["title"] == "kept"
+
+
+async def test_a_conversation_is_called_by_its_first_question(ada: Caller) -> None:
+    identifier = await ada.begin()
+    assert (await ada.read(identifier))["title"] is None
+    await ada.ask("Who measured the river " + "and who the lake " * 20, identifier)
+    await ada.ask("and when?", identifier)
+    title = (await ada.read(identifier))["title"]
+    assert title.startswith("Who measured the river and who")
+    assert (title.endswith(" …"), len(title) <= 80) == (True, True)
+
+
 async def test_conversations_are_listed_renamed_and_deleted(ada: Caller, log: CurationLog) -> None:
     first, second, third = [await ada.begin(title=name) for name in ("one", "two", "three")]
     await ada.ask("Who measured the river?", first)

@@ -9,12 +9,10 @@ from httpx import Response
 
 from query_api.entities.hand_made import MadeId
 from query_api.index.search_snapshot import Snapshot
-from query_api.ingest.producer import OutgoingRecord
 from query_api.routes.edits import OWN_WRITE_SECONDS
 from query_api.routes.nodes import _require_no_cycle
 from query_api.service_context import Service
-from schemas.curation import encode_choice
-from schemas.graph_edits import EdgeEdit, NodeEdit, edit_key
+from schemas.graph_edits import EdgeEdit, NodeEdit
 from schemas.ids import entity_id
 from tests.support.fakes.curation import CurationLog
 from tests.support.fakes.service import Running, problem
@@ -399,15 +397,6 @@ async def test_what_names_no_kind_or_page_is_refused(running: Running, log: Cura
     assert (kind["status"], "'hand_made', 'entity' or 'document'" in kind["detail"]) == (422, True)
     cursor = problem(await running.get("/v1/nodes", prefix="", cursor="abc"))
     assert (cursor["status"], cursor["title"]) == (400, "Malformed cursor")
-
-
-async def test_node_is_not_changed_before_it_is_carried_over(running: Running, log: CurationLog) -> None:
-    earlier = OutgoingRecord(edit_key("a", "node", "petrel"), encode_choice(NodeEdit(label="Petrel")))
-    await log.publish(running.service.topics.curation, [earlier])
-    refused = problem(await running.http.post("/v1/nodes", json=PETREL))
-    assert (refused["status"], refused["title"]) == (503, "Not yet sent as documents")
-    await log.publish(running.service.topics.curation, [OutgoingRecord(earlier.key, None)])
-    await post(running, "/v1/nodes", PETREL)
 
 
 async def test_writes_do_not_wait_for_a_worker_that_is_away(

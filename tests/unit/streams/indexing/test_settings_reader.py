@@ -102,13 +102,12 @@ async def test_a_broker_that_is_away_is_waited_for(bench: Bench) -> None:
 
 async def test_an_edit_that_cannot_be_read_becomes_a_dead_letter_once(bench: Bench) -> None:
     curation = InMemoryLog()
-    curation.append("a/node/petrel", b'{"label": "Team Petrel"}')
-    curation.append("a/node/petrel", b'{"label": "?!"}')
+    curation.append("a/node/petrel", b'{"label": "Team Petrel"}')  # it is a document
     curation.append("a/merge/m1", b'{"entities": ["ada", "ada"]}')
     for _ in range(2):
         await settings_on(curation, bench).current()
         curation.read = 0
-    assert [letter["thalweg.reason"] for letter in bench.broker.letters()] == ["wrong_type", "wrong_type"]
+    assert [letter["thalweg.reason"] for letter in bench.broker.letters()] == ["bad_key", "wrong_type"]
 
 
 async def test_an_extractor_is_chosen_where_it_is_set_up_and_else_becomes_a_dead_letter(bench: Bench) -> None:
