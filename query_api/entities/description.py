@@ -295,9 +295,7 @@ class EntityDescriber:
                 row = texts.get(self._view.chunk_id(chunk))
                 for sentence in sentences_of(row.text) if row is not None else ():
                     if _names(sentence, entity) and len(sentence.split()) > len(entity.label.split()) + 2:
-                        return EntityDefinition(
-                            text=sentence, source=self._at(chunk, texts, [entity.name])
-                        )
+                        return EntityDefinition(text=sentence, source=self._at(chunk, texts, [entity.name]))
         return None
 
     def _documents(self, keys: Keys, mentions: Sequence[TypedMention]) -> list[EntityDocument]:

@@ -1,4 +1,4 @@
-"""What may be left out of a sentence that stands alone: cloze items (Taylor 1953, "Cloze Procedure")."""
+"""What may be left out of a self-contained sentence: cloze items (Taylor 1953, "Cloze Procedure")."""
 
 import re
 from collections.abc import Iterator
@@ -8,7 +8,7 @@ from indexer.extraction.lexicon import SENTENCE_STARTERS, STOP_WORDS
 from indexer.text_analysis import query_terms
 from query_api.entities.description import DEFINING
 from query_api.study.material import StudyMaterial, StudySentence
-from query_api.study.sentences import stands_alone
+from query_api.study.sentences import is_self_contained
 from schemas.graph_delta import LITERAL_TYPES
 from schemas.predicates import ALIAS
 
@@ -54,7 +54,7 @@ class Cloze(NamedTuple):
 
 def clozes(material: StudyMaterial) -> list[Cloze]:
     """All that the material allows, the best first."""
-    found = [each for one in material.sentences() if stands_alone(one.text) for each in _of(material, one)]
+    found = [each for one in material.sentences() if is_self_contained(one.text) for each in _of(material, one)]
     return sorted(found, key=lambda each: (-each.worth, each.sentence.text, each.start))
 
 
@@ -97,10 +97,11 @@ def _of(material: StudyMaterial, sentence: StudySentence) -> Iterator[Cloze]:
 
 
 def is_name(surface: str, kind: str) -> bool:
-    """Whether it is written as a name: with a capital or a digit; of a concept, which may be the first word of a
-    sentence, not only the first letter."""
+    """Whether it is written as a name: with a capital or a digit, of several words in the first; of a concept, which
+    may be the first word of a sentence, not only as its first letter."""
     written = surface[1:] if kind in UNNAMED_TYPES else surface
-    return any(map(str.isupper, written)) or any(map(str.isdigit, written))
+    begins = not surface[:1].islower() or " " not in surface
+    return begins and (any(map(str.isupper, written)) or any(map(str.isdigit, written)))
 
 
 def _is_defined(text: str, surface: str) -> bool:
@@ -114,7 +115,7 @@ def _is_defined(text: str, surface: str) -> bool:
 
 
 def _is_attribute(text: str, start: int, end: int) -> bool:
-    """Whether it stands between an article and a noun, as the name of a people does."""
+    """Whether it is between an article and a noun, as the name of a people does."""
     after = _NOUN.match(text, end)
     return _DETERMINER.search(text, 0, start) is not None and after is not None and after[1] not in STOP_WORDS
 

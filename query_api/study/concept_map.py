@@ -22,7 +22,7 @@ _EDGE = re.compile(rf"  (n\d+) -->\|{_LABEL}\| (n\d+)")
 def grown(
     facts: Sequence[Fact], worth: Callable[[Identity], float], count: int, start: Identity | None
 ) -> list[Identity]:
-    """At most `count` ends of the facts that hang together: from the start, else from the worthiest, always the next by
+    """At most `count` ends of the facts, connected by them: from the start, else from the worthiest, always the next by
     the strongest fact and the worthiest end (Prim 1957); where nothing leads on, from the worthiest end of the rest."""
     ends = {end.identity for fact in facts for end in fact.ends}
     order = sorted(ends, key=lambda end: (-worth(end), end))

@@ -25,13 +25,13 @@ from query_api.index.graph.typed_mentions import (
 )
 from query_api.index.search_snapshot import Snapshot
 from query_api.query.evidence_sentences import sentence_of_fact, sentences_of
-from query_api.study.sentences import stands_alone
+from query_api.study.sentences import is_self_contained
 from schemas.entities import EntityDefinition, EntityRef, Evidence
 from schemas.graph_delta import LITERAL_TYPES
 from schemas.ids import DocumentKey, normalise_name
 from schemas.study import StudySource
 
-MOST_MENTIONS = 20_000  # of the most central entities of a collection, which are looked at
+MOST_OF_ONE, MOST_MENTIONS = 5_000, 20_000  # of each, and of all of the most central entities of a collection
 MOST_FACTS, MOST_CHUNKS = 2_000, 3_000
 
 
@@ -78,6 +78,7 @@ class StudyMaterial:
             return np.array(self.entity.members, dtype=np.uint64)
         rows = self.catalogue.rows(collection=self.collection, prefix="", entity_type=None)
         rows = rows[np.argsort(-self._centrality[rows], kind="stable")]
+        rows = rows[self.catalogue.mentions[rows] <= MOST_OF_ONE]
         rows = rows[np.cumsum(self.catalogue.mentions[rows]) <= MOST_MENTIONS]
         return np.array([key for row in rows.tolist() for key in self.catalogue.members[row]], dtype=np.uint64)
 
@@ -125,7 +126,7 @@ class StudyMaterial:
     def definition(self, end: Identity) -> EntityDefinition | None:
         """Where a whole sentence says what it is."""
         found = self.describer.definition(self.catalogue[end[1]]) if end[0] == "entity" else None
-        return found if found is not None and stands_alone(found.text) else None
+        return found if found is not None and is_self_contained(found.text) else None
 
     def leads_on(self, fact: Fact) -> bool:
         """Whether its object is something to learn, not what only describes the subject: `is the oldest river`."""

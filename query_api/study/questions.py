@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
+from rapidfuzz import fuzz
 
 from indexer.resolution.keys import KINDS_OF_THING, UNTYPED
 from indexer.text_analysis import query_terms
@@ -21,8 +22,10 @@ from schemas.graph_delta import LITERAL_TYPES
 from schemas.ids import digest
 
 OPTIONS = 4
-TRIED = 60  # siblings, the likest first
-FREQUENCY, WORD = 0.5, 0.75  # how unlike e times the mentions, and each word more or less, make an option
+TRIED = 60  # siblings, the most similar first
+LEAST_CONFIDENCE = 0.5  # of their type, and of the answer's
+SAME_SPELLING = 80  # percent, from which two names may be one
+FREQUENCY, WORD = 0.5, 0.75  # less similar by e times the mentions, and by each word
 AGREEING = KINDS_OF_THING | UNTYPED
 BLANK = "_____"
 
@@ -52,10 +55,10 @@ class QuestionMaker:
     def question(self, cloze: Cloze) -> Question | None:
         """None where less than three siblings are wrong for certain, and for a quantity, which has none."""
         others, left = self._other_names(cloze), set(query_terms(cloze.with_blank(" ")))
-        if cloze.row is None:
+        if cloze.row is None or self._catalogue.confidences[cloze.row] < LEAST_CONFIDENCE:
             return None
         wrong: dict[str, set[int]] = {}
-        for row, label in self._likest(cloze, cloze.row):
+        for row, label in self._most_similar(cloze, cloze.row):
             terms = set(query_terms(label))
             is_new = not any(terms <= known or known <= terms for known in wrong.values())
             if is_new and self._is_wrong(row, label, cloze, {*others}, left):
@@ -66,13 +69,14 @@ class QuestionMaker:
                 return Question(cloze, asked(cloze), options, cloze.answer)
         return None
 
-    def _likest(self, cloze: Cloze, own: int) -> Iterator[tuple[int, str]]:
-        """(row, label) of what could stand there, the likest first: of an agreeing type, and near in meaning, length
+    def _most_similar(self, cloze: Cloze, own: int) -> Iterator[tuple[int, str]]:
+        """(row, label) of what could be there, the most similar first: of an agreeing type, and near in meaning, length
         and frequency."""
         catalogue, kind = self._catalogue, self._catalogue.type_of(own)
         allowed = AGREEING if kind in AGREEING else {kind}
         near = self._of_type(kind) if kind in LITERAL_TYPES else self._near_in_meaning(cloze, own)
         rows = [row for row in near if row != own and catalogue.type_of(row) in allowed]
+        rows = [row for row in rows if catalogue.confidences[row] >= LEAST_CONFIDENCE]
         labels = catalogue.labels.take(np.array(rows, dtype=np.int64)).to_pylist()
         shape, words = _shape(cloze.answer, kind), len(cloze.answer.split())
         frequent = np.log1p(catalogue.mentions)
@@ -125,6 +129,8 @@ class QuestionMaker:
         and neither stated of, nor in a chunk with, what the sentence names or the answer."""
         terms, answer = set(query_terms(label)), set(query_terms(cloze.answer))
         if not terms or terms <= answer or answer <= terms or terms & left or row in others:
+            return False
+        if not any(map(str.isdigit, label)) and fuzz.ratio(label.lower(), cloze.answer.lower()) >= SAME_SPELLING:
             return False
         letters, initials = ([make(each) for each in (label, cloze.answer)] for make in (_letters, initials_of))
         if any(_may_be_short_for(*each) for each in (letters, (letters[0], initials[1]), (initials[0], letters[1]))):

@@ -1,4 +1,4 @@
-"""Which sentences are understood without those around them."""
+"""Which sentences are self-contained: understood without those around them."""
 
 import re
 
@@ -9,9 +9,10 @@ _ENDS = re.compile(r"[.!][\"”’']?$")
 _POINTS_BACK = re.compile(
     r"(?:[^a-z]*\b(?:it|its|he|his|she|her|they|their|here|there|both|each|some|others?|another|such|so|then|thus|hence|"
     r"however|therefore|moreover|furthermore|instead|also|but|and|or|yet|otherwise|meanwhile|similarly|first|second|"
+    r"note|consider|(?:\w+ ){0,2}(?:days?|weeks?|months?|years?|time|point) (?:later|earlier|before)|"
     r"(?:for|in) (?:example|instance|addition|contrast|particular)|as (?:such|a result)|"
-    r"(?:the|that) (?:same|other|second|first|next|previous|following|result|reason))\b)"
-    r"|.*\b(?:th(?:is|ese|ose)|we|our|us|i|my|me|you|your|the (?:former|latter|above|following)|aforementioned|"
+    r"(?:\w+ )?(?:the|that) (?:same|other|second|first|next|previous|following|result|reason))\b)"
+    r"|.*\b(?:th(?:is|ese|ose)|we|our|us|i|my|me|you|your|the (?:former|latter|above|following)|aforementioned|however|"
     r"(?:is|are|was|were|has|have|had) (?:also|then|thus|therefore)|"
     r"(?:as|see) (?:above|below|follows)|see also|above|below)\b",
     re.IGNORECASE | re.DOTALL,
@@ -24,7 +25,7 @@ _COMMON_SUBJECT = re.compile(r"(?:The|That|A certain) (?=[a-z])")
 _PAIRS = (("(", ")"), ("[", "]"), ("“", "”"), ("«", "»"))
 
 
-def stands_alone(sentence: str) -> bool:
+def is_self_contained(sentence: str) -> bool:
     """Whether it is a whole sentence of prose that says what it is about: none that points back or at its place in the
     text, no heading, item of a list, row or code."""
     return (

@@ -22,6 +22,7 @@ RUN_THE_FOLDER = {"up", "kafka", "serve"}
 WITHOUT_SERVICE_OR_KAFKA = {"backup", "cypher", "export", "restore", "verify", "config show"}
 """They read and write files."""
 ARGUMENTS = {
+    "kind": "cards",
     "paths": "note.md",
     "folders": "dataset",
     "position": "0:1",

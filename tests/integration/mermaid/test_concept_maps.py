@@ -52,7 +52,7 @@ def test_a_parser_that_refuses_is_heard() -> None:
     assert whole["nodes"] == [["n0", "a"]]
 
 
-def test_labels_are_shown_as_they_are_and_nothing_else_comes_of_them() -> None:
+def test_labels_are_shown_as_they_are_and_are_nothing_else() -> None:
     edges = [(at, label, (at + 1) % len(HOSTILE)) for at, label in enumerate(HOSTILE)]
     (found,) = parsed(mermaid(HOSTILE, edges))
     assert (found["beyond"], found["groups"], found["security"]) == ([], 0, "strict")

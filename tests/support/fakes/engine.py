@@ -69,11 +69,6 @@ class Tables(InMemoryText):
     def is_kept(self) -> bool:
         return not self.removed
 
-    def chunks(self, ids: Sequence[str]) -> dict[str, Any]:
-        parents = [identifier for page in self.pages.values() for identifier in page.passage_ids()]
-        rows = [row for held in self.chunks_of_passages(parents).values() for row in held]
-        return {row.id: row for row in rows if row.id in ids}
-
     def list_documents(
         self, collection: str | None, cursor: str | None, limit: int, content_type: str | None = None
     ) -> tuple[list[DocumentRow], str | None]:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from query_api.study.sentences import stands_alone
+from query_api.study.sentences import is_self_contained
 
 
 @pytest.mark.parametrize(
@@ -14,8 +14,8 @@ from query_api.study.sentences import stands_alone
         "The Primitives are an English indie pop band from Coventry.",
     ],
 )
-def test_a_whole_sentence_that_says_what_it_is_about_stands_alone(sentence: str) -> None:
-    assert stands_alone(sentence)
+def test_a_whole_sentence_that_says_what_it_is_about_is_self_contained(sentence: str) -> None:
+    assert is_self_contained(sentence)
 
 
 @pytest.mark.parametrize(
@@ -42,4 +42,4 @@ def test_a_whole_sentence_that_says_what_it_is_about_stands_alone(sentence: str)
     ],
 )
 def test_what_points_elsewhere_or_is_no_prose_does_not(sentence: str) -> None:
-    assert not stands_alone(sentence)
+    assert not is_self_contained(sentence)

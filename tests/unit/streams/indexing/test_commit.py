@@ -330,7 +330,7 @@ def _record(offset: int, key: str, text: str | None, version: int | None) -> Sou
     return delete(offset, key) if version is None else versioned_delete(offset, version, key)
 
 
-def test_slices_keep_both_bounds_and_a_large_record_stands_alone() -> None:
+def test_slices_keep_both_bounds_and_a_large_record_is_self_contained() -> None:
     records = [SourceRecord(0, offset, 0, b"", b"x" * size) for offset, size in enumerate([4, 4, 40, 4, 4, 4, 4])]
     cut = [[record.offset for record in part] for part in split(records, max_records=3, max_bytes=12)]
     assert cut == [[0, 1], [2], [3, 4, 5], [6]]
