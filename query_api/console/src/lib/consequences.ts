@@ -35,7 +35,7 @@ export function rebuilding(live: GenerationFacts | undefined, documents: number 
   };
 }
 
-export const deletingConversation = ({ title }: { title: string }): Question => ({
+export const deletingConversation = (title: string): Question => ({
   title: `Delete “${title.slice(0, 120)}”?`,
   consequences: ["Its questions and answers are lost. The documents stay as they are.", "It does not come back."],
   act: "Delete",

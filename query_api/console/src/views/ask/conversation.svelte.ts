@@ -103,7 +103,7 @@ export class Conversation {
     const later = cursor === null ? [] : this.turns;
     try {
       const { title, collection, documents, messages, next_cursor } = await thalweg.conversations.get(id, cursor === null ? {} : { cursor });
-      this.title = title;
+      this.title = title ?? "";
       this.scope = { collection: collection ?? undefined, documents };
       this.turns = [...turnsOf(messages), ...later];
       this.earlier = next_cursor;
@@ -131,7 +131,6 @@ export class Conversation {
     const { collection, documents } = this.scope;
     try {
       const made = await thalweg.conversations.create({ collection: collection ?? null, documents: [...documents] });
-      this.title = made.title;
       this.id = made.id;
     } catch (failure) {
       this.unkept = asApiError(failure);
