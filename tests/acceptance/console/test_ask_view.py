@@ -90,7 +90,7 @@ def test_an_answer_opens_at_its_sentence_and_can_be_asked_on(
     assert overflow(page) <= 0
 
 
-def test_conversations_are_listed_come_back_to_renamed_and_deleted(open_page: OpenPage, complaints: Complaints) -> None:
+def test_conversations_are_listed_reopened_renamed_and_deleted(open_page: OpenPage, complaints: Complaints) -> None:
     page = open_page("ask?collection=rivers")
     ask(page, ASKED)
     expect(page).to_have_url(re.compile("conversation="))
