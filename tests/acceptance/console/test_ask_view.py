@@ -90,7 +90,7 @@ def test_an_answer_opens_at_its_sentence_and_can_be_asked_on(
     assert overflow(page) <= 0
 
 
-def test_conversations_are_listed_reopened_renamed_and_deleted(open_page: OpenPage, complaints: Complaints) -> None:
+def test_conversations_are_reopened_renamed_and_deleted(open_page: OpenPage, complaints: Complaints) -> None:
     page = open_page("ask?collection=rivers")
     ask(page, ASKED)
     expect(page).to_have_url(re.compile("conversation="))
@@ -169,7 +169,7 @@ def test_an_answer_above_the_hits_leads_to_a_conversation(open_page: OpenPage) -
     expect(page.get_by_role("region", name="Answer")).to_contain_text(SENTENCE)
 
 
-def test_a_question_is_answered_where_no_conversation_can_be_kept(open_page: OpenPage, complaints: Complaints) -> None:
+def test_a_question_is_answered_where_no_conversation_is_kept(open_page: OpenPage, complaints: Complaints) -> None:
     complaints.expected.append("503")
     page = open_page("ask?collection=rivers&document=rivers/tavel.md")
     problem = {"title": "No log", "detail": "Kafka is away."}
