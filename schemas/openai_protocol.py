@@ -37,15 +37,9 @@ class ModelRequest(BaseModel):
     stream: StrictBool | None = Field(None, description="Whether to answer with events as the answer becomes known.")
     thalweg: dict[str, Any] | None = Field(
         None,
-        description="How to search, and in which stored `conversation`: the parameters of `/v1/answers`, but `q`.",
+        description="How to search: the parameters of `/v1/answers`, but `q`.",
         examples=[{"collection": "manuals", "k": 5}],
     )
-
-
-class InConversation(BaseModel):
-    """Of the field `thalweg`, beside the parameters of a search."""
-
-    conversation: str | None = Field(None, max_length=64, description="The id of a stored conversation to ask in.")
 
 
 class ChatRequest(ModelRequest):

@@ -15,7 +15,7 @@ from query_api.answers.openai_forms import ChatCompletion, ResponseObject
 from query_api.errors import ApiProblem, invalid_request, invalid_values, problem_responses
 from query_api.middleware import LargeModelRoute
 from query_api.routes.parameters import ServiceOf
-from query_api.routes.search import OriginOf, answer_search, asked_in, begun
+from query_api.routes.search import AnswerRequest, OriginOf, answer_search, begun, in_conversation
 from query_api.service_context import Service
 from schemas import openai_protocol as protocol
 from schemas.frames import EVENT_STREAM, Done, SearchFrame, StreamError
@@ -52,10 +52,8 @@ async def respond(request: Request, asked: protocol.ResponsesRequest, service: S
     return await _respond(request, asked, said, service, origin, ResponseObject())
 
 
-def search_for(
-    asked: protocol.ModelRequest, messages: Sequence[protocol.Message]
-) -> tuple[SearchRequest, protocol.InConversation]:
-    """The search that answers the last message of the user, and where: in a stored conversation the messages before it
+def question_of(asked: protocol.ModelRequest, messages: Sequence[protocol.Message]) -> AnswerRequest:
+    """What answers the last message of the user, complete in itself; in a stored conversation the messages before it
     are those there. Raises ApiProblem."""
     if asked.model != protocol.MODEL:
         detail = f"`model`: there is no {asked.model[:80]!r} here; ask for {protocol.MODEL!r}."
@@ -69,17 +67,15 @@ def search_for(
     if len(question) > MAX_QUERY_CHARACTERS:
         advice = "Put longer texts into a collection, and ask about them."
         raise invalid_request(f"`messages.{at}.content`: over {MAX_QUERY_CHARACTERS:,} characters. {advice}")
-    options = dict(asked.thalweg or {})
-    if said := options.keys() & {"q", "answer"}:
+    if said := (asked.thalweg or {}).keys() & {"q", "answer"}:
         raise invalid_request(f"`thalweg.{min(said)}`: that follows from the messages; leave it out.")
     try:
-        where = protocol.InConversation(conversation=options.pop("conversation", None))
-        if where.conversation is None:
-            question = complete_question(question, messages[:at])
-        return SearchRequest(**options, q=question, answer=True), where
+        found = AnswerRequest(**(asked.thalweg or {}), q=question)
+        complete = complete_question(question, messages[:at]) if found.conversation is None else question
+        return found.model_copy(update={"q": complete})
     except ValidationError as error:
-        found = [each | {"loc": ("body", "thalweg", *each["loc"])} for each in error.errors()]
-        raise invalid_values(found, "its options are those of /v1/answers") from error
+        wrong = [each | {"loc": ("body", "thalweg", *each["loc"])} for each in error.errors()]
+        raise invalid_values(wrong, "its options are those of /v1/answers") from error
 
 
 async def _respond(
@@ -90,10 +86,7 @@ async def _respond(
     origin: OriginOf,
     form: Form,
 ) -> Response:
-    search, where = search_for(asked, messages)
-    if where.conversation is not None:
-        search, finish = await asked_in(where.conversation, request, search, service)
-        origin = origin._replace(finish=finish)
+    search, origin = await in_conversation(request, question_of(asked, messages), service, origin)
     cited = CitedText(str(request.base_url))
     if not asked.stream:
         found = await answer_search(request, search, service, origin)

@@ -137,21 +137,23 @@ async def answer(
 ) -> Response:
     """A search with `answer`: sentences of the first hits that answer the question, word for word, each with its
     source; or that nothing which was found does, and what would be needed."""
-    asked = SearchRequest.model_validate(search.model_dump(exclude={"conversation"}))
-    if search.conversation is None:
-        return await _answer(request, asked, service, origin, last_event_id)
     resumed = EventId.parse(last_event_id or "")
-    asked, finish = await asked_in(search.conversation, request, asked, service, resumed and resumed.retrieval_id)
-    return await _answer(request, asked, service, origin._replace(finish=finish), last_event_id)
+    plain, origin = await in_conversation(request, search, service, origin, resumed and resumed.retrieval_id)
+    return await _answer(request, plain, service, origin, last_event_id)
 
 
-async def asked_in(
-    identifier: str, request: Request, asked: SearchRequest, service: Service, resumed: str | None = None
-) -> tuple[SearchRequest, Finish]:
-    """A search in a conversation, and what keeps its answer there; see `StoredConversation.asking`."""
-    conversation = await StoredConversation.find(service.saved, await owner_of(request), identifier)
+async def in_conversation(
+    request: Request, asked: AnswerRequest, service: Service, origin: Origin, resumed: str | None = None
+) -> tuple[SearchRequest, Origin]:
+    """The search to make, and what is called with its end; where a conversation is named, those of that, see
+    `StoredConversation.asking`."""
+    search = SearchRequest.model_validate(asked.model_dump(exclude={"conversation"}))
+    if asked.conversation is None:
+        return search, origin
+    conversation = await StoredConversation.find(service.saved, await owner_of(request), asked.conversation)
     current = service.snapshots.current
-    return conversation.asking(asked, None if current is None else current.graph, resumed)
+    search, finish = conversation.asking(search, None if current is None else current.graph, resumed)
+    return search, origin._replace(finish=finish)
 
 
 async def _answer(
