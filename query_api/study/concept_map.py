@@ -6,6 +6,7 @@ or comma as a character code (https://mermaid.js.org/syntax/flowchart.html).
 
 import re
 from collections.abc import Callable, Iterable, Sequence
+from itertools import permutations
 
 from query_api.entities.entity_facts import Fact, Identity
 
@@ -31,10 +32,7 @@ def grown(
         leading = [
             (fact.strength + worth(new), new)
             for fact in facts
-            for new, known in (
-                (fact.object.identity, fact.subject.identity),
-                (fact.subject.identity, fact.object.identity),
-            )
+            for known, new in permutations([end.identity for end in fact.ends], 2)
             if known in chosen and new not in chosen
         ]
         if not leading and start is not None:

@@ -1,9 +1,12 @@
 """Study sets of a caller: an item each in the store of what is saved, whose parts are the results of answering."""
 
+from contextlib import suppress
 from typing import NamedTuple, cast
 from uuid import uuid4
 
-from query_api.errors import ApiProblem, conflict, invalid_request
+from pydantic import ValidationError
+
+from query_api.errors import conflict, invalid_request
 from query_api.query.analysis import normalise_text
 from query_api.saved.items import ItemGone, SavedItem, SavedItems, SavedRecord
 from schemas.clock import rfc3339
@@ -11,7 +14,6 @@ from schemas.ids import normalise_name
 from schemas.saved import SavedKind
 from schemas.study import (
     MOST_RESULTS,
-    STUDY_PATH,
     AnswerResult,
     GivenAnswer,
     StudyAnswers,
@@ -30,36 +32,29 @@ KIND: SavedKind = "study"
 
 
 class KeptSets(NamedTuple):
-    """Those of one caller. Methods raise ApiProblem, as those of `SavedItems` do, and 404 for a set that is gone."""
+    """Those of one caller. Methods raise ApiProblem, as those of `SavedItems` do."""
 
     saved: SavedItems
     owner: str
 
     async def keep(self, asked: StudyRequest, content: StudyContent, graph_position: int) -> StudySet:
-        value = {
-            "kind": asked.kind,
-            "scope": StudyScope(**asked.model_dump(include={*StudyScope.model_fields})).model_dump(),
-            "graph_position": graph_position,
-            "content": content.model_dump(mode="json"),
-        }
-        identifier = uuid4().hex
-        await self.saved.put(self.owner, KIND, identifier, value)
+        identifier, scope = uuid4().hex, asked.model_dump(include={*StudyScope.model_fields})
+        of_set = {"kind": asked.kind, "scope": scope, "graph_position": graph_position, "size": content.total}
+        await self.saved.put(self.owner, KIND, identifier, content.model_dump(mode="json") | of_set)
         return await self.get(identifier)
 
     async def get(self, identifier: str) -> StudySet:
-        try:
-            return _set(await self.saved.find(self.owner, KIND, identifier))
-        except ItemGone as error:
-            raise _gone(identifier) from error
+        return _set(await self.saved.find(self.owner, KIND, identifier))
 
     async def page(self, limit: int, cursor: str | None) -> StudyPage:
         """Raises MalformedCursor."""
         await self.saved.wait_until_reached()
         items, following = self.saved.list(self.owner, KIND, limit, cursor)
-        fields = {*StudySummary.model_fields}
-        return StudyPage(
-            sets=[StudySummary(**_set(each).model_dump(include=fields)) for each in items], next_cursor=following
-        )
+        found = []
+        for item in items:
+            with suppress(ItemGone):
+                found.append(StudySummary(**dict(_set(item))))
+        return StudyPage(sets=found, next_cursor=following)
 
     async def answer(self, identifier: str, given: StudyAnswers) -> StudyResult:
         """What of it is right, kept with the set."""
@@ -68,37 +63,22 @@ class KeptSets(NamedTuple):
             raise conflict(f"The set has {MOST_RESULTS:,} results, and takes no more: make it again.")
         answers = _assessed({each.question: each for each in found.questions}, given.answers)
         right = sum(each.right for each in answers)
-        kept = {"right": right, "answered": len(answers), "answers": given.model_dump()["answers"]}
-        try:
-            await self.saved.put(self.owner, KIND, identifier, kept, uuid4().hex)
-        except ItemGone as error:
-            raise _gone(identifier) from error
-        score = (await self.get(identifier)).results[-1]
-        return StudyResult(**score.model_dump(), answers=answers)
+        score = {"right": right, "answered": len(answers), "score": round(right / len(answers), 4)}
+        await self.saved.put(self.owner, KIND, identifier, score | given.model_dump(), uuid4().hex)
+        return StudyResult(**dict((await self.get(identifier)).results[-1]), answers=answers)
 
     async def delete(self, identifier: str) -> None:
-        try:
-            await self.saved.delete(self.owner, KIND, identifier)
-        except ItemGone as error:
-            raise _gone(identifier) from error
+        await self.saved.delete(self.owner, KIND, identifier)
 
 
 def _set(item: SavedItem) -> StudySet:
-    head = cast("SavedRecord", item.head)  # of all that `SavedItems` finds
-    value = head.value
-    content = StudyContent(**value.pop("content"))
-    results = [
-        StudyScore(
-            at=rfc3339(record.at_ms),
-            right=record.value["right"],
-            answered=record.value["answered"],
-            score=round(record.value["right"] / record.value["answered"], 4),
-        )
-        for record in item.parts.values()
-    ]
-    return StudySet(
-        **value, **dict(content), id=item.id, size=content.total, created_at=rfc3339(head.at_ms), results=results
-    )
+    """Raises ItemGone for what another program wrote, which is no set."""
+    try:
+        head = cast("SavedRecord", item.head)  # of all that `SavedItems` finds
+        results = [StudyScore(**record.value | {"at": rfc3339(record.at_ms)}) for record in item.parts.values()]
+        return StudySet(**head.value | {"id": item.id, "created_at": rfc3339(head.at_ms), "results": results})
+    except ValidationError as error:
+        raise ItemGone(KIND, item.id) from error
 
 
 def _assessed(questions: dict[int, StudyQuestion], given: list[GivenAnswer]) -> list[AnswerResult]:
@@ -124,9 +104,3 @@ def _assessed(questions: dict[int, StudyQuestion], given: list[GivenAnswer]) -> 
 
 def _same(given: str, expected: str) -> bool:
     return normalise_name(given) == normalise_name(expected) or normalise_text(given) == normalise_text(expected)
-
-
-def _gone(identifier: str) -> ApiProblem:
-    return ApiProblem(
-        404, "No such study set", f"You have no study set {identifier[:64]!r}: GET {STUDY_PATH} lists those you have."
-    )

@@ -15,6 +15,7 @@ from schemas.study import LearningStep, StepReason, StudyContent, StudyKind, Stu
 T = TypeVar("T")
 
 A_CONCEPT = 2  # questions
+LOOKED_AT = 40  # of the best items, for each that is wanted
 UNITS: dict[StudyKind, str] = {"cards": "cards", "quiz": "questions", "map": "concepts", "path": "concepts"}
 WANTED: dict[StudyKind, str] = {
     "cards": "a card needs a sentence that states a fact without those around it",
@@ -45,15 +46,16 @@ def _quiz(material: StudyMaterial, count: int) -> StudyContent:
 
 
 def _chosen(found: Sequence[Cloze], count: int, a_concept: int, made: Callable[[Cloze], T | None]) -> list[T]:
-    """What is made of the best, each sentence and answer once, so many of a concept; first one of each document."""
+    """What is made of the best, each sentence and answer once: first so many of a concept and of a document, then so
+    many of a concept, then what is left."""
     chosen: list[T] = []
     concepts, documents, used = Counter[int](), Counter[object](), set[str]()
-    for most_of_document in (a_concept, count):
-        for cloze in found:
+    for most_of_document, most_of_concept in ((a_concept, a_concept), (count, a_concept), (count, count)):
+        for cloze in found[: LOOKED_AT * count]:
             key = cloze.sentence.chunk.key
-            if len(chosen) == count or documents[key] >= most_of_document or concepts[cloze.concept] >= a_concept:
+            if documents[key] >= most_of_document or concepts[cloze.concept] >= most_of_concept:
                 continue
-            if used & {cloze.sentence.text, cloze.answer} or (new := made(cloze)) is None:
+            if len(chosen) == count or used & {cloze.sentence.text, cloze.answer} or (new := made(cloze)) is None:
                 continue
             chosen.append(new)
             concepts[cloze.concept] += 1

@@ -175,3 +175,10 @@ async def test_a_set_takes_so_many_results(school: Running, monkeypatch: pytest.
     body = {"answers": [{"question": 1, "known": True}]}
     assert (await send(school, "POST", f"{PATH}/{cards['id']}/results", body)).status_code == 201
     assert (await send(school, "POST", f"{PATH}/{cards['id']}/results", body)).status_code == 409
+
+
+async def test_what_another_program_saved_is_no_set(school: Running, log: CurationLog) -> None:
+    cards = await made(school, kind="cards")
+    await school.service.saved.put("full", "study", "odd", {"kind": "poem"})
+    assert [each["id"] for each in (await send(school, "GET", PATH)).json()["sets"]] == [cards["id"]]
+    assert (await send(school, "GET", f"{PATH}/odd")).status_code == 404

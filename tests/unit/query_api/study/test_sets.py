@@ -33,11 +33,12 @@ def test_a_title_that_gives_the_answer_away_is_not_shown() -> None:
     assert (shown["Lisbon"], shown["1815"]) == (None, "Ada")
 
 
-def test_a_quiz_has_at_most_two_questions_of_a_concept() -> None:
+def test_a_quiz_has_two_questions_of_a_concept_first() -> None:
     pages = course(page("more", "Lisbon was the home of Ada Lovelace. Lisbon was visited by Alan Turing in May."))
-    quiz = make_content(material_of(pages), "quiz", 20).questions
+    quiz = make_content(material_of(pages), "quiz", 5).questions
     concepts = [each.concept.id for each in quiz]
     assert max(map(concepts.count, concepts)) <= 2
+    assert len({each.concept.id for each in made("cards", 3, entity="Lisbon").questions}) < 3
     assert all(each.answer in each.options for each in quiz)
 
 
