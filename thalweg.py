@@ -51,8 +51,7 @@ SETTINGS = (
 PANELS = {
     "Run": ("up", "kafka", "worker", "serve", "topics", "init", "config"),
     "Documents": ("load", "delete", "export", "collections"),
-    "Search": ("search", "ask", "research", "evaluate", "questions", "api", "mcp"),
-    "Search": ("search", "study", "evaluate", "questions", "api", "mcp"),
+    "Search": ("search", "ask", "research", "study", "evaluate", "questions", "api", "mcp"),
     "Graph": ("entities", "reviews", "graph", "cypher"),
     "Operate": ("status", "verify", "dead-letters", "replay", "rebuild", "generations", "backup", "restore"),
 }

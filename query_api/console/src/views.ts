@@ -11,7 +11,9 @@ export interface View {
 }
 
 export const VIEWS: readonly View[] = [
+  { name: "ask", title: "Ask", load: () => import("./views/Ask.svelte") },
   { name: "search", title: "Search", load: () => import("./views/Search.svelte") },
+  { name: "study", title: "Study", load: () => import("./views/Study.svelte") },
   { name: "documents", title: "Documents", load: () => import("./views/Documents.svelte") },
   { name: "graph", title: "Graph", load: () => import("./views/Graph.svelte") },
   { name: "entities", title: "Entities", load: () => import("./views/Entities.svelte") },

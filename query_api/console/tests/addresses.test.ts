@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { withQuery } from "../src/lib/query.ts";
+import { withQuery } from "../src/client/query.ts";
 import { asSent, consistent, readSearch, writeSearch, type Search } from "../src/views/search/parameters.ts";
 
 const through = (search: Search): Search =>

@@ -3,15 +3,15 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { NO_ANSWER, placeOf, withFrame, type AnswerSoFar } from "../src/views/search/answer.ts";
-import { sentenceOf } from "../src/views/search/links.ts";
+import type { Answer, SearchFrame } from "../src/client/types.ts";
+import { answerOf, NO_ANSWER, placeOf, sentenceOf, withFrame, type AnswerSoFar } from "../src/lib/answer.ts";
 
 const source = (number: number, title: string, rest: object = {}) => ({
   number, title, document_id: `${title}.md`, collection: "rivers", uri: null, chunk_id: `c${number}`, passage_id: `p${number}`,
   text: "", hit: 1, section: [], page: null, start: 10, end: 40, ...rest,
 }); // prettier-ignore
 const after = (...frames: [event: string, data: object][]): AnswerSoFar =>
-  frames.reduce((answer, [event, data]) => withFrame(answer, event, data), NO_ANSWER);
+  frames.reduce((answer, [event, data]) => withFrame(answer, { event, data } as SearchFrame), NO_ANSWER);
 const shown = ({ pieces }: AnswerSoFar) => pieces.map(({ title, text, sources }) => [title, text, sources.map(({ number }) => number)]);
 
 test("sentences come one by one, each with its source, a title once", () => {
@@ -50,6 +50,20 @@ test("a refusal stays when further pages come, which have no answer", () => {
   const refused = { refused: true, reason: "Nothing was found.", text: "", citations: [], confidence: 0.1, form: "extract" };
   const answer = after(["hit", {}], ["done", { answer: refused }], ["done", { answer: null }]);
   assert.deepEqual(answer, { citations: [], pieces: [], whole: refused });
+});
+
+test("an answer that was kept is shown as it was when it came", () => {
+  const citations = [source(1, "Tavel"), source(2, "Orrow")];
+  const text = "*Tavel*: It floods [3]. [1]\nIt rises. [1]\n*Orrow*: Both flood. [1] [2]\nWithout a source [9]";
+  const kept = { refused: false, reason: null, text, citations, confidence: 0.9, form: "extract" };
+  assert.deepEqual(shown(answerOf(kept as unknown as Answer)), [
+    ["Tavel", "It floods [3].", [1]],
+    [null, "It rises.", [1]],
+    [null, "*Orrow*: Both flood.", [1, 2]],
+    [null, "Without a source [9]", []],
+  ]);
+  const refused = { ...kept, refused: true, reason: "Nothing.", text: "", citations: [] };
+  assert.deepEqual(shown(answerOf(refused as unknown as Answer)), []);
 });
 
 test("a source says where it is, and opens there", () => {

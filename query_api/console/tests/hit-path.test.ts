@@ -5,7 +5,7 @@ import { test } from "node:test";
 
 import { MultiDirectedGraph } from "graphology";
 
-import type { HitStep, RetrievedHit } from "../src/lib/types.ts";
+import type { HitStep, RetrievedHit } from "../src/client/types.ts";
 import type { EdgeKind } from "../src/views/graph/api.ts";
 import { chunksOf, inWords, nodesOf, traced } from "../src/views/graph/hitPath.ts";
 

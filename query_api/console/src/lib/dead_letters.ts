@@ -2,7 +2,7 @@
 
 import { PagedList } from "./paged_list.svelte.ts";
 import { linkTo } from "./router.svelte.ts";
-import type { DeadLetterPage, DeadLetterSummary } from "./types.ts";
+import type { DeadLetterPage, DeadLetterSummary } from "../client/thalweg.ts";
 
 /** Newest first. */
 export const deadLetters = () => new PagedList<DeadLetterSummary, DeadLetterPage>("v1/dead-letters", "dead_letters");

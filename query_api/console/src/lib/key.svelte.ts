@@ -13,14 +13,14 @@ class ApiKey {
   refused = $state(false);
 
   /** What each request sends. */
-  get headers(): Record<string, string> {
-    return this.#key === null ? {} : { Authorization: `Bearer ${this.#key}` };
+  get current(): string | null {
+    return this.#key;
   }
 
   /** Resolves once a key has been given, or to false if it was not. Requests that are refused together ask once.
-   *  `sent` are the headers of the refused request: was another key given since, that one is to be tried first. */
-  ask(sent: Record<string, string>): Promise<boolean> {
-    if (sent["Authorization"] !== this.headers["Authorization"]) return Promise.resolve(true);
+   *  `sent` is the key of the refused request: was another given since, that one is to be tried first. */
+  ask(sent: string | null): Promise<boolean> {
+    if (sent !== this.#key) return Promise.resolve(true);
     this.refused = this.#key !== null;
     this.asked = true;
     this.#asking ??= new Promise((resolve) => (this.#answer = resolve));

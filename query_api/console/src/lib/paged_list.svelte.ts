@@ -3,8 +3,8 @@
 
 import { untrack } from "svelte";
 
-import { asApiError, isAbort, request, type ApiError } from "./api.ts";
-import type { Parameters } from "./query.ts";
+import { type ApiError, asApiError, isAbort, type Parameters } from "../client/thalweg.ts";
+import { thalweg } from "./thalweg.ts";
 
 interface AnyPage {
   next_cursor: string | null;
@@ -94,7 +94,7 @@ export class PagedList<Item, Page extends AnyPage = AnyPage> {
   async #fetch(cursor: string | null, controller: AbortController): Promise<void> {
     try {
       const query = cursor === null ? this.#query : { ...this.#query, cursor };
-      const page = await request<Page>(this.#path, { query, signal: controller.signal });
+      const page = await thalweg.request<Page>(this.#path, { query, signal: controller.signal });
       if (controller.signal.aborted) return;
       const found = page[this.#key as keyof Page] as Item[];
       this.items = cursor === null ? found : [...this.items, ...found];

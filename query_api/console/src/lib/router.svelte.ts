@@ -2,7 +2,7 @@
  *  parameters: what is shown can be sent to somebody else. */
 
 import { VIEWS } from "../views.ts";
-import { withQuery, type Parameters } from "./query.ts";
+import { withQuery, type Parameters } from "../client/query.ts";
 import { Recent } from "./recent.ts";
 
 const ENTRIES = 50;
@@ -14,7 +14,7 @@ export interface Place {
 
 export function parseHash(hash: string): Place {
   const [path = "", query = ""] = hash.replace(/^#\/?/, "").split(/\?(.*)/s);
-  return { view: path || "search", parameters: new URLSearchParams(query) };
+  return { view: path || VIEWS[0]!.name, parameters: new URLSearchParams(query) };
 }
 
 /** `#/view?…`. */

@@ -1,7 +1,8 @@
 /** Whether the service answers and is ready, asked for now and then by its open route `/readyz`. */
 
+import { ApiError, type Readiness } from "../client/thalweg.ts";
 import { poll } from "./poll.ts";
-import type { Readiness } from "./types.ts";
+import { thalweg } from "./thalweg.ts";
 
 const SECONDS_WELL = 10;
 const SECONDS_FOLLOWED = 2;
@@ -29,8 +30,7 @@ class ServiceState {
   /** How many milliseconds later to ask again. */
   async #ask(): Promise<number> {
     try {
-      const response = await fetch("readyz", { cache: "no-store", signal: AbortSignal.timeout(5_000) });
-      this.readiness = (await response.json()) as Readiness;
+      this.readiness = await readiness();
       this.graphPosition = this.readiness.graph_position ?? this.graphPosition;
       this.away = false;
     } catch {
@@ -55,6 +55,16 @@ class ServiceState {
   watch(): () => void {
     this.check();
     return () => this.#controller.abort();
+  }
+}
+
+/** As it is said with 200, and with 503. */
+async function readiness(): Promise<Readiness> {
+  try {
+    return await thalweg.request<Readiness>("readyz", { signal: AbortSignal.timeout(5_000) });
+  } catch (failure) {
+    if (failure instanceof ApiError && "ready" in failure.members) return failure.members as Readiness;
+    throw failure;
   }
 }
 

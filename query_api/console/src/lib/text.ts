@@ -1,6 +1,6 @@
 /** Marks in texts. The service counts Unicode characters; JavaScript counts UTF-16 units. */
 
-import type { TextSpan } from "./types.ts";
+import type { TextSpan } from "../client/thalweg.ts";
 
 export interface Piece {
   text: string;

@@ -1,8 +1,7 @@
 /** An edit on its way: sent, then read back, so that what is shown is never older than it. */
 
-import { ApiError, asApiError, request } from "./api.ts";
-import type { Parameters } from "./query.ts";
-import type { EditAccepted } from "./types.ts";
+import { ApiError, asApiError, type EditAccepted, type Parameters } from "../client/thalweg.ts";
+import { thalweg } from "./thalweg.ts";
 
 export class Writing {
   busy = $state(false);
@@ -25,10 +24,10 @@ export class Writing {
     this.forget();
     try {
       const json = prepare === undefined ? undefined : await bodyOf(prepare);
-      const accepted = await request<EditAccepted>(path, { method, json, query: query ?? {} });
+      const accepted = await thalweg.request<EditAccepted>(path, { method, json, query: query ?? {} });
       const { position, token } = accepted;
-      const read = token === null ? "v1/reviews" : "v1/edges";
-      await request(read, { query: { collection, limit: 1, after: token ?? position } });
+      if (token === null) await thalweg.request("v1/reviews", { query: { collection, limit: 1, after: position } });
+      else await thalweg.wait(token);
       this.said = done;
       return accepted;
     } catch (failure) {

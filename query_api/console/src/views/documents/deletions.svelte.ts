@@ -1,10 +1,10 @@
 /** Deletes of this tab, and how each can be undone. A delete is a record on the log; undoing publishes the document
  *  again: the file itself where this page published it, else what the service had read of it, and the page says so. */
 
-import { asApiError, request, segment } from "../../lib/api.ts";
+import { asApiError, type DocumentDetail, type DocumentSummary } from "../../client/thalweg.ts";
+import { thalweg } from "../../lib/thalweg.ts";
 import { confirmation } from "../../lib/confirmation.svelte.ts";
 import { deletingDocument } from "../../lib/consequences.ts";
-import type { DocumentDetail, DocumentSummary, WriteAccepted } from "../../lib/types.ts";
 import { statusAfter } from "./status.ts";
 import { uploads, type Content } from "./uploads.svelte.ts";
 
@@ -27,17 +27,12 @@ export class Deletion {
     this.title = document.title;
   }
 
-  get #path(): string {
-    return `v1/documents/${segment(this.id)}`;
-  }
-
   async run(): Promise<void> {
-    const query = { collection: this.collection };
     try {
-      this.#read = await request<DocumentDetail>(this.#path, { query });
+      this.#read = await thalweg.documents.get(this.id, this.collection);
       this.#file = uploads.contentOf(this.id, this.collection, this.#read.position);
       this.exact = this.#file !== undefined;
-      const { token } = await request<WriteAccepted>(this.#path, { method: "DELETE", query });
+      const { token } = await thalweg.documents.delete(this.id, this.collection);
       const status = await statusAfter(this.id, this.collection, token, (each) => each.status === "deleted");
       if (status?.status !== "deleted") throw new Error(status?.message ?? "It was written again meanwhile.");
       this.state = "deleted";
@@ -56,7 +51,7 @@ export class Deletion {
         const upload = await uploads.add(this.#file);
         if (upload.stage === "refused") throw new Error(upload.message ?? "It was refused.");
       } else if (this.#read) {
-        const { token } = await request<WriteAccepted>("v1/documents", { method: "POST", json: envelope(this.#read) });
+        const { token } = await thalweg.documents.put(envelope(this.#read));
         const status = await statusAfter(this.id, this.collection, token, (each) => each.searchable);
         if (!status?.searchable) throw new Error(status?.message ?? "It is not searchable again yet.");
       }

@@ -1,11 +1,10 @@
 /** Documents on their way into the index: published by a form each, then followed until a search and the graph show
  *  them. They outlive the view, so that it can be left meanwhile. */
 
-import { asApiError, isAbort, request } from "../../lib/api.ts";
+import { asApiError, type Connection, type FormatInfo, isAbort } from "../../client/thalweg.ts";
+import { thalweg } from "../../lib/thalweg.ts";
 import { collections } from "../../lib/collections.svelte.ts";
 import { bytes } from "../../lib/format.ts";
-import type { DocumentAccepted, FormatInfo } from "../../lib/types.ts";
-import { statuses } from "./status.ts";
 
 export type Stage = "waiting" | "sending" | "published" | "searchable" | "done" | "refused";
 
@@ -76,7 +75,7 @@ export class Upload {
       if (this.content.file.size > most) {
         return this.#refuse(`It has ${bytes(this.content.file.size)}; ${bytes(most)} are the most.`);
       }
-      const token = await publish(this.content);
+      const { token } = await thalweg.documents.putFile(this.content.file, this.content);
       this.position = token.split("@", 1)[0]!;
       this.#reach("published");
       await this.#follow(token);
@@ -89,8 +88,8 @@ export class Upload {
 
   async #follow(token: string): Promise<void> {
     const { id, collection } = this.content;
-    const reported = statuses(id, collection, token, ({ state }) => (this.dropped = state === "dropped"));
-    for await (const status of reported) {
+    const onConnection = ({ state }: Connection) => (this.dropped = state === "dropped");
+    for await (const { data: status } of thalweg.documents.status(id, { collection, token }, { onConnection })) {
       this.notes = status.notes;
       if (status.status === "dead_lettered") return this.#refuse(status.message ?? "It could not be indexed.", status.advice);
       if (status.status === "superseded") {
@@ -202,21 +201,11 @@ function keptRefusals(): KeptRefusal[] {
 
 export const uploads = new Uploads();
 
-/** The token of the write. Throws ApiError with the reason of a refusal. */
-async function publish({ id, collection, file, title }: Content): Promise<string> {
-  const form = new FormData();
-  form.append("collection", collection);
-  form.append("id", id);
-  if (title) form.append("title", title);
-  form.append("file", file, file.name);
-  return (await request<DocumentAccepted>("v1/documents", { method: "POST", body: form })).token;
-}
-
 let largest: Promise<number> | undefined;
 
 /** The bytes that a document may have: a larger one is not sent, for the service would hang up in the midst of it. */
 function largestDocument(): Promise<number> {
-  largest ??= request<FormatInfo[]>("v1/formats").then((formats) =>
+  largest ??= thalweg.request<FormatInfo[]>("v1/formats").then((formats) =>
     Math.min(...formats.map((format) => format.limits["bytes"] ?? Infinity)),
   );
   largest.catch(() => (largest = undefined));

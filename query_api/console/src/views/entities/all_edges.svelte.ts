@@ -1,6 +1,7 @@
 /** All edges of a collection's graph, read from its export piece by piece, as far as they are wanted. */
 
-import { asApiError, isAbort, send, type ApiError } from "../../lib/api.ts";
+import { type ApiError, asApiError, isAbort } from "../../client/thalweg.ts";
+import { thalweg } from "../../lib/thalweg.ts";
 import { jsonLines } from "../../lib/lines.ts";
 
 export interface EdgeRow {
@@ -88,6 +89,6 @@ export class AllEdges {
 }
 
 async function* read(collection: string, signal: AbortSignal): AsyncGenerator<EdgeRow> {
-  const response = await send("v1/graph/export", { query: { collection, format: "jsonl" }, headers: { Accept: "application/x-ndjson" }, signal });
+  const response = await thalweg.send("v1/graph/export", { query: { collection, format: "jsonl" }, headers: { Accept: "application/x-ndjson" }, signal });
   if (response.body !== null) yield* edgeRows(jsonLines<ExportLine>(response.body));
 }

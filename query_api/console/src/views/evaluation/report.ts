@@ -1,6 +1,6 @@
 /** The report of an evaluation (`report.json`), as far as the console reads it. */
 
-import type { EvaluationState } from "../../lib/types.ts";
+import type { EvaluationState } from "../../client/thalweg.ts";
 
 export interface Interval {
   mean: number;

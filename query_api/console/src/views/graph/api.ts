@@ -1,10 +1,11 @@
 /** Requests to the routes of the graph. */
 
-import { ApiError, request, segment } from "../../lib/api.ts";
+import { ApiError, segment } from "../../client/thalweg.ts";
+import { thalweg } from "../../lib/thalweg.ts";
 import type {
   ChunkDetail, CommunityDetail, CommunityPage, EdgePage, EntityDetail, EntityPage, EntityPaths, GraphEdge as StoredEdge, GraphNode,
   HandMadeEdge, HandMadeNode, NamedNodePage, NodeDetail, Retrieval, RetrievedHit,
-} from "../../lib/types.ts"; // prettier-ignore
+} from "../../client/types.ts"; // prettier-ignore
 
 export type NodeKind = GraphNode["kind"];
 export const NODE_KINDS = ["document", "chunk", "entity", "hand_made"] as const satisfies NodeKind[];
@@ -51,7 +52,7 @@ export async function subgraph(
   { depth = 1, limit = 200, kinds, signal }: SubgraphOptions = {},
 ): Promise<Part> {
   const query = { node, collection, depth, limit, kinds: kinds?.join() };
-  return onceEach(await request<Part>("v1/graph", { query, signal }));
+  return onceEach(await thalweg.request<Part>("v1/graph", { query, signal }));
 }
 
 /** Without a chunk's part in a fact whose end it mentions: the fact itself is an edge between its ends. */
@@ -62,33 +63,33 @@ export function onceEach(part: Part): Part {
 }
 
 export const entity = (id: string, collection: string, signal?: AbortSignal): Promise<EntityDetail> =>
-  request(`v1/entities/${segment(id)}`, { query: { collection, limit: 50 }, signal });
+  thalweg.request(`v1/entities/${segment(id)}`, { query: { collection, limit: 50 }, signal });
 
 export const chunk = (id: string, signal?: AbortSignal): Promise<ChunkDetail> =>
-  request(`v1/chunks/${segment(id)}`, { signal });
+  thalweg.request(`v1/chunks/${segment(id)}`, { signal });
 
 /** All of a node that people made; null where it is gone. Throws ApiError. */
 export const madeNode = async (id: string, collection: string, signal?: AbortSignal): Promise<HandMadeNode | null> =>
-  (await request<NodeDetail>(`v1/nodes/${segment(id)}`, { query: { collection, limit: 1 }, signal })).hand_made;
+  (await thalweg.request<NodeDetail>(`v1/nodes/${segment(id)}`, { query: { collection, limit: 1 }, signal })).hand_made;
 
 /** All of an edge that people made. It may name its ends in other words than the picture. Throws ApiError. */
 export async function madeEdge({ from, to, label }: GraphEdge, collection: string, signal?: AbortSignal): Promise<HandMadeEdge | null> {
   const is = (end: string, node: string) => end === node || `${collection}/${end}` === node;
   const fit = ({ source, target }: HandMadeEdge) => Number(is(source, from)) + Number(is(target, to));
   const query = { collection, node: from, predicate: label, limit: 200 };
-  const { edges } = await request<EdgePage>("v1/edges", { query, signal });
+  const { edges } = await thalweg.request<EdgePage>("v1/edges", { query, signal });
   return edges.sort((a, b) => fit(b) - fit(a))[0] ?? null;
 }
 
 export const community = (id: string, limit: number): Promise<CommunityDetail> =>
-  request(`v1/communities/${segment(id)}`, { query: { limit } });
+  thalweg.request(`v1/communities/${segment(id)}`, { query: { limit } });
 
 /** The largest communities of a level. Throws ApiError. */
 export const communitiesOf = async (collection: string, level: string, limit: number): Promise<CommunityPage["communities"]> =>
-  (await request<CommunityPage>("v1/communities", { query: { collection, level, limit } })).communities;
+  (await thalweg.request<CommunityPage>("v1/communities", { query: { collection, level, limit } })).communities;
 
 export const paths = (from: string, to: string, collection: string): Promise<EntityPaths> =>
-  request("v1/paths", { query: { from, to, collection } });
+  thalweg.request("v1/paths", { query: { from, to, collection } });
 
 /** What a picture can begin at. */
 export interface Named {
@@ -104,8 +105,8 @@ export interface Named {
  *  first. Throws ApiError. */
 export async function namedBy(prefix: string, collection: string | null, limit: number, signal?: AbortSignal): Promise<Named[]> {
   const [made, { entities }] = await Promise.all([
-    request<NamedNodePage>("v1/nodes", { query: { prefix, kind: "hand_made", collection, limit }, signal }),
-    request<EntityPage>("v1/entities", { query: { prefix, collection, limit }, signal }),
+    thalweg.request<NamedNodePage>("v1/nodes", { query: { prefix, kind: "hand_made", collection, limit }, signal }),
+    thalweg.request<EntityPage>("v1/entities", { query: { prefix, collection, limit }, signal }),
   ]);
   const nodes = made.nodes.map(({ id, label, collection: where, type }) => ({ id, label, collection: where ?? "", type: type ?? "", mentions: null }));
   return [...nodes, ...entities];
@@ -114,7 +115,7 @@ export async function namedBy(prefix: string, collection: string | null, limit: 
 /** The entities that chunks mention together with this one most often, as edges. Statements are not part of it: they are
  *  edges of `/v1/graph`. Throws ApiError. */
 export async function together(id: string, collection: string, limit: number): Promise<Part> {
-  const { neighbours } = await request<EntityDetail>(`v1/entities/${segment(id)}`, { query: { collection, limit } });
+  const { neighbours } = await thalweg.request<EntityDetail>(`v1/entities/${segment(id)}`, { query: { collection, limit } });
   const most = Math.max(1, ...neighbours.map(({ shared_chunks }) => shared_chunks));
   const nodes: GraphNode[] = [];
   const edges: GraphEdge[] = [];
@@ -136,7 +137,7 @@ export interface FoundHit {
 
 /** The hit of a retrieval. Throws ApiError, also where the retrieval has no hit of this rank. */
 export async function foundHit(retrieval: string, rank: number): Promise<FoundHit> {
-  const { query, hits } = await request<Retrieval>(`v1/retrievals/${segment(retrieval)}`);
+  const { query, hits } = await thalweg.request<Retrieval>(`v1/retrievals/${segment(retrieval)}`);
   const hit = hits.find((each) => each.rank === rank);
   if (hit === undefined) throw new ApiError(404, "No such hit", `The search “${query}” has no hit of rank ${rank}.`);
   return { query, hit };

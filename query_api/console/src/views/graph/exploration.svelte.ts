@@ -1,6 +1,6 @@
 /** What is shown of the graph, and how it grows: begun at a node or at the path of a hit, expanded, joined by paths. */
 
-import { asApiError, type ApiError } from "../../lib/api.ts";
+import { type ApiError, asApiError } from "../../client/thalweg.ts";
 import { plural } from "../../lib/format.ts";
 import { communitiesOf, community, foundHit, paths, subgraph, together, type FoundHit, type GraphEdge, type Part } from "./api.ts";
 import { channelsOf, chunksOf, inWords, nodesOf, traced } from "./hitPath.ts";

@@ -2,7 +2,7 @@
 
 import type { AbstractGraph } from "graphology-types";
 
-import type { HitStep, RetrievedHit } from "../../lib/types.ts";
+import type { HitStep, RetrievedHit } from "../../client/thalweg.ts";
 import type { EdgeKind, GraphEdge } from "./api.ts";
 
 /** The chunks a path goes by: those that hold its evidence, and the hit's own. */

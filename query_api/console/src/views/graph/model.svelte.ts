@@ -2,7 +2,7 @@
 
 import { MultiDirectedGraph } from "graphology";
 
-import type { GraphNode } from "../../lib/types.ts";
+import type { GraphNode } from "../../client/thalweg.ts";
 import type { EdgeKind, GraphEdge, NodeKind, Part } from "./api.ts";
 
 export interface NodeAttributes {

@@ -1,8 +1,8 @@
 /** The state of the service, asked for every second while the page is looked at, with what became of it over time. */
 
-import { asApiError, isAbort, request, type ApiError } from "../../lib/api.ts";
+import { type ApiError, asApiError, isAbort, type ServiceStatus } from "../../client/thalweg.ts";
+import { thalweg } from "../../lib/thalweg.ts";
 import { poll } from "../../lib/poll.ts";
-import type { ServiceStatus } from "../../lib/types.ts";
 
 /** One look at the service. `seconds` is the time since 1970. */
 export interface Sample {
@@ -31,7 +31,7 @@ export class StatusWatch {
 
   async #look(signal: AbortSignal): Promise<number> {
     try {
-      const status = await request<ServiceStatus>("v1/status", { signal });
+      const status = await thalweg.request<ServiceStatus>("v1/status", { signal });
       this.now = status;
       this.error = null;
       this.samples = [...this.samples.slice(1 - KEPT), this.#sample(status)];

@@ -1,6 +1,6 @@
 /** How the score of a hit came about, in a line; and the factors that explain it, which are in no score. */
 
-import type { Factors, Hit } from "../../lib/types.ts";
+import type { Factors, Hit } from "../../client/thalweg.ts";
 import type { Search } from "./parameters.ts";
 
 const RRF_K = 60;

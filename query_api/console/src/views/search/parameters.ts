@@ -1,7 +1,7 @@
 /** A search as it is in the address, and as it is sent: the same names in both, those of `/v1/search`. What an
  *  address leaves out is the service's default, but for what a hit is: here a document. */
 
-import type { Parameters } from "../../lib/query.ts";
+import type { Parameters } from "../../client/thalweg.ts";
 
 export const MODES = ["hybrid", "vector", "keyword", "structured", "graph", "graph_rerank", "global"] as const;
 export const GROUPS = ["document", "passage", "chunk"] as const;

@@ -1,10 +1,9 @@
 /** One search and what has come of it so far: its frames, folded into a state that the view shows. */
 
-import { asApiError, isAbort, type ApiError } from "../../lib/api.ts";
-import { follow, type Connection, type Done, type Meta, type Stage } from "../../lib/events.ts";
+import { type ApiError, asApiError, type Connection, type Done, type Hit, isAbort, type Meta, type SearchFrame, type SearchRequest, type Stage } from "../../client/thalweg.ts";
 import { service } from "../../lib/service.svelte.ts";
-import type { Hit } from "../../lib/types.ts";
-import { NO_ANSWER, withFrame, type AnswerSoFar } from "./answer.ts";
+import { thalweg } from "../../lib/thalweg.ts";
+import { NO_ANSWER, withFrame, type AnswerSoFar } from "../../lib/answer.ts";
 import { formulaOf } from "./formula.ts";
 import type { Search } from "./parameters.ts";
 
@@ -95,52 +94,46 @@ export class SearchRun {
     this.error = null;
     this.running = true;
     try {
-      const frames = follow("v1/search", {
-        method: "POST",
-        json: body,
+      // as the address has it: what is no such choice the service refuses
+      const frames = thalweg.search(body as SearchRequest, {
         signal,
         onConnection: (connection) => this.#connection(connection),
       });
-      for await (const { event, data } of frames) {
+      for await (const frame of frames) {
         if (signal.aborted) return;
-        this.#apply(event, data, first);
+        this.#apply(frame, first);
       }
     } catch (failure) {
       if (signal.aborted || isAbort(failure)) return;
       this.error = asApiError(failure);
-      if (first && (this.meta?.query !== body.q || !this.error.passes)) this.#forget();
+      const began = this.error.status === 200;
+      if (first && !began && (this.meta?.query !== body.q || !this.error.passes)) this.#forget();
       if (this.error.passes) service.check();
     } finally {
       if (this.#controller === controller) this.stop();
     }
   }
 
-  #apply(event: string, data: unknown, first: boolean): void {
-    this.answer = withFrame(this.answer, event, data);
-    switch (event) {
+  #apply(frame: SearchFrame, first: boolean): void {
+    this.answer = withFrame(this.answer, frame);
+    switch (frame.event) {
       case "meta":
         if (first) this.#forget();
-        this.meta = data as Meta;
+        this.meta = frame.data;
         this.stages = [];
         break;
       case "stage":
-        this.stages = [...this.stages, data as Stage];
+        this.stages = [...this.stages, frame.data];
         break;
       case "hit":
-        this.hits = [...this.hits, this.#found(data as Hit)];
+        this.hits = [...this.hits, this.#found(frame.data)];
         break;
       case "done":
-        this.done = data as Done;
+        this.done = frame.data;
         break;
       case "reset":
-        this.reset = (data as { reason: string }).reason;
+        this.reset = frame.data.reason;
         this.#forget();
-        break;
-      case "error": {
-        const { title, detail } = data as { title: string; detail: string };
-        this.error = asApiError(new Error(detail));
-        this.error.title = title;
-      }
     }
   }
 

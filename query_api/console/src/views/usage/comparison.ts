@@ -1,6 +1,6 @@
 /** What became of the hits of a retrieval: those then beside those of the same search now. */
 
-import type { RetrievedHitShown } from "../../lib/types.ts";
+import type { RetrievedHitShown } from "../../client/thalweg.ts";
 
 export type Ranked = Pick<RetrievedHitShown, "rank" | "chunk_id" | "passage_id" | "document_id" | "collection">;
 

@@ -1,14 +1,6 @@
-/** The answer above the hits: its frames, folded into what is shown. */
+/** An answer: its frames, folded into what is shown. */
 
-import type { Done } from "../../lib/events.ts";
-import type { Answer, Citation } from "../../lib/types.ts";
-
-/** Frame `answer.delta`: the next piece of an answer's text, and the numbers of its sources. */
-export interface AnswerDelta {
-  index: number;
-  text: string;
-  citations: number[];
-}
+import type { Answer, AnswerDelta, Citation, Parameters, SearchFrame } from "../client/thalweg.ts";
 
 export interface Piece {
   /** Of the document that it and the next pieces are from; null where the piece before has said it. */
@@ -27,17 +19,28 @@ export interface AnswerSoFar {
 export const NO_ANSWER: AnswerSoFar = { citations: [], pieces: [], whole: null };
 
 /** With one more frame of its search. The last frames of further pages have no answer, and leave it as it is. */
-export function withFrame(answer: AnswerSoFar, event: string, data: unknown): AnswerSoFar {
+export function withFrame(answer: AnswerSoFar, { event, data }: SearchFrame): AnswerSoFar {
   switch (event) {
     case "answer.citation":
-      return { ...answer, citations: [...answer.citations, data as Citation] };
+      return { ...answer, citations: [...answer.citations, data] };
     case "answer.delta":
-      return { ...answer, pieces: [...answer.pieces, pieceOf(data as AnswerDelta, answer.citations)] };
+      return { ...answer, pieces: [...answer.pieces, pieceOf(data, answer.citations)] };
     case "done":
-      return { ...answer, whole: (data as Done).answer ?? answer.whole };
+      return { ...answer, whole: data.answer ?? answer.whole };
     default:
       return answer;
   }
+}
+
+/** One that is there as a whole: its lines are its pieces. */
+export function answerOf(whole: Answer): AnswerSoFar {
+  const { citations } = whole;
+  const lines = whole.text.split("\n").filter((line) => line.trim() !== "");
+  const pieces = lines.map((text, index) => {
+    const named = /(?: \[\d+\])+$/.exec(text.trimEnd())?.[0].match(/\d+/g) ?? [];
+    return pieceOf({ index, text, citations: named.map(Number) }, citations);
+  });
+  return { citations, pieces, whole };
 }
 
 /** Its text without the title before it and the numbers behind it, which are shown as links. A number in brackets that
@@ -60,3 +63,14 @@ export function placeOf({ title, section, page }: Citation): string {
   const headings = section.filter((heading) => heading !== title).join(" › ");
   return [headings, page === null ? "" : `page ${page}`].filter((part) => part !== "").join(", ");
 }
+
+type Place = Pick<Citation, "document_id" | "collection" | "start" | "end"> & { passage_id?: string };
+
+/** Of its document, opened at the very sentence. */
+export const sentenceOf = ({ document_id, collection, passage_id, start, end }: Place): Parameters => ({
+  id: document_id,
+  in: collection,
+  passage: passage_id,
+  start,
+  end,
+});
