@@ -25,7 +25,7 @@ from query_api.settings import ServiceBlock
 from query_api.stream_tickets import STREAM_TICKETS_PATH, TICKET, StreamTickets, TicketRefused
 from schemas.conversations import CONVERSATIONS_PATH
 from schemas.frames import EVENT_STREAM
-from schemas.study import STUDY_PATH
+from schemas.study import PATHS as STUDY_PATHS
 
 KeyAccess = Literal["full", "read"]
 Access = KeyAccess | Literal["session"]
@@ -34,7 +34,7 @@ MCP_PATH = "/mcp"  # whose tools that write check the access themselves
 SESSION_TOKENS_PATH = "/v1/session-tokens"
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 ACCESS_TOKEN = "access_token"  # noqa: S105 - RFC 6750's name of the parameter, which is refused
-OWN_PATHS = (CONVERSATIONS_PATH, STUDY_PATH)
+OWN_PATHS = (CONVERSATIONS_PATH, *STUDY_PATHS.values())
 """Under these is what a caller saves for itself, also with a key that only reads."""
 READS = f"GET, HEAD, POST {', '.join(sorted(SEARCHING_PATHS))}, and the tools of {MCP_PATH} that read"
 

@@ -8,8 +8,13 @@ from schemas.edits_api import InCollection
 from schemas.entities import EntityDefinition, EntityRef, Evidence, StatementDetail
 from schemas.search import StrictNumbers
 
-STUDY_PATH = "/v1/study"
 StudyKind = Literal["cards", "quiz", "map", "path"]
+PATHS: dict[StudyKind, str] = {
+    "cards": "/v1/cards",
+    "quiz": "/v1/quizzes",
+    "map": "/v1/concept-maps",
+    "path": "/v1/learning-paths",
+}
 MOST = 50
 COUNTS: dict[StudyKind, int] = {"cards": 5, "quiz": 6, "map": 15, "path": 8}
 MOST_RESULTS = 1_000  # of one set
@@ -27,10 +32,9 @@ class StudyRequest(StudyScope, StrictNumbers):
 
     model_config = ConfigDict(
         extra="forbid",
-        json_schema_extra={"examples": [{"kind": "quiz", "collection": "peps", "document": "pep-0008.rst"}]},
+        json_schema_extra={"examples": [{"collection": "peps", "document": "pep-0008.rst"}]},
     )
 
-    kind: StudyKind
     count: int | None = Field(
         None,
         ge=1,

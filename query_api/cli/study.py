@@ -10,7 +10,7 @@ import typer
 from query_api.cli.app import DataDir, Json, Url, print_answer, service_client
 from query_api.cli.completion import OneCollection, checked, entities, offered
 from schemas.errors import plain_failures
-from schemas.study import MOST, STUDY_PATH, StudyKind
+from schemas.study import MOST, PATHS, StudyKind
 
 app = typer.Typer()
 
@@ -37,11 +37,11 @@ def study(
     url: Url = None,
     data_dir: DataDir = None,
 ) -> None:
-    """Make something to study of what documents state, and keep it: thalweg api GET /v1/study lists what is kept."""
-    asked = {"kind": kind, "document": document, "entity": entity, "collection": collection, "count": count}
+    """Make something to study of what documents state, and keep it."""
+    asked = {"document": document, "entity": entity, "collection": collection, "count": count}
     content = json.dumps({name: value for name, value in asked.items() if value is not None}).encode()
     with closing(service_client(url, data_dir)) as client:
-        answer = client.post(STUDY_PATH, content)
+        answer = client.post(PATHS[kind], content)
     print_answer(answer, study_lines(answer), as_json=as_json)
 
 
@@ -65,4 +65,4 @@ def study_lines(answer: dict[str, Any]) -> Iterator[str]:
         if each["definition"]:
             yield f"   {each['definition']['text']} [{each['definition']['source']['document_id']}]"
     yield from answer["notes"]
-    yield f"Kept as {answer['id']}: thalweg api GET {STUDY_PATH}/{answer['id']}"
+    yield f"Kept as {answer['id']}: thalweg api GET {PATHS[answer['kind']]}/{answer['id']}"

@@ -1,4 +1,4 @@
-"""`/v1/study`: cards, quizzes, concept maps and learning paths made of what documents state; kept, and answered."""
+"""`/v1/cards`, `/v1/quizzes`, `/v1/concept-maps`, `/v1/learning-paths`: made of what documents state, and kept."""
 
 from typing import Annotated
 
@@ -13,32 +13,76 @@ from query_api.routes.edits import WaitSeconds
 from query_api.routes.entities import catalogue_at, describer_of, required_entity
 from query_api.routes.nodes import After
 from query_api.routes.parameters import ServiceOf
+from query_api.service_context import Service
 from query_api.study.kept_sets import KeptSets
 from query_api.study.material import StudyMaterial
 from query_api.study.sets import WANTED, make_content
 from schemas.ids import DocumentKey
-from schemas.study import COUNTS, STUDY_PATH, StudyAnswers, StudyPage, StudyRequest, StudyResult, StudySet
+from schemas.study import COUNTS, PATHS, StudyAnswers, StudyKind, StudyPage, StudyRequest, StudyResult, StudySet
 
 router = APIRouter(tags=["study"], route_class=ModelRoute)
 
-ONE = STUDY_PATH + "/{study_set}"
 Id = Annotated[str, Path(max_length=64)]
+Cursor = Annotated[str | None, Query(max_length=512, description="The `next_cursor` of the page before.")]
 GONE = problem_responses(403, 404)
 
 
-async def sets_of(service: ServiceOf, owner: Annotated[str, Depends(owner_of)]) -> KeptSets:
-    return KeptSets(service.saved, owner)
+def _serve(kind: StudyKind, singular: str, plural: str) -> None:
+    """Add the routes of sets of one kind."""
+    path, one = PATHS[kind], PATHS[kind] + "/{study_set}"
+
+    async def sets_of(service: ServiceOf, owner: Annotated[str, Depends(owner_of)]) -> KeptSets:
+        return KeptSets(service.saved, owner, kind)
+
+    kept = Depends(sets_of)
+    refused = problem_responses(403, 404, 409, 507)
+
+    @router.post(path, name=f"make_{kind}", status_code=201, summary=f"Make {singular}", responses=refused)
+    async def make(
+        asked: StudyRequest,
+        service: ServiceOf,
+        sets: KeptSets = kept,
+        after: After = None,
+        wait_seconds: WaitSeconds = 10.0,
+    ) -> StudySet:
+        """Of a document, an entity or a collection, and kept for this caller. Fewer than asked for, with a note, where
+        documents state no more that makes a good one; 422 where they state nothing that does."""
+        return await _made(asked, service, sets, after, wait_seconds)
+
+    @router.get(path, name=f"list_{kind}", summary=f"List {plural}", responses=problem_responses(403))
+    async def listed(
+        sets: KeptSets = kept, cursor: Cursor = None, limit: Annotated[int, Query(ge=1, le=200)] = 50
+    ) -> StudyPage:
+        """The caller's own, those last made or answered first."""
+        return await sets.page(limit, cursor)
+
+    @router.get(one, name=f"get_{kind}", summary=f"{singular.capitalize()}, with its results", responses=GONE)
+    async def get(study_set: Id, sets: KeptSets = kept) -> StudySet:
+        return await sets.get(study_set)
+
+    @router.delete(one, name=f"delete_{kind}", status_code=204, summary=f"Delete {singular}", responses=GONE)
+    async def delete(study_set: Id, sets: KeptSets = kept) -> None:
+        """With its results. Kafka drops their records when it compacts the topic."""
+        await sets.delete(study_set)
+
+    if kind not in {"cards", "quiz"}:
+        return
+
+    @router.post(one + "/results", name=f"answer_{kind}", status_code=201, summary=f"Answer {singular}", responses=GONE)
+    async def answer(study_set: Id, given: StudyAnswers, sets: KeptSets = kept) -> StudyResult:
+        """Which answers are right, with the sentences that say so. The result is kept."""
+        return await sets.answer(study_set, given)
 
 
-Sets = Annotated[KeptSets, Depends(sets_of)]
+_serve("cards", "a set of cards", "sets of cards")
+_serve("quiz", "a quiz", "quizzes")
+_serve("map", "a concept map", "concept maps")
+_serve("path", "a learning path", "learning paths")
 
 
-@router.post(STUDY_PATH, status_code=201, summary="Make a study set", responses=problem_responses(403, 404, 409, 507))
-async def post_study(
-    asked: StudyRequest, sets: Sets, service: ServiceOf, after: After = None, wait_seconds: WaitSeconds = 10.0
+async def _made(
+    asked: StudyRequest, service: Service, sets: KeptSets, after: str | None, wait_seconds: float
 ) -> StudySet:
-    """Of a document, an entity or a collection, and kept for this caller. Fewer than asked for, with a note, where
-    documents state no more that makes a good one; 422 where they state nothing that does."""
     snapshot, catalogue = await catalogue_at(service, after, None, wait_seconds)
     collection, document, entity = asked.collection, None, None
     if asked.document is not None:
@@ -55,40 +99,13 @@ async def post_study(
         collection = needed(collection, snapshot, None, "a set is made of one")
         require_documents(service, collection)
     material = StudyMaterial(snapshot, catalogue, describer_of(snapshot, catalogue), collection, document, entity)
-    count = asked.count or COUNTS[asked.kind]
-    content = await service.read(lambda: make_content(material, asked.kind, count))
+    count = asked.count or COUNTS[sets.kind]
+    content = await service.read(lambda: make_content(material, sets.kind, count))
     if not content.total:
         raise ApiProblem(
             422,
             "Nothing to study",
-            f"Nothing of the kind is there: {WANTED[asked.kind]}. Choose a larger document, or a whole collection.",
+            f"Nothing of the kind is there: {WANTED[sets.kind]}. Choose a larger document, or a whole collection.",
             members={"reason": "nothing_to_study"},
         )
     return await sets.keep(asked.model_copy(update={"collection": collection}), content, snapshot.graph.position)
-
-
-@router.get(STUDY_PATH, summary="List study sets", responses=problem_responses(403))
-async def list_study(
-    sets: Sets,
-    cursor: Annotated[str | None, Query(max_length=512, description="The `next_cursor` of the page before.")] = None,
-    limit: Annotated[int, Query(ge=1, le=200)] = 50,
-) -> StudyPage:
-    """The caller's own, the one that was last made or answered first."""
-    return await sets.page(limit, cursor)
-
-
-@router.get(ONE, summary="A study set with its results", responses=GONE)
-async def get_study(study_set: Id, sets: Sets) -> StudySet:
-    return await sets.get(study_set)
-
-
-@router.post(ONE + "/results", status_code=201, summary="Answer questions of a study set", responses=GONE)
-async def post_results(study_set: Id, given: StudyAnswers, sets: Sets) -> StudyResult:
-    """Which answers are right, with the sentences that say so. The result is kept."""
-    return await sets.answer(study_set, given)
-
-
-@router.delete(ONE, status_code=204, summary="Delete a study set", responses=GONE)
-async def delete_study(study_set: Id, sets: Sets) -> None:
-    """With its results. Kafka drops their records when it compacts the topic."""
-    await sets.delete(study_set)

@@ -11,13 +11,13 @@ from query_api.query.analysis import normalise_text
 from query_api.saved.items import ItemGone, SavedItem, SavedItems, SavedRecord
 from schemas.clock import rfc3339
 from schemas.ids import normalise_name
-from schemas.saved import SavedKind
 from schemas.study import (
     MOST_RESULTS,
     AnswerResult,
     GivenAnswer,
     StudyAnswers,
     StudyContent,
+    StudyKind,
     StudyPage,
     StudyQuestion,
     StudyRequest,
@@ -28,28 +28,27 @@ from schemas.study import (
     StudySummary,
 )
 
-KIND: SavedKind = "study"
-
 
 class KeptSets(NamedTuple):
-    """Those of one caller. Methods raise ApiProblem, as those of `SavedItems` do."""
+    """Those of one caller and kind. Methods raise ApiProblem, as those of `SavedItems` do."""
 
     saved: SavedItems
     owner: str
+    kind: StudyKind
 
     async def keep(self, asked: StudyRequest, content: StudyContent, graph_position: int) -> StudySet:
         identifier, scope = uuid4().hex, asked.model_dump(include={*StudyScope.model_fields})
-        of_set = {"kind": asked.kind, "scope": scope, "graph_position": graph_position, "size": content.total}
-        await self.saved.put(self.owner, KIND, identifier, content.model_dump(mode="json") | of_set)
+        of_set = {"kind": self.kind, "scope": scope, "graph_position": graph_position, "size": content.total}
+        await self.saved.put(self.owner, self.kind, identifier, content.model_dump(mode="json") | of_set)
         return await self.get(identifier)
 
     async def get(self, identifier: str) -> StudySet:
-        return _set(await self.saved.find(self.owner, KIND, identifier))
+        return _set(await self.saved.find(self.owner, self.kind, identifier))
 
     async def page(self, limit: int, cursor: str | None) -> StudyPage:
         """Raises MalformedCursor."""
         await self.saved.wait_until_reached()
-        items, following = self.saved.list(self.owner, KIND, limit, cursor)
+        items, following = self.saved.list(self.owner, self.kind, limit, cursor)
         found = []
         for item in items:
             with suppress(ItemGone):
@@ -64,11 +63,11 @@ class KeptSets(NamedTuple):
         answers = _assessed({each.question: each for each in found.questions}, given.answers)
         right = sum(each.right for each in answers)
         score = {"right": right, "answered": len(answers), "score": round(right / len(answers), 4)}
-        await self.saved.put(self.owner, KIND, identifier, score | given.model_dump(), uuid4().hex)
+        await self.saved.put(self.owner, self.kind, identifier, score | given.model_dump(), uuid4().hex)
         return StudyResult(**dict((await self.get(identifier)).results[-1]), answers=answers)
 
     async def delete(self, identifier: str) -> None:
-        await self.saved.delete(self.owner, KIND, identifier)
+        await self.saved.delete(self.owner, self.kind, identifier)
 
 
 def _set(item: SavedItem) -> StudySet:
@@ -78,7 +77,7 @@ def _set(item: SavedItem) -> StudySet:
         results = [StudyScore(**record.value | {"at": rfc3339(record.at_ms)}) for record in item.parts.values()]
         return StudySet(**head.value | {"id": item.id, "created_at": rfc3339(head.at_ms), "results": results})
     except ValidationError as error:
-        raise ItemGone(KIND, item.id) from error
+        raise ItemGone("study set", item.id) from error
 
 
 def _assessed(questions: dict[int, StudyQuestion], given: list[GivenAnswer]) -> list[AnswerResult]:
@@ -88,7 +87,7 @@ def _assessed(questions: dict[int, StudyQuestion], given: list[GivenAnswer]) -> 
     for each in given:
         asked = questions.get(each.question)
         if asked is None:
-            there = f"it has the questions 1 to {len(questions)}" if questions else "it has none, being a map or a path"
+            there = f"it has the questions 1 to {len(questions)}"
             raise invalid_request(f"The set has no question {each.question}: {there}.")
         if each.question in seen:
             raise invalid_request(f"Question {each.question} is answered twice: give one answer.")

@@ -51,7 +51,7 @@ def test_a_quiz_is_made_answered_and_kept_over_a_restart(school: Installation) -
         assert passage["text"][start:end] == source["sentence"]
         assert len({*each["options"]}) == 4
         assert each["answer"] in each["options"]
-    address = f"{school.url}/v1/study/{quiz['id']}"
+    address = f"{school.url}/v1/quizzes/{quiz['id']}"
     given = [{"question": each["question"], "answer": each["answer"]} for each in quiz["questions"]]
     assert httpx.post(f"{address}/results", json={"answers": given}).json()["score"] == 1
     school.child("serve").terminate()
@@ -66,7 +66,7 @@ def test_a_quiz_is_made_answered_and_kept_over_a_restart(school: Installation) -
     kept = httpx.get(address).json()
     assert [each["score"] for each in kept["results"]] == [1]
     assert kept["questions"] == quiz["questions"]
-    assert quiz["id"] in [each["id"] for each in httpx.get(f"{school.url}/v1/study").json()["sets"]]
+    assert quiz["id"] in [each["id"] for each in httpx.get(f"{school.url}/v1/quizzes").json()["sets"]]
     assert httpx.delete(address).status_code == 204
     assert httpx.get(address).status_code == 404
 

@@ -39,7 +39,7 @@ def test_a_quiz_is_made_answered_and_explained(
     page = open_page("study?collection=capitals", viewport=size, color_scheme=theme, bypass_csp=True)
     page.get_by_role("button", name="Make a quiz").click()
     expect(page.get_by_role("heading", name="Quiz of capitals")).to_be_visible()
-    questions = httpx.get(f"{console.url}/v1/study/{page.url.rpartition('set=')[2]}").json()["questions"]
+    questions = httpx.get(f"{console.url}/v1/quizzes/{page.url.rpartition('quiz=')[2]}").json()["questions"]
     assert len(questions) >= 2
     expect(page.get_by_role("button", name="Check")).to_be_disabled()
     assert serious_faults(page) == []
@@ -93,5 +93,5 @@ def test_what_makes_no_quiz_says_what_would(open_page: OpenPage, complaints: Com
     page = open_page("study?collection=rivers&document=rivers/quill.md")
     page.get_by_role("button", name="Make a quiz").click()
     expect(page.get_by_role("alert")).to_contain_text("Choose a larger document")
-    page.goto(page.url.partition("#/")[0] + "#/study?set=none")
+    page.goto(page.url.partition("#/")[0] + "#/study?quiz=none")
     expect(page.get_by_role("alert")).to_be_visible()

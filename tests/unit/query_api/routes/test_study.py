@@ -1,4 +1,4 @@
-"""`/v1/study`: sets are made, kept for their caller, answered and deleted."""
+"""Sets are made, kept for their caller, answered and deleted."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -9,6 +9,7 @@ import pytest
 
 from query_api.index.store_opening import GraphFile
 from query_api.study import kept_sets
+from schemas.study import PATHS, StudyKind
 from tests.support.fakes.curation import CurationLog, curation_log
 from tests.support.fakes.engine import SearchingEngine, make_generation
 from tests.support.fakes.service import Running, service_over
@@ -16,7 +17,6 @@ from tests.support.fakes.text_stores import Page
 from tests.unit.query_api.study.course import course
 
 KEY, READ_KEY = "the-key-for-everything", "the-key-that-only-reads"
-PATH = "/v1/study"
 OTHER = Page("lone", "Lone", [["Nothing here says a thing."]], collection="other")
 
 
@@ -41,40 +41,40 @@ async def send(school: Running, method: str, path: str, body: Any = None, key: s
     return await school.http.request(method, path, headers=headers, **({} if body is None else {"json": body}))
 
 
-async def made(school: Running, **asked: Any) -> dict[str, Any]:
-    answer = await send(school, "POST", PATH, {"collection": "course"} | asked)
+async def made(school: Running, kind: StudyKind, **asked: Any) -> dict[str, Any]:
+    answer = await send(school, "POST", PATHS[kind], {"collection": "course"} | asked)
     assert answer.status_code == 201, answer.text
     found: dict[str, Any] = answer.json()
     return found
 
 
 async def test_a_set_is_kept_as_it_was_made(school: Running) -> None:
-    quiz = await made(school, kind="quiz", count=3)
+    quiz = await made(school, "quiz", count=3)
     assert (quiz["kind"], quiz["size"], quiz["scope"]["collection"], quiz["graph_position"]) == ("quiz", 3, "course", 3)
-    assert (await send(school, "GET", f"{PATH}/{quiz['id']}")).json() == quiz
-    again = await made(school, kind="quiz", count=3)
+    assert (await send(school, "GET", f"{PATHS['quiz']}/{quiz['id']}")).json() == quiz
+    again = await made(school, "quiz", count=3)
     assert again["id"] != quiz["id"]
     assert again["questions"] == quiz["questions"]
 
 
 async def test_answers_are_assessed_with_their_sentences_and_kept(school: Running) -> None:
-    quiz = await made(school, kind="quiz", count=3)
+    quiz = await made(school, "quiz", count=3)
     first, second, _ = quiz["questions"]
     wrong = next(each for each in second["options"] if each != second["answer"])
     given = [{"question": 1, "answer": first["answer"]}, {"question": 2, "answer": wrong}]
-    answer = await send(school, "POST", f"{PATH}/{quiz['id']}/results", {"answers": given})
+    answer = await send(school, "POST", f"{PATHS['quiz']}/{quiz['id']}/results", {"answers": given})
     assert answer.status_code == 201
     result = answer.json()
     assert (result["right"], result["answered"], result["score"]) == (1, 2, 0.5)
     assert [each["right"] for each in result["answers"]] == [True, False]
     assert result["answers"][1]["expected"] == second["answer"]
     assert result["answers"][1]["explanation"] == second["explanation"]
-    kept = (await send(school, "GET", f"{PATH}/{quiz['id']}")).json()
+    kept = (await send(school, "GET", f"{PATHS['quiz']}/{quiz['id']}")).json()
     assert [each["score"] for each in kept["results"]] == [0.5]
 
 
 async def test_a_card_is_known_or_answered_in_any_case(school: Running) -> None:
-    cards = await made(school, kind="cards", document="lisbon", count=1)
+    cards = await made(school, "cards", document="lisbon", count=1)
     answer = cards["questions"][0]["answer"]
     for given, right in (
         ({"known": True}, 1),
@@ -83,38 +83,45 @@ async def test_a_card_is_known_or_answered_in_any_case(school: Running) -> None:
         ({"answer": "x"}, 0),
     ):
         body = {"answers": [{"question": 1, **given}]}
-        assert (await send(school, "POST", f"{PATH}/{cards['id']}/results", body)).json()["right"] == right
-    kept = (await send(school, "GET", PATH)).json()["sets"]
+        assert (await send(school, "POST", f"{PATHS['cards']}/{cards['id']}/results", body)).json()["right"] == right
+    kept = (await send(school, "GET", PATHS["cards"])).json()["sets"]
     assert [(each["id"], len(each["results"])) for each in kept] == [(cards["id"], 4)]
 
 
-async def test_sets_are_listed_by_pages_and_deleted(school: Running) -> None:
-    ids = [(await made(school, kind=kind))["id"] for kind in ("cards", "map", "path")]
-    first = (await send(school, "GET", f"{PATH}?limit=2")).json()
+async def test_sets_of_a_kind_are_listed_by_pages_and_deleted(school: Running) -> None:
+    ids = [(await made(school, kind))["id"] for kind in ("map", "map", "path", "map")]
+    del ids[2]
+    path = PATHS["map"]
+    first = (await send(school, "GET", f"{path}?limit=2")).json()
     assert [each["id"] for each in first["sets"]] == ids[:0:-1]
-    rest = (await send(school, "GET", f"{PATH}?cursor={first['next_cursor']}")).json()
+    rest = (await send(school, "GET", f"{path}?cursor={first['next_cursor']}")).json()
     assert ([each["id"] for each in rest["sets"]], rest["next_cursor"]) == (ids[:1], None)
-    assert (await send(school, "DELETE", f"{PATH}/{ids[0]}")).status_code == 204
-    for method, path in (("GET", ""), ("DELETE", ""), ("POST", "/results")):
-        body = {"answers": [{"question": 1, "known": True}]} if method == "POST" else None
-        assert (await send(school, method, f"{PATH}/{ids[0]}{path}", body)).status_code == 404
-    assert (await send(school, "GET", f"{PATH}?cursor=xyz")).status_code == 400
+    assert (await send(school, "DELETE", f"{path}/{ids[0]}")).status_code == 204
+    for method in ("GET", "DELETE"):
+        assert (await send(school, method, f"{path}/{ids[0]}")).status_code == 404
+    assert (await send(school, "GET", f"{path}?cursor=xyz")).status_code == 400
+
+
+async def test_a_set_that_is_deleted_takes_no_answers(school: Running) -> None:
+    address = f"{PATHS['cards']}/{(await made(school, 'cards'))['id']}"
+    assert (await send(school, "DELETE", address)).status_code == 204
+    body = {"answers": [{"question": 1, "known": True}]}
+    assert (await send(school, "POST", f"{address}/results", body)).status_code == 404
 
 
 async def test_a_set_is_of_the_caller_that_made_it(school: Running) -> None:
-    cards = await made(school, kind="cards")
-    assert (await send(school, "GET", f"{PATH}/{cards['id']}", key=READ_KEY)).status_code == 404
-    assert (await send(school, "GET", PATH, key=READ_KEY)).json()["sets"] == []
-    own = await send(school, "POST", PATH, {"kind": "map", "collection": "course"}, READ_KEY)
+    cards = await made(school, "cards")
+    assert (await send(school, "GET", f"{PATHS['cards']}/{cards['id']}", key=READ_KEY)).status_code == 404
+    assert (await send(school, "GET", PATHS["cards"], key=READ_KEY)).json()["sets"] == []
+    own = await send(school, "POST", PATHS["map"], {"collection": "course"}, READ_KEY)
     assert own.status_code == 201
-    assert (await send(school, "GET", PATH, key="wrong")).status_code == 401
+    assert (await send(school, "GET", PATHS["cards"], key="wrong")).status_code == 401
 
 
 @pytest.mark.parametrize(
     ("asked", "status", "words"),
     [
-        ({}, 422, "kind"),
-        ({"kind": "poem"}, 422, "kind"),
+        ({"kind": "quiz"}, 422, "collection"),
         ({"kind": "cards", "count": 0}, 422, "count"),
         ({"kind": "cards", "count": 1000}, 422, "count"),
         ({"kind": "cards", "count": True}, 422, "count"),
@@ -133,9 +140,11 @@ async def test_a_set_is_of_the_caller_that_made_it(school: Running) -> None:
 async def test_what_cannot_be_made_is_refused_with_what_to_do(
     school: Running, asked: dict[str, Any], status: int, words: str
 ) -> None:
-    answer = await send(school, "POST", PATH, asked)
+    path = PATHS[asked["kind"]]
+    body = {name: value for name, value in asked.items() if name != "kind"}
+    answer = await send(school, "POST", path, body)
     assert (answer.status_code, words in answer.json()["detail"]) == (status, True), answer.text
-    assert (await send(school, "GET", PATH)).json()["sets"] == []
+    assert (await send(school, "GET", path)).json()["sets"] == []
 
 
 @pytest.mark.parametrize(
@@ -153,32 +162,25 @@ async def test_what_cannot_be_made_is_refused_with_what_to_do(
     ],
 )
 async def test_answers_that_do_not_fit_are_refused(school: Running, given: list[dict[str, Any]], words: str) -> None:
-    quiz = await made(school, kind="quiz", count=2)
+    quiz = await made(school, "quiz", count=2)
     answers = [
         each | ({"answer": quiz["questions"][0]["answer"]} if each.get("answer") == "ANSWER" else {}) for each in given
     ]
-    answer = await send(school, "POST", f"{PATH}/{quiz['id']}/results", {"answers": answers})
+    answer = await send(school, "POST", f"{PATHS['quiz']}/{quiz['id']}/results", {"answers": answers})
     assert (answer.status_code, words in answer.json()["detail"]) == (422, True), answer.text
-    assert (await send(school, "GET", f"{PATH}/{quiz['id']}")).json()["results"] == []
-
-
-async def test_a_map_has_nothing_to_answer(school: Running) -> None:
-    drawn = await made(school, kind="map")
-    body = {"answers": [{"question": 1, "known": True}]}
-    answer = await send(school, "POST", f"{PATH}/{drawn['id']}/results", body)
-    assert (answer.status_code, "a map or a path" in answer.json()["detail"]) == (422, True)
+    assert (await send(school, "GET", f"{PATHS['quiz']}/{quiz['id']}")).json()["results"] == []
 
 
 async def test_a_set_takes_so_many_results(school: Running, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kept_sets, "MOST_RESULTS", 1)
-    cards = await made(school, kind="cards")
+    cards = await made(school, "cards")
     body = {"answers": [{"question": 1, "known": True}]}
-    assert (await send(school, "POST", f"{PATH}/{cards['id']}/results", body)).status_code == 201
-    assert (await send(school, "POST", f"{PATH}/{cards['id']}/results", body)).status_code == 409
+    assert (await send(school, "POST", f"{PATHS['cards']}/{cards['id']}/results", body)).status_code == 201
+    assert (await send(school, "POST", f"{PATHS['cards']}/{cards['id']}/results", body)).status_code == 409
 
 
 async def test_what_another_program_saved_is_no_set(school: Running, log: CurationLog) -> None:
-    cards = await made(school, kind="cards")
-    await school.service.saved.put("full", "study", "odd", {"kind": "poem"})
-    assert [each["id"] for each in (await send(school, "GET", PATH)).json()["sets"]] == [cards["id"]]
-    assert (await send(school, "GET", f"{PATH}/odd")).status_code == 404
+    cards = await made(school, "cards")
+    await school.service.saved.put("full", "cards", "odd", {"kind": "poem"})
+    assert [each["id"] for each in (await send(school, "GET", PATHS["cards"])).json()["sets"]] == [cards["id"]]
+    assert (await send(school, "GET", f"{PATHS['cards']}/odd")).status_code == 404

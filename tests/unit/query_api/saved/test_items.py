@@ -90,20 +90,20 @@ async def test_what_one_service_saves_another_reads_and_a_third_that_starts_late
     for service in (one, two, await topic.started()):
         assert told(service.get("full", "conversation", "c1")) == expected
         assert service.get("read", "conversation", "c1") is None
-        assert service.get("full", "study", "c1") is None
+        assert service.get("full", "quiz", "c1") is None
 
 
 async def test_items_are_listed_by_their_last_change_in_pages() -> None:
     topic = Topic()
     service = await topic.started()
     for name in "abcde":
-        await service.put("full", "study", name, {})
-    await service.put("full", "study", "b", {}, "p")
-    await service.delete("full", "study", "d")
-    first, cursor = service.list("full", "study", 2)
-    second, last = service.list("full", "study", 2, cursor)
+        await service.put("full", "quiz", name, {})
+    await service.put("full", "quiz", "b", {}, "p")
+    await service.delete("full", "quiz", "d")
+    first, cursor = service.list("full", "quiz", 2)
+    second, last = service.list("full", "quiz", 2, cursor)
     assert ([each.id for each in first], [each.id for each in second], last) == (["b", "e"], ["c", "a"], None)
-    assert service.list("read", "study", 2) == ([], None)
+    assert service.list("read", "quiz", 2) == ([], None)
 
 
 async def test_of_what_is_deleted_nothing_is_left() -> None:
@@ -163,7 +163,7 @@ async def test_two_write_to_one_item_at_once_and_both_land_in_the_order_of_the_l
 async def test_a_topic_that_was_not_read_yet_is_told_from_one_without_items(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("query_api.index.follower.CATCH_UP_SECONDS", 0.01)
     service = Topic().service()
-    for asked in (service.find("full", "study", "a"), service.put("full", "study", "a", {})):
+    for asked in (service.find("full", "quiz", "a"), service.put("full", "quiz", "a", {})):
         with pytest.raises(ApiProblem) as refused:
             await asked
         assert (refused.value.status, "not been read yet" in refused.value.detail) == (503, True)
@@ -172,12 +172,12 @@ async def test_a_topic_that_was_not_read_yet_is_told_from_one_without_items(monk
 async def test_without_kafka_reads_go_on_and_writes_say_so() -> None:
     topic = Topic()
     service = await topic.started()
-    await service.put("full", "study", "a", {"cards": 3})
+    await service.put("full", "quiz", "a", {"cards": 3})
     topic.away = True
     with pytest.raises(ApiProblem) as refused:
-        await service.put("full", "study", "a", {}, "p")
+        await service.put("full", "quiz", "a", {}, "p")
     assert (refused.value.status, refused.value.title) == (503, "Kafka unavailable")
-    assert told(service.get("full", "study", "a")) == ({"cards": 3}, [])
+    assert told(service.get("full", "quiz", "a")) == ({"cards": 3}, [])
 
 
 async def test_a_caller_keeps_no_more_than_there_is_room_for(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -185,24 +185,24 @@ async def test_a_caller_keeps_no_more_than_there_is_room_for(monkeypatch: pytest
     topic = Topic()
     service = await topic.started()
     for name in "ab":
-        await service.put("full", "study", name, {"text": "x" * 60})
+        await service.put("full", "quiz", name, {"text": "x" * 60})
     with pytest.raises(ApiProblem) as refused:
-        await service.put("full", "study", "c", {"text": "x" * 600})
+        await service.put("full", "quiz", "c", {"text": "x" * 600})
     assert (refused.value.status, len(topic.records)) == (507, 2)
-    await service.put("read", "study", "c", {"text": "x" * 600})  # another caller's
-    await service.delete("full", "study", "a")
-    await service.put("full", "study", "c", {"text": "x" * 600})
+    await service.put("read", "quiz", "c", {"text": "x" * 600})  # another caller's
+    await service.delete("full", "quiz", "a")
+    await service.put("full", "quiz", "c", {"text": "x" * 600})
 
 
 async def test_what_others_write_to_the_topic_is_passed_over() -> None:
     topic = Topic()
     service = await topic.started()
-    await service.put("full", "study", "a", {"x": 1})
+    await service.put("full", "quiz", "a", {"x": 1})
     topic.records += [(b"full/study/a", b"{no json"), (b"full/study/a", b"[1]"), (b"full/other/a", b"{}")]
     topic.records += [(b"\xff/study/a", b"{}"), (None, b"{}"), (b"a/b", None), (b"full/study/a/b/c", b"{}")]
     await topic.show(service, 1)
-    assert told(service.get("full", "study", "a")) == ({"x": 1}, [])
-    assert told((await topic.started()).get("full", "study", "a")) == ({"x": 1}, [])
+    assert told(service.get("full", "quiz", "a")) == ({"x": 1}, [])
+    assert told((await topic.started()).get("full", "quiz", "a")) == ({"x": 1}, [])
 
 
 async def test_whatever_is_written_the_bytes_that_are_kept_are_counted() -> None:
@@ -212,34 +212,34 @@ async def test_whatever_is_written_the_bytes_that_are_kept_are_counted() -> None
     for _ in range(400):
         name, part = chance.choice("abc"), chance.choice([None, "p", "q"])
         value = None if chance.random() < 0.3 else b'{"x":"' + b"y" * chance.randrange(50) + b'"}'
-        topic.records.append((SavedKey("full", "study", name, part).encode(), value))
+        topic.records.append((SavedKey("full", "quiz", name, part).encode(), value))
         await topic.show(service, len(topic.records) - 1)
-        shelf = service._shelves.get(("full", "study"), {})
+        shelf = service._shelves.get(("full", "quiz"), {})
         assert service.kept_bytes["full"] == sum(item.bytes for item in shelf.values())
     fresh = await topic.started()
-    assert {n: told(service.get("full", "study", n)) for n in "abc"} == {
-        n: told(fresh.get("full", "study", n)) for n in "abc"
+    assert {n: told(service.get("full", "quiz", n)) for n in "abc"} == {
+        n: told(fresh.get("full", "quiz", n)) for n in "abc"
     }
 
 
 async def test_a_topic_that_was_made_again_begins_anew() -> None:
     topic = Topic()
     service = await topic.started()
-    await service.put("full", "study", "a", {})
+    await service.put("full", "quiz", "a", {})
     topic.records.clear()
     service._begin({0: Span(0, 0)})
-    assert (service.list("full", "study", 5), service.kept_bytes["full"]) == (([], None), 0)
+    assert (service.list("full", "quiz", 5), service.kept_bytes["full"]) == (([], None), 0)
 
 
 @pytest.mark.parametrize(
     "names",
     [
-        ("full", "study", "a/b"),
-        ("full", "study", ""),
-        ("", "study", "a"),
+        ("full", "quiz", "a/b"),
+        ("full", "quiz", ""),
+        ("", "quiz", "a"),
         ("full", "letters", "a"),
-        ("full", "study", "x" * 65),
-        ("full", "study", "ä"),
+        ("full", "quiz", "x" * 65),
+        ("full", "quiz", "ä"),
     ],
 )
 def test_a_name_that_cannot_be_in_a_key_is_refused(names: tuple[str, str, str]) -> None:
