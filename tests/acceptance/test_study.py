@@ -54,7 +54,9 @@ def test_a_quiz_is_made_answered_and_kept_over_a_restart(school: Installation) -
     address = f"{school.url}/v1/quizzes/{quiz['id']}"
     given = [{"question": each["question"], "answer": each["answer"]} for each in quiz["questions"]]
     assert httpx.post(f"{address}/results", json={"answers": given}).json()["score"] == 1
-    school.child("serve").terminate()
+    service = school.child("serve")
+    service.terminate()
+    service.wait(60)
 
     def is_there() -> bool:
         try:
