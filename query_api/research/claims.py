@@ -116,7 +116,7 @@ def _by_words(
             instead = fitting and fitting.differs
             passage = f"{hit.title} {hit.parent_text}"
             if fitting is None or (
-                instead and (_holds(passage, instead[0]) or not _has_one(claim, instead[0], facts, stated))
+                instead and (_holds(passage, instead[0]) or not _excludes(claim, *instead, facts, stated))
             ):
                 continue
             yield ClaimEvidence(
@@ -130,10 +130,11 @@ def _by_words(
             )
 
 
-def _has_one(claim: str, value: str, facts: Sequence[ClaimedFact], stated: StatedFacts) -> bool:
-    """Whether there is one value in the place of this: a number or a time among the same words, what `the … of … is`
-    says, or an end of a relation that has one."""
-    if any(map(str.isdigit, value)) or (_ONE.search(claim) and claim.rstrip(" .").endswith(value)):
+def _excludes(claim: str, value: str, other: str, facts: Sequence[ClaimedFact], stated: StatedFacts) -> bool:
+    """Whether the other value in the place of this excludes it: a number or a time among the same words, what `the …
+    of … is` says, or an end of a relation that has one."""
+    if any(map(str.isdigit, value)):
         return True
+    is_the_one = _ONE.search(claim) is not None and claim.rstrip(" .").endswith(value)
     roles = [(each.predicate, "subject" if value == each.object else "object") for each in facts if value in each]
-    return any(stated.has_one(*role) for role in roles)
+    return (is_the_one or any(stated.has_one(*role) for role in roles)) and stated.excludes(value, other)

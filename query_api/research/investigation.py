@@ -122,7 +122,7 @@ def envelope_of(note: Research, request: ResearchRequest, positions: Iterable[st
         "id": f"note-{digest(note.question, request.collection or '')[:16]}",
         "collection": request.save_to,
         "title": note.question[:TITLE_CHARACTERS],
-        "content": "\n".join([note.question, "", note.text, "", "Sources", *sources]),
+        "content": "\n\n".join([note.question, *filter(None, note.text.splitlines()), "Sources", *sources]),
         "content_type": "text/plain",
         "uri": NOTE_URI,
         "metadata": {

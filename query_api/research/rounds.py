@@ -69,7 +69,7 @@ class Rounds:
     _followed: set[str] = field(default_factory=set)
 
     async def run(self) -> AsyncGenerator[ResearchStep]:
-        """A step for each search. Raises what the first search raises; what a later one raises ends the rounds."""
+        """A step for each search. Raises ApiProblem where the first search does; a later one ends the rounds by it."""
         ends = time.monotonic() + SECONDS
         parts = self.plan.questions
         queries = [Query(each, content_words(each if len(parts) > 1 else self.plan.topic)) for each in parts]
@@ -84,7 +84,7 @@ class Rounds:
                     async with asyncio.timeout_at(asyncio.get_running_loop().time() + ends - time.monotonic()):
                         answer = await self.search(self._request(query))
                 except (ApiProblem, TimeoutError) as error:
-                    if not self.found:
+                    if not self.found and isinstance(error, ApiProblem):
                         raise
                     self.stopped = "failed" if isinstance(error, ApiProblem) else "seconds"
                     yield step.model_copy(update={"detail": str(error) or "It was not answered in time."})

@@ -20,7 +20,7 @@ from indexer.extraction.prose.facts import TIME
 from indexer.extraction.relations import facts_in
 from query_api.entities.catalogue import EntityCatalogue
 from query_api.entities.conflicts import WITHIN
-from query_api.entities.entity_facts import End, Fact, FactFinder, sample_statements
+from query_api.entities.entity_facts import Fact, FactFinder, sample_statements
 from query_api.index.graph.identifiers import Keys
 from query_api.index.graph.view import GraphView
 from query_api.research.alignment import is_other, is_same, units_of
@@ -81,16 +81,16 @@ class StatedFacts:
             own = {"subject": fact.subject.key in subject, "object": fact.object.key in target}
             if all(own.values()):
                 yield Decision(claimed, fact, not claimed.denied)
-            for role, end, keys, other in (
-                ("subject", claimed.object, target, fact.object),
-                ("object", claimed.subject, subject, fact.subject),
+            for role, end, other in (
+                ("subject", claimed.object, fact.object.surface),
+                ("object", claimed.subject, fact.subject.surface),
             ):
                 if own[role] and sum(own.values()) == 1:
-                    one, stated = units_of(end), units_of(other.surface)
+                    one, stated = units_of(end), units_of(other)
                     if len(one) == len(stated) == 1 and one[0].kind == "time" and is_same(one[0], stated[0]):
                         yield Decision(claimed, fact, not claimed.denied)
-                    elif self.has_one(fact.predicate, role) and self._excludes(end, keys, other):
-                        yield Decision(claimed, fact, claimed.denied, (end, other.surface))
+                    elif self.has_one(fact.predicate, role) and self.excludes(end, other):
+                        yield Decision(claimed, fact, claimed.denied, (end, other))
 
     def _has_one(self, predicate: str, role: str) -> bool:
         """Whether what has this role in facts with the predicate has nearly always one other end."""
@@ -111,13 +111,15 @@ class StatedFacts:
         found = [self._catalogue.keys_of(key) for keys in named.values() for key in keys]
         return np.concatenate([np.empty(0, np.uint64), *found])
 
-    def _excludes(self, claimed: str, keys: Keys, stated: End) -> bool:
-        one, other = units_of(claimed), units_of(stated.surface)
+    def excludes(self, claimed: str, stated: str) -> bool:
+        """Whether two values of what has one cannot both be so."""
+        one, other = units_of(claimed), units_of(stated)
         if len(one) == len(other) == 1 and "name" not in (one[0].kind, other[0].kind):
             return is_other(one[0], other[0])
-        is_apart = set(name_of(claimed).split()).isdisjoint(name_of(stated.surface).split())
-        return is_apart and not (self._holds_others(keys) or self._holds_others(self._catalogue.keys_of(stated.key)))
+        is_apart = set(name_of(claimed).split()).isdisjoint(name_of(stated).split())
+        return is_apart and not any(map(self._holds_others, (claimed, stated)))
 
-    def _holds_others(self, keys: Keys) -> bool:
-        """Whether anything is within it, as Leeds is in England: then the other end may be."""
+    def _holds_others(self, surface: str) -> bool:
+        """Whether anything is within it, as Leeds is in England: then the other value may be."""
+        keys = self._keys(surface)
         return any(each.predicate in _WITHIN and each.object.key in keys for each in self._facts.of_entities(keys))

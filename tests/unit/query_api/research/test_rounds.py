@@ -114,14 +114,19 @@ async def test_a_slow_search_ends_it_and_a_later_refusal_keeps_what_was_found(mo
     with pytest.raises(SearchRefused):
         await searched(Script({"Where": refusal}))
 
+    answered: list[str] = []
+
     async def forever(request: SearchRequest) -> SearchAnswer:
-        if request.q != QUESTION:
+        if request.q not in answered:
             await asyncio.Event().wait()
         return answer(request.q, CREDITS)
 
     monkeypatch.setattr(module, "SECONDS", 0.05)
-    rounds, steps = await searched(forever)
-    assert (rounds.stopped, steps[-1].detail) == ("seconds", "It was not answered in time.")
+    for found in (0, 1):
+        rounds, steps = await searched(forever)
+        assert (rounds.stopped, len(rounds.found)) == ("seconds", found)
+        assert steps[-1].detail == "It was not answered in time."
+        answered.append(QUESTION)
 
 
 async def test_the_first_sentence_of_each_search_comes_before_the_second_of_any() -> None:
