@@ -151,7 +151,8 @@ async def in_conversation(
 ) -> tuple[SearchRequest, Origin]:
     """The search to make, and what is called with its end; where a conversation is named, those of that, see
     `StoredConversation.asking`."""
-    search = SearchRequest.model_validate(asked.model_dump(exclude={"conversation"}))
+    chosen = asked.model_dump(exclude={"conversation", "answer"}, exclude_unset=True)
+    search = SearchRequest(**chosen, answer=True)
     if asked.conversation is None:
         return search, origin
     conversation = await StoredConversation.find(service.saved, await owner_of(request), asked.conversation)
