@@ -10,7 +10,7 @@ from schemas.answers import FURTHER_WORDS, SENTENCES, WORDS, Answer, AnswerCitat
 from schemas.hits import Hit
 from schemas.search import SearchRequest
 
-LEAST_CONFIDENCE = 0.35  # below which an answer is refused; see training/train_answers.py
+LEAST_CONFIDENCE = 0.34  # below which an answer is refused; see training/train_answers.py
 _MARKS = re.compile(r"(?: \[\d+\])+$")
 _MOST_MISSING = 5  # words shown of those that nothing holds
 
