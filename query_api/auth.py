@@ -170,8 +170,8 @@ async def owner_of(request: Request) -> str:
         raise ApiProblem(
             403,
             "No place of its own",
-            "Nothing is saved for a session token, which has no caller of its own: send a key, or leave "
-            "`conversation` out.",
+            "Nothing is saved for a session token, which has no caller of its own: send a key, or ask outside a "
+            "conversation.",
             members={"reason": "session_token"},
         )
     return access

@@ -34,7 +34,7 @@ def is_ready(running: Installation) -> bool:
 
 
 @pytest.mark.timeout(600)
-def test_a_conversation_goes_on_after_a_restart_from_another_client(tmp_path: Path) -> None:
+def test_conversation_goes_on_after_a_restart(tmp_path: Path) -> None:
     with installation(tmp_path / "data", **HASHING) as running:
         with Client(running.url) as client:
             token = client.publish(DOCUMENTS).token

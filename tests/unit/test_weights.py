@@ -13,14 +13,14 @@ from thalweg import app
 
 ROOT = Path(__file__).parents[2]
 MOST_SETTINGS = 55
-MOST_COMMANDS = 42
-MOST_ROUTES = 88
-MOST_BYTES = {"README.md": 10_240, "ARCHITECTURE.md": 14_336, "CHANGELOG.md": 4_096}
+MOST_COMMANDS = 44
+MOST_ROUTES = 113
+MOST_BYTES = {"README.md": 10_240, "ARCHITECTURE.md": 14_592, "CHANGELOG.md": 4_096}
 MOST_OF_PACKAGES = {  # lines, modules
-    "indexer": (21_053, 131),
-    "query_api": (38_736, 228),
-    "streams": (12_354, 84),
-    "schemas": (6_859, 51),
+    "indexer": (21_224, 132),
+    "query_api": (42_100, 258),
+    "streams": (12_268, 83),
+    "schemas": (7_311, 55),
     "kafka_client": (1_489, 11),
 }
 BESIDE_THE_TREE = ("evaluate graph", "evaluate answers")  # `evaluate` hands them on

@@ -5,12 +5,14 @@ import json
 from typing import Any
 
 import pytest
+from fastapi import Request
 from structlog.testing import capture_logs
 
 from indexer.errors import TransientStoreError
 from kafka_client.topic_lag import LagMonitor
 from kafka_client.topic_offsets import Span
 from query_api.retrieval.search_context import SearchFailed
+from query_api.routes.search import AnswerRequest, Origin, in_conversation
 from tests.support.fakes.service import PAGES, Running, events, problem
 from tests.support.waiting import eventually
 
@@ -226,3 +228,12 @@ async def test_late_subgraph_is_left_out_and_named(running: Running, monkeypatch
         answer = (await running.get("/v1/search", q="river", subgraph="true")).json()
         assert (len(answer["hits"]), answer["subgraph"], answer["cached"]) == (2, None, False)
         assert answer["failed_channels"] == {"subgraph": "no answer within 0 s"}
+
+
+@pytest.mark.parametrize("chosen", [{}, {"mode": "keyword", "k": 3}])
+async def test_answer_is_searched_as_its_question_is(chosen: dict[str, Any], running: Running) -> None:
+    """What a request leaves out is left to the question's intent."""
+    asked = AnswerRequest(q="What is all of this about?", **chosen)
+    search, _ = await in_conversation(Request({"type": "http"}), asked, running.service, Origin(None, True, "full"))
+    assert search.answer
+    assert search.model_fields_set == {"q", "answer", *chosen}
