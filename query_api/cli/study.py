@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterator
 from contextlib import closing
-from typing import Annotated, Any, get_args
+from typing import Annotated, Any, cast, get_args
 
 import typer
 
@@ -41,7 +41,7 @@ def study(
     asked = {"document": document, "entity": entity, "collection": collection, "count": count}
     content = json.dumps({name: value for name, value in asked.items() if value is not None}).encode()
     with closing(service_client(url, data_dir)) as client:
-        answer = client.post(PATHS[kind], content)
+        answer = client.post(PATHS[cast("StudyKind", kind)], content)
     print_answer(answer, study_lines(answer), as_json=as_json)
 
 
