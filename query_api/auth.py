@@ -23,9 +23,9 @@ from query_api.admission import SEARCHING_PATHS
 from query_api.errors import ApiProblem
 from query_api.settings import ServiceBlock
 from query_api.stream_tickets import STREAM_TICKETS_PATH, TICKET, StreamTickets, TicketRefused
+from schemas.choices import STUDY_PATHS
 from schemas.conversations import CONVERSATIONS_PATH
 from schemas.frames import EVENT_STREAM
-from schemas.study import PATHS as STUDY_PATHS
 
 KeyAccess = Literal["full", "read"]
 Access = KeyAccess | Literal["session"]

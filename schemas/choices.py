@@ -26,3 +26,12 @@ CommunityLevel = Literal["coarse", "medium", "fine"]
 ReviewState = Literal["open", "accepted", "rejected", "split", "merged"]
 ReviewKind = Literal["duplicate", "conflict", "enhancement"]
 """Names that may be one; statements that contradict each other; statements of which one says more."""
+
+StudyKind = Literal["cards", "quiz", "map", "path"]
+STUDY_PATHS: dict[StudyKind, str] = {
+    "cards": "/v1/cards",
+    "quiz": "/v1/quizzes",
+    "map": "/v1/concept-maps",
+    "path": "/v1/learning-paths",
+}
+MOST_OF_STUDY = 50  # cards, questions or concepts of a set

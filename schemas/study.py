@@ -1,21 +1,14 @@
 """Study sets: cards, quizzes, concept maps and learning paths made of what documents state; results of answering."""
 
-from typing import Literal, Self
+from typing import Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from schemas.choices import MOST_OF_STUDY, StudyKind
 from schemas.edits_api import InCollection
 from schemas.entities import EntityDefinition, EntityRef, Evidence, StatementDetail
 from schemas.search import StrictNumbers
 
-StudyKind = Literal["cards", "quiz", "map", "path"]
-PATHS: dict[StudyKind, str] = {
-    "cards": "/v1/cards",
-    "quiz": "/v1/quizzes",
-    "map": "/v1/concept-maps",
-    "path": "/v1/learning-paths",
-}
-MOST = 50
 COUNTS: dict[StudyKind, int] = {"cards": 5, "quiz": 6, "map": 15, "path": 8}
 MOST_RESULTS = 1_000  # of one set
 
@@ -38,7 +31,7 @@ class StudyRequest(StudyScope, StrictNumbers):
     count: int | None = Field(
         None,
         ge=1,
-        le=MOST,
+        le=MOST_OF_STUDY,
         description="At most so many cards (5 when left out), questions (6), concepts of a map (15) or of a path (8).",
     )
 
@@ -122,7 +115,7 @@ class StudyAnswers(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    answers: list[GivenAnswer] = Field(min_length=1, max_length=MOST)
+    answers: list[GivenAnswer] = Field(min_length=1, max_length=MOST_OF_STUDY)
 
 
 class AnswerResult(GivenAnswer):

@@ -9,8 +9,8 @@ import typer
 
 from query_api.cli.app import DataDir, Json, Url, print_answer, service_client
 from query_api.cli.completion import OneCollection, checked, entities, offered
+from schemas.choices import MOST_OF_STUDY, STUDY_PATHS, StudyKind
 from schemas.errors import plain_failures
-from schemas.study import MOST, PATHS, StudyKind
 
 app = typer.Typer()
 
@@ -32,7 +32,7 @@ def study(
     document: Annotated[str | None, typer.Option(help="Only of this document, by its id.")] = None,
     entity: Annotated[str | None, typer.Option(help="Only of this entity.", autocompletion=entities)] = None,
     collection: OneCollection = None,
-    count: Annotated[int | None, typer.Option(min=1, max=MOST, help="At most so many.")] = None,
+    count: Annotated[int | None, typer.Option(min=1, max=MOST_OF_STUDY, help="At most so many.")] = None,
     as_json: Json = False,
     url: Url = None,
     data_dir: DataDir = None,
@@ -41,7 +41,7 @@ def study(
     asked = {"document": document, "entity": entity, "collection": collection, "count": count}
     content = json.dumps({name: value for name, value in asked.items() if value is not None}).encode()
     with closing(service_client(url, data_dir)) as client:
-        answer = client.post(PATHS[cast("StudyKind", kind)], content)
+        answer = client.post(STUDY_PATHS[cast("StudyKind", kind)], content)
     print_answer(answer, study_lines(answer), as_json=as_json)
 
 
@@ -65,4 +65,4 @@ def study_lines(answer: dict[str, Any]) -> Iterator[str]:
         if each["definition"]:
             yield f"   {each['definition']['text']} [{each['definition']['source']['document_id']}]"
     yield from answer["notes"]
-    yield f"Kept as {answer['id']}: thalweg api GET {PATHS[answer['kind']]}/{answer['id']}"
+    yield f"Kept as {answer['id']}: thalweg api GET {STUDY_PATHS[answer['kind']]}/{answer['id']}"

@@ -17,8 +17,9 @@ from query_api.service_context import Service
 from query_api.study.kept_sets import KeptSets
 from query_api.study.material import StudyMaterial
 from query_api.study.sets import WANTED, make_content
+from schemas.choices import STUDY_PATHS, StudyKind
 from schemas.ids import DocumentKey
-from schemas.study import COUNTS, PATHS, StudyAnswers, StudyKind, StudyPage, StudyRequest, StudyResult, StudySet
+from schemas.study import COUNTS, StudyAnswers, StudyPage, StudyRequest, StudyResult, StudySet
 
 router = APIRouter(tags=["study"], route_class=ModelRoute)
 
@@ -29,7 +30,7 @@ GONE = problem_responses(403, 404)
 
 def _serve(kind: StudyKind, singular: str, plural: str) -> None:
     """Add the routes of sets of one kind."""
-    path, one = PATHS[kind], PATHS[kind] + "/{study_set}"
+    path, one = STUDY_PATHS[kind], STUDY_PATHS[kind] + "/{study_set}"
 
     async def sets_of(service: ServiceOf, owner: Annotated[str, Depends(owner_of)]) -> KeptSets:
         return KeptSets(service.saved, owner, kind)

@@ -9,6 +9,7 @@ from pydantic import ValidationError
 from query_api.errors import conflict, invalid_request
 from query_api.query.analysis import normalise_text
 from query_api.saved.items import ItemGone, SavedItem, SavedItems, SavedRecord
+from schemas.choices import StudyKind
 from schemas.clock import rfc3339
 from schemas.ids import normalise_name
 from schemas.study import (
@@ -17,7 +18,6 @@ from schemas.study import (
     GivenAnswer,
     StudyAnswers,
     StudyContent,
-    StudyKind,
     StudyPage,
     StudyQuestion,
     StudyRequest,

@@ -10,7 +10,8 @@ from query_api.study.concept_map import grown, mermaid, relations_among
 from query_api.study.learning_path import in_order, needed_for, orders_of
 from query_api.study.material import StudyMaterial
 from query_api.study.questions import BLANK, QuestionMaker
-from schemas.study import LearningStep, StepReason, StudyContent, StudyKind, StudyQuestion
+from schemas.choices import StudyKind
+from schemas.study import LearningStep, StepReason, StudyContent, StudyQuestion
 
 T = TypeVar("T")
 

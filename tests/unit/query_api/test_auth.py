@@ -10,7 +10,7 @@ import pytest
 from query_api.app import create_app
 from query_api.auth import take_secrets
 from query_api.settings import ServiceSettings
-from schemas.study import PATHS as STUDY_PATHS
+from schemas.choices import STUDY_PATHS
 from tests.support.fakes.engine import ScriptedEngine, make_generation
 from tests.support.fakes.service import Running, events, problem, service_over
 

@@ -206,6 +206,10 @@ async def test_the_description_of_the_interface_is_complete(running: Running) ->
         "/v1/communities", "/v1/communities/{community_id}", "/v1/entities/merge", "/v1/reviews",
         "/v1/reviews/{review_id}", "/v1/graph/export", "/v1/chat/completions", "/v1/responses", "/v1/models",
         "/v1/conversations", "/v1/conversations/{conversation}",
+        "/v1/cards", "/v1/cards/{study_set}", "/v1/cards/{study_set}/results",
+        "/v1/quizzes", "/v1/quizzes/{study_set}", "/v1/quizzes/{study_set}/results",
+        "/v1/concept-maps", "/v1/concept-maps/{study_set}",
+        "/v1/learning-paths", "/v1/learning-paths/{study_set}",
     }  # fmt: skip
     answer = described["paths"]["/v1/search"]["get"]["responses"]["200"]["content"]
     assert set(answer) >= {"application/json", "text/event-stream"}

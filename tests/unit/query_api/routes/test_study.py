@@ -9,7 +9,8 @@ import pytest
 
 from query_api.index.store_opening import GraphFile
 from query_api.study import kept_sets
-from schemas.study import PATHS, StudyKind
+from schemas.choices import STUDY_PATHS as PATHS
+from schemas.choices import StudyKind
 from tests.support.fakes.curation import CurationLog, curation_log
 from tests.support.fakes.engine import SearchingEngine, make_generation
 from tests.support.fakes.service import Running, service_over

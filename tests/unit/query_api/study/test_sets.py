@@ -3,7 +3,8 @@
 import pytest
 
 from query_api.study.sets import make_content
-from schemas.study import StudyContent, StudyKind
+from schemas.choices import StudyKind
+from schemas.study import StudyContent
 from tests.unit.query_api.study.course import course, curriculum, material_of, page
 
 
