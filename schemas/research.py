@@ -2,7 +2,7 @@
 
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import BaseModel, ConfigDict, Field, StrictBool, StringConstraints
 
 from schemas.answers import Citation
 from schemas.search import MAX_QUERY_CHARACTERS, StrictNumbers
@@ -28,7 +28,7 @@ class ResearchRequest(StrictNumbers):
     collection: Collection | None = Field(None, description="Search this one only; else all, without saved notes.")
     rounds: int = Field(3, ge=1, le=4, description="Rounds of searches, at most.")
     sentences: int = Field(8, ge=1, le=20, description="Sentences of the note, at most.")
-    save: bool = Field(False, description="Publish the note as a document; needs a key that may write.")
+    save: StrictBool = Field(False, description="Publish the note as a document; needs a key that may write.")
     save_to: Collection = Field("research", description="The collection that it is saved in.")
 
 

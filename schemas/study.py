@@ -2,7 +2,7 @@
 
 from typing import Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, StrictBool, model_validator
 
 from schemas.choices import MOST_OF_STUDY, StudyKind
 from schemas.edits_api import InCollection
@@ -101,7 +101,7 @@ class GivenAnswer(BaseModel):
 
     question: int
     answer: str | None = Field(None, max_length=2_000, description="Of a quiz one of the options, as it is written.")
-    known: bool | None = Field(None, description="Of a card: whether its reader knew it.")
+    known: StrictBool | None = Field(None, description="Of a card: whether its reader knew it.")
 
     @model_validator(mode="after")
     def _either(self) -> Self:

@@ -22,6 +22,7 @@ from tests.support.processes.installation import Installation
 ASKED = "Which river floods the meadows of Lyde in spring?"
 SENTENCE = "In spring the Tavel floods the meadows of Lyde."
 NONSENSE = "Why did zqxv the plover marry a quasar?"
+MOST_SHIFTED = 0.01  # a tenth of what Web Vitals call good
 SHIFTS = """async () => {
   await new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)));
   window.shifted = 0;
@@ -69,7 +70,7 @@ def test_an_answer_opens_at_its_sentence_and_can_be_asked_on(
     turn = answered(page, ASKED)
     expect(turn.locator("[aria-live=polite]")).to_contain_text(SENTENCE)
     expect(turn.get_by_role("list", name="Ask on about")).to_be_visible()
-    assert page.evaluate("window.shifted") < 0.001
+    assert page.evaluate("window.shifted") < MOST_SHIFTED
     assert serious_faults(page) == []
     assert overflow(page) <= 0
 
