@@ -33,18 +33,24 @@ _IN_BRACKETS = re.compile(r"\[(/?[A-Z_]+|[\d,\s]+)\]")
 def messages(question: str, hits: Sequence[Hit], *, sentences: int, words: int) -> list[Message]:
     """Passages are numbered from 1, in the order of the hits."""
     system = _SYSTEM.format(sentences=sentences, words=words, nothing=NOTHING)
+    return asking(system, question, hits)
+
+
+def asking(system: str, question: str, hits: Sequence[Hit], *further: str) -> list[Message]:
+    """What `system` says, then the passages, the question, and lines of which nothing but what is `quoted` comes from
+    elsewhere."""
     passages = [
-        f"<passage>\nNumber {number}. {_quoted(' '.join(hit.title.split()))}\n{_quoted(_shown(hit))}\n</passage>"
+        f"<passage>\nNumber {number}. {quoted(' '.join(hit.title.split()))}\n{quoted(_shown(hit))}\n</passage>"
         for number, hit in enumerate(hits, start=1)
     ]
-    asked = "\n".join([*passages, f"Question: {_quoted(question)}"])
+    asked = "\n".join([*passages, f"Question: {quoted(question)}", *further])
     return [{"role": "system", "content": system}, {"role": "user", "content": asked}]
 
 
-def repair(asked: Sequence[Message], reply: str) -> list[Message]:
-    """To be asked after a reply of which no sentence names a passage."""
-    said = {"role": "assistant", "content": _quoted(reply[:_REPAIRED_CHARACTERS])}
-    return [*asked, said, {"role": "user", "content": _REPAIR}]
+def repair(asked: Sequence[Message], reply: str, why: str = _REPAIR) -> list[Message]:
+    """To be asked after a reply that cannot be used, of an answer one of which no sentence names a passage."""
+    said = {"role": "assistant", "content": quoted(reply[:_REPAIRED_CHARACTERS])}
+    return [*asked, said, {"role": "user", "content": why}]
 
 
 def unquoted(text: str) -> str:
@@ -52,7 +58,7 @@ def unquoted(text: str) -> str:
     return text.replace("‹", "<")
 
 
-def _quoted(text: str) -> str:
+def quoted(text: str) -> str:
     """Without `<`, numbers or capitals in brackets, and signs that are not seen."""
     seen = "".join(sign if sign.isprintable() or sign == "\n" else " " for sign in encodable(text))
     return _IN_BRACKETS.sub(r"(\1)", seen.replace("<", "‹"))
