@@ -39,9 +39,7 @@ def answers(
     answer_form: Annotated[
         str | None, choice(get_args(AnswerForm), help="Sentences of documents, or a language model's.")
     ] = None,
-    judge: Annotated[
-        str, choice(("scorer", "model"), help="Labels and words, or the language model of the settings.")
-    ] = "scorer",
+    judge: Annotated[str, choice(("scorer", "model"), help="Labels and words, or the set language model.")] = "scorer",
     as_json: Json = False,
     url: Url = None,
     data_dir: DataDir = None,
@@ -85,7 +83,6 @@ def answers(
     for name, figures in measured.items():
         PlainConsole().print(name, style="bold")
         rows = [
-            (key, "–" if one.value is None else f"{one.value:g}", str(one.of), one.by or "")
-            for key, one in figures.items()
+            (key, "–" if mean is None else f"{mean:g}", str(of), by or "") for key, (mean, of, by) in figures.items()
         ]
         print_table(("figure", "value", "of", "judged by"), rows, numbers=("value", "of"))

@@ -39,16 +39,13 @@ class ModelJudge:
     def __init__(self, settings: LanguageModelSettings, folder: Path) -> None:
         """Asks nothing yet. Raises WrongSetting where no model is set."""
         if not settings.configured:
-            raise WrongSetting(
-                "No model to judge: set THALWEG_LANGUAGE_MODEL__BASE_URL and THALWEG_LANGUAGE_MODEL__MODEL."
-            )
+            raise WrongSetting("Set THALWEG_LANGUAGE_MODEL__BASE_URL and THALWEG_LANGUAGE_MODEL__MODEL for a judge.")
         self._settings, self._folder = settings, folder
         self.usage = TokenUsage(model=str(settings.model))
         self.failures: list[str] = []
 
     def judge(self, asked: Sequence[Asked], advance: Callable[[], None]) -> list[Judgement | None]:
-        """None of each for which the model fails, or twice replies what cannot be used. Raises OSError where nothing
-        can be kept."""
+        """None of each for which the model fails, or twice replies what cannot be used. Raises OSError."""
         self._folder.mkdir(parents=True, exist_ok=True)
         return asyncio.run(self._judge_all(asked, advance))
 

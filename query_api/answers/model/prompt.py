@@ -32,18 +32,17 @@ _IN_BRACKETS = re.compile(r"\[(/?[A-Z_]+|[\d,\s]+)\]")
 
 def messages(question: str, hits: Sequence[Hit], *, sentences: int, words: int) -> list[Message]:
     """Passages are numbered from 1, in the order of the hits."""
-    system = _SYSTEM.format(sentences=sentences, words=words, nothing=NOTHING)
-    return asking(system, question, hits)
+    return asking(_SYSTEM.format(sentences=sentences, words=words, nothing=NOTHING), question, hits)
 
 
 def asking(system: str, question: str, hits: Sequence[Hit], *further: str) -> list[Message]:
-    """What `system` says, then the passages, the question, and lines of which nothing but what is `quoted` comes from
-    elsewhere."""
+    """What `system` says, the passages, the question, and `further` lines; what they have of documents is `quoted`."""
     passages = [
         f"<passage>\nNumber {number}. {quoted(' '.join(hit.title.split()))}\n{quoted(_shown(hit))}\n</passage>"
         for number, hit in enumerate(hits, start=1)
     ]
-    asked = "\n".join([*passages, f"Question: {quoted(question)}", *further])
+    lines = [" ".join(line.split()) for line in (f"Question: {quoted(question)}", *further)]
+    asked = "\n".join([*passages, *lines])
     return [{"role": "system", "content": system}, {"role": "user", "content": asked}]
 
 
