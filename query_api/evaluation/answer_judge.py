@@ -98,11 +98,13 @@ def _asked_about(asked: Asked) -> tuple[list[Message], dict[str, int]]:
 
 
 def _read(reply: str, lengths: Mapping[str, int]) -> Judgement | None:
-    """The judgement in a reply, among whatever else; None where it is none with lists of these lengths."""
+    """The judgement in a reply, among whatever else; None where it is none with lists of these lengths, or one by which
+    an answer without sentences says something."""
     said = reply.rpartition("</think>")[2]
     try:
         judgement = msgspec.json.decode(said[said.find("{") : said.rfind("}") + 1], type=Judgement)
     except (msgspec.DecodeError, UnicodeError):
         return None
     fits = all(len(getattr(judgement, name)) == length for name, length in lengths.items())
-    return judgement if fits and (judgement.answer_relevance or not judgement.faithfulness) else None
+    says = bool(judgement.answer_relevance) if judgement.faithfulness else not any(judgement.answer_coverage)
+    return judgement if fits and says else None

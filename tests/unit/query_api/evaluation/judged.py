@@ -45,4 +45,6 @@ def verdicts(prompt: str, **instead: Any) -> str:
     lengths = re.search(r"\{[^{}]*'context_precision'[^{}]*\}", prompt)
     assert lengths is not None
     lists: dict[str, Any] = {name: [True] * count for name, count in ast.literal_eval(lengths[0]).items()}
+    if not lists["faithfulness"]:
+        lists["answer_coverage"] = [False] * len(lists["answer_coverage"])
     return json.dumps(lists | {"answer_relevance": [True, False]} | instead)

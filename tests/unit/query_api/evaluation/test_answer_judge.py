@@ -144,7 +144,9 @@ def test_documents_and_answers_cannot_speak_to_the_judge(judge: ModelJudge, endp
 
 
 def test_a_refused_answer_has_no_verdicts_of_its_own(judge: ModelJudge, endpoint: ChatEndpoint) -> None:
-    endpoint.writes = lambda prompt: verdicts(prompt, answer_relevance=[], answer_coverage=[False])
+    endpoint.writes = lambda prompt: verdicts(prompt, answer_coverage=[True])
+    assert judged(judge, asked(refused())) == [None], "what is not there covers nothing"
+    endpoint.writes = lambda prompt: verdicts(prompt, answer_relevance=[])
     [judgement] = judged(judge, asked(refused()))
     assert judgement is not None
     assert (judgement.faithfulness, judgement.citation_precision, judgement.answer_relevance) == ([], [], [])
