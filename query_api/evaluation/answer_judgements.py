@@ -74,7 +74,7 @@ class Asked(NamedTuple):
         return [(MARKS.sub("", each.text).strip(), [sources[number] for number in each.citations]) for each in pieces]
 
     def needed(self) -> list[bool]:
-        """Of each cited sentence, whether the labels say that it is needed for the answer."""
+        """Of each cited sentence, whether it is a labelled supporting fact (Yang et al. 2018, "HotpotQA")."""
         supports = self.labels.supports
         return [supports(of.document_id, of.title, self._place(of), of.text) for of in self.answer.citations]
 
