@@ -4,14 +4,12 @@ import json
 import os
 from contextlib import closing
 from pathlib import Path
-from typing import Annotated, Any, get_args
+from typing import Annotated, Any
 
 import typer
 
-from indexer.runtime.user_cache import user_cache_dir
 from query_api.cli.app import DataDir, Json, Url, service_client
 from query_api.cli.completion import choice, collections
-from schemas.answers import AnswerForm
 from schemas.errors import plain_failures
 from schemas.progress_bars import progress_bars
 from schemas.terminal import say
@@ -37,7 +35,7 @@ def answers(
     answer_sentences: Annotated[int | None, typer.Option(min=1, help="The most sentences of an answer.")] = None,
     answer_words: Annotated[int | None, typer.Option(min=1, help="The most words of an answer.")] = None,
     answer_form: Annotated[
-        str | None, choice(get_args(AnswerForm), help="Sentences of documents, or a language model's.")
+        str | None, choice(("extract", "model"), help="Sentences of documents, or a language model's.")
     ] = None,
     judge: Annotated[str, choice(("scorer", "model"), help="Labels and words, or the set language model.")] = "scorer",
     as_json: Json = False,
@@ -49,6 +47,7 @@ def answers(
     Labels are those of the questions' metadata: `answer`, `supporting_facts`, `decomposition`, `evidence`. A question
     of a file without documents is one that nothing answers.
     """
+    from indexer.runtime.user_cache import user_cache_dir
     from query_api.cli.display import PlainConsole, print_table
     from query_api.evaluation.answer_judge import ModelJudge
     from query_api.evaluation.answer_runner import Figure, evaluate_answers
