@@ -16,12 +16,13 @@ from schemas.errors import Exit
 from schemas.provenance import USAGE_HEADER
 from tests.support.fakes.model_endpoints import Answer as Reply
 from tests.support.fakes.model_endpoints import ChatEndpoint, chat_endpoint
-from tests.unit.query_api.answers.found import HITS, QUESTION
+from tests.unit.query_api.answers.found import HITS, QUESTION, hit
 from tests.unit.query_api.evaluation.folders import write_folder
 from tests.unit.query_api.evaluation.judged import METADATA, RELEVANT, extracted, refused, verdicts
 
 OTHER = "Who wrote Gamma?"
 BOTH = [{"_id": "q1", "text": QUESTION, "metadata": METADATA}, {"_id": "q2", "text": OTHER}]
+FOUND = [*HITS, *(hit(rank, f"Film {rank}", f"Film {rank} is a film.") for rank in (4, 5, 6))]
 JUDGED_FIGURES = {
     "context_precision", "context_recall", "faithfulness", "answer_relevance", "citation_precision", "answer_coverage",
 }  # fmt: skip
@@ -38,7 +39,7 @@ class AnsweringService:
     def _answer(self, request: httpx.Request) -> httpx.Response:
         params = dict(request.url.params)
         if request.url.path == "/v1/documents":
-            documents = [{"id": hit.document_id, "position": "0:1"} for hit in HITS]
+            documents = [{"id": each.document_id, "position": "0:1"} for each in FOUND]
             return httpx.Response(200, json={"documents": documents, "next_cursor": None})
         assert request.url.path == "/v1/search"
         self.asked.append(params)
@@ -46,7 +47,7 @@ class AnsweringService:
         answer: Answer | None = None
         if params.get("answer") == "true":
             answer = refused() if params["q"] == OTHER else extracted()
-        hits = [hit.model_dump(mode="json", by_alias=True) for hit in HITS]
+        hits = [each.model_dump(mode="json", by_alias=True) for each in FOUND]
         return httpx.Response(200, json={"hits": hits, "answer": answer and answer.model_dump(mode="json")})
 
 
@@ -70,7 +71,7 @@ def endpoint(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[ChatEn
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """A question with an answer, and one with another document than those that are found."""
-    corpus = [{"_id": hit.document_id, "title": hit.title, "text": hit.text} for hit in HITS]
+    corpus = [{"_id": each.document_id, "title": each.title, "text": each.text} for each in FOUND]
     judged = [("q1", document, "1") for document in RELEVANT] + [("q2", "d3", "1")]
     return write_folder(tmp_path / "films", corpus, BOTH, judged)
 
@@ -156,3 +157,13 @@ def test_what_nothing_answers_counts_for_answers_alone(service: AnsweringService
     assert measured["faithfulness"]["of"] == 2
     assert measured["citation_precision"] == {"value": None, "of": 0, "by": "scorer"}, "not labelled"
     assert "–" in run(file).output
+
+
+def test_a_document_after_the_first_five_is_not_what_an_answer_was_made_from(
+    service: AnsweringService, tmp_path: Path
+) -> None:
+    file = tmp_path / "questions.tsv"
+    file.write_text(f"{QUESTION}\td5\n{QUESTION}\td6\n")
+    measured = figures(file)
+    assert measured["context_recall"] == {"value": 0.5, "of": 2, "by": "scorer"}
+    assert measured["all_relevant_found"]["value"] == 0.5
