@@ -105,7 +105,7 @@ def test_the_scorer_judges_unless_another_is_asked(service: AnsweringService, fo
 def test_a_model_judges_and_says_so_and_labels_still_count_supporting_facts(
     service: AnsweringService, endpoint: ChatEndpoint, folder: Path
 ) -> None:
-    endpoint.writes = lambda prompt: verdicts(prompt, context_precision=[False, True, False])
+    endpoint.writes = lambda prompt: verdicts(prompt, context_precision=[False, True, False, False, False])
     measured = figures(folder, "--judge", "model")
     assert {name for name, figure in measured.items() if figure["by"] == "model"} == JUDGED_FIGURES
     assert measured["context_precision"] == {"value": 0.5, "of": 2, "by": "model"}
