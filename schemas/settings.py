@@ -381,7 +381,7 @@ class LanguageModelSettings(BaseModel):
         None,
         description="Where an OpenAI-compatible endpoint is, up to what comes before `/chat/completions`, such as "
         "`http://localhost:11434/v1`. The texts of collections that choose `language_model` are sent there, and, with "
-        "`answer_form=model`, the question and the passages that were found.",
+        "`answer_form=model` or `--judge model`, the question and the passages that were found.",
     )
     model: str | None = Field(None, min_length=1, max_length=200, description="The name the endpoint knows it by.")
     api_key: EndpointKey = Field(

@@ -132,7 +132,8 @@ def rows_of(found: Found) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
     for each in sentences:
         hit = found.hits[each.hit]
         supports = found.labels.supports(hit.document_id, hit.title, place_in_document(hit, each.place), each.text)
-        answers = found.labels.answers_in(hit.document_id, each.text) if found.labels.answers else supports
+        is_relevant = hit.document_id in found.labels.relevant
+        answers = is_relevant and found.labels.answer_in(each.text) if found.labels.answers else supports
         labels.append((answers, supports))
     return features, np.array(labels, dtype=np.bool_).reshape(-1, 2)
 

@@ -11,7 +11,7 @@ from schemas.hits import Hit
 from schemas.search import SearchRequest
 
 LEAST_CONFIDENCE = 0.34  # below which an answer is refused; see training/train_answers.py
-_MARKS = re.compile(r"(?: \[\d+\])+$")
+MARKS = re.compile(r"(?: \[\d+\])+$")
 _MOST_MISSING = 5  # words shown of those that nothing holds
 
 
@@ -76,7 +76,7 @@ def _citations(hits: Sequence[Hit], found: Extract) -> Iterator[Citation]:
 def _written(text: str) -> Iterator[AnswerDelta]:
     """A line for each sentence, with its numbers at its end."""
     for index, line in enumerate(text.splitlines()):
-        marks = _MARKS.search(line)
+        marks = MARKS.search(line)
         numbers = [] if marks is None else [int(number) for number in re.findall(r"\d+", marks[0])]
         yield AnswerDelta(index=index, text="\n" * (index > 0) + line, citations=numbers)
 

@@ -24,13 +24,14 @@ def plain(text: str) -> str:
 
 class AnswerLabels(NamedTuple):
     """The labels of one question: plain strings that answer it; the sentences that are known to be needed, by title and
-    by document; the answers of hops by document; the documents that are relevant."""
+    by document; the answers of hops by document; the documents that are relevant; the answer as it is written."""
 
     answers: tuple[str, ...]
     by_title: frozenset[tuple[str, int]]
     by_document: frozenset[tuple[str, int]]
     hops: dict[str, str]
     relevant: frozenset[str]
+    expected: str = ""
 
     @classmethod
     def of(cls, question: Question, relevant: Collection[str]) -> "AnswerLabels":
@@ -44,11 +45,13 @@ class AnswerLabels(NamedTuple):
             frozenset((document, place) for document, each in evidence.items() for place in each["sentences"]),
             {hop["doc"]: plain(hop["answer"]) for hop in metadata.get("decomposition", ())},
             frozenset(relevant),
+            str(given[0]),
         )
 
     @property
-    def knows_support(self) -> bool:
-        return bool(self.by_title or self.by_document or self.hops)
+    def needed(self) -> int:
+        """How many sentences are known to be needed."""
+        return len(self.by_title) or len(self.by_document) or len(self.hops)
 
     def answer_in(self, text: str) -> bool:
         """Whether a text holds an answer as whole words."""
@@ -61,7 +64,3 @@ class AnswerLabels(NamedTuple):
         if hop and f" {hop} " in f" {plain(text)} ":
             return True
         return (title, place) in self.by_title or (document_id, place) in self.by_document
-
-    def answers_in(self, document_id: str, text: str) -> bool:
-        """Whether a sentence of a relevant document holds an answer; of a claim, which has none, what supports it."""
-        return document_id in self.relevant and self.answer_in(text)

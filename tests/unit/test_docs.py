@@ -15,7 +15,7 @@ from typer.main import get_command
 
 from indexer.parsing import formats
 from query_api.app import create_app
-from query_api.cli.evaluate_graph import graph_app
+from query_api.cli.evaluate import BESIDE
 from query_api.settings import ServiceSettings
 from schemas.errors import DeadLetterReason
 from schemas.events import DocumentDelete, DocumentUpsert, decode_document_event
@@ -62,8 +62,8 @@ def test_each_command_exists_with_its_options(page: str, command: str) -> None:
     while words and hasattr(known, "commands"):
         assert words[0] in known.commands, f"{page}: thalweg {command}"
         known = known.commands[words.pop(0)]
-    if command.startswith("evaluate graph"):  # a command of its own, though `evaluate` takes folders
-        known = get_command(graph_app)
+    if command.startswith(tuple(f"evaluate {what} " for what in BESIDE)):  # commands of their own
+        known = get_command(BESIDE[words[0]])
     options = {option for parameter in known.params for option in (*parameter.opts, *parameter.secondary_opts)}
     assert {word for word in words if word.startswith("-") and word != "-"} <= options, page
 

@@ -32,19 +32,24 @@ _IN_BRACKETS = re.compile(r"\[(/?[A-Z_]+|[\d,\s]+)\]")
 
 def messages(question: str, hits: Sequence[Hit], *, sentences: int, words: int) -> list[Message]:
     """Passages are numbered from 1, in the order of the hits."""
-    system = _SYSTEM.format(sentences=sentences, words=words, nothing=NOTHING)
+    return asking(_SYSTEM.format(sentences=sentences, words=words, nothing=NOTHING), question, hits)
+
+
+def asking(system: str, question: str, hits: Sequence[Hit], *further: str) -> list[Message]:
+    """What `system` says, the passages, the question, and `further` lines; what they have of documents is `quoted`."""
     passages = [
-        f"<passage>\nNumber {number}. {_quoted(' '.join(hit.title.split()))}\n{_quoted(_shown(hit))}\n</passage>"
+        f"<passage>\nNumber {number}. {quoted(' '.join(hit.title.split()))}\n{quoted(_shown(hit))}\n</passage>"
         for number, hit in enumerate(hits, start=1)
     ]
-    asked = "\n".join([*passages, f"Question: {_quoted(question)}"])
+    lines = [" ".join(line.split()) for line in (f"Question: {quoted(question)}", *further)]
+    asked = "\n".join([*passages, *lines])
     return [{"role": "system", "content": system}, {"role": "user", "content": asked}]
 
 
-def repair(asked: Sequence[Message], reply: str) -> list[Message]:
-    """To be asked after a reply of which no sentence names a passage."""
-    said = {"role": "assistant", "content": _quoted(reply[:_REPAIRED_CHARACTERS])}
-    return [*asked, said, {"role": "user", "content": _REPAIR}]
+def repair(asked: Sequence[Message], reply: str, why: str = _REPAIR) -> list[Message]:
+    """To be asked after a reply that cannot be used, of an answer one of which no sentence names a passage."""
+    said = {"role": "assistant", "content": quoted(reply[:_REPAIRED_CHARACTERS])}
+    return [*asked, said, {"role": "user", "content": why}]
 
 
 def unquoted(text: str) -> str:
@@ -52,7 +57,7 @@ def unquoted(text: str) -> str:
     return text.replace("‹", "<")
 
 
-def _quoted(text: str) -> str:
+def quoted(text: str) -> str:
     """Without `<`, numbers or capitals in brackets, and signs that are not seen."""
     seen = "".join(sign if sign.isprintable() or sign == "\n" else " " for sign in encodable(text))
     return _IN_BRACKETS.sub(r"(\1)", seen.replace("<", "‹"))
