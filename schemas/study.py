@@ -25,7 +25,7 @@ class StudyRequest(StudyScope, StrictNumbers):
 
     model_config = ConfigDict(
         extra="forbid",
-        json_schema_extra={"examples": [{"collection": "peps", "document": "pep-0008.rst"}]},
+        json_schema_extra={"examples": [{"collection": "peps", "document": "pep-0776.rst"}]},
     )
 
     count: int | None = Field(

@@ -94,8 +94,11 @@ def pieces(citations: Sequence[Citation]) -> Iterator[AnswerDelta]:
 
 
 def _reason(question: Question, found: Extract) -> str:
-    """Why nothing answers, and what would be needed: the words of the question that no sentence found holds."""
-    missing = [f"“{word}”" for word in found.missing_words(question)][:_MOST_MISSING]
+    """Why nothing answers, and what would be needed: the names and numbers of the question that no sentence found
+    holds, else its words."""
+    words = found.missing_words(question)
+    names = [word for word in words if word[0].isupper() or any(map(str.isdigit, word))]
+    missing = [f"“{word}”" for word in names or words][:_MOST_MISSING]
     if not missing:
         return "What was found has the question's words, but no sentence that is likely to answer it."
     return (

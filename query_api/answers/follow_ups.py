@@ -12,7 +12,7 @@ from schemas.openai_protocol import Message
 from schemas.search import MAX_QUERY_CHARACTERS
 
 MEMORY = 6  # messages before the question
-FEW_WORDS = 4  # content words, below which a question without a name of its own continues the one before
+FEW_WORDS = 3  # content words, below which a question without a name of its own continues the one before
 MOST_ADDED = 24
 
 _CONTINUES = re.compile(
@@ -25,6 +25,12 @@ _POINTS_BACK = re.compile(
     r"latter|this(?! (?:time|day|week|month|quarter|year|century)\b)|"
     r"(?:about|after|at|before|by|during|from|in|of|on|than) that|"
     r"(?<!is )(?<!are )(?<!was )(?<!were )(?<!be )there(?! (?:is|are|was|were|will|has|have|a|an|any)\b))\b",
+    re.IGNORECASE,
+)
+_OWN_SUBJECT = re.compile(
+    r"\b(?:an?|any|each|every) [\w-]+|"
+    r"\W*what (?:is|are|was|were) (?!the\b)[\w-]+(?<!ed)\W*$|"
+    r"\W*(?:what|where|when|why|how) (?:do|does|did) (?!the\b|people\b)[\w-]+ [\w-]+\W*$",
     re.IGNORECASE,
 )
 
@@ -46,8 +52,8 @@ def complete_question(question: str, before: Sequence[Message]) -> str:
 
 def is_complete(question: str) -> bool:
     """Whether a question says what it is about. It does not where it begins as a continuation or is one place or time,
-    points back before it has named anything, or has under four content words and no name: a word with a capital or a
-    digit, but the first."""
+    points back before it has named anything, or has under three content words, no name (a word with a capital or a
+    digit, but the first) and no subject of its own: `a river`, or no article."""
     if _CONTINUES.match(question):
         return False
     words = analysed_question(question).words
@@ -55,7 +61,8 @@ def is_complete(question: str) -> bool:
     pointing = _POINTS_BACK.search(question)
     if named is not None:
         return pointing is None or question.find(named) < pointing.start()
-    return pointing is None and sum(word.lower() not in STOP_WORDS for word in words) >= FEW_WORDS
+    content = sum(word.lower() not in STOP_WORDS for word in words)
+    return pointing is None and (content >= FEW_WORDS or (content > 0 and _OWN_SUBJECT.search(question) is not None))
 
 
 def _subject(question: str) -> Iterator[str]:

@@ -14,7 +14,7 @@ from schemas.errors import plain_failures
 app = typer.Typer()
 
 
-@app.command(epilog="Example: thalweg research 'where was the author of PEP 8 born' --collection peps --save")
+@app.command(epilog="Example: thalweg research 'what replaced PEP 102, and why' --collection peps --save")
 @plain_failures()
 def research(
     question: Annotated[str, typer.Argument(help="The question, or a claim to check.", metavar="QUESTION")],

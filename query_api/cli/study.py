@@ -17,7 +17,7 @@ app = typer.Typer()
 KINDS = get_args(StudyKind)
 
 
-@app.command(epilog="Example: thalweg study quiz --collection peps --document pep-0008.rst")
+@app.command(epilog="Example: thalweg study quiz --collection peps --document pep-0776.rst")
 @plain_failures()
 def study(
     kind: Annotated[

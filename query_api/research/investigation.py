@@ -91,7 +91,7 @@ def ranked(found: Sequence[Found], most: int) -> list[tuple[NoteGroup, list[Cita
 
 def still_open(rounds: Rounds) -> list[str]:
     """In sentences: the sub-questions that nothing answers; else the words of the question that no sentence holds."""
-    unanswered = [f"“{each.query.text}”: {each.reason}" for each in rounds.unanswered()]
+    unanswered = list(dict.fromkeys(f"“{each.query.text}”: {each.reason}" for each in rounds.unanswered()))
     words = ", ".join(f"“{word}”" for word in rounds.open_words())
     return unanswered or ([f"No sentence found holds {words}."] if words else [])
 

@@ -1,8 +1,6 @@
 """The place to ask, in the browser: a conversation whose answers open at their sentences, kept and come back to."""
 
 import re
-import time
-from collections.abc import Callable
 
 import httpx
 import pytest
@@ -45,14 +43,6 @@ def answered(page: Page, question: str) -> Locator:
     return turn
 
 
-def later(seconds: float) -> Callable[[Route], None]:
-    def handle(route: Route) -> None:
-        time.sleep(seconds)
-        route.continue_()
-
-    return handle
-
-
 @pytest.mark.parametrize(("size", "theme"), [(SMALL, "dark"), (WIDE, "light")], ids=["narrow", "wide"])
 def test_an_answer_opens_at_its_sentence_and_can_be_asked_on(
     open_page: OpenPage, size: dict[str, int], theme: str
@@ -61,12 +51,18 @@ def test_an_answer_opens_at_its_sentence_and_can_be_asked_on(
     expect(page.get_by_role("textbox", name="Question")).to_be_focused()
     expect(page.get_by_role("list", name="To begin with").get_by_role("button")).not_to_have_count(0)
     assert serious_faults(page) == []
-    page.route("**/v1/answers", later(1.5))  # what a key has moved is at rest by then
+    held: list[Route] = []
+
+    def hold(route: Route) -> None:
+        held.append(route)
+
+    page.route("**/v1/answers", hold, times=1)
     page.get_by_role("textbox", name="Question").fill(ASKED)
     page.keyboard.press("Enter")
     expect(page).to_have_url(re.compile(r"#/ask\?conversation="))
     expect(page.get_by_role("article").get_by_role("status")).to_contain_text("Searching")
     page.evaluate(SHIFTS)
+    held.pop().continue_()
     turn = answered(page, ASKED)
     expect(turn.locator("[aria-live=polite]")).to_contain_text(SENTENCE)
     expect(turn.get_by_role("list", name="Ask on about")).to_be_visible()

@@ -111,7 +111,9 @@ def test_words_around_the_judgement_do_not_matter(judge: ModelJudge, endpoint: C
 
 
 @pytest.mark.parametrize(
-    "failure", [Answer(401), Answer(400), CUT, HANGING, Answer(instead=b"<html>It works!</html>")], ids=repr
+    "failure",
+    [Answer(401), Answer(400), CUT, HANGING, Answer(instead=b"<html>It works!</html>")],
+    ids=["401", "400", "cut", "hanging", "html"],
 )
 def test_a_failure_leaves_one_answer_unjudged_and_says_why(
     endpoint: ChatEndpoint, failure: Answer, tmp_path: Path
