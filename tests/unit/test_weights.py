@@ -18,7 +18,7 @@ MOST_ROUTES = 113
 MOST_BYTES = {"README.md": 10_240, "ARCHITECTURE.md": 14_592, "CHANGELOG.md": 4_096}
 MOST_OF_PACKAGES = {  # lines, modules
     "indexer": (21_224, 132),
-    "query_api": (42_321, 260),
+    "query_api": (42_331, 260),
     "streams": (12_268, 83),
     "schemas": (7_313, 55),
     "kafka_client": (1_489, 11),
