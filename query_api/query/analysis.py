@@ -153,6 +153,11 @@ def normalise_text(text: str) -> str:
     return " ".join(word for word in words if word)
 
 
+def has_words(text: str, normalised: str) -> bool:
+    """Whether a text has these normalised words next to each other, as whole words."""
+    return f" {normalised} " in f" {normalise_text(text)} "
+
+
 MAX_PARTS = 4
 MIN_SENTENCE_WORDS = 3
 

@@ -5,7 +5,7 @@ from collections.abc import Collection
 from functools import lru_cache
 
 from indexer.chunking.sentences import sentence_spans
-from query_api.query.analysis import normalise_text
+from query_api.query.analysis import has_words, normalise_text
 
 MAX_CACHED_CHUNKS = 2_048
 _LETTERS = re.compile(r"\w+")
@@ -31,7 +31,7 @@ def sentence_naming(text: str, name: str) -> str | None:
         plain = sentence.isascii() and "&" not in sentence  # then normalising makes no letters that were not there
         if plain and letters not in sentence.lower():
             continue
-        if f" {name} " in f" {normalise_text(sentence)} ":
+        if has_words(sentence, name):
             return sentence
     return None
 

@@ -13,7 +13,7 @@ from indexer.read.rows import PassageRow
 from query_api.entities.catalogue import EntityCatalogue
 from query_api.entities.description import EVIDENCE_EACH, EntityDescriber
 from query_api.index.search_snapshot import Snapshot
-from query_api.query.analysis import normalise_text
+from query_api.query.analysis import has_words, normalise_text
 from query_api.research.alignment import fit, is_same, units_of
 from query_api.research.stated_facts import ClaimedFact, Decision, StatedFacts, claimed_facts
 from schemas.hits import SearchAnswer
@@ -91,32 +91,29 @@ def _by_graph(
 
 def _is_sure(decision: Decision, claim: str, sentence: str, passage: PassageRow) -> bool:
     if decision.instead is not None:
-        return not _holds(f"{passage.title} {passage.text}", decision.instead[0])
+        return not has_words(f"{passage.title} {passage.text}", normalise_text(decision.instead[0]))
     texts = [sentence, passage.title, *(end.surface for end in decision.fact.ends)]
     held = [unit for text in texts for unit in units_of(text)]
     unheld = [
         unit
         for unit in units_of(claim)
-        if not _holds(" ".join(texts), unit.text) and not any(is_same(unit, each) for each in held)
+        if not has_words(" ".join(texts), normalise_text(unit.text)) and not any(is_same(unit, each) for each in held)
     ]
     words = [unit for unit in unheld if unit.text.lower() not in decision.fact.predicate]
     return all(unit.kind == "word" for unit in unheld) and len(words) <= MOST_UNHELD
-
-
-def _holds(text: str, words: str) -> bool:
-    return f" {normalise_text(words)} " in f" {normalise_text(text)} "
 
 
 def _by_words(
     claim: str, facts: Sequence[ClaimedFact], stated: StatedFacts, found: SearchAnswer
 ) -> Iterator[ClaimEvidence]:
     for hit in found.hits:
+        passage = f"{hit.title} {hit.parent_text}"
         for start, end in sentence_spans(hit.parent_text):
             fitting = fit(claim, hit.parent_text[start:end], hit.title)
             instead = fitting and fitting.differs
-            passage = f"{hit.title} {hit.parent_text}"
             if fitting is None or (
-                instead and (_holds(passage, instead[0]) or not _excludes(claim, *instead, facts, stated))
+                instead
+                and (has_words(passage, normalise_text(instead[0])) or not _excludes(claim, *instead, facts, stated))
             ):
                 continue
             yield ClaimEvidence(

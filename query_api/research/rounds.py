@@ -14,7 +14,7 @@ from typing import NamedTuple, Self
 
 from indexer.text_analysis import query_terms
 from query_api.errors import ApiProblem
-from query_api.query.analysis import analysed_question, normalise_text
+from query_api.query.analysis import analysed_question, has_words, normalise_text
 from query_api.research.plan import Plan
 from schemas.answers import Citation
 from schemas.hits import SearchAnswer
@@ -131,7 +131,8 @@ class Rounds:
         citations = [
             one
             for one in (made.citations if made else ())
-            if (one.collection, one.document_id, one.start) not in known and _holds(f"{one.title} {one.text}", name)
+            if (one.collection, one.document_id, one.start) not in known
+            and (not name or has_words(f"{one.title} {one.text}", name))
         ]
         self.found.append(Found(query, answer.retrieval_id, citations, (made and made.reason) or ""))
         self.positions.add(answer.snapshot.positions)
@@ -143,7 +144,7 @@ class Rounds:
         following: list[Query] = []
         for one in citations:
             rest = without(query.rest, f"{one.title}\n{one.text}")
-            for label in (one.title, *(each for each in by_type if _holds(one.text, normalise_text(each)))):
+            for label in (one.title, *(each for each in by_type if has_words(one.text, normalise_text(each)))):
                 words = normalise_text(label)
                 is_new = words not in self._followed and not set(words.split()) <= question
                 if rest and is_new and len(following) < NAMES_FOLLOWED:
@@ -163,7 +164,3 @@ def without(words: Iterable[str], *texts: str) -> list[str]:
     """Those that none of the texts holds."""
     held = {term for text in texts for term in query_terms(text)}
     return [word for word in words if held.isdisjoint(query_terms(word))]
-
-
-def _holds(text: str, name: str) -> bool:
-    return not name or f" {name} " in f" {normalise_text(text)} "

@@ -47,7 +47,6 @@ class ClaimedFact(NamedTuple):
 class Decision(NamedTuple):
     """A fact of the graph, which bears a claimed one out or not; and an end that excludes it, as claimed and stated."""
 
-    claimed: ClaimedFact
     fact: Fact
     supports: bool
     instead: tuple[str, str] | None = None
@@ -74,13 +73,13 @@ class StatedFacts:
         denials = self._facts.of_statements(self._view.statements_with(both, denied=True))
         for fact in denials:
             if fact.predicate == claimed.predicate and fact.subject.key in subject and fact.object.key in target:
-                yield Decision(claimed, fact, claimed.denied)
+                yield Decision(fact, claimed.denied)
         for fact in self._facts.of_entities(both):
             if fact.predicate != claimed.predicate:
                 continue
             own = {"subject": fact.subject.key in subject, "object": fact.object.key in target}
             if all(own.values()):
-                yield Decision(claimed, fact, not claimed.denied)
+                yield Decision(fact, not claimed.denied)
             for role, end, other in (
                 ("subject", claimed.object, fact.object.surface),
                 ("object", claimed.subject, fact.subject.surface),
@@ -88,19 +87,19 @@ class StatedFacts:
                 if own[role] and sum(own.values()) == 1:
                     one, stated = units_of(end), units_of(other)
                     if len(one) == len(stated) == 1 and one[0].kind == "time" and is_same(one[0], stated[0]):
-                        yield Decision(claimed, fact, not claimed.denied)
+                        yield Decision(fact, not claimed.denied)
                     elif self.has_one(fact.predicate, role) and self.excludes(end, other):
-                        yield Decision(claimed, fact, claimed.denied, (end, other))
+                        yield Decision(fact, claimed.denied, (end, other))
 
     def _has_one(self, predicate: str, role: str) -> bool:
         """Whether what has this role in facts with the predicate has nearly always one other end."""
+        if predicate == IS_A:  # a thing is of several kinds
+            return False
         sample = sample_statements(self._view, self._collection, predicate, SAMPLE, 0)
         keys = {part.entity for each in sample for part in each.roles if part.name == role}
         facts = self._facts.of_statements(self._view.statements_with(np.array(sorted(keys), dtype=np.uint64)))
         counts = Counter(getattr(each, role).identity for each in facts if each.predicate == predicate)
         several = sum(count > 1 for count in counts.values())
-        if predicate == IS_A:  # a thing is of several kinds
-            return False
         if predicate in (ONE_OBJECT if role == "subject" else ONE_SUBJECT):
             return len(counts) < LEAST_REFUTING or several <= REFUTED * len(counts)
         return role == "subject" and several + UNSEEN <= SHOWN * len(counts)

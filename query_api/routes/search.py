@@ -246,8 +246,10 @@ async def _collect_answer(
     hits: list[Hit] = []
     parts: dict[str, Any] = {"hits": hits}
     try:
-        recorded: Any = {key: value for key, value in origin._asdict().items() if key != "finish"}
-        retrieving = service.retriever.retrieve(search, new_retrieval_id(), snapshot, searched=searched, **recorded)
+        trace, counted, caller, _ = origin
+        retrieving = service.retriever.retrieve(
+            search, new_retrieval_id(), snapshot, traceparent=trace, counted=counted, caller=caller, searched=searched
+        )
         async with aclosing(retrieving) as frames:
             async for frame in frames:
                 match frame:

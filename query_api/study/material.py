@@ -169,7 +169,7 @@ class StudyMaterial:
         document = self.snapshot.graph.document(key)
         passages = [] if document is None else self.snapshot.graph.passages_of_document(document)
         mentions = typed_mentions_in_passages(self.snapshot.graph.segments, np.array(passages, dtype=np.int64))
-        return frozenset(self.catalogue.row_of(each.entity) for each in mentions)
+        return frozenset(self.row_of(each.entity) for each in mentions)
 
     def _chunks(self) -> Numbers:
         """Those of the document, or that mention the entities, the most central first."""

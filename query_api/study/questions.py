@@ -50,6 +50,7 @@ class QuestionMaker:
     def __init__(self, material: StudyMaterial) -> None:
         self._material = material
         self._catalogue = material.catalogue
+        self._frequent = np.log1p(material.catalogue.mentions)
         self._near: dict[int, set[int | None]] = {}
 
     def question(self, cloze: Cloze) -> Question | None:
@@ -79,12 +80,11 @@ class QuestionMaker:
         rows = [row for row in rows if catalogue.confidences[row] >= LEAST_CONFIDENCE]
         labels = catalogue.labels.take(np.array(rows, dtype=np.int64)).to_pylist()
         shape, words = _shape(cloze.answer, kind), len(cloze.answer.split())
-        frequent = np.log1p(catalogue.mentions)
 
         def unlike(at: int) -> tuple[float, str]:
             row, label = rows[at], labels[at]
             far = 0.0 if kind in LITERAL_TYPES else np.log1p(at)
-            far += FREQUENCY * abs(frequent[row] - frequent[own]) + WORD * abs(len(label.split()) - words)
+            far += FREQUENCY * abs(self._frequent[row] - self._frequent[own]) + WORD * abs(len(label.split()) - words)
             return float(far), digest(cloze.sentence.text, label)
 
         here = self._material.mentioned_in(cloze.sentence.chunk.key) if kind == "person" else frozenset()
@@ -118,7 +118,7 @@ class QuestionMaker:
         """The rows of the other entities that the sentence names."""
         text = cloze.with_blank(" ")
         rows = {
-            self._catalogue.row_of(each.entity)
+            self._material.row_of(each.entity)
             for each in cloze.sentence.mentions
             if each.type not in LITERAL_TYPES and is_name(each.surface, each.type) and each.surface in text
         }

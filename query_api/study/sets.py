@@ -102,9 +102,7 @@ def _path(material: StudyMaterial, count: int) -> StudyContent:
         orders = orders_of(filter(material.leads_on, material.between_concepts(material.facts)))
         ends = grown([order.fact for order in orders], material.worth, count, None)
     else:
-        orders = orders_of(
-            needed_for(material.start, lambda end: filter(material.leads_on, material.facts_of(end)), count)
-        )
+        orders = orders_of(needed_for(material.start, material.facts_of, count))
         ends = list({end.identity: None for order in orders for end in order.fact.ends})
     orders = [order for order in orders if order.before in ends and order.after in ends]
     ends = [end for end in ends if any(end in (order.before, order.after) for order in orders)]

@@ -260,10 +260,14 @@ class SearchingEngine(ScriptedEngine):
             yield part
 
 
-class WordEngine(SearchingEngine):
-    """Searches by words alone. Without confidence nothing is refused, however few documents there are."""
+class UncertainEngine(SearchingEngine):
+    """Without confidence nothing is refused, however few documents there are."""
 
     calibration = None
+
+
+class WordEngine(UncertainEngine):
+    """Searches by words alone."""
 
     def search(self, request: SearchRequest, *others: Any) -> AsyncGenerator[SearchFrame, None]:
         return super().search(request.model_copy(update={"mode": "keyword"}), *others)

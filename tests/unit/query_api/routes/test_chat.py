@@ -10,7 +10,7 @@ import httpx
 import openai
 import pytest
 
-from tests.support.fakes.engine import SearchingEngine, make_generation
+from tests.support.fakes.engine import UncertainEngine, make_generation
 from tests.support.fakes.service import Running, service_over
 from tests.support.fakes.text_stores import Page
 from tests.support.waiting import eventually
@@ -23,12 +23,6 @@ PAGES = [
     Page("river", "River", [["The river is high.", "Ada Lovelace measured the river in 1840."]], collection="a"),
     Page("lake", "Lake Ö", [["Der See ist tief – 46 m 🌊."]], collection="b"),
 ]
-
-
-class UncertainEngine(SearchingEngine):
-    """Without confidence nothing is refused, however few documents there are."""
-
-    calibration = None
 
 
 @pytest.fixture

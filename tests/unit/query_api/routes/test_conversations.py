@@ -12,7 +12,7 @@ from query_api.index.store_opening import GraphFile
 from query_api.ingest.producer import BrokerUnavailable, OutgoingRecord
 from schemas import conversations
 from tests.support.fakes.curation import CurationLog, curation_log
-from tests.support.fakes.engine import SearchingEngine, make_generation
+from tests.support.fakes.engine import UncertainEngine, make_generation
 from tests.support.fakes.service import Running, events, problem, service_over
 from tests.support.fakes.text_stores import Page
 
@@ -23,12 +23,6 @@ PAGES = [
     Page("lake", "Lake", [["Ada Lovelace drained the lake in 1850."]], collection="a"),
     Page("sea", "Sea", [["Nobody measured the sea in 1860."]], collection="b"),
 ]
-
-
-class UncertainEngine(SearchingEngine):
-    """Without confidence nothing is refused, however few documents there are."""
-
-    calibration = None
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from typing import Any
 import openai
 import pytest
 
-from tests.support.fakes.engine import SearchingEngine, make_generation
+from tests.support.fakes.engine import UncertainEngine, make_generation
 from tests.support.fakes.model_endpoints import BROKEN, HANGING, ChatEndpoint, chat_endpoint
 from tests.support.fakes.service import Running, events, problem, service_over
 from tests.support.fakes.text_stores import Page
@@ -23,12 +23,6 @@ PAGES = [
     Page("lake", "Lake", [["The lake is deep."]], collection="b"),
 ]
 WRITTEN = "The river was measured by Ada Lovelace in 1840. [1]"
-
-
-class UncertainEngine(SearchingEngine):
-    """Without confidence nothing is refused, however few documents there are."""
-
-    calibration = None
 
 
 @pytest.fixture
