@@ -1,9 +1,11 @@
 """The command `thalweg`: the worker's commands and the query service's, under one name; and the programs' clients."""
 
 import inspect
+import os
+import sys
 from collections.abc import Mapping
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 from typer.core import TyperGroup
@@ -187,7 +189,17 @@ def __getattr__(name: str) -> Any:
 
 
 def main() -> None:
+    if not sys.flags.utf8_mode and sys.getfilesystemencoding().lower() != "utf-8":
+        _start_again_in_utf8_mode()
     app()
+
+
+def _start_again_in_utf8_mode() -> NoReturn:
+    """In a locale of another encoding the names of files would be read as other ids than elsewhere (PEP 540), and what
+    the terminal cannot show would end a command: it is shown escaped."""
+    encoding = f"{sys.stdout.encoding}:backslashreplace"
+    environment = {"PYTHONIOENCODING": encoding} | os.environ | {"PYTHONUTF8": "1"}
+    os.execve(sys.executable, [sys.executable, *sys.orig_argv[1:]], environment)  # noqa: S606
 
 
 if __name__ == "__main__":

@@ -48,7 +48,7 @@ def refuse_unknown_variables(environment: Mapping[str, str]) -> None:
         f"{name}: {_FORMER.get(name.upper()) or f'there is no such setting.{_suggestion(name.upper())}'}"
         for name, value in environment.items()
         if value
-        and name.upper().startswith(PREFIX)
+        and (name.upper().startswith(PREFIX) or _is_misspelt(name.upper()))
         and name.upper() not in _KNOWN
         and not _is_service_link(name, environment)
     ]
@@ -71,17 +71,24 @@ def without_settings(environment: Mapping[str, str], blocks: Collection[str] = (
 
 def _suggestion(variable: str) -> str:
     """A sentence with the nearest setting, after a blank; or those of that name in any block; empty for none."""
-    plain = {_bare(name): name for name in _SETTINGS}
-    near = difflib.get_close_matches(_bare(variable), plain, n=1)
-    meant = [plain[each] for each in near] or sorted(
+    near = difflib.get_close_matches(_bare(variable), _PLAIN, n=1)
+    meant = [_PLAIN[each] for each in near] or sorted(
         name for name, setting in _SETTINGS.items() if setting == _bare(variable)
     )
     return f" Did you mean {' or '.join(map(repr, meant))}?" if meant else ""
 
 
+def _is_misspelt(variable: str) -> bool:
+    """Whether it is a setting with other signs between its words: `thalweg.kafka.partitions`."""
+    return variable.startswith(PREFIX[:-1]) and _bare(variable) in _PLAIN
+
+
 def _bare(variable: str) -> str:
-    """Without what all have in common, and without the difference between one underscore and two."""
-    return re.sub("_+", "_", variable).removeprefix(PREFIX)
+    """Without what all have in common, and without the difference between one underscore and two, or another sign."""
+    return re.sub("[^A-Z0-9]+", "_", variable).removeprefix(PREFIX)
+
+
+_PLAIN = {_bare(name): name for name in _SETTINGS}
 
 
 def _is_service_link(name: str, environment: Mapping[str, str]) -> bool:

@@ -7,6 +7,7 @@ mode. A null value deletes.
 
 import base64
 import binascii
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -25,6 +26,8 @@ DEFAULT_CONTENT_TYPE = "text/markdown"
 METADATA_HEADER_PREFIX = "thalweg-"
 URI_HEADER = "content-location"  # of raw content, as RFC 9110 has it
 
+_FRAMED_KEY = "The record's key begins as serializers of a schema registry write it. Write it as plain text,"
+_WHOLE_NUMBER = re.compile(r"0*([0-9]*)(?<=[0-9])(?:\.0+)?", re.ASCII)
 JSONValue = Any  # what msgspec makes of JSON: None, bool, int, float, str, list, dict
 
 
@@ -95,23 +98,24 @@ class Envelope(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _EnvelopeAsSent(msgspec.Struct, frozen=True, kw_only=True):
-    """The envelope before its metadata is decoded, which can take a hundred times the room of its text."""
+    """The envelope before its metadata is decoded, which can take a hundred times the room of its text. What may be
+    left out may be null, and a whole number may have a decimal point: serializers of typed records write both."""
 
     id: str
-    collection: str = DEFAULT_COLLECTION
+    collection: str | None = None
     title: str | None = None
     content: str | None = None
     content_base64: str | None = None
-    content_type: str = DEFAULT_CONTENT_TYPE
+    content_type: str | None = None
     uri: str | None = None
-    metadata: msgspec.Raw = msgspec.Raw(b"{}")
-    version: int | str | None = None
-    links: list[str] = []
+    metadata: msgspec.Raw = msgspec.Raw(b"null")
+    version: int | float | str | None = None
+    links: list[str] | None = None
 
 
 ENVELOPE_FIELDS = Envelope.__struct_fields__
 _envelope_decoder = msgspec.json.Decoder(_EnvelopeAsSent)
-_metadata_decoder = msgspec.json.Decoder(dict[str, JSONValue])
+_metadata_decoder = msgspec.json.Decoder(dict[str, JSONValue] | None)
 _fields_decoder = msgspec.json.Decoder(dict[str, msgspec.Raw])
 
 
@@ -140,6 +144,8 @@ def _decode_value(
         )
     content_type = fields.get("content-type", ENVELOPE_TYPE)
     media_type = media_type_in(content_type)
+    if media_type in (ENVELOPE_TYPE, CLOUDEVENT_TYPE) and not is_binary_cloudevent:
+        value = without_frame(value)
     if media_type == CLOUDEVENT_TYPE:
         return _from_cloudevent(document, structured_cloudevent(value), {}, limits)
     if is_binary_cloudevent:
@@ -156,6 +162,23 @@ def _decode_value(
     return checked(upsert, limits)
 
 
+def without_frame(value: bytes) -> bytes:
+    """JSON without what serializers of schema registries put before it: a zero and the schema's id in four bytes
+    (Confluent's) or eight (Apicurio's), or 3, 0 and an id of sixteen bytes (AWS Glue's). Raises MalformedEvent for what
+    is framed so and no JSON."""
+    lengths = {b"\x00": (5, 9), b"\x03": (18,)}.get(value[:1])
+    if lengths is None:
+        return value
+    framed = next((length for length in lengths if value[length:].lstrip()[:1] == b"{"), None)
+    if framed is None:
+        raise MalformedEvent(
+            "not_json",
+            "The value begins as serializers of a schema registry write Avro or Protobuf, which is not read. Publish "
+            "JSON: with the registry's JSON Schema serializer, or by a converter in between.",
+        )
+    return value[framed:]
+
+
 def media_type_in(content_type: str) -> str:
     """The media type without parameters, in lower case."""
     return content_type.partition(";")[0].strip().lower()
@@ -166,12 +189,13 @@ def decode_envelope(value: bytes | bytearray | msgspec.Raw, limits: LimitSetting
     try:
         sent = _envelope_decoder.decode(value)
         check_metadata_text(len(memoryview(sent.metadata)), limits)
-        metadata = _metadata_decoder.decode(sent.metadata)
+        metadata = _metadata_decoder.decode(sent.metadata) or {}
     except msgspec.ValidationError as error:
         raise MalformedEvent("wrong_type", f"The envelope does not fit: {error}.") from error
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise MalformedEvent("not_json", f"The record is not a JSON envelope: {error}.") from error
-    envelope = Envelope(**msgspec.structs.asdict(sent) | {"metadata": metadata})
+    given = {name: each for name, each in msgspec.structs.asdict(sent).items() if each is not None}
+    envelope = Envelope(**given | {"metadata": metadata, "version": _version(sent.version)})
     return envelope, tuple(name for name in _fields_decoder.decode(value) if name not in ENVELOPE_FIELDS)
 
 
@@ -217,6 +241,8 @@ def _metadata_in(fields: Mapping[str, str]) -> dict[str, JSONValue]:
 def _decode_key(key: bytes | None) -> DocumentKey:
     if not key:
         raise MalformedEvent("missing_id", "The record has no key; the key is '<collection>/<document id>'.")
+    if key[0] == 0:
+        raise MalformedEvent("bad_key", f"{_FRAMED_KEY} '<collection>/<document id>'.")
     try:
         return DocumentKey.parse(key.decode("utf-8"))
     except UnicodeDecodeError as error:
@@ -236,17 +262,18 @@ def _envelope_content(envelope: Envelope) -> bytes:
         raise MalformedEvent("wrong_type", f"`content_base64` is not base64: {error}.") from error
 
 
-def _version(version: int | str | None) -> int | None:
+def _version(version: float | str | None) -> int | None:
+    """Of a whole number, also one that is written as text or with zeros behind a decimal point."""
     if version is None:
         return None
     if isinstance(version, str):
-        if not (version.isascii() and version.isdigit()):
+        whole = _WHOLE_NUMBER.fullmatch(version)
+        if whole is None:
             raise MalformedEvent("wrong_type", f"The version {version[:40]!r} is not a whole number.")
-        digits = version.lstrip("0")
-        version = int(digits[:20] or "0")  # twenty are too many already, and Python reads no more than some thousands
-    if not 0 <= version < 2**63:
+        version = int(whole[1][:20] or "0")  # twenty are too many already, and Python reads no more than some thousands
+    if not 0 <= version < 2**63 or version != int(version):
         raise MalformedEvent("wrong_type", "A version is a whole number from 0 to 2^63 - 1.")
-    return version
+    return int(version)
 
 
 def checked(event: DocumentUpsert, limits: LimitSettings) -> DocumentUpsert:

@@ -18,6 +18,7 @@ CANARY_COLLECTION = "thalweg.canary"  # of deletes of documents that do not exis
 COMPUTED_ID = re.compile(r"[0-9a-f]{32}")
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+_IN_MARKS = re.compile(r"""b?'[^']*'|"(?:[^"\\]|\\.)*"|\{\s*".*\}""")
 _REFERENCE = re.compile(r"&(#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[a-zA-Z]{2,31});")
 _BRACKETED = re.compile(r"\s*[(\[][^()\[\]]*[)\]]")
 _POSSESSIVE = re.compile(r"['’][sS]\b")
@@ -44,6 +45,12 @@ class DocumentKey(NamedTuple):
             )
         if not document_id or len(document_id.encode("utf-8", "surrogatepass")) > MAX_DOCUMENT_ID_BYTES:
             raise MalformedEvent("bad_key", f"A document id has 1 to {MAX_DOCUMENT_ID_BYTES} bytes.")
+        if collection[0] in "\"'b{" and _IN_MARKS.fullmatch(f"{collection}/{document_id}"):
+            raise MalformedEvent(
+                "bad_key",
+                f"The key {f'{collection}/{document_id}'[:80]!r} was written by a serializer, with its marks. Write it "
+                "as plain text, '<collection>/<document id>': with a string serializer rather than one for JSON.",
+            )
         for name, value in (("collection", collection), ("document id", document_id)):
             if _CONTROL.search(value):
                 raise MalformedEvent("bad_key", f"The {name} {value[:80]!r} holds a control character.")

@@ -41,6 +41,7 @@ NAMES = (
     "worker.kept_snapshots",
     "worker.publish_graph",
     "worker.parsers",
+    "ingest.mappings",
     "reranker.provider",
     "reranker.model",
     "reranker.base_url",

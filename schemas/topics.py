@@ -51,6 +51,10 @@ class TopicNames:
     def dead_letters(self) -> str:
         return f"{self.prefix}dead-letters.v1"
 
+    def is_read(self, topic: str) -> bool:
+        """Whether the worker's agents take records from it; its dead letters keep their partitions."""
+        return topic in (self.documents, self.curation, self.provenance) or self.is_contributions(topic)
+
     def contributions(self, generation: str) -> str:
         return f"{self.prefix}contributions.{generation}.v1"
 

@@ -13,6 +13,7 @@ from schemas.settings import (
     ProcessSettings,
     StorageSettings,
 )
+from schemas.topic_mappings import TopicMapping
 
 _CHUNKING = ChunkingParameters()
 
@@ -80,6 +81,18 @@ class WorkerBlock(BaseModel):
     )
 
 
+class IngestSettings(BaseModel):
+    """Where documents come from besides the documents topic."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    mappings: dict[str, TopicMapping] = Field(
+        {},
+        description="Topics of others whose records become documents, such as Debezium's of a table, with the paths of "
+        "id, content and metadata in a record: see [ingestion](ingestion.md#tables-and-other-topics).",
+    )
+
+
 class WorkerSettings(ProcessSettings):
     """Everything the worker reads once, at its start, and hands down."""
 
@@ -90,3 +103,4 @@ class WorkerSettings(ProcessSettings):
     chunking: ChunkingSettings = Field(default_factory=ChunkingSettings)
     language_model: LanguageModelSettings = Field(default_factory=LanguageModelSettings)
     worker: WorkerBlock = Field(default_factory=WorkerBlock)
+    ingest: IngestSettings = Field(default_factory=IngestSettings)

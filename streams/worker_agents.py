@@ -1,6 +1,7 @@
 """The agents of a worker, and what is done to its documents between their commits."""
 
 import asyncio
+from collections.abc import Callable
 from functools import partial
 
 import faust
@@ -21,7 +22,7 @@ from streams.agents.batching import (
 from streams.agents.documents_agent import COMMIT_BYTES, COMMIT_DOCUMENTS, DocumentsAgent
 from streams.agents.graph_agent import GRAPH_BATCH_RECORDS, GraphAgent
 from streams.agents.provenance_agent import ProvenanceAgent
-from streams.faust_app import group_name
+from streams.faust_app import group_name, instance_name
 from streams.indexing.batch import DocumentsTopic
 from streams.indexing.commit import DocumentIndexer
 from streams.indexing.embed import DocumentBuilder, EncoderThread
@@ -31,6 +32,7 @@ from streams.indexing.order_runner import OrderRunner, Work, relink, repair, rep
 from streams.indexing.prepare import Parsers, Preparer
 from streams.indexing.reapply import Reapplier
 from streams.indexing.settings_reader import CollectionChoices, CollectionSettings
+from streams.kafka.mapped_topics import MappedTopics
 from streams.kafka.partition_reader import AWAY, SettingsTopic
 from streams.kafka.producer import ConfirmedProducer
 from streams.kafka.topics import TopicReport
@@ -102,6 +104,8 @@ async def attach_agents(
             runtime.run(*(loop() for loop in orders.loops()))
 
     runtime.run(complete_graph())
+    if runtime.role.build is None and runtime.settings.ingest.mappings:
+        runtime.run(_mapped_topics(runtime, producer, partition_of, kafka).run())
 
     contributions = names.contributions(generation.name)
     pace = CommitPace(GATHER_SECONDS)
@@ -123,6 +127,23 @@ def _collection_settings(runtime: WorkerRuntime, producer: ConfirmedProducer, ka
     runtime.cleanup.push_async_callback(topic.close)
     choices = CollectionChoices(runtime.role.chunking, versions_of(settings))
     return CollectionSettings(runtime.names.curation, topic, producer, choices, kafka)
+
+
+def _mapped_topics(
+    runtime: WorkerRuntime, producer: ConfirmedProducer, partition_of: Callable[[bytes], int], kafka: Retrier
+) -> MappedTopics:
+    settings = runtime.settings
+    return MappedTopics(
+        settings.kafka,
+        group_name(settings.kafka.topic_prefix, "mapped-topics"),  # shared by all generations
+        instance_name(settings.storage.data_dir, len(settings.ingest.mappings)),
+        settings.ingest.mappings,
+        partition_of,
+        producer,
+        kafka,
+        runtime.progress,
+        runtime.skipped.includes,
+    )
 
 
 def _builder(

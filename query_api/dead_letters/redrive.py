@@ -229,7 +229,7 @@ class Redriver:
             first, last = self._found.get(partition, (offset, offset))
             self._found[partition] = min(first, offset), max(last, offset)
             place, offset = letter.place, letter.source.offset
-            if self._is_ours(place.topic):
+            if self._topics.is_read(place.topic):
                 subjects.setdefault(place, set()).add(letter.subject)
                 oldest[place] = min(oldest.get(place, offset), offset)
         self._spans = await spans_by_topic(consumer, {place.topic for place in subjects})
@@ -247,10 +247,6 @@ class Redriver:
             return await first_offsets(consumer, self._topics.dead_letters, spans, wanted.since_ms)
         firsts = dict(sorted(wanted.ids, reverse=True))  # by partition, the lowest
         return {at: max(first, spans[at].beginning) for at, first in firsts.items() if at in spans}
-
-    def _is_ours(self, topic: str) -> bool:
-        topics = self._topics
-        return topic in (topics.documents, topics.curation, topics.provenance) or topics.is_contributions(topic)
 
     async def _redrive_partition(self, consumer: Any, partition: int, first: int, last: int) -> None:
         batch: list[LetterRecord] = []
@@ -290,8 +286,8 @@ class Redriver:
 
     def _misplaced(self, place: TopicPartition, offset: int) -> str | None:
         """Why the topic cannot take it back."""
-        if not self._is_ours(place.topic):
-            return f"It came from {place.topic}, which is not a topic that Thalweg reads here."
+        if not self._topics.is_read(place.topic):
+            return f"It came from {place.topic}, which is not a topic of Thalweg's: repair it there, and send it again."
         partitions = self._spans.get(place.topic)
         if partitions is None:
             return f"The topic {place.topic} is gone."

@@ -71,8 +71,8 @@ class ConfirmedProducer:
         """Send (key, value) to the curation topic. Raises BrokerRefused."""
         await self._send([Outgoing(self.names.curation, key, value, 0) for key, value in records])
 
-    async def send_documents(self, records: Sequence[tuple[bytes, bytes, int]]) -> None:
-        """Send (key, envelope, partition) to the documents topic. Raises BrokerRefused."""
+    async def send_documents(self, records: Sequence[tuple[bytes, bytes | None, int]]) -> None:
+        """Send (key, envelope or None, partition) to the documents topic. Raises BrokerRefused."""
         await self._send([Outgoing(self.names.documents, *record) for record in records])
 
     async def send_receipts(self, receipts: Sequence[Receipt]) -> None:
@@ -90,11 +90,16 @@ class ConfirmedProducer:
         )
 
     async def send_to_dlq(self, letters: Sequence[DeadLetter]) -> None:
-        """Send dead letters: key, bytes and partition as they came; empty where the topic does not take the size."""
+        """Send dead letters: key and bytes as they came, of our topics the partition too; empty where the topic does
+        not take the size."""
         if self.is_new is not None:
             letters = [letter for letter in letters if await self.is_new(letter)]
         topic = self.names.dead_letters
-        whole = [Outgoing(topic, each.key, each.value, each.partition, letter_headers(each)) for each in letters]
+        partitions = [each.partition if self.names.is_read(each.topic) else None for each in letters]
+        whole = [
+            Outgoing(topic, each.key, each.value, partition, letter_headers(each))
+            for each, partition in zip(letters, partitions, strict=True)
+        ]
         confirmed: dict[int, int] = {}
         try:
             await self._deliver(whole, confirmed)  # together: one by one, each waits for the broker
@@ -104,7 +109,8 @@ class ConfirmedProducer:
                 try:
                     await self._deliver([whole[index]])
                 except RecordTooLarge:
-                    await self._deliver([Outgoing(topic, letter.key, b"", letter.partition, omitted_headers(letter))])
+                    omitted = Outgoing(topic, letter.key, b"", partitions[index], omitted_headers(letter))
+                    await self._deliver([omitted])
         for letter in letters:
             self.metrics.dead_letters.labels(letter.reason).inc()
 

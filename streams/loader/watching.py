@@ -28,12 +28,19 @@ _GONE: frozenset[Change] = frozenset({"deleted", "ignored"})
 
 
 class Signature(NamedTuple):
-    """What shows that a file is another one than before; a rename keeps all of it."""
+    """What shows that a file is another one than before. `changed_ns` is when anything about it changed, which shows a
+    file that was written in place with its old size and time; a rename keeps all but that."""
 
     device: int
     inode: int
     size: int
     modified_ns: int
+    changed_ns: int
+
+    @property
+    def renamed(self) -> tuple[int, ...]:
+        """What stays."""
+        return self[:-1]
 
 
 @dataclass(frozen=True)
@@ -66,12 +73,12 @@ class Picture:
         """Created, changed and renamed files in the order of their ids, then those deleted or left out, without
         outcomes. None is deleted while there is a hole."""
         gone = {} if self.holes else {each: before.files[each] for each in before.files.keys() - self.files.keys()}
-        moved = {sign: document_id for document_id, (_, sign) in gone.items()}
+        moved = {sign.renamed: document_id for document_id, (_, sign) in gone.items()}
         for document_id, (_, sign) in sorted(self.files.items()):
             if document_id in before.files:
                 if before.files[document_id][1] != sign:
                     yield Event("changed", document_id)
-            elif (origin := moved.pop(sign, None)) is not None:
+            elif (origin := moved.pop(sign.renamed, None)) is not None:
                 del gone[origin]
                 yield Event("renamed", document_id, before=origin)
             else:
@@ -256,4 +263,4 @@ def _signature(file: Path) -> Signature | None:
         stat = file.stat()
     except OSError:
         return None
-    return Signature(stat.st_dev, stat.st_ino, stat.st_size, stat.st_mtime_ns)
+    return Signature(stat.st_dev, stat.st_ino, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns)

@@ -1,10 +1,13 @@
 """The worker on a real Kafka and real stores: what goes in, what comes of it. All stories share one worker."""
 
+import asyncio
 import json
 import subprocess
 import sys
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import pytest
 
@@ -18,7 +21,10 @@ from kafka_client.partitioner import murmur2_partition
 from query_api.index.text.text_snapshot import TextReader
 from schemas.ids import DocumentKey
 from schemas.settings import KafkaSettings
-from tests.support.processes.worker import PARTITIONS, WorkerProcess, client, partition_of
+from schemas.topics import TopicSpec
+from streams.kafka.topics import ensure_topics
+from tests.support.kafka import Sent, plaintext, send
+from tests.support.processes.worker import PARTITIONS, WorkerProcess, client, partition_of, running_worker
 from tests.support.waiting import wait_until
 
 TEXT = "The Rhine flows past Basel. Basel lies in Switzerland. The Rhine is a river of Europe."
@@ -143,3 +149,33 @@ def test_a_record_in_a_partition_of_another_partitioner_is_noted(worker: WorkerP
     is_misplaced = partition != murmur2_partition(PARTITIONS)(b"default/a")
     assert bool(receipt.notes) == is_misplaced
     assert worker.metric("thalweg_misplaced_records_total") - before == is_misplaced
+
+
+def test_rows_of_a_mapped_topic_become_documents_once(kafka: str, tmp_path: Path) -> None:
+    """Also those that come while the worker is away, and to a rebuild nothing comes again."""
+    prefix, topic = f"mapped-{uuid4().hex[:8]}.", f"shop-{uuid4().hex[:8]}"
+    mapping = {topic: {"collection": "rivers", "content": "text", "metadata": {"length": "km"}}}
+    options = {"THALWEG_INGEST__MAPPINGS": json.dumps(mapping)}
+
+    def row(number: int, text: str | None) -> Sent:
+        after = None if text is None else {"id": number, "text": text, "km": 1233}
+        change = {"before": {"id": number}, "after": after, "op": "d" if text is None else "c", "source": {}}
+        return Sent(str(number).encode(), json.dumps(change).encode())
+
+    asyncio.run(ensure_topics(plaintext(kafka), [TopicSpec(topic, 3, {})]))
+    send(kafka, topic, row(1, TEXT), row(2, "The Main flows into the Rhine."), Sent(b"9", b"no row"), row(2, None))
+    with running_worker(kafka, prefix, tmp_path / "data", **options) as worker, client(kafka, prefix) as user:
+        wait_until(lambda: row_of(worker, "rivers/1") is not None, "the row is a document")
+        found = row_of(worker, "rivers/1")
+        assert found is not None
+        assert found.metadata["length"] == 1233
+        wait_until(lambda: bool(user.read_all(user.names.dead_letters)), "what is no row is a dead letter")
+        sent = sorted(record.key for record in user.read_all(user.names.documents))
+        worker.stop()
+    send(kafka, topic, row(3, TEXT))
+    with running_worker(kafka, prefix, tmp_path / "data", **options) as worker, client(kafka, prefix) as user:
+        wait_until(lambda: row_of(worker, "rivers/3") is not None, "the row that came meanwhile is a document")
+        assert sorted(record.key for record in user.read_all(user.names.documents)) == [*sent, b"rivers/3"]
+        gone = row_of(worker, "rivers/2")
+        assert gone is not None
+        assert gone.deleted_at_ms is not None

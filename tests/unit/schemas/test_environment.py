@@ -46,6 +46,8 @@ def _empty_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         ("THALWEG_PORT", "'THALWEG_SERVICE__PORT'"),
         ("THALWEG_SERVICE_PORT", "'THALWEG_SERVICE__PORT'"),
         ("THALWEG_SERVICE_HOST", "'THALWEG_SERVICE__HOST'"),
+        ("THALWEG-KAFKA-PARTITIONS", "'THALWEG_KAFKA__PARTITIONS'"),
+        ("thalweg.kafka.partitions", "'THALWEG_KAFKA__PARTITIONS'"),
     ],
 )
 def test_misspelt_variable_is_refused_with_nearest_name(

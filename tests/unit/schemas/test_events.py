@@ -239,6 +239,12 @@ def test_metadata_within_the_limits_is_taken(metadata: object) -> None:
         (b"docs/a\0b", "bad_key"),
         (b"docs/" + b"x" * 10_000, "bad_key"),
         (b"x" * 129 + b"/a", "bad_key"),
+        (b'"docs/a"', "bad_key"),
+        (rb'"docs\/a \"b\""', "bad_key"),
+        (b"'docs/a'", "bad_key"),
+        (b"b'docs/a'", "bad_key"),
+        (b'{"collection": "docs", "id": "a/b"}', "bad_key"),
+        (b"\0\0\0\0\x01docs/a", "bad_key"),
     ],
 )
 def test_a_key_that_names_no_document_is_refused(key: bytes, reason: str) -> None:
@@ -246,6 +252,11 @@ def test_a_key_that_names_no_document_is_refused(key: bytes, reason: str) -> Non
         decode(None, key)
     assert refusal.value.reason == reason
     assert len(str(refusal.value)) < 300
+
+
+@pytest.mark.parametrize("key", ["it's/it's", '"a"/"b"', "{slug}/{page}", "b/c", "b'/x"])
+def test_collections_may_begin_with_a_mark(key: str) -> None:
+    assert str(decode(None, key.encode()).key) == key
 
 
 def test_keys_are_taken_as_they_are_written() -> None:
@@ -301,6 +312,38 @@ def test_a_bad_record_is_refused_with_a_reason(value: bytes, key: bytes | None, 
         decode(value, key)
     assert refusal.value.reason == reason
     assert len(str(refusal.value)) < 300, "a reason is a sentence, not the record"
+
+
+def test_null_is_what_is_left_out() -> None:
+    optional = ["title", "uri", "metadata", "version", "links", "content_type", "content_base64"]
+    assert decode(envelope(**dict.fromkeys(optional))) == decode(envelope())
+    value = json.dumps({"id": "a", "collection": None, "content": "x"}).encode()
+    assert decode(value, b"default/a").key == DocumentKey("default", "a")
+
+
+@pytest.mark.parametrize("version", [3, 3.0, "3", "003", "3.0", "3.000"])
+def test_whole_number_is_a_version_however_it_is_written(version: object) -> None:
+    assert decode(envelope(version=version)).version == 3
+
+
+@pytest.mark.parametrize("frame", [b"\0\0\0\0\x2a", b"\0" * 8 + b"\x07", b"\x03\0" + bytes(range(16))])
+def test_json_is_read_behind_the_frame_of_a_schema_registry(frame: bytes) -> None:
+    assert decode(frame + envelope()) == decode(envelope())
+    event = json.dumps({"specversion": "1.0", "type": "page.deleted", "subject": "guide.md"}).encode()
+    assert isinstance(decode(frame + event, content_type="application/cloudevents+json"), DocumentDelete)
+
+
+@pytest.mark.parametrize(
+    "value", [b"\0\0\0\0\x2a\x0cguide.md", b"\0\0\0\0\x2a\0\x0a\x05guide", b"\x03\x05" + b"z" * 40]
+)
+def test_what_else_a_schema_registry_frames_is_named(value: bytes) -> None:
+    with pytest.raises(MalformedEvent, match="schema registry") as refusal:
+        decode(value)
+    assert refusal.value.reason == "not_json"
+
+
+def test_raw_content_that_begins_with_zeros_is_its_own() -> None:
+    assert decode(b"\0\0\0\0\x2a{}", content_type="application/octet-stream").content == b"\0\0\0\0\x2a{}"
 
 
 @given(st.binary(max_size=200), st.binary(max_size=30) | st.none())

@@ -96,6 +96,14 @@ def test_each_change_is_sent_and_told(story: Story) -> None:
     assert story.wake() == []
 
 
+def test_file_written_in_place_with_its_old_size_and_time_is_sent(story: Story) -> None:
+    file = story.folder / "a.md"
+    before = file.stat()
+    file.write_text("# z.md")
+    os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert story.wake() == [("changed", "a.md", "indexed")]
+
+
 def test_a_renamed_file_is_sent_under_its_new_id_before_the_old_one_is_deleted(story: Story) -> None:
     (story.folder / "sub").mkdir()
     (story.folder / "a.md").rename(story.folder / "sub" / "new.md")
