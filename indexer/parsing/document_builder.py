@@ -138,6 +138,27 @@ class DocumentBuilder:
         self._section_start = self._length
         self._stack = [(_OUTSIDE, title) for title in headings]
 
+    def append(self, document: ParsedDocument, heading: str | None = None) -> None:
+        """A whole document, below a heading of the first level where one is given; its own nest in that."""
+        if heading is not None:
+            self.heading(1, heading)
+        above = tuple(title for _, title in self._stack)
+        self.break_block()
+        self._emit("")  # the break
+        begin = self._length
+        self._close_section()
+        self._parts.append(document.text)
+        self._length += len(document.text)
+        self._sections += [(above + each.headings, begin + each.start, begin + each.end) for each in document.sections]
+        self._section_start = self._length
+        self._links += [
+            (each.target, begin + each.start, begin + each.start + len(each.text)) for each in document.links
+        ]
+        self._images += [(begin + each.start, begin + each.end, each.caption) for each in document.figures]
+        self._emphasised |= dict.fromkeys(document.emphasised)
+        self._verbatim += [(begin + start, begin + end) for start, end in document.verbatim]
+        self.break_block()
+
     def link(self, target: str, mark: int) -> None:
         """Make what was written since the mark a link; fragments and scripts are dropped."""
         if target and not target.lower().startswith(("#", "javascript:", "data:", "mailto:")):

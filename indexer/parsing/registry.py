@@ -28,6 +28,8 @@ MAX_TABLE_COLUMNS = 1_000
 MAX_TABLE_ROW_CHARACTERS = 1_000_000
 MAX_TABLE_FIELD_CHARACTERS = 131_072  # the csv module's own limit
 
+MAX_MAIL_DEPTH = 3  # of messages in messages
+
 MAX_PDF_PAGES = 2_000
 MAX_PDF_CHARACTERS = 10_000_000
 MAX_PDF_CPU_SECONDS = 6  # for all pages; a printed page takes 1 to 5 ms
@@ -92,7 +94,28 @@ _DOCUMENTS = (
         declares_charset=True,
         limits=(("depth", MAX_HTML_DEPTH),),
     ),
-    Format("plain text", ("text/plain",), (".txt", ".text"), "text:parse"),
+    Format("plain text", ("text/plain",), (".txt", ".text", ".log"), "text:parse"),
+    Format("AsciiDoc", ("text/asciidoc", "text/x-asciidoc"), (".adoc", ".asciidoc"), "asciidoc:parse"),
+    Format("Org", ("text/org", "text/x-org"), (".org",), "org:parse"),
+    Format("LaTeX", ("text/x-tex", "application/x-tex", "application/x-latex"), (".tex", ".latex"), "latex:parse"),
+    Format("subtitles", ("text/vtt", "application/x-subrip"), (".vtt", ".srt"), "subtitles:parse"),
+    Format("notebook", ("application/x-ipynb+json",), (".ipynb",), "notebook:parse", takes="characters"),
+    Format(
+        "mail",
+        ("message/rfc822",),
+        (".eml",),
+        "mail:parse",
+        takes="bytes",
+        limits=(("depth", MAX_MAIL_DEPTH),),
+    ),
+    Format(
+        "mailbox",
+        ("application/mbox",),
+        (".mbox",),
+        "mail:parse_mailbox",
+        takes="bytes",
+        limits=(("members", MAX_ARCHIVE_MEMBERS), ("depth", MAX_MAIL_DEPTH)),
+    ),
     Format(
         "reStructuredText",
         ("text/x-rst", "text/restructuredtext", "text/prs.fallenstein.rst"),
@@ -198,6 +221,10 @@ _LANGUAGES = (
 _FORMATS = _DOCUMENTS + _LANGUAGES
 _BY_MEDIA_TYPE = {media_type: known for known in _FORMATS for media_type in known.media_types}
 _BY_EXTENSION = {extension: known for known in _FORMATS for extension in known.extensions}
+_PLAIN_NAMES = (
+    "authors", "changelog", "changes", "contributing", "contributors", "copying", "copyright", "faq", "history",
+    "install", "licence", "license", "maintainers", "news", "notice", "readme", "thanks", "todo",
+)  # fmt: skip
 
 
 def formats() -> list[Format]:
@@ -211,9 +238,12 @@ def format_of(media_type: str) -> Format | None:
 
 
 def media_type_of(file_name: str) -> str | None:
-    """The media type by the extension of a file name; None for an unknown extension."""
+    """The media type by the extension of a file name, or by a name that projects give a text; None for an unknown
+    one."""
     dot = file_name.rfind(".")
-    known = _BY_EXTENSION.get(file_name[dot:].lower()) if dot >= 0 else None
+    if dot < 0:
+        return "text/plain" if file_name[file_name.rfind("/") + 1 :].lower() in _PLAIN_NAMES else None
+    known = _BY_EXTENSION.get(file_name[dot:].lower())
     return known.media_type if known else None
 
 

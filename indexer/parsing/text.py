@@ -25,6 +25,13 @@ def parse(text: str) -> ParsedDocument:
     return builder.finish(first_value(fields, "title") or first_value(fields, "subject"), fields)
 
 
+def parse_body(text: str) -> ParsedDocument:
+    """The same without a header block."""
+    builder = DocumentBuilder()
+    write_plain(builder, text)
+    return builder.finish()
+
+
 def parse_source_code(text: str) -> ParsedDocument:
     """One section with the code's lines and indentation; trailing blanks are dropped."""
     builder = DocumentBuilder()

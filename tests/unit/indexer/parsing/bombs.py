@@ -210,6 +210,16 @@ def _substitutions() -> bytes:
     return f"{defined}.. |a0| replace:: lol\n\nThe |a9| end.\n".encode()
 
 
+def _nested_mail() -> bytes:
+    head = b"Subject: a\nContent-Type: message/rfc822\n\n"
+    return head * 2_000 + b"Subject: b\n\nwords"
+
+
+def _mail_of_parts() -> bytes:
+    part = b"--x\nContent-Disposition: attachment\n\nwords\n"
+    return b"Subject: a\nContent-Type: multipart/mixed; boundary=x\n\n" + part * 200_000 + b"--x--\n"
+
+
 BOMBS = (
     Bomb("Markdown quotes 100,000 deep", "text/markdown", lambda: b">" * 100_000 + b" words", "too_deep", "100 levels"),
     Bomb(
@@ -265,5 +275,16 @@ BOMBS = (
     Bomb("PDF whose outline is a circle", "application/pdf", _pdf_circular_outline, None),
     Bomb("PDF whose pages are one page", "application/pdf", _pdf_shared_pages, "too_large", "CPU seconds"),
     Bomb("PDF with 10,000 headings on a page", "application/pdf", _pdf_outline_of_one_page, None),
+    Bomb("mail in mail 2,000 deep", "message/rfc822", _nested_mail, "too_deep"),
+    Bomb("mail with 200,000 parts", "message/rfc822", _mail_of_parts, "too_large", "attachments"),
+    Bomb(
+        "mailbox of 500,000 messages", "application/mbox", lambda: b"From a\nSubject: b\n\nc\n" * 500_000, "too_large"
+    ),
+    Bomb("LaTeX braces 1,000,000 deep", "text/x-tex", lambda: b"{" * 1_000_000 + b"words", None),
+    Bomb("LaTeX of 100,000 open sections", "text/x-tex", lambda: b"\\section{" * 100_000, None),
+    Bomb("subtitles of 400,000 cues", "text/vtt", lambda: b"00:00.000 --> 00:01.000\nwords\n\n" * 400_000, None),
+    Bomb("a notebook 100,000 deep", "application/x-ipynb+json", lambda: b'{"cells":' + b"[" * 100_000, "too_deep"),
+    Bomb("AsciiDoc of 1 MB of marks", "text/asciidoc", lambda: b"*_`|: " * 160_000, None),
+    Bomb("Org of 1 MB of marks", "text/org", lambda: b"*/=~[[ " * 140_000, None),
     Bomb("PDF of 2,000 pages", "application/pdf", lambda: pdf([[("p", "word " * 100)]] * 2_000), None),
 )

@@ -27,6 +27,13 @@ ONE_OF_EACH_FORMAT = {
     "TSV of 20 MB of quotation marks",
     "DOCX with 300 MB of zeros",
     "PDF with forms in forms",
+    "mail in mail 2,000 deep",
+    "mailbox of 500,000 messages",
+    "LaTeX of 100,000 open sections",
+    "subtitles of 400,000 cues",
+    "a notebook 100,000 deep",
+    "AsciiDoc of 1 MB of marks",
+    "Org of 1 MB of marks",
 }
 WORDS = DocumentUpsert(key=DocumentKey("default", "words"), content=b"Some words.", content_type="text/plain")
 
