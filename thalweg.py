@@ -8,7 +8,6 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
-from typer.core import TyperGroup
 
 from query_api.cli.api import app as api_commands
 from query_api.cli.app import app as query_commands
@@ -26,7 +25,6 @@ from query_api.cli.research import app as research_commands
 from query_api.cli.reviews import app as review_commands
 from query_api.cli.search import app as search_commands
 from query_api.cli.study import app as study_commands
-from schemas.errors import WrongSetting, plain_failures
 from streams.cli.app import Joined
 from streams.cli.app import app as stream_commands
 from streams.cli.backup import app as backup_commands
@@ -58,50 +56,8 @@ PANELS = {
     "Operate": ("status", "verify", "dead-letters", "replay", "rebuild", "generations", "backup", "restore"),
 }
 
-GONE = {
-    "analytics": "thalweg api GET /v1/analytics/popular-chunks",
-    "collections chunking": "thalweg collections settings COLLECTION chunking",
-    "collections extraction": "thalweg collections settings COLLECTION extraction",
-    "collections graph": "thalweg collections settings COLLECTION graph",
-    "collections linking": "thalweg collections settings COLLECTION linking",
-    "entities edit": "thalweg api PUT /v1/entities/ENTITY --body FILE",
-    "entities merge": "thalweg api POST /v1/entities/merge --body FILE",
-    "entities paths": "thalweg api GET /v1/paths --query from=ENTITY --query to=ENTITY",
-    "graph communities": "thalweg api GET /v1/communities",
-    "graph edges add": "thalweg api POST /v1/edges --body FILE",
-    "graph edges delete": "thalweg api DELETE /v1/edges/EDGE",
-    "graph edges": "thalweg api GET /v1/edges",
-    "graph export": "thalweg api GET /v1/graph/export --query format=graphml",
-    "graph nodes add": "thalweg api POST /v1/nodes --body FILE",
-    "graph nodes delete": "thalweg api DELETE /v1/nodes/NODE",
-    "graph nodes": "thalweg api GET /v1/nodes",
-    "graph statements": "thalweg api GET /v1/statements",
-    "relink": "thalweg collections settings COLLECTION linking --relink",
-    "retrievals show": "thalweg api GET /v1/retrievals/RETRIEVAL",
-    "retrievals": "thalweg api GET /v1/retrievals",
-    "reviews accept": "thalweg reviews decide REVIEW accept",
-    "reviews reject": "thalweg reviews decide REVIEW reject",
-    "reviews undo": "thalweg reviews decide REVIEW undo",
-    "topics create": "thalweg topics --create",
-    "topics list": "thalweg topics",
-}
-"""What there was, and what took its place. Of two that begin a command line, the longer one comes first."""
-
-
-class Commands(TyperGroup):
-    """All commands. One that is gone is refused, with the name of what took its place."""
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        gone = next((each for each in GONE if args[: len(each.split())] == each.split()), None)
-        if gone and not ctx.resilient_parsing:
-            with plain_failures():
-                raise WrongSetting(f"There is no 'thalweg {gone}' any more. Use: {GONE[gone]}")
-        return super().parse_args(ctx, args)
-
-
 app = typer.Typer(
     name="thalweg",
-    cls=Commands,
     help="An event-driven streaming indexer: documents in on Kafka, hybrid search out over Server-Sent Events.",
     no_args_is_help=True,
     rich_markup_mode="rich",

@@ -10,7 +10,6 @@ from collections.abc import Collection, Iterator, Mapping
 from ipaddress import ip_address
 
 from schemas.errors import WrongSetting
-from schemas.former_settings import FORMER
 from schemas.setting_names import NAMES
 
 PREFIX = "THALWEG_"
@@ -28,7 +27,6 @@ def variable_of(*path: str) -> str:
 
 _OF_COMPOSE = frozenset({"THALWEG_WORKER_MEMORY", "THALWEG_QUERY_MEMORY"})  # deploy/.env, which a shell may have read
 _SETTINGS = {variable_of(*path): path[-1].upper() for path in PATHS} | {CONFIG_FILE_VARIABLE: "CONFIG_FILE"}
-_FORMER = {variable_of(*path): sentence for path, sentence in FORMER.items()}
 _KNOWN = _SETTINGS.keys() | {variable_of(*path) for path in TABLES} | _OF_COMPOSE
 _ADDRESS_OF_A_PORT = re.compile(r"\w*_PORT_[0-9]+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?")
 _SERVICE_LINK = re.compile(r"_(SERVICE_HOST|SERVICE_PORT(_\w+)?|PORT|NAME|ENV_\w+)")
@@ -42,10 +40,10 @@ def read_variable(name: str) -> str | None:
 
 
 def refuse_unknown_variables(environment: Mapping[str, str]) -> None:
-    """Raises WrongSetting for variables that are not a setting of any process, with the nearest name, or what to do
-    instead of one that is gone. Empty ones count as not set."""
+    """Raises WrongSetting for variables that are not a setting of any process, with the nearest name. Empty ones count
+    as not set."""
     sentences = [
-        f"{name}: {_FORMER.get(name.upper()) or f'there is no such setting.{_suggestion(name.upper())}'}"
+        f"{name}: there is no such setting.{_suggestion(name.upper())}"
         for name, value in environment.items()
         if value
         and (name.upper().startswith(PREFIX) or _is_misspelt(name.upper()))

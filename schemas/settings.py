@@ -21,7 +21,6 @@ from pydantic_settings import (
 
 from schemas.environment import refuse_unknown_variables, variable_of
 from schemas.errors import WrongSetting
-from schemas.former_settings import FORMER
 from schemas.settings_file import DEFAULT_DATA_DIR, read_file, suggestion
 
 SecurityProtocol = Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"]
@@ -211,7 +210,7 @@ def _sentence(problem: Any, settings: type[BaseSettings]) -> str:
     variable = variable_of(*map(str, problem["loc"]))
     if problem["type"] == "extra_forbidden":  # in a block that is given as JSON
         meant = suggestion(problem["loc"][-1], _names_beside(problem, settings))
-        return f"{variable}: {FORMER.get(problem['loc']) or f'there is no such setting.{meant}'}"
+        return f"{variable}: there is no such setting.{meant}"
     message = str(problem["msg"]).removeprefix("Value error, ").replace(" items after validation", " characters")
     message = message.rstrip(".")
     if isinstance(problem["input"], (str, int, float)) and not variable.endswith(_MAY_HOLD_SECRETS):

@@ -16,7 +16,6 @@ from schemas.environment import (
     variable_of,
 )
 from schemas.errors import NoAccess, WrongSetting
-from schemas.former_settings import FORMER
 
 FILE_NAME = "thalweg.toml"
 DEFAULT_DATA_DIR = Path("thalweg-data")
@@ -87,7 +86,7 @@ def _problems(values: Mapping[str, Any], above: tuple[str, ...], file: Path) -> 
         path = (*above, name)
         if path in PATHS:
             continue
-        if (path in TABLES or path in FORMER) and isinstance(value, Mapping):
+        if path in TABLES and isinstance(value, Mapping):
             yield from _problems(value, path, file)
         elif path in TABLES:
             yield f"{file}: {name} is a table, with its settings below a line [{'.'.join(path)}]."
@@ -99,8 +98,6 @@ def _unknown(path: tuple[str, ...], file: Path) -> str:
     *above, name = path
     beside = {each[len(above)] for each in PATHS if each[: len(above)] == tuple(above)}
     meant = suggestion(name, sorted(beside))
-    if path in FORMER:
-        return f"{variable_of(*path)}: {FORMER[path]} It is in {file}."
     if not above:
         return f"{file}: there is no table [{name}].{meant}"
     return f"{variable_of(*path)}: there is no such setting. It is in {file}, [{'.'.join(above)}].{meant}"

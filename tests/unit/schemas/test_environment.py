@@ -1,14 +1,12 @@
 """Misspelt variables are refused with the nearest name; what containers are given for services is left alone."""
 
-import re
 from pathlib import Path
 
 import pytest
 
 from query_api.settings import ServiceSettings
-from schemas.environment import PATHS, refuse_unknown_variables, variable_of
+from schemas.environment import refuse_unknown_variables
 from schemas.errors import WrongSetting
-from schemas.former_settings import FORMER
 from streams.settings import WorkerSettings
 from streams.supervisor.supervisor import UpSettings
 from tests.settings_table import NAMES, names
@@ -105,26 +103,6 @@ def test_variables_that_nobody_misspelt_are_left_alone(given: dict[str, str]) ->
 def test_misspelt_setting_beside_service_links_is_refused() -> None:
     with pytest.raises(WrongSetting, match=r"^THALWEG_KAFKA_PARTITIONS: [^\n]*$"):
         refuse_unknown_variables(OF_A_SERVICE_NAMED_THALWEG | {"THALWEG_KAFKA_PARTITIONS": "9"})
-
-
-def test_former_setting_says_what_took_its_place(monkeypatch: pytest.MonkeyPatch) -> None:
-    for path in FORMER:
-        with pytest.raises(WrongSetting, match=r"^THALWEG_[A-Z_]+: this setting is gone\. [A-Z].*\.$"):
-            refuse_unknown_variables({variable_of(*path): "1"})
-    monkeypatch.setenv("THALWEG_BROKER", '{"port": 9093}')
-    with pytest.raises(WrongSetting, match=r"THALWEG_BROKER: this setting is gone\..*--kafka-port"):
-        WorkerSettings.load()
-    monkeypatch.delenv("THALWEG_BROKER")
-    monkeypatch.setenv("THALWEG_EMBEDDING", '{"threads": 2}')
-    with pytest.raises(WrongSetting, match=r"THALWEG_EMBEDDING__THREADS: this setting is gone\..*CPU quota"):
-        ServiceSettings.load()
-
-
-def test_former_settings_name_settings_that_exist() -> None:
-    existing = {variable_of(*path) for path in PATHS}
-    assert not FORMER.keys() & PATHS
-    for sentence in FORMER.values():
-        assert set(re.findall(r"THALWEG_\w+", sentence)) <= existing, sentence
 
 
 def test_names_are_those_of_the_settings() -> None:
