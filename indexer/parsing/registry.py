@@ -136,7 +136,7 @@ _DOCUMENTS = (
         "PDF",
         ("application/pdf", "application/x-pdf"),
         (".pdf",),
-        "pdf:parse",
+        "pdf.document:parse",
         takes="bytes",
         signature=b"%PDF-",
         limits=(("pages", MAX_PDF_PAGES), ("characters", MAX_PDF_CHARACTERS), ("cpu_seconds", MAX_PDF_CPU_SECONDS)),

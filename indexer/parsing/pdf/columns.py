@@ -1,0 +1,105 @@
+"""Columns whose lines were drawn across the page, as some programs print them: read one after the other.
+
+A gutter is a strip between columns that no line of consecutive rows crosses. Only running text is read by columns: a
+table has gutters too, and is read by its rows.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+
+from indexer.parsing.pdf.characters import Line, PageText
+
+_GAP = 1.0  # of a line's height, between two words: wider than a blank, also in justified lines
+_GUTTER = 0.5  # of a line's height: the least width that must be left
+_SAMPLED_LINES = 8
+_ROWS = 3  # the fewest
+_FULL = 0.6  # of a column's width, the mean of its lines; cells of tables differ more
+_CHARACTERS = 12  # of a line in a column, the mean
+_CONTINUED = 0.25  # of the lines begin in lower case, as a sentence goes on; cells of tables begin in upper case
+_TIGHT = 0.5  # of a line's height, between two rows of a paragraph
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """Lines side by side as PDFium has them, and their pieces between wide gaps."""
+
+    lines: list[Line]
+    pieces: list[Line]
+
+
+def in_columns(text: PageText, lines: list[Line]) -> list[Line]:
+    """The lines, with those that run across columns cut and put in order."""
+    sampled = lines[:: max(1, len(lines) // _SAMPLED_LINES)]
+    gaps = sum(1 for line in sampled if text.gaps(line, _GAP * line.height))
+    gaps += sum(1 for line, following in pairwise(lines) if following.left > line.right and line.is_beside(following))
+    return list(_read(_rows(text, lines))) if gaps > 1 else lines
+
+
+def _rows(text: PageText, lines: list[Line]) -> list[_Row]:
+    rows: list[_Row] = []
+    for line in lines:
+        pieces = text.pieces(line, text.gaps(line, _GAP * line.height))
+        if rows and line.left > rows[-1].pieces[-1].right and line.is_beside(rows[-1].pieces[-1]):
+            rows[-1].lines.append(line)
+            rows[-1].pieces.extend(pieces)
+        elif pieces:
+            rows.append(_Row([line], pieces))
+    return rows
+
+
+def _read(rows: list[_Row]) -> Iterator[Line]:
+    band: list[_Row] = []
+    gutter = (0.0, 0.0)
+    for row in rows:
+        shared = _shared(gutter, row) if band else None
+        if shared is None:
+            yield from _by_columns(band, gutter)
+            band, shared = [], _widest_gap(row)
+        band.append(row)
+        gutter = shared
+    yield from _by_columns(band, gutter)
+
+
+def _widest_gap(row: _Row) -> tuple[float, float]:
+    gaps = [(before.right, piece.left) for before, piece in pairwise(row.pieces)]
+    return max(gaps, key=lambda gap: gap[1] - gap[0], default=(0.0, 0.0))
+
+
+def _shared(gutter: tuple[float, float], row: _Row) -> tuple[float, float] | None:
+    """What a row leaves of a gutter; None if it crosses it."""
+    left, right = gutter
+    for piece in row.pieces:
+        if piece.left < left:
+            left = max(left, piece.right)
+        else:
+            right = min(right, piece.left)
+    return (left, right) if right - left >= _GUTTER * row.pieces[0].height else None
+
+
+def _by_columns(band: list[_Row], gutter: tuple[float, float]) -> Iterator[Line]:
+    sides = [[piece for piece in row.pieces if piece.left < gutter[0]] for row in band]
+    others = [[piece for piece in row.pieces if piece.left >= gutter[0]] for row in band]
+    columns = ([_Row(pieces, pieces) for pieces in column if pieces] for column in (sides, others))
+    first, second = columns
+    if min(len(first), len(second)) >= _ROWS and _is_prose(first, second):
+        yield from _read(first)
+        yield from _read(second)
+    else:
+        for row in band:
+            yield from row.lines
+
+
+def _is_prose(*columns: list[_Row]) -> bool:
+    pieces = [[piece for row in column for piece in row.pieces] for column in columns]
+    for column in columns:
+        widths = [row.pieces[-1].right - row.pieces[0].left for row in column]
+        if sum(widths) < _FULL * len(widths) * max(widths):
+            return False
+        if sum(len(piece.text) for row in column for piece in row.pieces) < _CHARACTERS * len(column):
+            return False
+        tops = [before.pieces[0].bottom - row.pieces[0].top for before, row in pairwise(column)]
+        if 2 * sum(1 for top in tops if top < _TIGHT * column[0].pieces[0].height) < len(tops):
+            return False
+    initials = [piece.text[0] for column in pieces for piece in column if piece.text[0].isupper() or piece.text[0].islower()]
+    return sum(1 for initial in initials if initial.islower()) >= _CONTINUED * len(initials)
