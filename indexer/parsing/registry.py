@@ -145,7 +145,7 @@ _DOCUMENTS = (
         "DOCX",
         ("application/vnd.openxmlformats-officedocument.wordprocessingml.document",),
         (".docx",),
-        "docx:parse",
+        "office.docx:parse",
         takes="bytes",
         signature=b"PK\x03\x04",
         limits=(

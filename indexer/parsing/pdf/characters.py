@@ -106,7 +106,7 @@ class PageText:
         return Line(_words(text), left, bottom, right, top, at=at, raw=raw)
 
     def gaps(self, line: Line, least: float) -> list[float]:
-        """Where what was drawn apart from the words before it, by more than `least`, begins."""
+        """The middles of the gaps wider than `least` between what was drawn separately."""
         first, last = self._index(line.at), self._index(line.at + len(line.raw) - 1)
         rectangles = pdfium.FPDFText_CountRects(self._page, first, last + 1 - first)
         if rectangles < 2:
@@ -117,14 +117,14 @@ class PageText:
             pdfium.FPDFText_GetRect(self._page, number, *self._references)
             left = self._sides[0].value
             if left - right > least:
-                found.append(left)
+                found.append((left + right) / 2)
             right = self._sides[2].value
         return found
 
-    def pieces(self, line: Line, lefts: list[float]) -> list[Line]:
-        """The line cut before the first word that begins at, or behind, each of these."""
-        starts = [word.start() for word in _WORD.finditer(line.raw)] if lefts else []
-        places = {bisect_left(starts, left - 0.1, key=lambda start: self.box(line.at + start)[0]) for left in lefts}
+    def pieces(self, line: Line, middles: list[float]) -> list[Line]:
+        """The line cut before the first word that begins behind each of these."""
+        starts = [word.start() for word in _WORD.finditer(line.raw)] if middles else []
+        places = {bisect_left(starts, middle, key=lambda start: self.box(line.at + start)[0]) for middle in middles}
         cuts = [starts[place] for place in sorted(places) if 0 < place < len(starts)]
         if not cuts:
             return [line]

@@ -10,7 +10,7 @@ from itertools import pairwise
 
 from indexer.parsing.pdf.characters import Line, PageText
 
-_GAP = 1.0  # of a line's height, between two words: wider than a blank, also in justified lines
+_GAP = 0.7  # of a line's height, between two words: wider than most blanks, also in justified lines
 _GUTTER = 0.5  # of a line's height: the least width that must be left
 _SAMPLED_LINES = 8
 _ROWS = 3  # the fewest
@@ -78,11 +78,10 @@ def _shared(gutter: tuple[float, float], row: _Row) -> tuple[float, float] | Non
 
 
 def _by_columns(band: list[_Row], gutter: tuple[float, float]) -> Iterator[Line]:
-    sides = [[piece for piece in row.pieces if piece.left < gutter[0]] for row in band]
-    others = [[piece for piece in row.pieces if piece.left >= gutter[0]] for row in band]
-    columns = ([_Row(pieces, pieces) for pieces in column if pieces] for column in (sides, others))
-    first, second = columns
-    if min(len(first), len(second)) >= _ROWS and _is_prose(first, second):
+    left = ([piece for piece in row.pieces if piece.left < gutter[0]] for row in band)
+    right = ([piece for piece in row.pieces if piece.left >= gutter[0]] for row in band)
+    first, second = ([_Row(pieces, pieces) for pieces in column if pieces] for column in (left, right))
+    if min(len(first), len(second)) >= _ROWS and _is_prose(first) and _is_prose(second):
         yield from _read(first)
         yield from _read(second)
     else:
@@ -90,16 +89,16 @@ def _by_columns(band: list[_Row], gutter: tuple[float, float]) -> Iterator[Line]
             yield from row.lines
 
 
-def _is_prose(*columns: list[_Row]) -> bool:
-    pieces = [[piece for row in column for piece in row.pieces] for column in columns]
-    for column in columns:
-        widths = [row.pieces[-1].right - row.pieces[0].left for row in column]
-        if sum(widths) < _FULL * len(widths) * max(widths):
-            return False
-        if sum(len(piece.text) for row in column for piece in row.pieces) < _CHARACTERS * len(column):
-            return False
-        tops = [before.pieces[0].bottom - row.pieces[0].top for before, row in pairwise(column)]
-        if 2 * sum(1 for top in tops if top < _TIGHT * column[0].pieces[0].height) < len(tops):
-            return False
-    initials = [piece.text[0] for column in pieces for piece in column if piece.text[0].isupper() or piece.text[0].islower()]
-    return sum(1 for initial in initials if initial.islower()) >= _CONTINUED * len(initials)
+def _is_prose(column: list[_Row]) -> bool:
+    """Whether the rows fill the column, are close together, and go on from one to the next."""
+    widths = [row.pieces[-1].right - row.pieces[0].left for row in column]
+    texts = [" ".join(piece.text for piece in row.pieces) for row in column]
+    gaps = [before.pieces[0].bottom - row.pieces[0].top for before, row in pairwise(column)]
+    height = column[0].pieces[0].height
+    cased = [text[0] for text in texts if not text[0].isalpha() or text[0].lower() != text[0].upper()]
+    return (
+        sum(widths) >= _FULL * len(widths) * max(widths)
+        and sum(map(len, texts)) >= _CHARACTERS * len(texts)
+        and 2 * sum(1 for gap in gaps if gap < _TIGHT * height) >= len(gaps)
+        and sum(1 for initial in cased if initial.islower()) >= _CONTINUED * len(cased)
+    )

@@ -24,7 +24,7 @@ MAX_OBJECTS = 100_000  # of a page, among which images are searched
 
 _RAW_LINE = re.compile(rf"[^\n{HYPHENS}]*(?:[{HYPHENS}]?\r?\n|[{HYPHENS}]|\Z)")
 _WORD_GAP = 0.6  # of a line's height
-_FIELD_HEIGHT = 14  # points; in a higher field, the text begins at its top
+_FIELD_HEIGHT = 14  # points, of a field of one line; in a higher one, the text begins at its top
 
 
 def page_lines(page: PdfPage) -> list[Line]:
@@ -72,15 +72,13 @@ def _is_one_line(line: Line, following: Line) -> bool:
 
 def _with_value(text: PageText, lines: list[Line], value: Line) -> list[Line]:
     """The lines with the value of a form's field behind the words on its left, else before what is below it."""
-    height = min(value.height, _FIELD_HEIGHT)
-    value = replace(value, bottom=value.top - height)
-    middle = value.top - height / 2
-    labels = [at for at, line in enumerate(lines) if line.bottom <= middle <= line.top and line.left < value.left]
+    labels = [line for line in lines if line.left < value.left and line.is_beside(value)]
     if not labels:
-        at = _place(lines, value)
+        at = _place(lines, replace(value, bottom=max(value.bottom, value.top - _FIELD_HEIGHT)))
         return [*lines[:at], value, *lines[at:]]
-    at = max(labels, key=lambda label: lines[label].left)
-    label = lines[at]
+    highest = max(labels, key=lambda line: line.top)
+    label = max((line for line in labels if line.is_beside(highest)), key=lambda line: line.left)
+    at = lines.index(label)
     head, *tail = text.pieces(label, [value.left])
     return [*lines[:at], replace(head, text=f"{head.text} {value.text}"), *tail, *lines[at + 1 :]]
 
