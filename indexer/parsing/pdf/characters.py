@@ -17,7 +17,7 @@ JOINT = "\0"  # in place of a line end between pieces of one line
 _LIGATURES = {0xFB00 + at: letters for at, letters in enumerate(("ff", "fi", "fl", "ffi", "ffl", "st", "st"))}
 _LIGATURES[ord(JOINT)] = ""
 _WORD = re.compile(r"\S+")
-_NUMBER = re.compile(r"\d+")
+_NUMBER = re.compile(r"\d{2,}|(?<!\s)\d")  # all but a digit that stands alone
 _LETTER_BETWEEN_JOINTS = re.compile(rf"(?<={JOINT})[A-Za-z](?={JOINT}|\Z)")
 _SIGNS = "-+−–"
 _UNIT = re.compile(r"(?:\d|(?<![^\W\d_])[^\W\d_]{1,2})\Z")  # what has an exponent: 10^6, m^2
@@ -135,7 +135,7 @@ class PageText:
     def _with_exponents(self, raw: str, at: int, least_bottom: float, most_height: float) -> str:
         """The text with raised numbers set apart: `10^6`, and marks of footnotes behind a blank."""
         written, done = "", 0
-        found = [one.span() for one in _NUMBER.finditer(raw) if not raw[one.start() - 1 : one.start()].isspace()]
+        found = [one.span() for one in _NUMBER.finditer(raw)]
         if JOINT in raw:
             found = sorted([*found, *(one.span() for one in _LETTER_BETWEEN_JOINTS.finditer(raw))])
         for first, end in found:

@@ -61,13 +61,8 @@ def _text_lines(text: PageText) -> list[Line]:
 
 
 def _is_one_line(line: Line, following: Line) -> bool:
-    gap = following.left - line.right
-    if gap < -line.height:
-        return False
-    height = max(line.height, following.height)
-    if not -_WORD_GAP * height / 2 < gap < _WORD_GAP * height or not line.is_beside(following):
-        return False
-    return JOINT in line.raw or min(line.height, following.height) < 0.85 * height
+    gap = (following.left - line.right) / line.height
+    return -_WORD_GAP / 2 < gap < _WORD_GAP and line.is_beside(following)
 
 
 def _with_value(text: PageText, lines: list[Line], value: Line) -> list[Line]:
