@@ -23,7 +23,7 @@ from indexer.errors import UnparsableDocument
 from indexer.parsing import html
 from indexer.parsing.decoding import decode_text
 from indexer.parsing.office.archive import Archive
-from indexer.parsing.office.word_markup import W, Styles, prepare, without_layout
+from indexer.parsing.office.word_markup import LAYOUT, Styles, W, prepare
 from indexer.parsing.registry import MAX_DOCX_ELEMENTS
 
 _STYLES = "\n".join(
@@ -40,7 +40,13 @@ _CHECK_BOX = re.compile(r'<input( checked="checked")? type="checkbox" ?/>')
 _INSERTED = re.compile("<p>\ue000(\\d+)\ue000</p>")
 _PARTS = ("document", "styles", "numbering", "footnotes", "endnotes", "Types", "Relationships")
 _TEXTS = ("document", "footnotes", "endnotes")
-_LEFT_OUT = {"hdr": "headers", "ftr": "footers", "chartSpace": "charts", "dataModel": "diagrams", "comments": "comments"}
+_LEFT_OUT = {
+    "hdr": "headers",
+    "ftr": "footers",
+    "chartSpace": "charts",
+    "dataModel": "diagrams",
+    "comments": "comments",
+}
 _RELATION = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}id"
 
 
@@ -104,7 +110,7 @@ def _checked(archive: Archive, inserted: list[str], left_out: dict[str, None]) -
             left_out[_LEFT_OUT[kind]] = None
         if kind not in _PARTS:
             continue
-        without_layout(root)
+        etree.strip_elements(root, *LAYOUT, with_tail=False)
         elements += sum(1 for _ in root.iter())
         if elements > MAX_DOCX_ELEMENTS:
             raise UnparsableDocument(

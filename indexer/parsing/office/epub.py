@@ -44,7 +44,9 @@ def parse(content: bytes) -> ParsedDocument:
             builder.heading(1, titles[name])
         builder.break_block()
         html.write_fragment(builder, page)
-    stated = [(etree.QName(one).localname, " ".join((one.text or "").split())) for one in package.iterfind("{*}metadata/*")]
+    stated = [
+        (etree.QName(one).localname, " ".join((one.text or "").split())) for one in package.iterfind("{*}metadata/*")
+    ]
     fields = [(_FIELDS[name], value[:500]) for name, value in stated if name in _FIELDS and value]
     parsed = builder.finish(next((value for name, value in stated if name == "title"), None), fields)
     return msgspec.structs.replace(parsed, links=tuple(link for link in parsed.links if ":" in link.target))

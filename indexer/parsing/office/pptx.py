@@ -30,9 +30,14 @@ def parse(content: bytes) -> ParsedDocument:
     presentation = archive.part(_PRESENTATION)
     listed = () if presentation is None else presentation.iter(f"{_P}sldId")
     writer = _Writer(archive)
-    starts = [writer.slide(name, number) for number, name in enumerate(dict.fromkeys(slides.get(one.get(f"{_R}id"), "") for one in listed), start=1)]
+    starts = [
+        writer.slide(name, number)
+        for number, name in enumerate(dict.fromkeys(slides.get(one.get(f"{_R}id"), "") for one in listed), start=1)
+    ]
     kinds = {"ppt/comments": "comments", "ppt/charts": "charts", "ppt/embeddings": "embedded files"}
-    left_out = sorted({kind for folder, kind in kinds.items() if any(name.startswith(folder) for name in archive.names)})
+    left_out = sorted(
+        {kind for folder, kind in kinds.items() if any(name.startswith(folder) for name in archive.names)}
+    )
     notes = [f"Left out of the PPTX: {', '.join(left_out)}."] if left_out else []
     return msgspec.structs.replace(writer.builder.finish(writer.title, notes=notes), page_starts=tuple(starts))
 

@@ -8,7 +8,14 @@ from collections.abc import Iterator
 from datetime import date, datetime, time, timedelta
 from io import BytesIO
 
-from python_calamine import CalamineError, CalamineSheet, CalamineWorkbook, PasswordError, SheetTypeEnum, SheetVisibleEnum
+from python_calamine import (
+    CalamineError,
+    CalamineSheet,
+    CalamineWorkbook,
+    PasswordError,
+    SheetTypeEnum,
+    SheetVisibleEnum,
+)
 
 from indexer.documents import ParsedDocument
 from indexer.errors import UnparsableDocument

@@ -11,6 +11,8 @@ from typing import Any
 import pypdfium2.raw as pdfium
 from pypdfium2 import PdfPage
 
+from indexer.parsing.pdf.characters import Box
+
 MAX_ANNOTATIONS = 5_000  # of a page
 
 _UNSEEN = pdfium.FPDF_ANNOT_FLAG_HIDDEN | pdfium.FPDF_ANNOT_FLAG_NOVIEW
@@ -20,30 +22,23 @@ _BUTTONS = (pdfium.FPDF_FORMFIELD_CHECKBOX, pdfium.FPDF_FORMFIELD_RADIOBUTTON)
 _CHOICES = (pdfium.FPDF_FORMFIELD_COMBOBOX, pdfium.FPDF_FORMFIELD_LISTBOX)
 _SILENT = (pdfium.FPDF_FORMFIELD_PUSHBUTTON, pdfium.FPDF_FORMFIELD_SIGNATURE)
 
-Box = tuple[float, float, float, float]  # left, bottom, right, top
-
 
 def annotations(page: PdfPage) -> Iterator[tuple[str, Box, bool]]:
     """(text, box, whether it is a comment on the page rather than a part of it) of each annotation with text."""
+    box = pdfium.FS_RECTF()
     for index in range(min(pdfium.FPDFPage_GetAnnotCount(page), MAX_ANNOTATIONS)):
         annotation = pdfium.FPDFPage_GetAnnot(page, index)
-        if annotation:
-            try:
-                yield from _read(annotation, page.formenv)
-            finally:
-                pdfium.FPDFPage_CloseAnnot(annotation)
-
-
-def _read(annotation: Any, form: Any) -> Iterator[tuple[str, Box, bool]]:
-    kind = pdfium.FPDFAnnot_GetSubtype(annotation)
-    if kind in _WITHOUT_TEXT or pdfium.FPDFAnnot_GetFlags(annotation) & _UNSEEN:
-        return
-    is_field = kind == pdfium.FPDF_ANNOT_WIDGET
-    text = _value(annotation, form) if is_field else _string(pdfium.FPDFAnnot_GetStringValue, annotation, b"Contents")
-    box = pdfium.FS_RECTF()
-    if text.strip() and pdfium.FPDFAnnot_GetRect(annotation, ctypes.byref(box)):
-        is_comment = not is_field and kind != pdfium.FPDF_ANNOT_FREETEXT
-        yield text, (box.left, box.bottom, box.right, box.top), is_comment
+        kind = pdfium.FPDFAnnot_GetSubtype(annotation)
+        text = ""
+        if kind == pdfium.FPDF_ANNOT_WIDGET:
+            text = _value(annotation, page.formenv)
+        elif kind not in _WITHOUT_TEXT:
+            text = _string(pdfium.FPDFAnnot_GetStringValue, annotation, b"Contents")
+        is_seen = not pdfium.FPDFAnnot_GetFlags(annotation) & _UNSEEN
+        if is_seen and text.strip() and pdfium.FPDFAnnot_GetRect(annotation, ctypes.byref(box)):
+            is_comment = kind not in (pdfium.FPDF_ANNOT_WIDGET, pdfium.FPDF_ANNOT_FREETEXT)
+            yield text, (box.left, box.bottom, box.right, box.top), is_comment
+        pdfium.FPDFPage_CloseAnnot(annotation)
 
 
 def _value(annotation: Any, form: Any) -> str:

@@ -138,9 +138,8 @@ class PageText:
         found = [one.span() for one in _NUMBER.finditer(raw)]
         if JOINT in raw:
             found = sorted([*found, *(one.span() for one in _LETTER_BETWEEN_JOINTS.finditer(raw))])
-        for first, end in found:
-            first -= first > done and raw[first - 1] in _SIGNS
-            start = end
+        for begin, end in found:
+            first, start = begin - (begin > done and raw[begin - 1] in _SIGNS), end
             while start > first:
                 _, bottom, _, top = self.box(at + start - 1)
                 if bottom < least_bottom or top - bottom > most_height:

@@ -14,9 +14,9 @@ _LETTERS = re.compile(r"[^\W\d_]+")
 _OPENING = "([{<\"'“„‘‚«»›‹’"
 _ADDRESS = re.compile(r"[/@_=\\#-]|\w[.:]\w")
 _LEAST_LETTERS = 4  # of a part that is a word of the document, not a syllable that happens to be one
-_FREE = frozenset("self well ill non ex half all cross semi quasi anti pseudo".split())  # mostly before a hyphen
+_FREE = re.compile("self|well|ill|non|ex|half|all|cross|semi|quasi|anti|pseudo")  # mostly before a hyphen
 # `pre- and post-war`, `Ein- und Ausgang`: the second word shares its end with the first
-_CONJUNCTIONS = frozenset("and or to und oder bzw. bis et ou y o e en of och og eller i oraz lub".split())
+_CONJUNCTION = re.compile("and|or|to|und|oder|bis|et|ou|y|o|e|en|of|och|og|eller|i|oraz|lub", re.IGNORECASE)
 
 
 def joined_lines(lines: Sequence[str], words: Container[str] = ()) -> str:
@@ -33,7 +33,7 @@ def _with_joint(line: str, following: str, words: Container[str]) -> str:
     before, after = line.rpartition(" ")[2][:-1], following.partition(" ")[0]
     if not before:  # a sign or a dash
         return line if after[:1].isdigit() else f"{line} "
-    if before.endswith(HYPHEN) or after.casefold() in _CONJUNCTIONS:
+    if before.endswith(HYPHEN) or _CONJUNCTION.fullmatch(after):
         return f"{line} "
     return line if not after or _is_part_of_word(before, after, words) else line[:-1]
 
@@ -48,6 +48,6 @@ def _is_part_of_word(before: str, after: str, words: Container[str]) -> bool:
         return True
     if first + second in words:
         return False
-    if len(first) == 1 or start[-1].isupper() or after[0].isupper() or first in _FREE:
+    if len(first) == 1 or start[-1].isupper() or after[0].isupper() or _FREE.fullmatch(first):
         return True
     return min(len(first), len(second)) >= _LEAST_LETTERS and first in words and second in words

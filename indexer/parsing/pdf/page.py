@@ -41,7 +41,9 @@ def page_lines(page: PdfPage) -> list[Line]:
         text_page.close()
     for image in islice(_images(page), MAX_IMAGES):
         lines.insert(_place(lines, image), image)
-    comments = (Line(" ".join(normalise(comment).split()), *box, is_comment=True) for comment, box, is_on in written if is_on)
+    comments = (
+        Line(" ".join(normalise(comment).split()), *box, is_comment=True) for comment, box, is_on in written if is_on
+    )
     return [*lines, *comments]
 
 

@@ -118,7 +118,7 @@ SUM = m("nary", m("naryPr", '<m:chr m:val="∑"/>'), m("sub", mt("i=1")), m("sup
         (m("sSubSup", m("e", mt("x")), m("sub", mt("i+1")), m("sup", mt("2"))), "x_(i+1)^2"),
         (SUM, "∑_(i=1)^n i"),
         (m("d", m("dPr", '<m:begChr m:val="["/><m:endChr m:val="]"/>'), m("e", mt("a+b"))), "[a+b]"),
-        (m("func", m("fName", mt("sin")), m("e", mt("x"))), "sin(x)"),
+        (m("func", m("fName", mt("sin")), m("e", mt("x"))), "sin x"),
         (m("m", m("mr", m("e", mt("1")), m("e", mt("0"))), m("mr", m("e", mt("0")), m("e", mt("1")))), "1, 0; 0, 1"),
     ],
 )
@@ -150,7 +150,9 @@ def style(identity: str, name: str, *, based_on: str = "", outline: str = "") ->
     ],
 )
 def test_a_style_inherits_its_level(styles: str, is_heading: bool) -> None:
-    body = p(t("Rivers"), properties='<w:pStyle w:val="Heading1"/>') + p(t("Its bed"), properties='<w:pStyle w:val="S"/>')
+    body = p(t("Rivers"), properties='<w:pStyle w:val="Heading1"/>') + p(
+        t("Its bed"), properties='<w:pStyle w:val="S"/>'
+    )
     parsed = read(body + p(t("Sand.")), styles)
     assert parsed.sections[-1].headings == (("Rivers", "Its bed") if is_heading else ("Rivers",))
     assert parsed.title == "Rivers"
@@ -164,7 +166,9 @@ def test_an_outline_level_of_the_paragraph_itself_counts_first() -> None:
 
 def test_the_title_may_be_a_style_based_on_title() -> None:
     styles = style("Title", "Title") + style("Cover", "Cover", based_on="Title")
-    assert read(p(t("Harbour rules"), properties='<w:pStyle w:val="Cover"/>') + p(t("x")), styles).title == "Harbour rules"
+    assert (
+        read(p(t("Harbour rules"), properties='<w:pStyle w:val="Cover"/>') + p(t("x")), styles).title == "Harbour rules"
+    )
 
 
 @pytest.mark.parametrize(

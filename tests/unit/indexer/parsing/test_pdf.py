@@ -10,7 +10,9 @@ FONT = b"<</Type/Font/Subtype/Type1/BaseFont/Helvetica/Encoding/WinAnsiEncoding>
 Drawn = tuple[float, float, str] | tuple[float, float, str, float]  # x, y, text, size
 
 
-def read(*pages: list[Drawn], annotations: str = "", form: str = "", page: str = "", matrix: str = "1 0 0 1") -> ParsedDocument:
+def read(
+    *pages: list[Drawn], annotations: str = "", form: str = "", page: str = "", matrix: str = "1 0 0 1"
+) -> ParsedDocument:
     """A PDF of these pages; annotations, in objects from number 100 on, are those of each page."""
     names = " ".join(f"{4 + 2 * number} 0 R" for number in range(len(pages)))
     objects = [b"<</Type/Catalog/Pages 2 0 R/AcroForm<<%b>>>>" % form.encode()]
@@ -36,7 +38,12 @@ def widget(kind: str, rectangle: str, more: str) -> str:
     return f"<</Type/Annot/Subtype/Widget/FT/{kind}/Rect[{rectangle}]/F 4{more}>>"
 
 
-FORM = [(60.0, 700.0, "First name:"), (300.0, 700.0, "Last name:"), (60.0, 660.0, "Port:"), (60.0, 600.0, "It is true.")]
+FORM = [
+    (60.0, 700.0, "First name:"),
+    (300.0, 700.0, "Last name:"),
+    (60.0, 660.0, "Port:"),
+    (60.0, 600.0, "It is true."),
+]
 BUTTON = "/AP<</N<</Yes<<>>/Off<<>>>>>>"
 
 
@@ -48,7 +55,10 @@ BUTTON = "/AP<</N<</Yes<<>>/Off<<>>>>>>"
         (widget("Tx", "130 695 280 713", "/T(a)/V<FEFF00C500730061>"), "First name: Åsa Last name:"),
         (widget("Tx", "90 600 280 674", "/T(a)/V(two\\rlines)/Ff 4096"), "Port: two lines"),
         (widget("Ch", "90 655 200 673", "/T(a)/V(NVK)/Opt[[(NVK)(Narvik)][(BGO)(Bergen)]]/Ff 131072"), "Port: Narvik"),
-        (widget("Ch", "90 655 200 673", "/T(a)/V[(Oulu)(Basel)]/Opt[(Oulu)(Graz)(Basel)]/Ff 2097152"), "Port: Oulu, Basel"),
+        (
+            widget("Ch", "90 655 200 673", "/T(a)/V[(Oulu)(Basel)]/Opt[(Oulu)(Graz)(Basel)]/Ff 2097152"),
+            "Port: Oulu, Basel",
+        ),
         (widget("Btn", "130 598 142 610", f"/T(f.insured[0])/V/Yes/AS/Yes{BUTTON}"), "It is true. insured: Yes"),
         (widget("Btn", "130 598 142 610", f"/T(x)/TU(Insured?)/AS/Off{BUTTON}"), "It is true. Insured?: Off"),
         (widget("Tx", "60 640 280 650", "/T(a)/V(alone)"), "Port:\n\nalone\n\nIt is true."),
@@ -109,14 +119,31 @@ def test_a_hyphen_at_the_end_of_a_line(first: str, second: str, text: str) -> No
     assert text in read(lines("Some words stand above it", first, second)).text
 
 
-LEFT = ("The harbour was built in 1871 by", "a company of seven men who had", "come from the north. They dug a", "basin of nine acres and lined it")
-RIGHT = ("with granite from the island. In", "the winter of 1890 the ice broke", "the east wall, and it was made", "anew of concrete in two years.")
-THIRD = ("Since then the quay has stood", "and no ice has come so far as", "the wall, although the winters", "were no milder than before.")
+LEFT = (
+    "The harbour was built in 1871 by",
+    "a company of seven men who had",
+    "come from the north. They dug a",
+    "basin of nine acres and lined it",
+)
+RIGHT = (
+    "with granite from the island. In",
+    "the winter of 1890 the ice broke",
+    "the east wall, and it was made",
+    "anew of concrete in two years.",
+)
+THIRD = (
+    "Since then the quay has stood",
+    "and no ice has come so far as",
+    "the wall, although the winters",
+    "were no milder than before.",
+)
 
 
 @pytest.mark.parametrize("columns", [(LEFT, RIGHT), (LEFT, RIGHT, THIRD)])
 @pytest.mark.parametrize("width", [180, 240])
-def test_columns_drawn_line_by_line_are_read_one_after_the_other(columns: tuple[tuple[str, ...], ...], width: int) -> None:
+def test_columns_drawn_line_by_line_are_read_one_after_the_other(
+    columns: tuple[tuple[str, ...], ...], width: int
+) -> None:
     drawn: list[Drawn] = [(60, 740, "A heading that spans all of the columns and so ends none of them")]
     for number in range(4):
         drawn += [(40 + at * width, 700 - 14 * number, column[number]) for at, column in enumerate(columns)]
@@ -127,13 +154,25 @@ def test_columns_drawn_line_by_line_are_read_one_after_the_other(columns: tuple[
 @pytest.mark.parametrize(
     "rows",
     [
-        [("Port", "Depth"), ("Narvik in the north", "12 metres at the quay"), ("Basel on the Rhine", "4 metres all year")],
-        [("quay", "built of granite blocks"), ("slip", "lets boats into water"), ("dock", "takes ships of nine metres")],
+        [
+            ("Port", "Depth"),
+            ("Narvik in the north", "12 metres at the quay"),
+            ("Basel on the Rhine", "4 metres all year"),
+        ],
+        [
+            ("quay", "built of granite blocks"),
+            ("slip", "lets boats into water"),
+            ("dock", "takes ships of nine metres"),
+        ],
         [("Chapter one of it", "7"), ("chapter two of it", "19"), ("chapter three of it", "31")],
     ],
 )
 def test_a_table_is_read_by_its_rows(rows: list[tuple[str, str]]) -> None:
-    drawn = [(x, 700.0 - 14 * number, cell) for number, row in enumerate(rows) for x, cell in zip((60.0, 300.0), row, strict=True)]
+    drawn = [
+        (x, 700.0 - 14 * number, cell)
+        for number, row in enumerate(rows)
+        for x, cell in zip((60.0, 300.0), row, strict=True)
+    ]
     assert read([*drawn]).text == " ".join(cell for row in rows for cell in row)
 
 
@@ -166,7 +205,9 @@ def test_a_superscript_is_not_glued_to_a_number(pieces: tuple[str, ...], text: s
     assert read(raised(*pieces)).text == text
 
 
-@pytest.mark.parametrize(("matrix", "page"), [("0 1 -1 0", "/Rotate 90"), ("0 -1 1 0", "/Rotate 270"), ("0 1 -1 0", "")])
+@pytest.mark.parametrize(
+    ("matrix", "page"), [("0 1 -1 0", "/Rotate 90"), ("0 -1 1 0", "/Rotate 270"), ("0 1 -1 0", "")]
+)
 def test_turned_text_has_paragraphs_too(matrix: str, page: str) -> None:
     turn = -1 if matrix.startswith("0 1") else 1
     places = [(300 - turn * 14 * number, 300.0) for number in (0, 1, 6)]
