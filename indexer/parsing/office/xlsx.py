@@ -25,8 +25,7 @@ from indexer.parsing.office.archive import Archive
 from indexer.parsing.registry import MAX_SHEET_CELLS
 
 _SHEET = re.compile(r"xl/worksheets/[^/]+\.xml", re.IGNORECASE)
-_PLACE = re.compile(rb'<(?:\w+:)?c\s[^>]*?\br="([A-Z]{1,3})(\d{1,7})"')
-_NO_VALUE = re.compile(rb"(?:</(?:\w+:)?f>|<(?:\w+:)?f\s[^>]*/>)(?:<(?:\w+:)?v\s*/>|<(?:\w+:)?v></(?:\w+:)?v>)?\s*</")
+_PLACE = re.compile(r"([A-Z]{0,3})(\d{1,7})")
 _Value = int | float | str | bool | time | date | datetime | timedelta
 
 
@@ -61,12 +60,13 @@ def _write(builder: DocumentBuilder, name: str, rows: list[Row]) -> None:
 def _checked(archive: Archive) -> list[str]:
     """What to note of the sheets. calamine makes room for each cell between a sheet's first and its last."""
     without_value = 0
-    for name in filter(_SHEET.fullmatch, archive.names):
-        archive.part(name)
-        sheet = archive.read(name)
-        without_value += sum(1 for _ in _NO_VALUE.finditer(sheet))
+    for sheet in (archive.part(name) for name in filter(_SHEET.fullmatch, archive.names)):
+        formulas = () if sheet is None else sheet.iter("{*}f")
+        without_value += sum(1 for one in formulas if one.getnext() is None or not one.getnext().text)
         rows = columns = 0
-        for column, row in _PLACE.findall(sheet):
+        for cell in () if sheet is None else sheet.iter("{*}row", "{*}c"):
+            place = _PLACE.match(cell.get("r", "1"))
+            column, row = place.groups() if place else ("A", "1")
             rows, columns = max(rows, int(row)), max(columns, _number(column))
         if rows * columns > MAX_SHEET_CELLS:
             raise UnparsableDocument(
@@ -75,11 +75,8 @@ def _checked(archive: Archive) -> list[str]:
     return [f"{without_value:,} formulas were saved without their values."] if without_value else []
 
 
-def _number(column: bytes) -> int:
-    number = 0
-    for letter in column:
-        number = 26 * number + letter - 64
-    return number
+def _number(column: str) -> int:
+    return sum(26**place * (ord(letter) - 64) for place, letter in enumerate(reversed(column)))
 
 
 def _rows(sheet: CalamineSheet) -> Iterator[Row]:

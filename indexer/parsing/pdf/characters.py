@@ -77,7 +77,7 @@ class PageText:
     def _index(self, place: int) -> int:
         if self._is_complete:
             return place
-        return max(pdfium.FPDFText_GetCharIndexFromTextIndex(self._page, place), 0)
+        return max(int(pdfium.FPDFText_GetCharIndexFromTextIndex(self._page, place)), 0)
 
     def line(self, raw: str, at: int) -> Line | None:
         """The line of a piece of the text at this place; None of blanks. Raised numbers are set apart."""

@@ -26,6 +26,9 @@ ONE_OF_EACH_FORMAT = {
     "CSV with a line of 20 MB",
     "TSV of 20 MB of quotation marks",
     "DOCX with 300 MB of zeros",
+    "PPTX of a million slides",
+    "XLSX with cells far apart",
+    "EPUB with a chapter of 300 MB",
     "PDF with forms in forms",
 }
 WORDS = DocumentUpsert(key=DocumentKey("default", "words"), content=b"Some words.", content_type="text/plain")
