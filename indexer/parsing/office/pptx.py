@@ -80,7 +80,8 @@ class _Writer:
                     builder.row(" ".join(_paragraphs(cell)) for cell in row.iter(f"{_A}tc"))
             elif shape.tag == f"{_P}pic":
                 mark = builder.mark()
-                builder.write(shape.find(f"{_P}nvPicPr/{_P}cNvPr").get("descr", ""))
+                for told in shape.iterfind(f"{_P}nvPicPr/{_P}cNvPr"):
+                    builder.write(told.get("descr", ""))
                 builder.image(mark)
             elif shape.tag == _DIAGRAM:
                 self._lines(self._archive.part(relations.get(shape.get(f"{_R}dm"), "")))
