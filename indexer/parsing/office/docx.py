@@ -1,7 +1,7 @@
 """Word documents (DOCX), by mammoth: converted to HTML by their styles, which the HTML parser reads.
 
 Images contribute their alternative text and caption, documents inserted as a whole (`altChunk`) their text. Deleted and
-hidden text and style maps embedded in the document are ignored; a note tells what else is left out, such as comments.
+hidden text and style maps embedded in the document are ignored; a note names what else is left out, such as comments.
 mammoth is slow and trusting, so it gets only the parts that it needs, checked, without their layout and with nothing
 around text that it does not know. Word stores no page numbers.
 """

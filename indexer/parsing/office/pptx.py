@@ -16,7 +16,7 @@ _A = "{http://schemas.openxmlformats.org/drawingml/2006/main}"
 _P = "{http://schemas.openxmlformats.org/presentationml/2006/main}"
 _R = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}"
 _DIAGRAM = "{http://schemas.openxmlformats.org/drawingml/2006/diagram}relIds"
-_FALLBACK = "{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallback"  # repeats what it stands for
+_FALLBACK = "{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallback"  # repeats the choice
 _PRESENTATION = "ppt/presentation.xml"
 _ROUND_THE_SLIDE = ("sldNum", "dt", "ftr", "hdr", "sldImg")
 _TITLES = ("title", "ctrTitle")
@@ -80,8 +80,8 @@ class _Writer:
                     builder.row(" ".join(_paragraphs(cell)) for cell in row.iter(f"{_A}tc"))
             elif shape.tag == f"{_P}pic":
                 mark = builder.mark()
-                for told in shape.iterfind(f"{_P}nvPicPr/{_P}cNvPr"):
-                    builder.write(told.get("descr", ""))
+                for properties in shape.iterfind(f"{_P}nvPicPr/{_P}cNvPr"):
+                    builder.write(properties.get("descr", ""))
                 builder.image(mark)
             elif shape.tag == _DIAGRAM:
                 self._lines(self._archive.part(relations.get(shape.get(f"{_R}dm"), "")))

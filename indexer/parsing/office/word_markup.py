@@ -1,6 +1,6 @@
 """Word's XML made such that mammoth loses none of its text: it drops each element that it does not know.
 
-Headings are told by their styles' names, outline levels and the styles that these are based on. Shown is what Word
+Headings are known by their styles' names, outline levels and the styles that these are based on. Shown is what Word
 shows: results of fields without their codes, without hidden text.
 """
 
@@ -26,7 +26,7 @@ _LOCAL_NAMES = (
     "|заголовок|επικεφαλίδα|見出し|标题|標題|제목"
 )
 _HEADING = re.compile(rf"(?:{_LOCAL_NAMES})\s*([1-9])", re.IGNORECASE)
-# What mammoth reads the children of, or leaves out on purpose; other elements around text are taken away.
+# What mammoth reads the children of, or leaves out on purpose; other elements around text are removed.
 _READ = frozenset(W + name for name in tag_names(
     "document body footnotes footnote endnotes endnote p r t tbl tr tc hyperlink ins moveTo del moveFrom smartTag "
     "customXml sdt sdtContent drawing object pict txbxContent"
@@ -59,8 +59,8 @@ class Styles:
             etree.SubElement(etree.SubElement(root, f"{W}style", own), f"{W}name", {_VAL: f"heading {level}"})
 
     def _is_hidden(self, identity: str) -> bool | None:
-        told = (_is_on(style.find(f"{W}rPr/{W}vanish")) for style in self._chain(identity))
-        return next((one for one in told if one is not None), None)
+        said = (_is_on(style.find(f"{W}rPr/{W}vanish")) for style in self._chain(identity))
+        return next((one for one in said if one is not None), None)
 
     def _level(self, identity: str) -> Level:
         for style in self._chain(identity):
@@ -89,8 +89,8 @@ def prepare(root: Any, styles: Styles) -> None:
     for choice in list(root.iter(f"{_COMPATIBILITY}AlternateContent")):
         fallback = choice.find(f"{_COMPATIBILITY}Fallback")
         others = choice.findall(f"{_COMPATIBILITY}Choice")
-        told = fallback if fallback is not None and (_has_text(fallback) or not any(map(_has_text, others))) else None
-        _replace(choice, told if told is not None else others[0] if others else ())
+        said = fallback if fallback is not None and (_has_text(fallback) or not any(map(_has_text, others))) else None
+        _replace(choice, said if said is not None else others[0] if others else ())
     for unseen in [*_field_codes(root), *(run for run in root.iter(f"{W}r") if _is_hidden(run, styles))]:
         _replace(unseen, ())
     for choices in list(root.iter(f"{W}ddList")):

@@ -17,7 +17,7 @@ JOINT = "\0"  # in place of a line end between pieces of one line
 _LIGATURES = {0xFB00 + at: letters for at, letters in enumerate(("ff", "fi", "fl", "ffi", "ffl", "st", "st"))}
 _LIGATURES[ord(JOINT)] = ""
 _WORD = re.compile(r"\S+")
-_NUMBER = re.compile(r"\d{2,}|(?<!\s)\d")  # all but a digit that stands alone
+_NUMBER = re.compile(r"\d{2,}|(?<!\s)\d")  # all but a single digit between blanks
 _LETTER_BETWEEN_JOINTS = re.compile(rf"(?<={JOINT})[A-Za-z](?={JOINT}|\Z)")
 _SIGNS = "-+−–"
 _UNIT = re.compile(r"(?:\d|(?<![^\W\d_])[^\W\d_]{1,2})\Z")  # what has an exponent: 10^6, m^2
@@ -31,8 +31,7 @@ Box = tuple[float, float, float, float]  # left, bottom, right, top; upwards, as
 class Line:
     """A line of text, an image (`is_image`, no text) or a comment.
 
-    `raw`, at the place `at` of PDFium's text, is what it was made of. A word that goes on in the next line ends with a
-    hyphen.
+    `raw`, at the place `at` of PDFium's text, is what it was made of. A word that the line's end divides has a hyphen.
     """
 
     text: str
@@ -50,7 +49,7 @@ class Line:
         return max(self.top - self.bottom, 1.0)
 
     def is_beside(self, other: "Line") -> bool:
-        """Whether it stands in the same row."""
+        """Whether it is in the same row."""
         shared = min(self.top, other.top) - max(self.bottom, other.bottom)
         return shared > min(self.height, other.height) / 2
 

@@ -16,7 +16,7 @@ _SAMPLED_LINES = 8
 _ROWS = 3  # the fewest
 _FULL = 0.6  # of a column's width, the mean of its lines; cells of tables differ more
 _CHARACTERS = 12  # of a line in a column, the mean
-_CONTINUED = 0.25  # of the lines begin in lower case, as a sentence goes on; cells of tables begin in upper case
+_CONTINUED = 0.25  # of the lines begin in lower case, as a sentence continues; cells of tables begin in upper case
 _TIGHT = 0.5  # of a line's height, between two rows of a paragraph
 
 
@@ -90,7 +90,7 @@ def _by_columns(band: list[_Row], gutter: tuple[float, float]) -> Iterator[Line]
 
 
 def _is_prose(column: list[_Row]) -> bool:
-    """Whether the rows fill the column, are close together, and go on from one to the next."""
+    """Whether the rows fill the column, are close together, and continue each other."""
     widths = [row.pieces[-1].right - row.pieces[0].left for row in column]
     texts = [" ".join(piece.text for piece in row.pieces) for row in column]
     gaps = [before.pieces[0].bottom - row.pieces[0].top for before, row in pairwise(column)]

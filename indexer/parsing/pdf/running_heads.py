@@ -1,4 +1,4 @@
-"""Heads and feet that repeat on a PDF's pages: the first of each stays, as the others say nothing more."""
+"""Heads and feet that repeat on a PDF's pages: the first of each is kept, as the others say nothing more."""
 
 import re
 from collections import Counter
@@ -16,7 +16,7 @@ _MOST_NUMBERS = 4
 
 
 def without_running_heads(pages: Sequence[list[Line]]) -> list[list[Line]]:
-    """The pages without lines at their edges that stand in the same place with the same words, or a page's number."""
+    """The pages without lines at their edges in the same place with the same words, or a page's number."""
     if len(pages) < _LEAST_PAGES:
         return list(pages)
     edges = [dict(_edges(lines, number)) for number, lines in enumerate(pages)]
@@ -32,7 +32,7 @@ def without_running_heads(pages: Sequence[list[Line]]) -> list[list[Line]]:
 
 
 def _edges(lines: list[Line], page: int) -> Iterator[tuple[int, list[Key]]]:
-    """(its place, what it may repeat as) of each line in the topmost and in the lowest row, if they stand apart."""
+    """(its place, what it may repeat as) of each line in the topmost and the lowest row, if apart from the others."""
     printed = [(at, line) for at, line in enumerate(lines) if line.text and not line.is_comment]
     if not printed:
         return
