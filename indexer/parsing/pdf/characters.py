@@ -4,6 +4,7 @@ import ctypes
 import re
 from bisect import bisect_left
 from dataclasses import dataclass
+from itertools import pairwise
 
 import pypdfium2.raw as pdfium
 from pypdfium2 import PdfTextPage
@@ -104,21 +105,19 @@ class PageText:
             text = self._with_exponents(raw, at, *raised)
         return Line(_words(text), left, bottom, right, top, at=at, raw=raw)
 
-    def gaps(self, line: Line, least: float) -> list[float]:
-        """The middles of the gaps wider than `least` between what was drawn separately."""
-        first, last = self._index(line.at), self._index(line.at + len(line.raw) - 1)
-        rectangles = pdfium.FPDFText_CountRects(self._page, first, last + 1 - first)
-        if rectangles < 2:
-            return []
-        found: list[float] = []
-        right = line.right
-        for number in range(rectangles):
-            pdfium.FPDFText_GetRect(self._page, number, *self._references)
-            left = self._sides[0].value
-            if left - right > least:
-                found.append((left + right) / 2)
-            right = self._sides[2].value
-        return found
+    def gaps(self, line: Line, least: float, *, by_words: bool = False) -> list[float]:
+        """The middles of the gaps wider than `least` between what was drawn separately, or (slower) between words."""
+        bounds: list[tuple[float, float]] = []
+        if by_words:
+            words = ((line.at + word.start(), line.at + word.end() - 1) for word in _WORD.finditer(line.raw))
+            bounds = [(self.box(start)[0], self.box(end)[2]) for start, end in words]
+        else:
+            first, last = self._index(line.at), self._index(line.at + len(line.raw) - 1)
+            rectangles = pdfium.FPDFText_CountRects(self._page, first, last + 1 - first)
+            for number in range(rectangles if rectangles > 1 else 0):
+                pdfium.FPDFText_GetRect(self._page, number, *self._references)
+                bounds.append((self._sides[0].value, self._sides[2].value))
+        return [(right + left) / 2 for (_, right), (left, _) in pairwise(bounds) if left - right > least]
 
     def pieces(self, line: Line, middles: list[float]) -> list[Line]:
         """The line cut before the first word that begins behind each of these."""

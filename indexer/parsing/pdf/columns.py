@@ -12,7 +12,9 @@ from indexer.parsing.pdf.characters import Line, PageText
 
 _GAP = 0.7  # of a line's height, between two words: wider than most blanks, also in justified lines
 _GUTTER = 0.5  # of a line's height: the least width that must be left
-_SAMPLED_LINES = 8
+_BULLET = 3.0  # of a line's height
+_SAMPLED_LINES = 6
+_LINES_BY_WORDS = 2
 _ROWS = 3  # the fewest
 _FULL = 0.6  # of a column's width, the mean of its lines; cells of tables differ more
 _CHARACTERS = 12  # of a line in a column, the mean
@@ -31,15 +33,25 @@ class _Row:
 def in_columns(text: PageText, lines: list[Line]) -> list[Line]:
     """The lines, with those that run across columns cut and put in order."""
     sampled = lines[:: max(1, len(lines) // _SAMPLED_LINES)]
-    gaps = sum(1 for line in sampled if text.gaps(line, _GAP * line.height))
+    gaps = sum(1 for line in sampled if _has_gap(line, text.gaps(line, _GAP * line.height)))
     gaps += sum(1 for line, following in pairwise(lines) if following.left > line.right and line.is_beside(following))
-    return list(_read(_rows(text, lines))) if gaps > 1 else lines
+    if gaps > 1:
+        return list(_read(_rows(text, lines)))
+    middle = lines[len(lines) // 2 :][:_LINES_BY_WORDS]  # columns may be drawn in one go
+    if sum(1 for line in middle if _has_gap(line, text.gaps(line, _GAP * line.height, by_words=True))) > 1:
+        return list(_read(_rows(text, lines, by_words=True)))
+    return lines
 
 
-def _rows(text: PageText, lines: list[Line]) -> list[_Row]:
+def _has_gap(line: Line, gaps: list[float]) -> bool:
+    """Whether one is further from the line's start than that behind a bullet or a number."""
+    return any(gap - line.left > _BULLET * line.height for gap in gaps)
+
+
+def _rows(text: PageText, lines: list[Line], *, by_words: bool = False) -> list[_Row]:
     rows: list[_Row] = []
     for line in lines:
-        pieces = text.pieces(line, text.gaps(line, _GAP * line.height))
+        pieces = text.pieces(line, text.gaps(line, _GAP * line.height, by_words=by_words))
         if rows and line.left > rows[-1].pieces[-1].right and line.is_beside(rows[-1].pieces[-1]):
             rows[-1].lines.append(line)
             rows[-1].pieces.extend(pieces)

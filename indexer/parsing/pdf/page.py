@@ -24,6 +24,7 @@ MAX_OBJECTS = 100_000  # of a page, among which images are searched
 
 _RAW_LINE = re.compile(rf"[^\n{HYPHENS}]*(?:[{HYPHENS}]?\r?\n|[{HYPHENS}]|\Z)")
 _WORD_GAP = 0.6  # of a line's height
+_LETTER_GAP = 0.15  # likewise; a wider one is between words
 _FIELD_HEIGHT = 14  # points, of a field of one line; in a higher one, the text begins at its top
 
 
@@ -56,8 +57,9 @@ def _text_lines(text: PageText) -> list[Line]:
         if lines and _is_one_line(lines[-1], line):  # PDFium parts it where a superscript begins
             before = lines.pop()
             ends = len(before.raw) - len(before.raw.rstrip("\r\n"))
-            raw_both = before.raw.rstrip("\r\n") + JOINT * ends + line.raw
-            line = text.line(raw_both, before.at) or line
+            is_word = line.left - before.right > _LETTER_GAP * line.height
+            joint = (" " if is_word else JOINT) + JOINT * (ends - 1) if ends else ""
+            line = text.line(before.raw.rstrip("\r\n") + joint + line.raw, before.at) or line
         lines.append(line)
     return lines
 

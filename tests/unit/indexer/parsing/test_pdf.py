@@ -11,9 +11,14 @@ Drawn = tuple[float, float, str] | tuple[float, float, str, float]  # x, y, text
 
 
 def read(
-    *pages: list[Drawn], annotations: str = "", form: str = "", page: str = "", matrix: str = "1 0 0 1"
+    *pages: list[Drawn],
+    annotations: str = "",
+    form: str = "",
+    page: str = "",
+    matrix: str = "1 0 0 1",
+    show: str = "({}) Tj",
 ) -> ParsedDocument:
-    """A PDF of these pages; annotations, in objects from number 100 on, are those of each page."""
+    """A PDF of these pages; annotations are those of each."""
     names = " ".join(f"{4 + 2 * number} 0 R" for number in range(len(pages)))
     objects = [b"<</Type/Catalog/Pages 2 0 R/AcroForm<<%b>>>>" % form.encode()]
     objects += [b"<</Type/Pages/Count %d/Kids[%b]>>" % (len(pages), names.encode()), FONT]
@@ -21,13 +26,13 @@ def read(
         rest = f"/Annots[{annotations}]{page}/Contents {5 + 2 * number} 0 R"
         resources = "/MediaBox[0 0 595 842]/Resources<</Font<</F 3 0 R>>>>"
         objects.append(f"<</Type/Page/Parent 2 0 R{resources}{rest}>>".encode())
-        stream = "\n".join(_drawn(*one, matrix=matrix) for one in drawn).encode("cp1252")
+        stream = "\n".join(_drawn(*one, matrix=matrix, show=show) for one in drawn).encode("cp1252")
         objects.append(b"<</Length %d>>stream\n%b\nendstream" % (len(stream), stream))
     return parse(pdf_file(objects), "application/pdf")
 
 
-def _drawn(x: float, y: float, text: str, size: float = 11, *, matrix: str) -> str:
-    return f"BT /F {size} Tf {matrix} {x} {y} Tm ({text}) Tj ET"
+def _drawn(x: float, y: float, text: str, size: float = 11, *, matrix: str, show: str) -> str:
+    return f"BT /F {size} Tf {matrix} {x} {y} Tm {show.format(text)} ET"
 
 
 def lines(*texts: str, x: float = 60, top: float = 700) -> list[Drawn]:
@@ -149,6 +154,13 @@ def test_columns_drawn_line_by_line_are_read_one_after_the_other(
         drawn += [(40 + at * width, 700 - 14 * number, column[number]) for at, column in enumerate(columns)]
     if width * len(columns) < 600:
         assert " ".join(read(drawn).text.split()).endswith(" ".join(" ".join(column) for column in columns))
+
+
+def test_columns_may_be_drawn_with_one_operator() -> None:
+    drawn: list[Drawn] = []
+    for number, (left, right) in enumerate(zip(LEFT, RIGHT, strict=True)):
+        drawn.append((60, 700 - 14 * number, f"({left}) {480 * len(left) - 22_000} ({right})"))
+    assert read(drawn, show="[{}] TJ").text == " ".join(LEFT + RIGHT)
 
 
 @pytest.mark.parametrize(
