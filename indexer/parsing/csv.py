@@ -66,15 +66,7 @@ def parse_tsv(text: str) -> ParsedDocument:
 
 def _table(rows: Iterable[Row], *, name: str) -> ParsedDocument:
     builder = DocumentBuilder()
-    fields: Row | None = None
-    for number, row in _numbered(rows, name):
-        if fields is None:
-            fields = row
-            continue
-        sentences = list(_sentences(fields, row))
-        if sentences:
-            builder.open_section((_heading(row, number),))
-            write_linked(builder, " ".join(sentences))
+    write_rows(builder, rows, name=name)
     parsed = builder.finish()
     if not parsed.text:
         raise UnparsableDocument(
@@ -83,6 +75,19 @@ def _table(rows: Iterable[Row], *, name: str) -> ParsedDocument:
             "fields.",
         )
     return parsed
+
+
+def write_rows(builder: DocumentBuilder, rows: Iterable[Row], *, name: str, under: tuple[str, ...] = ()) -> None:
+    """Write each row as a section under these headings; the first row names the fields. Raises `too_large`."""
+    fields: Row | None = None
+    for number, row in _numbered(rows, name):
+        if fields is None:
+            fields = row
+            continue
+        sentences = list(_sentences(fields, row))
+        if sentences:
+            builder.open_section((*under, _heading(row, number)))
+            write_linked(builder, " ".join(sentences))
 
 
 def _numbered(rows: Iterable[Row], name: str) -> Iterator[tuple[int, Row]]:

@@ -37,11 +37,12 @@ MAX_PDF_CPU_SECONDS = 6  # for all pages; a printed page takes 1 to 5 ms
 MAX_ARCHIVE_MEMBERS = 5_000
 MAX_UNPACKED_BYTES = 256 * MIB
 MAX_UNPACKED_XML_BYTES = 12 * MIB
+MAX_SHEET_CELLS = 5_000_000  # between a sheet's first and last, empty ones counted
 MAX_DOCX_ELEMENTS = 100_000  # layout not counted; mammoth reads some 15,000 a CPU second
 
 Limit = Literal[
     "depth", "tags", "elements", "pages", "characters", "cpu_seconds", "members", "unpacked_bytes",
-    "unpacked_xml_bytes", "rows", "columns", "row_characters", "field_characters",
+    "unpacked_xml_bytes", "cells", "rows", "columns", "row_characters", "field_characters",
 ]  # fmt: skip
 
 
@@ -78,6 +79,26 @@ _TABLE_LIMITS: tuple[tuple[Limit, int], ...] = (
     ("row_characters", MAX_TABLE_ROW_CHARACTERS),
     ("field_characters", MAX_TABLE_FIELD_CHARACTERS),
 )
+_OFFICE = "application/vnd.openxmlformats-officedocument"
+
+
+def _archive(name: str, media_type: str, *limits: tuple[Limit, int]) -> Format:
+    return Format(
+        name,
+        (media_type,),
+        (f".{name.lower()}",),
+        f"office.{name.lower()}:parse",
+        takes="bytes",
+        signature=b"PK\x03\x04",
+        limits=(
+            *limits,
+            ("members", MAX_ARCHIVE_MEMBERS),
+            ("unpacked_bytes", MAX_UNPACKED_BYTES),
+            ("unpacked_xml_bytes", MAX_UNPACKED_XML_BYTES),
+        ),
+    )
+
+
 _DOCUMENTS = (
     Format(
         "Markdown",
@@ -159,26 +180,15 @@ _DOCUMENTS = (
         "PDF",
         ("application/pdf", "application/x-pdf"),
         (".pdf",),
-        "pdf:parse",
+        "pdf.document:parse",
         takes="bytes",
         signature=b"%PDF-",
         limits=(("pages", MAX_PDF_PAGES), ("characters", MAX_PDF_CHARACTERS), ("cpu_seconds", MAX_PDF_CPU_SECONDS)),
     ),
-    Format(
-        "DOCX",
-        ("application/vnd.openxmlformats-officedocument.wordprocessingml.document",),
-        (".docx",),
-        "docx:parse",
-        takes="bytes",
-        signature=b"PK\x03\x04",
-        limits=(
-            ("depth", MAX_XML_DEPTH),
-            ("elements", MAX_DOCX_ELEMENTS),
-            ("members", MAX_ARCHIVE_MEMBERS),
-            ("unpacked_bytes", MAX_UNPACKED_BYTES),
-            ("unpacked_xml_bytes", MAX_UNPACKED_XML_BYTES),
-        ),
-    ),
+    _archive("DOCX", f"{_OFFICE}.wordprocessingml.document", ("depth", MAX_XML_DEPTH), ("elements", MAX_DOCX_ELEMENTS)),
+    _archive("PPTX", f"{_OFFICE}.presentationml.presentation", ("depth", MAX_XML_DEPTH)),
+    _archive("XLSX", f"{_OFFICE}.spreadsheetml.sheet", ("cells", MAX_SHEET_CELLS), *_TABLE_LIMITS),
+    _archive("EPUB", "application/epub+zip", ("depth", MAX_HTML_DEPTH)),
     Format("node", (NODE_TYPE,), (), "hand_made_nodes:parse_node", takes="bytes", may_lack_text=True),
     Format("edge", (EDGE_TYPE,), (), "hand_made_nodes:parse_edge", takes="bytes", may_lack_text=True),
 )  # fmt: skip

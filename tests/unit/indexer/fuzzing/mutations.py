@@ -8,6 +8,21 @@ from hypothesis import strategies as st
 
 from tests.support.fixtures.office_files import archive, docx, pdf
 from tests.unit.indexer.parsing.test_eight_formats import DOCUMENTS
+from tests.unit.indexer.parsing.test_office import (
+    EPUB,
+    NAV,
+    NAV_PAGE,
+    NCX,
+    NCX_PAGE,
+    PPTX,
+    XLSX,
+    book,
+    cells,
+    presentation,
+    shape,
+    slide,
+    workbook,
+)
 
 MOST_CHANGES = 8
 MOST_BYTES = 100_000
@@ -78,6 +93,9 @@ SAMPLES: dict[str, tuple[bytes, ...]] = {
     "text/tab-separated-values": (b"Port\tRiver\nBasel\tRhine\n", _TSV),
     "application/pdf": (DOCUMENTS["rivers.pdf"], pdf([_BLOCKS, _BLOCKS])),
     _DOCX: (DOCUMENTS["rivers.docx"], docx(_BLOCKS)),
+    PPTX: (archive(presentation(slide(shape("Ports", "title"), shape("Basel\nZürich", "body")))),),
+    XLSX: (archive(workbook(cells(1, "Port", "Size") + cells(2, "Basel", "<v>3.5</v>"))),),
+    EPUB: (archive(book(NAV, NAV_PAGE)), archive(book(NCX, NCX_PAGE))),
     "text/x-python": (b'"""Doc."""\n\nclass A:\n    def f(self):\n        return "x"\n',),
 }
 _TOKENS = (
@@ -93,7 +111,7 @@ def mutated(media_type: str) -> st.SearchStrategy[bytes]:
     """Content that is said to be of this media type: samples changed here and there, and, one in five, any bytes."""
     samples = SAMPLES[media_type]
     changed = st.builds(_changed, st.sampled_from(samples), _changes(samples))
-    if "wordprocessingml" in media_type:
+    if samples[0].startswith(b"PK"):
         parts = st.builds(_with_part_changed, st.sampled_from(samples), st.integers(0), _changes(samples))
         changed = parts | parts | changed
     return st.integers(0, 4).flatmap(lambda chance: changed if chance else st.binary(max_size=2_000))

@@ -11,10 +11,24 @@ from io import BytesIO
 from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile
 
 from tests.support.fixtures.office_files import archive, docx_parts, pdf, pdf_file
+from tests.unit.indexer.parsing.test_office import (
+    EPUB,
+    NAV,
+    NAV_PAGE,
+    OFFICE,
+    PPTX,
+    XLSX,
+    book,
+    presentation,
+    shape,
+    slide,
+    workbook,
+)
 
 DOCX = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
 CSV = "text/csv"
 MB = 1_000_000
+FAR_APART = "<row r='1'><c r='A1'><v>1</v></c></row><row r='1048576'><c r='XFD1048576'><v>1</v></c></row>"
 
 
 @dataclass(frozen=True)
@@ -114,6 +128,40 @@ def _word_many_paragraphs() -> bytes:
     return archive(
         docx_parts("".join(f"<w:p><w:r><w:t>{number * 7919}</w:t></w:r></w:p>" for number in range(200_000)))
     )
+
+
+def _slides_of_one() -> bytes:
+    return archive(presentation(slide(shape("words")), order="s0 " * 1_000_000))
+
+
+def _slides_of_long_lists() -> bytes:
+    return archive(presentation(slide(*(shape(str(number * 7919)) for number in range(60_000)))))
+
+
+def _sheet(content: str) -> bytes:
+    return archive(workbook(content))
+
+
+def _sheet_of_many_rows() -> bytes:
+    return _sheet("".join(f"<row><c><v>{number * 7919}</v></c></row>" for number in range(200_000)))
+
+
+def _sheet_of_one_text() -> bytes:
+    """A hundred thousand cells that all show the same text of 3 MB."""
+    rows = "".join(f"<row r='{row}'><c t='s' r='A{row}'><v>0</v></c></row>" for row in range(1, 100_000))
+    main = 'xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"'
+    members = workbook(rows)
+    members["xl/_rels/workbook.xml.rels"] = str(members["xl/_rels/workbook.xml.rels"]).replace(
+        "</Relationships>",
+        f'<Relationship Id="sst" Type="{OFFICE}/sharedStrings" Target="sharedStrings.xml"/></Relationships>',
+    )
+    text = "".join(str(number) for number in range(500_000))
+    members["xl/sharedStrings.xml"] = f"<sst {main}><si><t>{text}</t></si></sst>"
+    return archive(members)
+
+
+def _book(page: bytes, **more: str | bytes) -> bytes:
+    return archive({**book(NAV, NAV_PAGE), "O/a.xhtml": page, **more})
 
 
 def _pdf_objects(pages: bytes, *more: bytes) -> bytes:
@@ -268,6 +316,16 @@ BOMBS = (
     Bomb("DOCX with tables 2,000 deep", DOCX, _word_deep_tables, "too_deep", "256 levels"),
     Bomb("DOCX with entities", DOCX, lambda: _word_xml(_billion_laughs()), "unsafe", "entities"),
     Bomb("DOCX of 200,000 paragraphs", DOCX, _word_many_paragraphs, "too_large", "elements"),
+    Bomb("PPTX of a million slides", PPTX, _slides_of_one, "too_large", "the limit is"),
+    Bomb("PPTX with 60,000 texts on a slide", PPTX, _slides_of_long_lists, None),
+    Bomb("PPTX with entities", PPTX, lambda: archive(presentation(_billion_laughs().decode())), "unsafe", "entities"),
+    Bomb("XLSX of a million cells", XLSX, lambda: _sheet("<row>" + "<c><v>1</v></c>" * MB + "</row>"), "too_large"),
+    Bomb("XLSX with cells far apart", XLSX, lambda: _sheet(FAR_APART), "too_large", "17,179,869,184 cells"),
+    Bomb("XLSX whose cells are one long text", XLSX, _sheet_of_one_text, "parser_limit"),
+    Bomb("XLSX of 200,000 rows", XLSX, _sheet_of_many_rows, "too_large", "20,000 rows"),
+    Bomb("EPUB with a chapter of 300 MB", EPUB, lambda: _book(bytes(300 * MB)), "too_large", "unpacks to"),
+    Bomb("EPUB 100,000 deep", EPUB, lambda: _book(b"<div>" * 100_000 + b"words"), None),
+    Bomb("EPUB with entities", EPUB, lambda: _book(b"x", **{"O/p.opf": _attribute_entities()}), "unsafe", "entities"),
     Bomb("PDF of a million claimed pages", "application/pdf", _pdf_claimed_pages, "too_large", "pages"),
     Bomb("PDF whose pages hold themselves", "application/pdf", _pdf_circular_pages, "pictures_only"),
     Bomb("PDF with a deflated gigabyte", "application/pdf", _pdf_deflate_bomb, "parser_limit"),

@@ -107,8 +107,21 @@ def test_an_unknown_character_set_counts_as_none(content_type: str) -> None:
 
 def test_the_list_of_formats_tells_media_types_extensions_and_limits() -> None:
     known = {one.name: one for one in formats()}
-    documents = {"Markdown", "HTML", "plain text", "reStructuredText", "JSON", "XML", "CSV", "TSV", "PDF", "DOCX"}
-    assert documents | {"Python"} <= set(known)
+    documents = [
+        "Markdown",
+        "HTML",
+        "reStructuredText",
+        "JSON",
+        "XML",
+        "CSV",
+        "TSV",
+        "PDF",
+        "DOCX",
+        "PPTX",
+        "XLSX",
+        "EPUB",
+    ]
+    assert {*documents, "plain text", "Python"} <= set(known)
     assert dict(known["PDF"].limits) == {"pages": 2_000, "characters": 10_000_000, "cpu_seconds": 6}
     assert dict(known["CSV"].limits) == dict(known["TSV"].limits)
     assert dict(known["CSV"].limits)["rows"] == 20_000

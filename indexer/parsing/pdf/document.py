@@ -5,32 +5,33 @@ without such a line it is at the start of the page. A PDF without an outline has
 guessed from type sizes. Scanned pages without a text layer yield no text. `ParsedDocument.page_starts` holds the offset
 of each page, so that a hit can point to its page. A paragraph ends with its page.
 
-Lines and paragraphs are found by their positions on the page; lengths are in points.
+Paragraphs are found by the positions of their lines.
 """
 
-import ctypes
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from functools import cached_property
 from itertools import islice
 from time import process_time
 
 import msgspec
 import pypdfium2.raw as pdfium
-from pypdfium2 import PdfDocument, PdfiumError, PdfPage, PdfTextPage
+from pypdfium2 import PdfDocument, PdfiumError
 
 from indexer.documents import ParsedDocument
 from indexer.errors import UnparsableDocument
 from indexer.parsing.decoding import normalise
 from indexer.parsing.document_builder import DocumentBuilder
 from indexer.parsing.front_matter import Fields
+from indexer.parsing.pdf.characters import Line
+from indexer.parsing.pdf.hyphens import HYPHEN, joined_lines
+from indexer.parsing.pdf.page import page_lines
+from indexer.parsing.pdf.running_heads import without_running_heads
 from indexer.parsing.registry import MAX_PDF_CHARACTERS, MAX_PDF_CPU_SECONDS, MAX_PDF_PAGES
 from indexer.parsing.text import write_linked
 
-MAX_PAGE_CHARACTERS = 200_000  # a page of dense print has about 10,000
 MAX_OUTLINE_ENTRIES = 4_000
 MAX_OUTLINE_DEPTH = 16
-MAX_IMAGES = 50  # of a page
 
 Outline = dict[int, list[tuple[int, str]]]  # page → (level from 1, title) of each entry, in order
 
@@ -47,23 +48,7 @@ _FIELDS = ("Author", "Subject", "Keywords")
 _PARAGRAPH_GAP = 0.5  # of a line's height, between two lines
 _INDENT = 0.7  # of a line's height: the first line of a paragraph
 _OTHER_SIZE = 1.15  # ratio of two lines' heights that separates them
-_HYPHENS = ("\x02", "\ufffe")  # what PDFium makes of a hyphen at the end of a line
-
-
-@dataclass(frozen=True)
-class Line:
-    """A line of text, or an image (`is_image`, no text). `top` and `bottom` grow upwards, as in PDF."""
-
-    text: str
-    left: float
-    bottom: float
-    top: float
-    is_image: bool = False
-    is_hyphenated: bool = False
-
-    @property
-    def height(self) -> float:
-        return max(self.top - self.bottom, 1.0)
+_XFA = "The form is one of XFA, which is not read; what else the PDF shows is."
 
 
 def parse(content: bytes) -> ParsedDocument:
@@ -83,17 +68,33 @@ def parse(content: bytes) -> ParsedDocument:
             raise UnparsableDocument(
                 "too_large", f"The PDF says it has {pages:,} pages; the limit is {MAX_PDF_PAGES:,}."
             )
+        is_xfa = pdf.get_formtype() in (pdfium.FORMTYPE_XFA_FULL, pdfium.FORMTYPE_XFA_FOREGROUND)
+        if pdf.get_formtype() == pdfium.FORMTYPE_ACRO_FORM or is_xfa:
+            pdf.init_forms()
         outline = _outline(pdf)
-        writer = _Writer(DocumentBuilder())
-        latest = process_time() + MAX_PDF_CPU_SECONDS
-        for number in range(pages):
-            if process_time() > latest:
-                raise UnparsableDocument(
-                    "too_large", f"Reading the PDF takes more than {MAX_PDF_CPU_SECONDS} CPU seconds; split it."
-                )
-            writer.page(_lines(pdf, number), outline.get(number, []))
+        lines = without_running_heads(list(_pages(pdf)))
         fields, title = _properties(pdf)
-    return writer.finish(title, fields)
+    writer = _Writer(lines)
+    for number, page in enumerate(lines):
+        writer.page(page, outline.get(number, []))
+    return writer.finish(title, fields, [_XFA] if is_xfa else [])
+
+
+def _pages(pdf: PdfDocument) -> Iterator[list[Line]]:
+    latest = process_time() + MAX_PDF_CPU_SECONDS
+    characters = 0
+    for number in range(len(pdf)):
+        if process_time() > latest:
+            raise UnparsableDocument(
+                "too_large", f"Reading the PDF takes more than {MAX_PDF_CPU_SECONDS} CPU seconds; split it."
+            )
+        lines = _lines(pdf, number)
+        characters += sum(len(line.text) for line in lines)
+        if characters > MAX_PDF_CHARACTERS:
+            raise UnparsableDocument(
+                "too_large", f"The PDF has more than {MAX_PDF_CHARACTERS:,} characters of text; split it."
+            )
+        yield lines
 
 
 def _lines(pdf: PdfDocument, number: int) -> list[Line]:
@@ -138,8 +139,9 @@ def _properties(pdf: PdfDocument) -> tuple[Fields, str | None]:
 
 
 class _Writer:
-    def __init__(self, builder: DocumentBuilder) -> None:
-        self._builder = builder
+    def __init__(self, pages: list[list[Line]]) -> None:
+        self._builder = DocumentBuilder()
+        self._pages = pages
         self._page_starts: list[int] = []
         self._outermost: list[str] = []
 
@@ -150,18 +152,14 @@ class _Writer:
         written = 0
         for (first, behind), (level, title) in _placed(lines, entries):
             self._paragraphs(lines[written:first])
-            self._builder.heading(level, " ".join(line.text for line in lines[first:behind]) or title)
+            self._builder.heading(level, self._joined(lines[first:behind]) or title)
             self._outermost += [title] if level == 1 else []
             written = behind
         self._paragraphs(lines[written:])
-        if self._builder.mark() > MAX_PDF_CHARACTERS:
-            raise UnparsableDocument(
-                "too_large", f"The PDF has more than {MAX_PDF_CHARACTERS:,} characters of text; split it."
-            )
 
-    def finish(self, title: str | None, fields: Fields) -> ParsedDocument:
+    def finish(self, title: str | None, fields: Fields, notes: list[str]) -> ParsedDocument:
         only = self._outermost[0] if len(self._outermost) == 1 else None
-        parsed = self._builder.finish(title or only, fields)
+        parsed = self._builder.finish(title or only, fields, notes)
         if not self._builder.mark():
             raise UnparsableDocument(
                 "pictures_only", "Nothing readable is in the PDF: its pages have no text, as scanned ones have none."
@@ -176,12 +174,21 @@ class _Writer:
                 builder.break_block()
             if paragraph[0].is_image:
                 builder.image(builder.mark())
-            for line in paragraph:
-                if _ITEM.match(line.text):
+            starts = [at for at, line in enumerate(paragraph) if at == 0 or _ITEM.match(line.text)]
+            for start, end in zip(starts, [*starts[1:], len(paragraph)], strict=True):
+                if _ITEM.match(paragraph[start].text):
                     builder.break_line() if in_list else builder.break_block()
                     in_list = True
-                write_linked(builder, _BULLET.sub("-", line.text) + ("" if line.is_hyphenated else " "))
+                write_linked(builder, _BULLET.sub("-", self._joined(paragraph[start:end])))
             in_list = in_list and bool(_ITEM.match(paragraph[0].text))
+
+    def _joined(self, lines: list[Line]) -> str:
+        texts = [line.text for line in lines]
+        return joined_lines(texts, self._words if any(text.endswith(HYPHEN) for text in texts) else ())
+
+    @cached_property
+    def _words(self) -> set[str]:
+        return {word for page in self._pages for line in page for word in line.text.casefold().split()}
 
 
 def _placed(lines: list[Line], entries: list[tuple[int, str]]) -> Iterator[tuple[tuple[int, int], tuple[int, str]]]:
@@ -208,22 +215,11 @@ def _spans(lines: list[Line], at: int, most_characters: int) -> Iterator[tuple[i
 
 
 def _text(lines: list[Line], span: tuple[int, int]) -> str:
-    return " ".join(line.text for line in lines[slice(*span)]).casefold()
+    return joined_lines([line.text for line in lines[slice(*span)]]).casefold()
 
 
 def _without_number(heading: str) -> str:
     return _NUMBERING.sub("", heading, count=1)
-
-
-def page_lines(page: PdfPage) -> list[Line]:
-    """A page's lines in PDFium's order, mostly that of reading, with its images between them."""
-    text_page = page.get_textpage()
-    try:
-        count = min(text_page.count_chars(), MAX_PAGE_CHARACTERS)
-        lines = list(_text_lines(text_page, text_page.get_text_range(0, count))) if count else []
-    finally:
-        text_page.close()
-    return _with_images(lines, list(_images(page)))
 
 
 def page_paragraphs(lines: list[Line]) -> Iterator[list[Line]]:
@@ -240,7 +236,7 @@ def page_paragraphs(lines: list[Line]) -> Iterator[list[Line]]:
 
 def _begins_paragraph(paragraph: list[Line], line: Line) -> bool:
     before = paragraph[-1]
-    if line.is_image or before.is_image:
+    if line.is_image or before.is_image or line.is_comment:
         return True
     heights = sorted((before.height, line.height))
     if heights[1] > heights[0] * _OTHER_SIZE:
@@ -252,52 +248,3 @@ def _begins_paragraph(paragraph: list[Line], line: Line) -> bool:
         return before.text.endswith((".", "!", "?", ":"))
     is_indented = line.left - before.left > _INDENT * line.height
     return is_indented and len(paragraph) > 1 and before.text.endswith((".", "!", "?", ":"))
-
-
-def _text_lines(page: PdfTextPage, text: str) -> Iterator[Line]:
-    at = 0
-    for raw in _joined_hyphens(text):
-        words = " ".join(normalise(raw.rstrip("\r\n").rstrip("".join(_HYPHENS))).split())
-        if words:
-            first = at + len(raw) - len(raw.lstrip())
-            letter = next((place for place, one in enumerate(raw, start=at) if one.isalnum()), first)
-            left = _box(page, first)[0]
-            _, bottom, _, top = _box(page, letter)  # a bullet may be of another size
-            yield Line(words, left, bottom, top, is_hyphenated=raw.rstrip("\r\n").endswith(_HYPHENS))
-        at += len(raw)
-
-
-def _joined_hyphens(text: str) -> Iterator[str]:
-    """Lines with their ends; a hyphen marked by PDFium ends a line too."""
-    start = 0
-    for position, character in enumerate(text):
-        if character == "\n" or (character in _HYPHENS and text[position + 1 : position + 2] not in ("\r", "\n")):
-            yield text[start : position + 1]
-            start = position + 1
-    if start < len(text):
-        yield text[start:]
-
-
-def _box(page: PdfTextPage, position: int) -> tuple[float, float, float, float]:
-    """Left, bottom, right and top of the font box of the text's character; zeros where PDFium knows none."""
-    index = max(pdfium.FPDFText_GetCharIndexFromTextIndex(page, position), 0)
-    box = pdfium.FS_RECTF()
-    if not pdfium.FPDFText_GetLooseCharBox(page, index, ctypes.byref(box)):
-        return 0.0, 0.0, 0.0, 0.0
-    return box.left, box.bottom, box.right, box.top
-
-
-def _images(page: PdfPage) -> Iterator[Line]:
-    for image in islice(page.get_objects(filter=[pdfium.FPDF_PAGEOBJ_IMAGE], max_depth=2), MAX_IMAGES):
-        left, bottom, _, top = image.get_bounds()
-        yield Line("", left, bottom, top, is_image=True)
-
-
-def _with_images(lines: list[Line], images: list[Line]) -> list[Line]:
-    """The lines with each image before the first line below its middle."""
-    placed = list(lines)
-    for image in images:
-        middle = (image.bottom + image.top) / 2
-        at = next((at for at, line in enumerate(placed) if not line.is_image and line.top <= middle), len(placed))
-        placed.insert(at, image)
-    return placed

@@ -1,0 +1,1 @@
+"""PDF, by PDFium: `document` reads a file, page by page, as `page` gives their lines in reading order."""
