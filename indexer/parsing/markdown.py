@@ -1,4 +1,4 @@
-"""Markdown (CommonMark with tables and strikethrough) with YAML front matter, by pulldown-cmark through pyromark.
+"""Markdown (CommonMark with tables, strikethrough, footnotes and formulas), by pulldown-cmark through pyromark.
 
 pulldown-cmark takes linear time whatever the nesting; only the depth of blocks is limited here.
 """
@@ -13,35 +13,52 @@ import pyromark
 from indexer.documents import ParsedDocument
 from indexer.errors import UnparsableDocument
 from indexer.parsing.document_builder import DocumentBuilder
-from indexer.parsing.front_matter import FrontMatter, first_value, list_fields, parse_front_matter
-from indexer.parsing.html import write_fragment
+from indexer.parsing.front_matter import first_value, list_fields, split_front_matter
+from indexer.parsing.html import tag_names, write_fragment
+from indexer.parsing.markdown_dialects import OPTIONS, edited, plain_markdown, plain_words
 from indexer.parsing.registry import MAX_MARKDOWN_DEPTH
 from indexer.parsing.text import write_linked
 
-_OPTIONS = pyromark.Options.ENABLE_TABLES | pyromark.Options.ENABLE_STRIKETHROUGH
-_FRONT_MATTER = re.compile(r"(-{3,})[ \t]*\n(.*?)^(?: {0,3}\1-*|\.\.\.)[ \t]*$\n?", re.MULTILINE | re.DOTALL)
-_UNCLOSED = re.compile(r"-{3,}[ \t]*\n[\w-]+:[ \t\n]")
-_UNCLOSED_NOTE = "The document begins as front matter does, but no line `---` ends it: it was read as text."
 _NUMBER = re.compile(rb"\d{1,9}")
 _LINK_CHARACTERS = ";/?:@&=+$,-_.!~*'()#%"
 _LONE_PERCENT = re.compile(r"%(?![0-9A-Fa-f]{2})")
 _NO_DOCUMENT = ("vbscript:", "file:")
-_CONTAINERS = ("BlockQuote", "List", "Item")
+_CONTAINERS = ("BlockQuote", "List", "Item", "FootnoteDefinition")
+_TEXT_BLOCKS = ("Paragraph", "Heading", "Item", "TableCell")
+_TAG = re.compile(r"<(/?)([A-Za-z][\w.-]*)")
+_NAMES_OF_ATTRIBUTES = re.compile(r"\s([^\s=/>]+)")
+_FLAGS = tag_names("checked controls defer disabled download hidden multiple open readonly required reversed selected")
+_ALONE = tag_names("br wbr hr p li dt dd tr td th div center")  # usual without their ends
+_HTML = _ALONE | tag_names(
+    "a abbr acronym address area article aside audio b base bdi bdo big blink blockquote body button canvas caption "
+    "cite code col colgroup data datalist del details dfn dialog dir dl em embed fieldset figcaption figure font footer "
+    "form frame frameset h1 h2 h3 h4 h5 h6 head header hgroup html i iframe img input ins kbd label legend link main map "
+    "mark marquee math menu meta meter nav nobr noscript object ol optgroup option output param picture pre progress q "
+    "rb rp rt rtc ruby s samp script search section select slot small source span strike strong style sub summary sup "
+    "svg table tbody template textarea tfoot thead time title track tt u ul var video "
+    "circle defs ellipse g line path polygon polyline rect use"
+)
 
 
 def parse(text: str) -> ParsedDocument:
     """The title is the front matter's, else the first heading of the first level. A list of metadata at the top becomes
     fields as well, and stays in the text."""
-    front_matter = FrontMatter([])
-    if match := _FRONT_MATTER.match(text):
-        front_matter = parse_front_matter(match[2].removesuffix("\n"))
-        text = text if front_matter.is_text else text[match.end() :]
-    elif _UNCLOSED.match(text):
-        front_matter = FrontMatter([], (_UNCLOSED_NOTE,), is_text=True)
-    reader = _Reader(text)
-    for event, place in pyromark.events_with_range(text, options=_OPTIONS):
-        reader.handle(event, place)
-    reader.flush()
+    return _parse(text, is_mdx=False)
+
+
+def parse_mdx(text: str) -> ParsedDocument:
+    """As `parse`, of a text that may hold modules, components and comments in braces."""
+    return _parse(text, is_mdx=True)
+
+
+def _parse(text: str, *, is_mdx: bool) -> ParsedDocument:
+    front_matter, text = split_front_matter(text)
+    source = plain_markdown(text, is_mdx=is_mdx)
+    reader = _Reader(source)
+    reader.read()
+    if reader.prices:
+        reader = _Reader(edited(source.encode(), [(at, at, b"\\") for at in reader.prices]))
+        reader.read()
     names = {name for name, _ in front_matter.fields}
     fields = [*front_matter.fields, *(field for field in list_fields(text) if field[0] not in names)]
     title = first_value(front_matter.fields, "title") or reader.first_heading
@@ -51,10 +68,15 @@ def parse(text: str) -> ParsedDocument:
 class _Reader:
     """Handles the events of one document, in order. Consecutive text is buffered and written as a whole."""
 
-    def __init__(self, source: str) -> None:
-        self.builder = DocumentBuilder()
+    def __init__(self, source: str, builder: DocumentBuilder | None = None) -> None:
+        self.builder = builder or DocumentBuilder()
         self.first_heading: str | None = None
+        self.prices: list[int] = []  # where dollars stand that were taken for those of a formula
+        self._text_source = source
         self._source = source.encode()
+        self._until = 0
+        self._block_end = 0
+        self._last_ends: dict[str, int] = {}  # of elements that end in the block
         self._text: list[str] = []
         self._html: list[str] = []
         self._alternative: list[str] = []
@@ -94,7 +116,12 @@ class _Reader:
             "Image": self._end_image,
         }
 
-    def handle(self, event: Any, place: Any) -> None:
+    def read(self) -> None:
+        for event, place in pyromark.events_with_range(self._text_source, options=OPTIONS):
+            self._handle(event, place)
+        self.flush()
+
+    def _handle(self, event: Any, place: Any) -> None:
         """`event`: a name or {name: detail}, by pulldown-cmark; `place`: its range in bytes."""
         if isinstance(event, str):
             self._leaf(event, " ")
@@ -102,9 +129,10 @@ class _Reader:
         ((name, detail),) = event.items()
         if name == "Text":
             (self._alternative if self._images else self._text).append(detail)
-        elif name in ("Start", "End"):
+            return
+        self._at, self._until = place["start"], place["end"]
+        if name in ("Start", "End"):
             kind, detail = (detail, None) if isinstance(detail, str) else next(iter(detail.items()))
-            self._at = place["start"]
             self._border(name, kind, detail)
         else:
             self._leaf(name, detail)
@@ -115,6 +143,7 @@ class _Reader:
             return
         text = "".join(self._text)
         self._text.clear()
+        text = plain_words(text)
         if self._links:
             self.builder.write(text)
         else:
@@ -129,6 +158,9 @@ class _Reader:
                 self.flush()
             if kind in _CONTAINERS:
                 self._deepen(1 if name == "Start" else -1)
+            if name == "Start" and kind in _TEXT_BLOCKS:
+                self._block_end = self._until
+                self._last_ends.clear()
         known = (self._starts if name == "Start" else self._ends).get(kind)
         if known is not None:
             known(detail)
@@ -150,20 +182,44 @@ class _Reader:
             case "Code":
                 self.flush()
                 self.builder.write(detail)
+            case "InlineMath" | "DisplayMath":
+                self.flush()
+                self.builder.write(self._source[self._at : self._until].decode())
+                if name == "InlineMath" and self._source[self._until : self._until + 1].isalnum():
+                    self.prices += (self._at, self._until - 1)
             case "HardBreak":
                 self.flush()
                 self.builder.break_line()
             case "InlineHtml":
-                self.flush()
                 self._inline_tag(detail)
 
     def _inline_tag(self, tag: str) -> None:
-        """Only line breaks and images matter."""
-        lowered = tag[:5].lower()
-        if lowered.startswith("<br"):
+        """Only line breaks and images matter. What is no tag of HTML is text: `<your-token>`, `List<T>`."""
+        match = _TAG.match(tag)
+        if match is not None and not self._is_html(tag, match[2].lower(), is_end=bool(match[1])):
+            self._text.append(tag)
+            return
+        self.flush()
+        if match is None or match[1]:
+            return
+        if match[2].lower() == "br":
             self.builder.break_line()
-        elif lowered.startswith("<img"):
+        elif match[2].lower() == "img":
             write_fragment(self.builder, tag)
+
+    def _is_html(self, tag: str, name: str, *, is_end: bool) -> bool:
+        if name not in _HTML:
+            return False
+        if is_end or "=" in tag or name in ("br", "wbr", "hr"):
+            return True
+        if any(flag.lower() not in _FLAGS for flag in _NAMES_OF_ATTRIBUTES.findall(tag)):
+            return False
+        if name in _ALONE and tag.islower():
+            return True
+        if name not in self._last_ends:
+            ends = (f"</{name}".encode(), f"</{name.upper()}".encode())
+            self._last_ends[name] = max(self._source.rfind(end, 0, self._block_end) for end in ends)
+        return self._last_ends[name] > self._at
 
     def _deepen(self, levels: int) -> None:
         self._depth += levels
@@ -178,9 +234,15 @@ class _Reader:
         self._text.clear()
 
     def _end_html(self, _: Any) -> None:
-        self.builder.break_block()
-        write_fragment(self.builder, "".join(self._html))
+        """A block of HTML, or of text that begins with a placeholder such as `<your-token>`."""
+        markup = _TAG.sub(lambda tag: tag[0] if tag[2].lower() in _HTML else f"&lt;{tag[0][1:]}", "".join(self._html))
         self._html.clear()
+        self.builder.break_block()
+        if markup.lstrip().startswith("&lt;"):
+            within = _Reader(markup, self.builder)
+            within.read()
+        else:
+            write_fragment(self.builder, markup)
         self.builder.break_block()
 
     def _start_heading(self, _: Any) -> None:

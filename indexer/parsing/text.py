@@ -12,6 +12,9 @@ _COLUMNS = re.compile(r"\S(?: {3,}|\t+)\S|\|.*\|")
 _URL = re.compile(r"https?://[^\s<>\"'`|\\^{}]{1,2000}")
 _SHORT_LINE = 40
 _SENTENCE_ENDS = (".", "!", "?", "。", "…")
+_CUT_SENTENCE = re.compile(  # a line that ends within a sentence of Han or kana, and a full stop at the end
+    r"[\u3041-\u30ff\u3400-\u9fff]\n[\u3041-\u30ff\u3400-\u9fff](?s:.*)[。！？…」』）]\s*\Z"
+)
 _URL_TAIL = ".,;:!?)]*_"
 
 
@@ -86,4 +89,7 @@ def _is_laid_out(lines: list[str]) -> bool:
         return True
     if sum(1 for line in lines if _COLUMNS.search(line)) * 2 >= len(lines):
         return True
+    text = "\n".join(lines)
+    if not text.isascii() and _CUT_SENTENCE.search(text):
+        return False
     return max(len(line.strip()) for line in lines) < _SHORT_LINE
