@@ -60,7 +60,8 @@ class DocumentBuilder:
 
     def write(self, text: str) -> None:
         """Inline text; runs of blanks are one space, line ends in a script without blanks are nothing."""
-        if not text.isascii():
+        is_ascii = text.isascii()
+        if not is_ascii:
             text = without_invisible(text)
             if "\n" in text:
                 text = _LINE_END_WITHIN.sub("", text)
@@ -70,10 +71,10 @@ class DocumentBuilder:
                 self._gap = max(self._gap, _gap(text))
             return
         if text[0].isspace():
-            self._gap = max(self._gap, _gap(text[: -len(text.lstrip())]))
+            self._gap = max(self._gap, _SPACE if is_ascii else _gap(text[: -len(text.lstrip())]))
         self._emit(" ".join(words))
         if text[-1].isspace():
-            self._gap = _gap(text[len(text.rstrip()) :])
+            self._gap = _SPACE if is_ascii else _gap(text[len(text.rstrip()) :])
 
     def verbatim(self, text: str) -> None:
         """A block that keeps its lines, such as code."""

@@ -15,7 +15,7 @@ from indexer.errors import UnparsableDocument
 from indexer.parsing.document_builder import DocumentBuilder
 from indexer.parsing.front_matter import first_value, list_fields, split_front_matter
 from indexer.parsing.html import tag_names, write_fragment
-from indexer.parsing.markdown_dialects import OPTIONS, edited, plain_markdown, plain_words
+from indexer.parsing.markdown_dialects import MARKS, OPTIONS, edited, plain_markdown
 from indexer.parsing.registry import MAX_MARKDOWN_DEPTH
 from indexer.parsing.text import write_linked
 
@@ -24,11 +24,10 @@ _LINK_CHARACTERS = ";/?:@&=+$,-_.!~*'()#%"
 _LONE_PERCENT = re.compile(r"%(?![0-9A-Fa-f]{2})")
 _NO_DOCUMENT = ("vbscript:", "file:")
 _CONTAINERS = ("BlockQuote", "List", "Item", "FootnoteDefinition")
-_TEXT_BLOCKS = ("Paragraph", "Heading", "Item", "TableCell")
 _TAG = re.compile(r"<(/?)([A-Za-z][\w.-]*)")
 _NAMES_OF_ATTRIBUTES = re.compile(r"\s([^\s=/>]+)")
 _FLAGS = tag_names("checked controls defer disabled download hidden multiple open readonly required reversed selected")
-_ALONE = tag_names("br wbr hr p li dt dd tr td th div center")  # usual without their ends
+_ALONE = tag_names("br wbr hr p li dt dd tr td th div center details ul ol blockquote")  # usual without their ends
 _HTML = _ALONE | tag_names(
     "a abbr acronym address area article aside audio b base bdi bdo big blink blockquote body button canvas caption "
     "cite code col colgroup data datalist del details dfn dialog dir dl em embed fieldset figcaption figure font footer "
@@ -74,9 +73,10 @@ class _Reader:
         self.prices: list[int] = []  # where dollars stand that were taken for those of a formula
         self._text_source = source
         self._source = source.encode()
-        self._until = 0
-        self._block_end = 0
-        self._last_ends: dict[str, int] = {}  # of elements that end in the block
+        self._place: Any = None
+        self._marks = [mark for mark in MARKS if mark[0] in source]
+        self._paragraph_end = 0
+        self._last_ends: dict[str, int] = {}  # of elements that end in the paragraph
         self._text: list[str] = []
         self._html: list[str] = []
         self._alternative: list[str] = []
@@ -85,7 +85,6 @@ class _Reader:
         self._emphasis: list[int] = []
         self._ordered: list[bool] = []
         self._depth = 0
-        self._at = 0
         self._first_cell = True
         self._starts: dict[str, Callable[[Any], None]] = {
             "Heading": self._start_heading,
@@ -117,25 +116,22 @@ class _Reader:
         }
 
     def read(self) -> None:
+        """Handle the events, each a name or {name: detail}, by pulldown-cmark, with its range in bytes."""
         for event, place in pyromark.events_with_range(self._text_source, options=OPTIONS):
-            self._handle(event, place)
+            if isinstance(event, str):
+                self._leaf(event, " ")
+                continue
+            ((name, detail),) = event.items()
+            if name == "Text":
+                (self._alternative if self._images else self._text).append(detail)
+                continue
+            self._place = place
+            if name in ("Start", "End"):
+                kind, detail = (detail, None) if isinstance(detail, str) else next(iter(detail.items()))
+                self._border(name, kind, detail)
+            else:
+                self._leaf(name, detail)
         self.flush()
-
-    def _handle(self, event: Any, place: Any) -> None:
-        """`event`: a name or {name: detail}, by pulldown-cmark; `place`: its range in bytes."""
-        if isinstance(event, str):
-            self._leaf(event, " ")
-            return
-        ((name, detail),) = event.items()
-        if name == "Text":
-            (self._alternative if self._images else self._text).append(detail)
-            return
-        self._at, self._until = place["start"], place["end"]
-        if name in ("Start", "End"):
-            kind, detail = (detail, None) if isinstance(detail, str) else next(iter(detail.items()))
-            self._border(name, kind, detail)
-        else:
-            self._leaf(name, detail)
 
     def flush(self) -> None:
         """Write the buffered text."""
@@ -143,7 +139,9 @@ class _Reader:
             return
         text = "".join(self._text)
         self._text.clear()
-        text = plain_words(text)
+        for sign, pattern, shown in self._marks:
+            if sign in text:
+                text = pattern.sub(shown, text)
         if self._links:
             self.builder.write(text)
         else:
@@ -154,13 +152,10 @@ class _Reader:
             self._alternative.append(" ")
             return
         if kind != "Strikethrough":
-            if kind != "CodeBlock":
+            if self._text and kind != "CodeBlock":
                 self.flush()
             if kind in _CONTAINERS:
                 self._deepen(1 if name == "Start" else -1)
-            if name == "Start" and kind in _TEXT_BLOCKS:
-                self._block_end = self._until
-                self._last_ends.clear()
         known = (self._starts if name == "Start" else self._ends).get(kind)
         if known is not None:
             known(detail)
@@ -184,9 +179,10 @@ class _Reader:
                 self.builder.write(detail)
             case "InlineMath" | "DisplayMath":
                 self.flush()
-                self.builder.write(self._source[self._at : self._until].decode())
-                if name == "InlineMath" and self._source[self._until : self._until + 1].isalnum():
-                    self.prices += (self._at, self._until - 1)
+                start, end = self._place["start"], self._place["end"]
+                self.builder.write(self._source[start:end].decode())
+                if name == "InlineMath" and self._source[end : end + 1].isalnum():
+                    self.prices += (start, end - 1)
             case "HardBreak":
                 self.flush()
                 self.builder.break_line()
@@ -216,10 +212,15 @@ class _Reader:
             return False
         if name in _ALONE and tag.islower():
             return True
+        at = self._place["start"]
+        if at >= self._paragraph_end:
+            end = self._source.find(b"\n\n", at)
+            self._paragraph_end = end if end >= 0 else len(self._source)
+            self._last_ends.clear()
         if name not in self._last_ends:
             ends = (f"</{name}".encode(), f"</{name.upper()}".encode())
-            self._last_ends[name] = max(self._source.rfind(end, 0, self._block_end) for end in ends)
-        return self._last_ends[name] > self._at
+            self._last_ends[name] = max(self._source.rfind(end, at, self._paragraph_end) for end in ends)
+        return self._last_ends[name] > at
 
     def _deepen(self, levels: int) -> None:
         self._depth += levels
@@ -263,7 +264,7 @@ class _Reader:
 
     def _start_item(self, _: Any) -> None:
         """An item of an ordered list keeps its written number."""
-        number = _NUMBER.search(self._source, self._at) if self._ordered[-1] else None
+        number = _NUMBER.search(self._source, self._place["start"]) if self._ordered[-1] else None
         self.builder.begin_item(f"{number[0].decode()}." if number else "-")
 
     def _end_item(self, _: Any) -> None:
@@ -281,7 +282,8 @@ class _Reader:
 
     def _tilde(self, _: Any) -> None:
         """Two tildes strike out, one is a character: `~5` is about five."""
-        if self._source[self._at : self._at + 2] != b"~~":
+        at = self._place["start"]
+        if self._source[at : at + 2] != b"~~":
             self._text.append("~")
 
     def _start_emphasis(self, _: Any) -> None:

@@ -22,7 +22,7 @@ OPTIONS = (
 )
 _Edit = tuple[int, int, bytes]
 
-_CONTAINERS = re.compile(r"^[> ]*(?:!!! |\?\?\?[+ ]|===[+!]{0,2} \"|:::|> ?\[!)", re.MULTILINE)
+_CONTAINERS = re.compile(r"\n[> ]*(?:!!! |\?\?\?[+ ]|===[+!]{0,2} \"|:::|> ?\[!)")
 _FENCE = re.compile(r"[> ]*(`{3,}|~{3,})")
 _INDENTED = re.compile(
     r"( *)(?:(?:!!!|\?\?\?\+?) ?(?P<kind>[A-Za-z][\w-]*)[ \w-]*|===[+!]{0,2} (?=\"))(?:\"(?P<title>.*)\")? *"
@@ -31,16 +31,23 @@ _FENCED = re.compile(r"([> ]*):{3,} *(?:\{?(?P<kind>[A-Za-z][\w-]*)\}?(?:\[(?P<b
 _CALLOUT = re.compile(r"([> ]*>) ?\[!(?P<kind>[A-Za-z][\w-]*)[^\]]*\][+-]?(?P<title>.*)")
 
 _ATTRIBUTE = r"(?:[#.][\w:-]+|[\w:-]+=(?:\"[^\"\n]*\"|'[^'\n]*'))"
-_ATTRIBUTES = re.compile(
-    rf"(?:\A|(?<=\s)(?=[^\n}}]*\}}[ \t]*$))\{{:?[ \t]*{_ATTRIBUTE}(?:[ \t]+{_ATTRIBUTE})*[ \t]*\}}", re.MULTILINE
+_ATTRIBUTES = (
+    rf"(?:\A|(?<=\s)(?=[^\n}}]*\}}[ \t]*$))\{{:?[ \t]*{_ATTRIBUTE}(?:[ \t]+{_ATTRIBUTE})*[ \t]*\}}"
 )
-_HIGHLIGHTED = re.compile(r"(?<![=\w])==(?=[^\s=])([^=\n]*[^\s=])==(?![=\w])")
-_SUBSCRIPT = re.compile(r"(?<=[A-Za-z)])~(\d{1,4})~")
-_SUPERSCRIPT = re.compile(r"(?<=[\w)])\^([+-]?\w{1,4})\^")
-_INLINE_NOTE = re.compile(r"[ \t]*\^\[([^\[\]]*)\]")
-_BLOCK_MARK = re.compile(r"(?:^|[ \t]+)\^[A-Za-z0-9-]{4,}[ \t]*$", re.MULTILINE)
+MARKS = (  # in running text: a sign of each, the mark, what is shown of it
+    ("{", re.compile(_ATTRIBUTES, re.MULTILINE), ""),
+    ("==", re.compile(r"(?<![=\w])==(?=[^\s=])([^=\n]*[^\s=])==(?![=\w])"), r"\1"),  # highlighted
+    ("~", re.compile(r"(?<=[A-Za-z)])~(\d{1,4})~"), r"\1"),  # a subscript: H~2~O
+    ("^", re.compile(r"(?<=[\w)])\^([+-]?\w{1,4})\^"), r"^\1"),  # a superscript: 10^6^
+    ("^[", re.compile(r"[ \t]*\^\[([^\[\]]*)\]"), r" (\1)"),  # a footnote where it belongs
+    ("^", re.compile(r"(?:^|[ \t]+)\^[A-Za-z0-9-]{4,}[ \t]*$", re.MULTILINE), ""),  # the name of a block
+)
 
-_ADDED = re.compile(r"\[\[|%%|\\[(\[]|</[A-Z][\w.]+\s*>|<[A-Z][\w.]+(?:\s[^<>]*)?/>")
+_ADDED = re.compile(
+    r"\[\[(?=[^\[\]\n\"'=$<>*?]+\]\](?![(\[:]))|%%(?=[^\n]*%%|[^%\n]*\n)"
+    r"|\\\((?<!\w\\\()(?=[^\n]{1,200}?\\\))|\\\[(?![\w -]{1,80}\\\])(?=[ \t]*\n|[^\n]{1,200}?\\\])"
+    r"|</[A-Z][\w.]+\s*>|<[A-Z][\w.]+(?:\s[^<>]*)?/>"
+)
 _WIKI_LINK = re.compile(
     rb"(?<![\w\]\\])(!?)\[\[([^\[\]|#\n]*)(#[^\[\]|\n]*)?(?:\\?\|([^\[\]\n]*))?\]\](?![(\[:])"
 )
@@ -51,8 +58,8 @@ _MARKUP = re.compile(rb"([\\*_`~$<&])")
 _COMMENT = re.compile(rb"(?<!\S)%%(?!%)"), re.compile(rb"(?<!%)%%(?!\S)")
 _MDX_COMMENT = re.compile(rb"\{/\*"), re.compile(rb"\*/\}")
 _FORMULAS = (
-    (re.compile(rb"\\{1,2}\("), re.compile(rb"\\{1,2}\)"), b"$"),
-    (re.compile(rb"\\{1,2}\["), re.compile(rb"\\{1,2}\]"), b"$$"),
+    (re.compile(rb"(?<![\w\\])\\{1,2}\("), re.compile(rb"\\{1,2}\)"), b"$"),
+    (re.compile(rb"(?<![\w\\])\\{1,2}\["), re.compile(rb"\\{1,2}\]"), b"$$"),
 )
 _FORMULA = re.compile(rb"(?!.*(?:\$|\n[ \t]*\n))(?:.*[\\^_={}+*/<>]|\s*\w\s*\Z)", re.DOTALL)
 _MODULE = re.compile(rb"(?:import|export)\s+[\w{*'\"]")
@@ -66,26 +73,13 @@ _VOID = (b"br", b"hr", b"img", b"input", b"link", b"meta")
 
 def plain_markdown(text: str, *, is_mdx: bool) -> str:
     """The text with what is not CommonMark rewritten; itself where there is nothing."""
-    if _CONTAINERS.search(text):
+    if _CONTAINERS.search(f"\n{text}"):
         text = "\n".join(_without_containers(text.split("\n")))
     if not is_mdx and not _ADDED.search(text):
         return text
     source = text.encode()
     reader = _Source(text, source, is_mdx=is_mdx)
     return edited(source, reader.edits())
-
-
-def plain_words(text: str) -> str:
-    """Running text without lists of attributes, marks of highlighting and of blocks, subscripts and inline notes."""
-    if "{" in text:
-        text = _ATTRIBUTES.sub("", text)
-    if "==" in text:
-        text = _HIGHLIGHTED.sub(r"\1", text)
-    if "~" in text:
-        text = _SUBSCRIPT.sub(r"\1", text)
-    if "^" in text:
-        text = _BLOCK_MARK.sub("", _INLINE_NOTE.sub(r" (\1)", _SUPERSCRIPT.sub(r"^\1", text)))
-    return text
 
 
 def edited(source: bytes, edits: list[_Edit]) -> str:
