@@ -162,9 +162,9 @@ def link_key(document_id: str) -> str:
     return folder if folder and name in _PAGE_OF_FOLDER else stem
 
 
-def wiki_key(document_id: str) -> str:
-    """The `link_key` of a wiki link to a document by its name alone."""
-    return link_key(WIKI + document_id.rstrip("/").rpartition("/")[2])
+def link_keys(document_id: str) -> tuple[str, str]:
+    """The `link_key` of links to a document, and that of wiki links by its name alone."""
+    return link_key(document_id), link_key(WIKI + document_id.rstrip("/").rpartition("/")[2])
 
 
 def entity_id(collection: str, name: str) -> str:

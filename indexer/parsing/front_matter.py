@@ -4,7 +4,7 @@ lists."""
 import json
 import re
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from typing import NamedTuple
 
 import yaml
@@ -125,18 +125,17 @@ def split_front_matter(text: str) -> tuple[FrontMatter, str]:
     if match := _FRONT_MATTER.match(text):
         language = match["language"] or {"+": "toml", ";": "json"}.get(match["line"][0], "yaml")
         between = match["text"].removesuffix("\n")
-        read = parse_front_matter(between) if language == "yaml" else _read_object(between, language)
+        read = parse_front_matter(between) if language == "yaml" else _read_object(between[:MAX_CHARACTERS], language)
         return read, text if read.is_text else text[match.end() :]
     if match := _UNCLOSED.match(text):
         note = f"The document begins as front matter does, but no line `{match[1]}` ends it: it was read as text."
         return FrontMatter([], (note,), is_text=True), text
     if _JSON_OBJECT.match(text):
         try:
-            _, end = json.JSONDecoder().raw_decode(text[:MAX_CHARACTERS])
-        except (ValueError, RecursionError) as error:
-            note = f"The document begins as front matter in JSON does ({_problem(error)}): it was read as text."
-            return FrontMatter([], (note,), is_text=True), text
-        if text[end:].strip() and text[end:].lstrip(" \t").startswith("\n"):
+            end = json.JSONDecoder().raw_decode(text[:MAX_CHARACTERS])[1]
+        except (ValueError, RecursionError):
+            return _read_object(text[:MAX_CHARACTERS], "json"), text
+        if text[end:].lstrip(" \t").startswith("\n") and text[end:].strip():
             return _read_object(text[:end], "json"), text[end:]
     return FrontMatter([]), text
 
@@ -144,11 +143,7 @@ def split_front_matter(text: str) -> tuple[FrontMatter, str]:
 def _read_object(text: str, language: str) -> FrontMatter:
     """The fields of TOML or JSON; what cannot be read is text, with a note."""
     try:
-        if len(text) > MAX_CHARACTERS:
-            raise ValueError(f"{len(text):,} characters, more than {MAX_CHARACTERS:,}")
         read = tomllib.loads(text, parse_float=str) if language == "toml" else json.loads(text, parse_float=str)
-        if not isinstance(read, dict):
-            raise ValueError("no object")
         return FrontMatter(list(_flattened("", read))[:MAX_FIELDS])
     except (ValueError, RecursionError) as error:
         note = f"The front matter is not {language.upper()} ({_problem(error)}): it was read as text."
@@ -193,7 +188,13 @@ def first_value(fields: Fields, name: str) -> str | None:
 
 
 class _PlainLoader(yaml.BaseLoader):
-    """Scalars stay strings as written; aliases are refused."""
+    """Scalars stay strings as written, a name that is there twice has all its values; aliases are refused."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = True) -> dict[Hashable, object]:
+        values: dict[Hashable, object] = {}
+        for key, value in self.construct_pairs(node, deep=deep or True):
+            values[str(key)] = [values[str(key)], value] if str(key) in values else value
+        return values
 
     def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
         if self.check_event(yaml.AliasEvent):

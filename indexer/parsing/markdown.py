@@ -15,11 +15,12 @@ from indexer.errors import UnparsableDocument
 from indexer.parsing.document_builder import DocumentBuilder
 from indexer.parsing.front_matter import first_value, list_fields, split_front_matter
 from indexer.parsing.html import tag_names, write_fragment
-from indexer.parsing.markdown_dialects import MARKS, OPTIONS, edited, plain_markdown
+from indexer.parsing.markdown_dialects import MARKS, OPTIONS, WITHOUT_FORMULAS, edited, plain_markdown
 from indexer.parsing.registry import MAX_MARKDOWN_DEPTH
 from indexer.parsing.text import write_linked
 
 _NUMBER = re.compile(rb"\d{1,9}")
+_MAX_ROUNDS = 8
 _LINK_CHARACTERS = ";/?:@&=+$,-_.!~*'()#%"
 _LONE_PERCENT = re.compile(r"%(?![0-9A-Fa-f]{2})")
 _NO_DOCUMENT = ("vbscript:", "file:")
@@ -27,15 +28,16 @@ _CONTAINERS = ("BlockQuote", "List", "Item", "FootnoteDefinition")
 _TAG = re.compile(r"<(/?)([A-Za-z][\w.-]*)")
 _NAMES_OF_ATTRIBUTES = re.compile(r"\s([^\s=/>]+)")
 _FLAGS = tag_names("checked controls defer disabled download hidden multiple open readonly required reversed selected")
+_SCRIPTS = tag_names("script style")
 _ALONE = tag_names("br wbr hr p li dt dd tr td th div center details ul ol blockquote")  # usual without their ends
 _HTML = _ALONE | tag_names(
-    "a abbr acronym address area article aside audio b base bdi bdo big blink blockquote body button canvas caption "
-    "cite code col colgroup data datalist del details dfn dialog dir dl em embed fieldset figcaption figure font footer "
-    "form frame frameset h1 h2 h3 h4 h5 h6 head header hgroup html i iframe img input ins kbd label legend link main map "
-    "mark marquee math menu meta meter nav nobr noscript object ol optgroup option output param picture pre progress q "
-    "rb rp rt rtc ruby s samp script search section select slot small source span strike strong style sub summary sup "
-    "svg table tbody template textarea tfoot thead time title track tt u ul var video "
-    "circle defs ellipse g line path polygon polyline rect use"
+    "a abbr acronym address area article aside audio b base bdi bdo big blink body button canvas caption cite code "
+    "col colgroup data datalist del dfn dialog dir dl em embed fieldset figcaption figure font footer form frame "
+    "frameset h1 h2 h3 h4 h5 h6 head header hgroup html i iframe img input ins kbd label legend link main map mark "
+    "marquee math menu meta meter nav nobr noscript object optgroup option output param picture pre progress q rb rp "
+    "rt rtc ruby s samp script search section select slot small source span strike strong style sub summary sup svg "
+    "table tbody template textarea tfoot thead time title track tt u var video circle defs ellipse g line path "
+    "polygon polyline rect use "
 )
 
 
@@ -55,8 +57,11 @@ def _parse(text: str, *, is_mdx: bool) -> ParsedDocument:
     source = plain_markdown(text, is_mdx=is_mdx)
     reader = _Reader(source)
     reader.read()
-    if reader.prices:
-        reader = _Reader(edited(source.encode(), [(at, at, b"\\") for at in reader.prices]))
+    for left in reversed(range(_MAX_ROUNDS)):
+        if not reader.prices:
+            break
+        source = edited(source.encode(), [(at, at, b"\\") for at in reader.prices])
+        reader = _Reader(source, options=OPTIONS if left else WITHOUT_FORMULAS)
         reader.read()
     names = {name for name, _ in front_matter.fields}
     fields = [*front_matter.fields, *(field for field in list_fields(text) if field[0] not in names)]
@@ -65,17 +70,20 @@ def _parse(text: str, *, is_mdx: bool) -> ParsedDocument:
 
 
 class _Reader:
-    """Handles the events of one document, in order. Consecutive text is buffered and written as a whole."""
+    """Handles the events of one text, in order. Consecutive text is buffered and written as a whole."""
 
-    def __init__(self, source: str, builder: DocumentBuilder | None = None) -> None:
+    def __init__(
+        self, source: str, builder: DocumentBuilder | None = None, options: pyromark.Options = OPTIONS
+    ) -> None:
         self.builder = builder or DocumentBuilder()
         self.first_heading: str | None = None
         self.prices: list[int] = []  # where dollars stand that were taken for those of a formula
-        self._text_source = source
+        self._events = pyromark.events_with_range(source, options=options)
         self._source = source.encode()
         self._place: Any = None
         self._marks = [mark for mark in MARKS if mark[0] in source]
         self._paragraph_end = 0
+        self._is_script = False
         self._last_ends: dict[str, int] = {}  # of elements that end in the paragraph
         self._text: list[str] = []
         self._html: list[str] = []
@@ -87,14 +95,12 @@ class _Reader:
         self._depth = 0
         self._first_cell = True
         self._starts: dict[str, Callable[[Any], None]] = {
-            "Heading": self._start_heading,
+            "Heading": lambda _: self.builder.begin_heading(),
             "List": self._start_list,
             "Item": self._start_item,
-            "TableHead": self._start_row,
-            "TableRow": self._start_row,
+            **dict.fromkeys(("TableHead", "TableRow"), self._start_row),
             "TableCell": self._start_cell,
-            "Emphasis": self._start_emphasis,
-            "Strong": self._start_emphasis,
+            **dict.fromkeys(("Emphasis", "Strong"), lambda _: self._emphasis.append(self.builder.mark())),
             "Strikethrough": self._tilde,
             "Link": self._start_link,
             "Image": self._start_image,
@@ -104,12 +110,9 @@ class _Reader:
             "HtmlBlock": self._end_html,
             "Heading": self._end_heading,
             "List": self._end_list,
-            "Item": self._end_item,
-            "TableCell": self._nothing,
-            "TableHead": self._nothing,
-            "TableRow": self._nothing,
-            "Emphasis": self._end_emphasis,
-            "Strong": self._end_emphasis,
+            "Item": lambda _: self.builder.end_item(),
+            **dict.fromkeys(("TableCell", "TableHead", "TableRow"), lambda _: None),
+            **dict.fromkeys(("Emphasis", "Strong"), lambda _: self.builder.emphasise(self._emphasis.pop())),
             "Strikethrough": self._tilde,
             "Link": self._end_link,
             "Image": self._end_image,
@@ -117,7 +120,7 @@ class _Reader:
 
     def read(self) -> None:
         """Handle the events, each a name or {name: detail}, by pulldown-cmark, with its range in bytes."""
-        for event, place in pyromark.events_with_range(self._text_source, options=OPTIONS):
+        for event, place in self._events:
             if isinstance(event, str):
                 self._leaf(event, " ")
                 continue
@@ -152,17 +155,15 @@ class _Reader:
             self._alternative.append(" ")
             return
         if kind != "Strikethrough":
-            if self._text and kind != "CodeBlock":
+            if self._text and (kind != "CodeBlock" or name == "Start"):
                 self.flush()
             if kind in _CONTAINERS:
                 self._deepen(1 if name == "Start" else -1)
         known = (self._starts if name == "Start" else self._ends).get(kind)
         if known is not None:
             known(detail)
-        elif kind != "CodeBlock":
-            self.builder.break_block()
         else:
-            self.flush()
+            self.builder.break_block()
 
     def _leaf(self, name: str, detail: str) -> None:
         """An event without content of its own; `detail` is its text, a blank for breaks."""
@@ -180,7 +181,7 @@ class _Reader:
             case "InlineMath" | "DisplayMath":
                 self.flush()
                 start, end = self._place["start"], self._place["end"]
-                self.builder.write(self._source[start:end].decode())
+                self.builder.write(self._source[start:end].decode().replace("\\$", "$"))
                 if name == "InlineMath" and self._source[end : end + 1].isalnum():
                     self.prices += (start, end - 1)
             case "HardBreak":
@@ -195,12 +196,14 @@ class _Reader:
         if match is not None and not self._is_html(tag, match[2].lower(), is_end=bool(match[1])):
             self._text.append(tag)
             return
+        name = match[2].lower() if match else ""
+        if self._is_script and match and match[1] and name in _SCRIPTS:
+            self._text.clear()
         self.flush()
-        if match is None or match[1]:
-            return
-        if match[2].lower() == "br":
+        self._is_script = name in _SCRIPTS and tag[1] != "/"
+        if tag[1] != "/" and name == "br":
             self.builder.break_line()
-        elif match[2].lower() == "img":
+        elif name == "img":
             write_fragment(self.builder, tag)
 
     def _is_html(self, tag: str, name: str, *, is_end: bool) -> bool:
@@ -227,9 +230,6 @@ class _Reader:
         if self._depth >= MAX_MARKDOWN_DEPTH - 2:  # a paragraph and its text are two more
             raise UnparsableDocument("too_deep", f"The Markdown is nested deeper than {MAX_MARKDOWN_DEPTH} levels.")
 
-    def _nothing(self, _: Any) -> None:
-        """Nothing to do at this end."""
-
     def _end_code(self, _: Any) -> None:
         self.builder.verbatim("".join(self._text))
         self._text.clear()
@@ -240,14 +240,10 @@ class _Reader:
         self._html.clear()
         self.builder.break_block()
         if markup.lstrip().startswith("&lt;"):
-            within = _Reader(markup, self.builder)
-            within.read()
+            _Reader(markup, self.builder).read()
         else:
             write_fragment(self.builder, markup)
         self.builder.break_block()
-
-    def _start_heading(self, _: Any) -> None:
-        self.builder.begin_heading()
 
     def _end_heading(self, level: str) -> None:
         title = self.builder.end_heading(int(level.removeprefix("H")))
@@ -267,9 +263,6 @@ class _Reader:
         number = _NUMBER.search(self._source, self._place["start"]) if self._ordered[-1] else None
         self.builder.begin_item(f"{number[0].decode()}." if number else "-")
 
-    def _end_item(self, _: Any) -> None:
-        self.builder.end_item()
-
     def _start_row(self, _: Any) -> None:
         """Rows are lines, cells separated by a bar."""
         self.builder.break_line()
@@ -285,12 +278,6 @@ class _Reader:
         at = self._place["start"]
         if self._source[at : at + 2] != b"~~":
             self._text.append("~")
-
-    def _start_emphasis(self, _: Any) -> None:
-        self._emphasis.append(self.builder.mark())
-
-    def _end_emphasis(self, _: Any) -> None:
-        self.builder.emphasise(self._emphasis.pop())
 
     def _start_link(self, link: dict[str, str]) -> None:
         self._links.append((self.builder.mark(), "" if link["link_type"] == "Email" else link["dest_url"]))

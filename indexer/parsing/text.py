@@ -4,7 +4,7 @@ import re
 from itertools import groupby
 
 from indexer.documents import ParsedDocument
-from indexer.parsing.document_builder import DocumentBuilder
+from indexer.parsing.document_builder import DocumentBuilder, without_invisible
 from indexer.parsing.front_matter import field_name, first_value, split_header_block
 
 _ITEM = re.compile(r"\s*(?:[-*+•]|\(?\d{1,3}[.)]|\(?[a-z][.)])\s+\S")
@@ -37,7 +37,7 @@ def parse_source_code(text: str) -> ParsedDocument:
 
 def write_plain(builder: DocumentBuilder, text: str) -> None:
     """Write text laid out for a fixed-width screen, with its web addresses as links."""
-    for is_blank, group in groupby(text.split("\n"), key=_is_blank):
+    for is_blank, group in groupby(without_invisible(text).split("\n"), key=_is_blank):
         if is_blank:
             continue
         builder.break_block()

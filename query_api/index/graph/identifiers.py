@@ -11,9 +11,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from schemas.ids import (
-    DocumentKey, digest, document_node_id, entity_id, entity_ids, id_key, link_key, referenced_ids, wiki_key,
-)  # fmt: skip
+from schemas.ids import DocumentKey, digest, document_node_id, entity_id, entity_ids, id_key, link_keys, referenced_ids
 
 Keys = NDArray[np.uint64]
 
@@ -35,9 +33,7 @@ def document_key_of(key: DocumentKey) -> int:
 
 def link_names_of(key: DocumentKey) -> tuple[int, int]:
     """The keys of the names by which links, and wiki links, find this document; pages of like names have the same."""
-    path, name = (
-        key_of(digest("link name", key.collection, of(key.document_id))) for of in (link_key, wiki_key)
-    )
+    path, name = (key_of(digest("link name", key.collection, each)) for each in link_keys(key.document_id))
     return path, name
 
 
