@@ -4,7 +4,7 @@ pulldown-cmark takes linear time whatever the nesting; only the depth of blocks 
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 from urllib.parse import quote
 
@@ -78,7 +78,7 @@ class _Reader:
         self.builder = builder or DocumentBuilder()
         self.first_heading: str | None = None
         self.prices: list[int] = []  # where dollars stand that were taken for those of a formula
-        self._events = pyromark.events_with_range(source, options=options)
+        self._events: Iterator[tuple[Any, Any]] = pyromark.events_with_range(source, options=options)
         self._source = source.encode()
         self._place: Any = None
         self._marks = [mark for mark in MARKS if mark[0] in source]
@@ -223,7 +223,7 @@ class _Reader:
         if name not in self._last_ends:
             ends = (f"</{name}".encode(), f"</{name.upper()}".encode())
             self._last_ends[name] = max(self._source.rfind(end, at, self._paragraph_end) for end in ends)
-        return self._last_ends[name] > at
+        return bool(self._last_ends[name] > at)
 
     def _deepen(self, levels: int) -> None:
         self._depth += levels

@@ -8,6 +8,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from operator import itemgetter
+from typing import Any
 from urllib.parse import quote
 
 import pyromark
@@ -23,11 +24,11 @@ _Edit = tuple[int, int, bytes]
 _CONTAINERS = re.compile(r"\n[> ]*(?:!!! |\?\?\?[+ ]|===[+!]{0,2} \"|:::|> ?\[!)")
 _FENCE = re.compile(r"[> ]*(`{3,}|~{3,})")
 _INDENTED = re.compile(
-    r"( *)(?:(?:!!!|\?\?\?\+?) ?(?P<kind>[A-Za-z][\w-]*)(?: inline(?: end)?|(?: [\w-]+)*(?= *\")|)|===[+!]{0,2}(?= *\"))"
-    r"(?: *\"(?P<title>.*)\")? *"
+    r"( *)(?:(?:!!!|\?\?\?\+?) ?(?P<kind>[A-Za-z][\w-]*)(?: inline(?: end)?|(?: [\w-]+)*(?= *\")|)"
+    r"|===[+!]{0,2}(?= *\"))(?: *\"(?P<title>.*)\")? *"
 )
 _FENCED = re.compile(
-    r"([> ]*):{3,} *(?:\{?(?P<kind>[A-Za-z][\w-]*)\}?(?:\[(?P<label>.*)\])?(?P<title> .*?)?(?:\{.*)?)?"
+    r"([> ]*):{3,} *(?:\{?(?P<kind>[A-Za-z][\w-]*)\}?(?:\[(?P<label>.*)\])?(?P<title> .*?)?(?:\{[^{}]*\} *)?)?"
 )
 _CALLOUT = re.compile(r"([> ]*>) ?\[!(?P<kind>[A-Za-z][\w-]*)[^\]]*\][+-]?(?P<title>.*)")
 
@@ -125,7 +126,8 @@ class _Source:
         self._code: list[tuple[int, int]] = []
         self._html: list[tuple[int, int]] = []
         self._labels = {label.encode() for label in pyromark.reference_definitions(text, options=OPTIONS)}
-        for event, place in pyromark.events_with_range(text, options=OPTIONS):
+        events: Iterator[tuple[Any, Any]] = pyromark.events_with_range(text, options=OPTIONS)
+        for event, place in events:
             name, detail = next(iter(event.items())) if isinstance(event, dict) else (event, "")
             kind = detail if isinstance(detail, str) else next(iter(detail), "")
             start, end = place["start"], place["end"]
