@@ -144,10 +144,12 @@ def _read_object(text: str, language: str) -> FrontMatter:
     """The fields of TOML or JSON; what cannot be read is text, with a note."""
     try:
         read = tomllib.loads(text, parse_float=str) if language == "toml" else json.loads(text, parse_float=str)
-        return FrontMatter(list(_flattened("", read))[:MAX_FIELDS])
+        if isinstance(read, dict):
+            return FrontMatter(list(_flattened("", read))[:MAX_FIELDS])
+        why = "it is no object"
     except (ValueError, RecursionError) as error:
-        note = f"The front matter is not {language.upper()} ({_problem(error)}): it was read as text."
-        return FrontMatter([], (note,), is_text=True)
+        why = _problem(error)
+    return FrontMatter([], (f"The front matter is not {language.upper()} ({why}): it was read as text.",), is_text=True)
 
 
 def parse_front_matter(text: str) -> FrontMatter:

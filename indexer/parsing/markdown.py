@@ -20,7 +20,7 @@ from indexer.parsing.registry import MAX_MARKDOWN_DEPTH
 from indexer.parsing.text import write_linked
 
 _NUMBER = re.compile(rb"\d{1,9}")
-_MAX_ROUNDS = 8
+_MAX_ROUNDS = 4
 _LINK_CHARACTERS = ";/?:@&=+$,-_.!~*'()#%"
 _LONE_PERCENT = re.compile(r"%(?![0-9A-Fa-f]{2})")
 _NO_DOCUMENT = ("vbscript:", "file:")
@@ -28,7 +28,6 @@ _CONTAINERS = ("BlockQuote", "List", "Item", "FootnoteDefinition")
 _TAG = re.compile(r"<(/?)([A-Za-z][\w.-]*)")
 _NAMES_OF_ATTRIBUTES = re.compile(r"\s([^\s=/>]+)")
 _FLAGS = tag_names("checked controls defer disabled download hidden multiple open readonly required reversed selected")
-_SCRIPTS = tag_names("script style")
 _ALONE = tag_names("br wbr hr p li dt dd tr td th div center details ul ol blockquote")  # usual without their ends
 _HTML = _ALONE | tag_names(
     "a abbr acronym address area article aside audio b base bdi bdo big blink body button canvas caption cite code "
@@ -83,7 +82,7 @@ class _Reader:
         self._place: Any = None
         self._marks = [mark for mark in MARKS if mark[0] in source]
         self._paragraph_end = 0
-        self._is_script = False
+        self._script_end = -1
         self._last_ends: dict[str, int] = {}  # of elements that end in the paragraph
         self._text: list[str] = []
         self._html: list[str] = []
@@ -142,6 +141,8 @@ class _Reader:
             return
         text = "".join(self._text)
         self._text.clear()
+        if self._script_end >= 0 and self._place["start"] <= self._script_end:
+            return
         for sign, pattern, shown in self._marks:
             if sign in text:
                 text = pattern.sub(shown, text)
@@ -196,15 +197,16 @@ class _Reader:
         if match is not None and not self._is_html(tag, match[2].lower(), is_end=bool(match[1])):
             self._text.append(tag)
             return
-        name = match[2].lower() if match else ""
-        if self._is_script and match and match[1] and name in _SCRIPTS:
-            self._text.clear()
         self.flush()
-        self._is_script = name in _SCRIPTS and tag[1] != "/"
-        if tag[1] != "/" and name == "br":
+        name = match[1] + match[2].lower() if match else ""
+        if name == "br":
             self.builder.break_line()
         elif name == "img":
             write_fragment(self.builder, tag)
+        elif name in ("script", "style"):
+            self._script_end = self._end_of(name)
+        elif name in ("/script", "/style"):
+            self._script_end = -1
 
     def _is_html(self, tag: str, name: str, *, is_end: bool) -> bool:
         if name not in _HTML:
@@ -215,7 +217,11 @@ class _Reader:
             return False
         if name in _ALONE and tag.islower():
             return True
-        at = self._place["start"]
+        return self._end_of(name) >= 0
+
+    def _end_of(self, name: str) -> int:
+        """Where the last end tag of the paragraph for the element is; -1 without one."""
+        at: int = self._place["start"]
         if at >= self._paragraph_end:
             end = self._source.find(b"\n\n", at)
             self._paragraph_end = end if end >= 0 else len(self._source)
@@ -223,7 +229,7 @@ class _Reader:
         if name not in self._last_ends:
             ends = (f"</{name}".encode(), f"</{name.upper()}".encode())
             self._last_ends[name] = max(self._source.rfind(end, at, self._paragraph_end) for end in ends)
-        return bool(self._last_ends[name] > at)
+        return self._last_ends[name] if self._last_ends[name] > at else -1
 
     def _deepen(self, levels: int) -> None:
         self._depth += levels

@@ -28,14 +28,14 @@ _INDENTED = re.compile(
     r"|===[+!]{0,2}(?= *\"))(?: *\"(?P<title>.*)\")? *"
 )
 _FENCED = re.compile(
-    r"([> ]*):{3,} *(?:\{?(?P<kind>[A-Za-z][\w-]*)\}?(?:\[(?P<label>.*)\])?(?P<title> .*?)?(?:\{[^{}]*\} *)?)?"
+    r"([> ]*):{3,} *(?:\{?(?P<kind>[A-Za-z][\w-]*)\}?(?:\[(?P<label>.*)\])?(?P<title> .*?)?(?:\{[#.:][^{}]*\} *)?)?"
 )
 _CALLOUT = re.compile(r"([> ]*>) ?\[!(?P<kind>[A-Za-z][\w-]*)[^\]]*\][+-]?(?P<title>.*)")
 
 _ATTRIBUTE = r"(?:[#.][\w:-]+|[\w:-]+=(?:\"[^\"\n]*\"|'[^'\n]*'))"
-_ATTRIBUTES = rf"(?:\A|(?<=\s)(?=[^\n}}]*\}}[ \t]*$))\{{:?[ \t]*{_ATTRIBUTE}(?:[ \t]+{_ATTRIBUTE})*[ \t]*\}}"
+_ATTRIBUTES = rf"\{{:?[ \t]*{_ATTRIBUTE}(?:[ \t]+{_ATTRIBUTE})*[ \t]*\}}"
 MARKS = (  # in running text: a sign of each, the mark, what is shown of it
-    ("{", re.compile(_ATTRIBUTES, re.MULTILINE), ""),
+    ("{", re.compile(rf"\A{_ATTRIBUTES}|(?<=\s){_ATTRIBUTES}(?=[ \t]*$)", re.MULTILINE), ""),
     ("==", re.compile(r"(?<![=\w])==(?=[^\s=])([^=\n]*[^\s=])==(?![=\w])"), r"\1"),  # highlighted
     ("~", re.compile(r"(?<=[A-Za-z)])~(\d{1,4})~"), r"\1"),  # a subscript: H~2~O
     ("^", re.compile(r"(?<=[\w)])\^([+-]?\w{1,4})\^"), r"^\1"),  # a superscript: 10^6^
@@ -60,6 +60,7 @@ _FORMULAS = (
     (re.compile(rb"(?<![\w\\])\\{1,2}\["), re.compile(rb"\\{1,2}\]"), b"$$"),
 )
 _FORMULA = re.compile(rb"(?!.*(?:\$|\n[ \t]*\n))(?:.*[\\^_={}+*/<>]|\s*\w\s*\Z)", re.DOTALL)
+_INDENTATION = re.compile(rb"^[ \t]+", re.MULTILINE)
 _MODULE = re.compile(rb"(?:import|export)\s+[\w{*'\"]")
 _BRACES = rb"\{(?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*\})*\}"
 _TAG = rb"<(/?)([A-Z][\w.]+)((?:\s+(?:[\w:-]+(?:=(?:\"[^\"]*\"|'[^']*'|%b))?|%b))*)\s*(/?)>" % (_BRACES, _BRACES)
@@ -75,7 +76,8 @@ def plain_markdown(text: str, *, is_mdx: bool) -> str:
         text = "\n".join(_without_containers(text.split("\n")))
     if not is_mdx and not _ADDED.search(text):
         return text
-    return edited(text.encode(), _Source(text, is_mdx=is_mdx).edits())
+    text = edited(text.encode(), _Source(text, is_mdx=is_mdx).edits())
+    return edited(text.encode(), _Source(text, is_mdx=True).indented) if is_mdx else text
 
 
 def edited(source: bytes, edits: list[_Edit]) -> str:
@@ -122,6 +124,7 @@ class _Source:
     def __init__(self, text: str, *, is_mdx: bool) -> None:
         self._source = text.encode()
         self._is_mdx = is_mdx
+        self.indented: list[_Edit] = []  # blocks that would be code, but for components around them
         self._modules: list[_Edit] = []
         self._code: list[tuple[int, int]] = []
         self._html: list[tuple[int, int]] = []
@@ -133,6 +136,9 @@ class _Source:
             start, end = place["start"], place["end"]
             if name in ("Code", "InlineMath", "DisplayMath") or (name == "Start" and kind == "CodeBlock"):
                 self._code.append((start, end))
+                if detail == {"CodeBlock": "Indented"}:
+                    start = self._source.rfind(b"\n", 0, start) + 1
+                    self.indented.append((start, end, _INDENTATION.sub(b"", self._source[start:end])))
             elif name == "Start" and kind == "HtmlBlock":
                 self._html.append((start, end))
             elif is_mdx and name == "Start" and kind == "Paragraph" and _MODULE.match(self._source, start):
