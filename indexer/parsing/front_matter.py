@@ -125,7 +125,7 @@ def split_front_matter(text: str) -> tuple[FrontMatter, str]:
     if match := _FRONT_MATTER.match(text):
         language = match["language"] or {"+": "toml", ";": "json"}.get(match["line"][0], "yaml")
         between = match["text"].removesuffix("\n")
-        read = parse_front_matter(between) if language == "yaml" else _read_object(between[:MAX_CHARACTERS], language)
+        read = parse_front_matter(between) if language == "yaml" else _read_object(between, language)
         return read, text if read.is_text else text[match.end() :]
     if match := _UNCLOSED.match(text):
         note = f"The document begins as front matter does, but no line `{match[1]}` ends it: it was read as text."
@@ -134,7 +134,7 @@ def split_front_matter(text: str) -> tuple[FrontMatter, str]:
         try:
             end = json.JSONDecoder().raw_decode(text[:MAX_CHARACTERS])[1]
         except (ValueError, RecursionError):
-            return _read_object(text[:MAX_CHARACTERS], "json"), text
+            return _read_object(text, "json"), text
         if text[end:].lstrip(" \t").startswith("\n") and text[end:].strip():
             return _read_object(text[:end], "json"), text[end:]
     return FrontMatter([]), text
@@ -142,11 +142,12 @@ def split_front_matter(text: str) -> tuple[FrontMatter, str]:
 
 def _read_object(text: str, language: str) -> FrontMatter:
     """The fields of TOML or JSON; what cannot be read is text, with a note."""
+    load = tomllib.loads if language == "toml" else json.loads
     try:
-        read = tomllib.loads(text, parse_float=str) if language == "toml" else json.loads(text, parse_float=str)
+        read = load(text, parse_float=str) if len(text) <= MAX_CHARACTERS else None
         if isinstance(read, dict):
             return FrontMatter(list(_flattened("", read))[:MAX_FIELDS])
-        why = "it is no object"
+        why = f"no object of up to {MAX_CHARACTERS:,} characters"
     except (ValueError, RecursionError) as error:
         why = _problem(error)
     return FrontMatter([], (f"The front matter is not {language.upper()} ({why}): it was read as text.",), is_text=True)

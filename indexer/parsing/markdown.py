@@ -22,6 +22,7 @@ from indexer.parsing.text import write_linked
 _NUMBER = re.compile(rb"\d{1,9}")
 _MAX_ROUNDS = 4
 _LINK_CHARACTERS = ";/?:@&=+$,-_.!~*'()#%"
+_ADDRESS = re.compile(r"[A-Za-z][\w+.-]*://|(?:mailto|tel|urn|doi|news|xmpp|sip|data|javascript):", re.IGNORECASE)
 _LONE_PERCENT = re.compile(r"%(?![0-9A-Fa-f]{2})")
 _NO_DOCUMENT = ("vbscript:", "file:")
 _CONTAINERS = ("BlockQuote", "List", "Item", "FootnoteDefinition")
@@ -182,7 +183,8 @@ class _Reader:
             case "InlineMath" | "DisplayMath":
                 self.flush()
                 start, end = self._place["start"], self._place["end"]
-                self.builder.write(self._source[start:end].decode().replace("\\$", "$"))
+                mark = "$" if name == "InlineMath" else "$$"
+                self.builder.write(f"{mark}{detail}{mark}".replace("\\$", "$"))
                 if name == "InlineMath" and self._source[end : end + 1].isalnum():
                     self.prices += (start, end - 1)
             case "HardBreak":
@@ -286,11 +288,16 @@ class _Reader:
             self._text.append("~")
 
     def _start_link(self, link: dict[str, str]) -> None:
-        self._links.append((self.builder.mark(), "" if link["link_type"] == "Email" else link["dest_url"]))
+        kind, target = link["link_type"], link["dest_url"]
+        is_placeholder = kind == "Autolink" and _ADDRESS.match(target) is None  # such as `<host:port>`
+        self._links.append((self.builder.mark(), "<" if is_placeholder else "" if kind == "Email" else target))
+        self.builder.write("<" if is_placeholder else "")
 
     def _end_link(self, _: Any) -> None:
         mark, target = self._links.pop()
-        if not target.lower().startswith(_NO_DOCUMENT):
+        if target == "<":
+            self.builder.write(">")
+        elif not target.lower().startswith(_NO_DOCUMENT):
             self.builder.link(_encoded(target), mark)
 
     def _start_image(self, image: dict[str, str]) -> None:

@@ -43,11 +43,11 @@ MARKS = (  # in running text: a sign of each, the mark, what is shown of it
 )
 
 _ADDED = re.compile(
-    r"\^\[(?=[^\n]*\])|\[\[(?=[^\[\]\n\"'=$<>*?]+\]\](?![(\[:]))|%%(?=[^\n]*%%|[^%\n]*\n)"
+    r"\^\[(?=[^\n]*\])|\[\[(?=[^\[\]\n\"'=$<>*?]+\]\](?![(\[]))|%%(?=[^\n]*%%|[^%\n]*\n)"
     r"|\\\((?<!\w\\\()(?=[^\n]{1,200}?\\\))|\\\[(?![\w -]{1,80}\\\])(?=[ \t]*\n|[^\n]{1,200}?\\\])"
     r"|</[A-Z][\w.]+\s*>|<[A-Z][\w.]+(?:\s[^<>]*)?/>"
 )
-_WIKI_LINK = re.compile(rb"(?<![\w\]\\])(!?)\[\[([^\[\]|#\n]*)(#[^\[\]|\n]*)?(?:\\?\|([^\[\]\n]*))?\]\](?![(\[:])")
+_WIKI_LINK = re.compile(rb"(?<![\w\]\\])(!?)\[\[([^\[\]|#\n]*)(#[^\[\]|\n]*)?(?:\\?\|([^\[\]\n]*))?\]\](?![(\[])")
 _INLINE_NOTE = re.compile(rb"[ \t]*\^\[((?:[^\[\]\n]|\[[^\[\]\n]*\])+)\]")
 _NO_NOTE = re.compile(rb"[\"'$=<>*?]|\s+[-!]|[\s\d,.]*\Z")  # what a shell's test, an array or a citation begins with
 _MEDIA = re.compile(rb".*\.(?:png|jpe?g|gif|svg|webp|avif|bmp|mp[34]|webm|wav)\Z", re.IGNORECASE)
@@ -66,7 +66,10 @@ _BRACES = rb"\{(?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*\})*\}"
 _TAG = rb"<(/?)([A-Z][\w.]+)((?:\s+(?:[\w:-]+(?:=(?:\"[^\"]*\"|'[^']*'|%b))?|%b))*)\s*(/?)>" % (_BRACES, _BRACES)
 _COMPONENT_ALONE, _COMPONENT = re.compile(rb"^[ \t]*%b[ \t]*$" % _TAG, re.MULTILINE), re.compile(_TAG)
 _CLOSED = re.compile(rb"</([A-Z][\w.]+)\s*>")
-_READABLE = re.compile(rb"\b(?:title|label|header|summary|caption|alt|description|text)=(?:\"([^\"]*)\"|'([^']*)')")
+_READABLE = re.compile(  # attributes that are shown, and others of several words
+    rb"\s(?:(?:title|label|header|summary|caption|alt|description|text)=|(?!class|style|d=)[\w-]+=(?=.[A-Z]\w* ))"
+    rb"(?:\"([^\"]*)\"|'([^']*)')"
+)
 _VOID = (b"br", b"hr", b"img", b"input", b"link", b"meta")
 
 

@@ -16,7 +16,7 @@ def read(content: str, media_type: str = "text/markdown") -> ParsedDocument:
         "Put <your-key> there, copy <source> to <target folder>.",
         "Use List<A>, Set<Label> and Map<String, List<Integer>>.",
         "When a<b and c>d, x <- y and y <= z.",
-        "A bound <T extends Comparable> holds.",
+        "A bound <T extends Comparable> holds at <host:port>.",
         "<key>",
         "It costs $5 or $7, US$5, US$7, or $2-$3; set $HOME/bin:$PATH.",
         "The gate stands if $q = a*b*c$, and $$x_1*x_2$$.",
@@ -42,6 +42,7 @@ def test_what_only_looks_like_markup_is_text(text: str) -> None:
         ("# For <you>", "For <you>"),
         ("\\(a*b*c\\), \\\\(p_1\\\\) and \\(no formula\\)", "$a*b*c$, $p_1$ and (no formula)"),
         ("\\[\nx_1*x_2\n\\]", "$$x_1*x_2$$"),
+        ("> $$\n> x_1 * y_1\n> $$", "$$ x_1 * y_1 $$"),
         ("$5 and *$10*, but $x*y*z$", "$5 and $10, but $x*y*z$"),
         ("Old[^1], again[^1]^[or *so*].\n\n[^1]: Built in 1871.", "Old, again (or so).\n\nBuilt in 1871."),
         ("H~2~O, 10^6^, ~5 and ==lit up==. ^block1", "H2O, 10^6, ~5 and lit up."),
@@ -77,6 +78,7 @@ def test_code_is_left_as_it_is(code: str) -> None:
         ("[[Pump#^a1b2]]", "Pump", "wiki:Pump"),
         ("![[low/Pump_a_b]]", "low/Pump_a_b", "wiki:low/Pump_a_b"),
         ("![[pump.PNG|300]]", "pump.PNG", None),
+        ("[[Low/Pump]]: it hums", "it hums", "wiki:Low/Pump"),
         ("[[#Motor]]", "Motor", None),
         ("[[Pump]](there.md)", "[Pump]", "there.md"),
         ("[[Pump]]\n\n[Pump]: there.md", "[Pump]", "there.md"),
@@ -92,12 +94,12 @@ def test_wiki_links_name_notes(written: str, shown: str, target: str | None) -> 
 def test_mdx_is_read_without_its_modules_comments_and_components() -> None:
     content = (
         "---\ntitle: One\n---\nimport Tabs from '@theme/Tabs';\nimport {B} from \"b\";\n\n"
-        "export const a = {\n  b: 1,\n};\n\n"
-        "{/* gone *a* */}\n\n"
+        "export const a = {\n  b: 1,\n};\n\n{/* gone *a* */}\n\n"
         '<Tabs group="x">\n  <TabItem value="y" label="Yarn">\n\n    Add *it*.\n\n  </TabItem>\n</Tabs>\n\n'
-        'Run <Badge text="new" /> of <Box style={{a: {b: 1}}}>Promise<T></Box> {props.x}.\n'
+        'Run <Badge text="new" className="A b" about="And more" /> '
+        "of <Box style={{a: {b: 1}}}>Promise<T></Box> {props.x}.\n"
     )
-    assert read(content, "text/mdx").text == "Yarn\n\nAdd it.\n\nRun new of Promise<T> {props.x}."
+    assert read(content, "text/mdx").text == "Yarn\n\nAdd it.\n\nRun new And more of Promise<T> {props.x}."
 
 
 @pytest.mark.processor_seconds(30)
@@ -154,6 +156,7 @@ def test_front_matter_has_its_languages(head: str, fields: list[str]) -> None:
         ('+++\ntitle = "One"\n\nText.', "no line `+++` ends it"),
         ('{"title": "One",}\n\nText.', "is not JSON"),
         (";;;\n[1]\n;;;\nText.", "is not JSON"),
+        ("+++\na = 1\n" + "#\n" * 40_000 + "+++\nText.", "no object of up to 65,536 characters"),
         ('{"title": "Text."}', None),
         ("{title} Text.", None),
     ],
