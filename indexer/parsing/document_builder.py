@@ -20,7 +20,7 @@ _GAPS = ("", " ", " ", "\n", "\n\n")
 # Tibetan, Myanmar, Khmer.
 _UNSPACED = "\u0e00-\u109f\u1780-\u17ff\u2e80-\u312f\u31a0-\u4dbf\u4e00-\u9fff\uf900-\ufaff\ufe30-\ufe4f"
 _UNSPACED += "\uff00-\uff9f\uffe0-\uffe6\U00020000-\U0003ffff"
-UNSPACED = re.compile(f"[{_UNSPACED}]")
+_IS_UNSPACED = re.compile(f"[{_UNSPACED}]")
 _LINE_END_WITHIN = re.compile(f"(?<=[{_UNSPACED}])[^\\S\\n]*\\n\\s*(?=[{_UNSPACED}])")
 # Soft hyphens, word joiners and the like; joiners of letters, which other scripts and emoji need; the blank without
 # width, which divides words of scripts without blanks.
@@ -210,7 +210,7 @@ class DocumentBuilder:
 
     def _emit(self, text: str) -> None:
         gap = _GAPS[self._gap] if self._length else ""
-        if self._gap == _LINE_END and gap and UNSPACED.match(text) and UNSPACED.match(self._parts[-1][-1]):
+        if self._gap == _LINE_END and gap and _IS_UNSPACED.match(text) and _IS_UNSPACED.match(self._parts[-1][-1]):
             gap = ""
         if self._gap >= _LINE or not self._length:
             gap += self._lead or "  " * self._depth
