@@ -77,7 +77,7 @@ class _Reader:
     ) -> None:
         self.builder = builder or DocumentBuilder()
         self.first_heading: str | None = None
-        self.prices: list[int] = []  # where dollars stand that were taken for those of a formula
+        self.prices: list[int] = []  # where dollars are that were taken for those of a formula
         self._events: Iterator[tuple[Any, Any]] = pyromark.events_with_range(source, options=options)
         self._source = source.encode()
         self._place: Any = None

@@ -95,7 +95,7 @@ def edited(source: bytes, edits: list[_Edit]) -> str:
 
 
 def _without_containers(lines: list[str]) -> Iterator[str]:
-    """The lines, with a title for what begins a container, whose content moves out to where the title stands."""
+    """The lines, with a title for what begins a container, whose content moves out to where the title is."""
     margins: list[int] = []
     fence = ""
     for written in lines:
@@ -122,7 +122,7 @@ def _without_containers(lines: list[str]) -> Iterator[str]:
 
 
 class _Source:
-    """A document's bytes, and where code and formulas stand in them."""
+    """A document's bytes, and where code and formulas are in them."""
 
     def __init__(self, text: str, *, is_mdx: bool) -> None:
         self._source = text.encode()
