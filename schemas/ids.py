@@ -15,6 +15,8 @@ MAX_DOCUMENT_ID_BYTES = 2048
 DEFAULT_COLLECTION = "default"  # of documents that are sent without one
 CANARY_COLLECTION = "thalweg.canary"  # of deletes of documents that do not exist, by which freshness is measured
 
+WIKI = "wiki:"  # begins a link to the document of a name in whatever folder, as notes have them
+
 COMPUTED_ID = re.compile(r"[0-9a-f]{32}")
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
@@ -23,7 +25,7 @@ _REFERENCE = re.compile(r"&(#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[a-zA-Z]{2,31});")
 _BRACKETED = re.compile(r"\s*[(\[][^()\[\]]*[)\]]")
 _POSSESSIVE = re.compile(r"['’][sS]\b")
 _NOT_WORD = re.compile(r"[^\w\s+#.&/-]+")
-_PAGE_EXTENSION = re.compile(r"\.(?:md|markdown|mdown|html?|xhtml|rst|rest|txt|text)$")
+_PAGE_EXTENSION = re.compile(r"\.(?:mdx?|markdown|mdown|html?|xhtml|rst|rest|txt|text)$")
 _PAGE_OF_FOLDER = ("index", "readme")
 _EDGE_PUNCTUATION = " .-/&_"
 
@@ -155,15 +157,21 @@ def document_node_id(key: DocumentKey) -> str:
 
 
 def link_key(document_id: str) -> str:
-    """The form under which links find documents: lower case, without a page's extension, closing slash and the name of
-    a folder's page.
+    """The form under which links find documents: composed (NFC), in lower case, without a page's extension, closing
+    slash and the name of a folder's page.
 
     `Guide/Intro.md`, `guide/intro.html`, `guide/intro/`, `guide/intro/index.html` and `guide/intro/README.md` are one.
     What is not a page, such as `logo.png`, keeps its extension.
     """
-    stem = _PAGE_EXTENSION.sub("", document_id.strip().strip("/").lower())
+    composed = document_id if document_id.isascii() else unicodedata.normalize("NFC", document_id)
+    stem = _PAGE_EXTENSION.sub("", composed.strip().strip("/").lower())
     folder, _, name = stem.rpartition("/")
     return folder if folder and name in _PAGE_OF_FOLDER else stem
+
+
+def link_keys(document_id: str) -> tuple[str, str]:
+    """The `link_key` of links to a document, and that of wiki links by its name alone."""
+    return link_key(document_id), link_key(WIKI + document_id.rstrip("/").rpartition("/")[2])
 
 
 def entity_id(collection: str, name: str) -> str:

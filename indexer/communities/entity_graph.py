@@ -17,7 +17,7 @@ from scipy.sparse import coo_array, csr_array
 
 from indexer.graph.tables import GraphTables, id_keys, one_array, packed
 from schemas.graph_delta import DENIAL, NAMING
-from schemas.ids import CANARY_COLLECTION, link_key, referenced_ids
+from schemas.ids import CANARY_COLLECTION, link_key, link_keys, referenced_ids
 from schemas.predicates import predicate_strength
 
 FURTHER = 0.1
@@ -241,7 +241,8 @@ def _documents_named(tables: GraphTables) -> Rows:
     by_key: dict[tuple[str, str], int] = {}
     for row, (collection, document_id) in enumerate(_names(tables.documents)):
         rows[collection, document_id] = row
-        by_key.setdefault((collection, link_key(document_id)), row)
+        for key in link_keys(document_id):
+            by_key.setdefault((collection, key), row)
     found = (
         rows.get((collection, document_id), by_key.get((collection, link_key(document_id)), -1))
         for collection, document_id in _names(tables.document_names)

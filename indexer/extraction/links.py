@@ -8,7 +8,7 @@ from indexer.documents import ChunkedDocument, DocumentLink, ParsedDocument
 from indexer.extraction.offsets import OffsetIndex
 from indexer.extraction.series import series_of_path
 from schemas.events import DocumentUpsert
-from schemas.ids import DocumentKey, link_key
+from schemas.ids import WIKI, DocumentKey, link_key, link_keys
 from schemas.limits import MAX_LINKS
 
 LINK_WEIGHT = 1.0
@@ -21,17 +21,18 @@ def resolve_links(
     """Links to documents, each target once, at the first chunk that links to it; by chunk, then by target.
 
     A target is the path that the link names; readers resolve it to the document of that id, else to one with the same
-    `schemas.ids.link_key`. Links of the envelope are anchored at chunk 0. A web address counts only if it names a
-    sibling of this document: under the address that its `uri` has before its id, in the folder of its `uri`, or in its
-    own series. At most MAX_LINKS.
+    `schemas.ids.link_key`. That of a wiki link is WIKI and a name, by which they find the document with the shortest
+    id; a name with folders is a path. Links of the envelope are anchored at chunk 0. A web address counts only if it
+    names a sibling of this document: under the address that its `uri` has before its id, in the folder of its `uri`, or
+    in its own series. At most MAX_LINKS.
     """
     if not chunked.chunks:
         return ()
     first: dict[tuple[str, str], tuple[int, DocumentKey]] = {}
-    own = upsert.key.collection, link_key(upsert.key.document_id)
+    own = {(upsert.key.collection, key) for key in link_keys(upsert.key.document_id)}
     for target, chunk in _targets(upsert, parsed, offsets):
         same = target.collection, link_key(target.document_id)
-        if not same[1] or same == own or (same not in first and len(first) >= MAX_LINKS):
+        if not same[1] or same in own or (same not in first and len(first) >= MAX_LINKS):
             continue
         first[same] = min(first.get(same, (chunk, target)), (chunk, target))
     return tuple(DocumentLink(chunk, target, LINK_WEIGHT) for chunk, target in sorted(first.values()))
@@ -64,6 +65,8 @@ def _document_path(target: str, upsert: DocumentUpsert) -> str | None:
         return None
     path = unquote(parts.path)
     folder = posixpath.dirname(upsert.key.document_id)
+    if f"{parts.scheme}:" == WIKI:
+        return posixpath.normpath(path).strip("/.") if "/" in path else WIKI + path
     if parts.scheme or parts.netloc:
         return _sibling(parts, own, upsert.key.document_id)
     if path.startswith("/"):

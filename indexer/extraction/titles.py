@@ -8,6 +8,7 @@ from indexer.documents import AboutName, ParsedDocument
 from indexer.extraction.lexicon import HONORIFICS, STOP_WORDS
 from indexer.extraction.names import name_of
 from indexer.extraction.series import KNOWN_SERIES, series_of_document, series_of_path, stated_series
+from indexer.parsing.document_builder import without_invisible
 from schemas.events import DocumentUpsert
 from schemas.ids import DocumentKey, normalise_name
 from schemas.limits import shortened_title
@@ -97,7 +98,7 @@ def document_title(upsert: DocumentUpsert, parsed: ParsedDocument) -> str:
     `PEP 8 – Style Guide for Python Code`. One known only from its id names a document without a title, if the series is
     a known one; elsewhere it would be one more word in each of its passages.
     """
-    title = " ".join((upsert.title or shortened_title(parsed.title or "")).split())
+    title = " ".join(without_invisible(upsert.title or shortened_title(parsed.title or "")).split())
     series = stated_series(upsert.key, parsed.fields)
     if not title:
         number = series or series_of_path(upsert.key.document_id)

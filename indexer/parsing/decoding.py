@@ -21,7 +21,7 @@ _TEXT_CODECS = re.compile(
     r"ascii|utf-(8|16|32)(-[bl]e)?|iso8859-\d+|cp\d+|koi8-[rtu]|mac-\w+|shift_jis\w*|euc_\w+|gb\w+|big5\w*|iso2022_\w+"
 )
 _LINE_ENDS = re.compile(r"\r\n?|[\x0b\x0c\x85\u2028\u2029]")
-_CONTROLS = re.compile(r"[\x01-\x08\x0e-\x1f\x7f-\x84\x86-\x9f\ufeff]")
+_CONTROLS = re.compile(r"[\x01-\x08\x0e-\x1f\x7f-\x84\x86-\x9f]")
 
 _MIN_EVIDENCE_BYTES = 80  # in lines that are not ASCII; with less, detection is a guess
 _MAX_EVIDENCE_BYTES = 64 * 1024
@@ -52,8 +52,8 @@ def decode_text(content: bytes, content_type: str, *, declared_inside: bool = Fa
 
 
 def normalise(text: str) -> str:
-    """Line ends as line feeds, control characters as blanks."""
-    return _CONTROLS.sub(" ", _LINE_ENDS.sub("\n", text))
+    """Line ends as line feeds, control characters as blanks, no byte order marks."""
+    return _CONTROLS.sub(" ", _LINE_ENDS.sub("\n", text)).replace("\ufeff", "")
 
 
 def is_known_charset(name: str) -> bool:

@@ -13,9 +13,22 @@ from schemas.limits import is_visible
 MAX_EMPHASISED_CHARACTERS = 80
 MAX_CAPTION_CHARACTERS = 1_000
 
-_NOTHING, _SPACE, _LINE, _BLOCK = range(4)
+_NOTHING, _LINE_END, _SPACE, _LINE, _BLOCK = range(5)
 _OUTSIDE = 0  # the level of headings that are not part of the text
-_GAPS = ("", " ", "\n", "\n\n")
+_GAPS = ("", " ", " ", "\n", "\n\n")
+# Scripts without blanks between words: Han, kana, bopomofo with their punctuation and full-width forms; Thai, Lao,
+# Tibetan, Myanmar, Khmer.
+_UNSPACED = "\u0e00-\u109f\u1780-\u17ff\u2e80-\u312f\u31a0-\u4dbf\u4e00-\u9fff\uf900-\ufaff\ufe30-\ufe4f"
+_UNSPACED += "\uff00-\uff9f\uffe0-\uffe6\U00020000-\U0003ffff"
+_IS_UNSPACED = re.compile(f"[{_UNSPACED}]")
+_LINE_END_WITHIN = re.compile(f"(?<=[{_UNSPACED}])[^\\S\\n]*\\n\\s*(?=[{_UNSPACED}])")
+# Soft hyphens, word joiners and the like; joiners of letters, which other scripts and emoji need; the blank without
+# width, which divides words of scripts without blanks.
+_INVISIBLE_CHARACTERS = "\u00ad\u2060\ufeff\u200b\u200c\u200d"
+_INVISIBLE = re.compile(
+    "\u00ad(?:\\s*\\n\\s*)?|[\u2060\ufeff]|(?<=[!-\u058f])[\u200c\u200d](?=[!-\u058f])"
+    f"|(?<![{_UNSPACED}])\u200b|\u200b(?![{_UNSPACED}])"
+)
 _CAPTION_AFTER = re.compile(r"[^\S\n]*\n?[^\S\n]*\n?[^\S\n]*((?:Figure|Fig\.|Fig)\b[^\n]*)")
 _CAPTION_BEFORE = re.compile(r"(?:Figure|Fig\.|Fig)\b[^\n]*\n{0,2}\Z")
 
@@ -46,17 +59,22 @@ class DocumentBuilder:
         return self._length
 
     def write(self, text: str) -> None:
-        """Inline text; runs of blanks are one space."""
+        """Inline text; runs of blanks are one space, line ends in a script without blanks are nothing."""
+        is_ascii = text.isascii()
+        if not is_ascii:
+            text = without_invisible(text)
+            if "\n" in text:
+                text = _LINE_END_WITHIN.sub("", text)
         words = text.split()
         if not words:
             if text:
-                self._gap = max(self._gap, _SPACE)
+                self._gap = max(self._gap, _gap(text))
             return
         if text[0].isspace():
-            self._gap = max(self._gap, _SPACE)
+            self._gap = max(self._gap, _SPACE if is_ascii else _gap(text[: -len(text.lstrip())]))
         self._emit(" ".join(words))
         if text[-1].isspace():
-            self._gap = _SPACE
+            self._gap = _SPACE if is_ascii else _gap(text[len(text.rstrip()) :])
 
     def verbatim(self, text: str) -> None:
         """A block that keeps its lines, such as code."""
@@ -213,6 +231,8 @@ class DocumentBuilder:
 
     def _emit(self, text: str) -> None:
         gap = _GAPS[self._gap] if self._length else ""
+        if self._gap == _LINE_END and gap and _IS_UNSPACED.match(text) and _IS_UNSPACED.match(self._parts[-1][-1]):
+            gap = ""
         if self._gap >= _LINE or not self._length:
             gap += self._lead or "  " * self._depth
             self._lead = ""
@@ -237,9 +257,18 @@ class DocumentBuilder:
         self._sections.append((headings, self._section_start, self._length))
 
 
+def without_invisible(text: str) -> str:
+    """The text without characters that show nothing and would divide its words, such as soft hyphens."""
+    return _INVISIBLE.sub("", text) if any(mark in text for mark in _INVISIBLE_CHARACTERS) else text
+
+
+def _gap(blanks: str) -> int:
+    return _LINE_END if "\n" in blanks else _SPACE
+
+
 def _visible(title: str) -> str:
     """The title on one line; empty if it has no visible character."""
-    return " ".join(title.split()) if is_visible(title) else ""
+    return " ".join(without_invisible(title).split()) if is_visible(title) else ""
 
 
 def _trimmed(text: str, start: int, end: int) -> tuple[int, int] | None:

@@ -1,12 +1,15 @@
-"""Metadata at the start of a document: YAML front matter, header blocks as in mail (RFC 2822), Markdown lists."""
+"""Metadata at the start of a document: front matter (YAML, TOML, JSON), header blocks as in mail (RFC 2822), Markdown
+lists."""
 
+import json
 import re
-from collections.abc import Iterator
+import tomllib
+from collections.abc import Hashable, Iterator
 from typing import NamedTuple
 
 import yaml
 
-MAX_YAML_CHARACTERS = 64 * 1024
+MAX_CHARACTERS = 64 * 1024
 MAX_FIELDS = 500
 MAX_LIST_CHARACTERS = 16 * 1024
 MAX_PROBLEM_CHARACTERS = 200
@@ -27,6 +30,13 @@ _OF_DOCUMENTS = frozenset({
     "reviewed", "reviewer", "reviewers", "revised", "state", "status", "superseded_by", "supersedes", "type", "updated",
     "version",
 })  # fmt: skip
+_FRONT_MATTER = re.compile(
+    r"(?P<line>-{3,}|\+{3}|;{3})[ \t]*(?P<language>yaml|toml|json)?[ \t]*\n(?P<text>.*?)"
+    r"^(?: {0,3}(?P=line)-*|\.\.\.)[ \t]*$\n?",
+    re.MULTILINE | re.DOTALL,
+)
+_UNCLOSED = re.compile(r"(-{3,}|\+{3}|;{3})[ \t]*\n(?:[\w-]+(?::[ \t\n]|[ \t]*=)|\{)")
+_JSON_OBJECT = re.compile(r"\{\s*\"[^\"\n]*\"\s*:")
 _NOT_NAME = re.compile(r"[^\w.]+")
 _STARTS_WITH_NAME = re.compile(r"(?:[ \t]*(?:#[^\n]*)?\n)*[\w.-]+[ \t]*:(?=\s|$)")  # blank lines and comments aside
 
@@ -107,14 +117,50 @@ def _without_first_heading(text: str) -> str:
     return text[heading.end() :] if "\n" in heading[0] else text.partition("\n")[2]
 
 
+def split_front_matter(text: str) -> tuple[FrontMatter, str]:
+    """The front matter that a text begins with, and the text after it; all of the text where there is none.
+
+    YAML between lines of dashes, TOML between `+++`, JSON between `;;;` or as an object that the text begins with.
+    """
+    if match := _FRONT_MATTER.match(text):
+        language = match["language"] or {"+": "toml", ";": "json"}.get(match["line"][0], "yaml")
+        between = match["text"].removesuffix("\n")
+        read = parse_front_matter(between) if language == "yaml" else _read_object(between, language)
+        return read, text if read.is_text else text[match.end() :]
+    if match := _UNCLOSED.match(text):
+        note = f"The document begins as front matter does, but no line `{match[1]}` ends it: it was read as text."
+        return FrontMatter([], (note,), is_text=True), text
+    if _JSON_OBJECT.match(text):
+        try:
+            end = json.JSONDecoder().raw_decode(text[:MAX_CHARACTERS])[1]
+        except (ValueError, RecursionError):
+            return _read_object(text, "json"), text
+        if text[end:].lstrip(" \t").startswith("\n") and text[end:].strip():
+            return _read_object(text[:end], "json"), text[end:]
+    return FrontMatter([]), text
+
+
+def _read_object(text: str, language: str) -> FrontMatter:
+    """The fields of TOML or JSON; what cannot be read is text, with a note."""
+    load = tomllib.loads if language == "toml" else json.loads
+    try:
+        read = load(text, parse_float=str) if len(text) <= MAX_CHARACTERS else None
+        if isinstance(read, dict):
+            return FrontMatter(list(_flattened("", read))[:MAX_FIELDS])
+        why = f"no object of up to {MAX_CHARACTERS:,} characters"
+    except (ValueError, RecursionError) as error:
+        why = _problem(error)
+    return FrontMatter([], (f"The front matter is not {language.upper()} ({why}): it was read as text.",), is_text=True)
+
+
 def parse_front_matter(text: str) -> FrontMatter:
     """The fields of YAML front matter: values as written, several for a list, dotted names for a mapping.
 
     YAML that is not a mapping is text. Aliases are refused: they can expand to gigabytes. Invalid YAML is read line by
     line, with a note, or is text if it does not begin with a `name:`.
     """
-    if len(text) > MAX_YAML_CHARACTERS:
-        why = f"has {len(text):,} characters, more than {MAX_YAML_CHARACTERS:,}"
+    if len(text) > MAX_CHARACTERS:
+        why = f"has {len(text):,} characters, more than {MAX_CHARACTERS:,}"
     else:
         try:
             # A subclass of the loader that makes nothing but strings, lists and mappings.
@@ -145,7 +191,13 @@ def first_value(fields: Fields, name: str) -> str | None:
 
 
 class _PlainLoader(yaml.BaseLoader):
-    """Scalars stay strings as written; aliases are refused."""
+    """Scalars stay strings as written, a name that is there twice has all its values; aliases are refused."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = True) -> dict[Hashable, object]:
+        values: dict[Hashable, object] = {}
+        for key, value in self.construct_pairs(node, deep=deep or True):
+            values[str(key)] = [values[str(key)], value] if str(key) in values else value
+        return values
 
     def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
         if self.check_event(yaml.AliasEvent):
@@ -160,5 +212,7 @@ def _flattened(name: str, value: object) -> Iterator[tuple[str, str]]:
     elif isinstance(value, list):
         for inner in value:
             yield from _flattened(name, inner)
-    elif isinstance(value, str) and name and value.strip() not in ("", "~", "null"):
-        yield name, " ".join(value.split())
+    elif value is not None and name:
+        written = str(value).lower() if isinstance(value, bool) else str(value)
+        if written.strip() not in ("", "~", "null"):
+            yield name, " ".join(written.split())

@@ -108,6 +108,13 @@ _DOCUMENTS = (
         limits=(("depth", MAX_MARKDOWN_DEPTH),),
     ),
     Format(
+        "MDX",
+        ("text/mdx", "text/x-mdx"),
+        (".mdx",),
+        "markdown:parse_mdx",
+        limits=(("depth", MAX_MARKDOWN_DEPTH),),
+    ),
+    Format(
         "HTML",
         ("text/html", "application/xhtml+xml"),
         (".html", ".htm", ".xhtml"),

@@ -4,7 +4,7 @@ import re
 from itertools import groupby
 
 from indexer.documents import ParsedDocument
-from indexer.parsing.document_builder import DocumentBuilder
+from indexer.parsing.document_builder import DocumentBuilder, without_invisible
 from indexer.parsing.front_matter import field_name, first_value, split_header_block
 
 _ITEM = re.compile(r"\s*(?:[-*+•]|\(?\d{1,3}[.)]|\(?[a-z][.)])\s+\S")
@@ -12,6 +12,9 @@ _COLUMNS = re.compile(r"\S(?: {3,}|\t+)\S|\|.*\|")
 _URL = re.compile(r"https?://[^\s<>\"'`|\\^{}]{1,2000}")
 _SHORT_LINE = 40
 _SENTENCE_ENDS = (".", "!", "?", "。", "…")
+_CUT_SENTENCE = re.compile(  # a line that ends within a sentence of Han or kana, and a full stop at the end
+    r"[\u3041-\u30ff\u3400-\u9fff]\n[\u3041-\u30ff\u3400-\u9fff](?s:.*)[。！？…」』）]\s*\Z"
+)
 _URL_TAIL = ".,;:!?)]*_"
 
 
@@ -41,7 +44,7 @@ def parse_source_code(text: str) -> ParsedDocument:
 
 def write_plain(builder: DocumentBuilder, text: str) -> None:
     """Write text laid out for a fixed-width screen, with its web addresses as links."""
-    for is_blank, group in groupby(text.split("\n"), key=_is_blank):
+    for is_blank, group in groupby(without_invisible(text).split("\n"), key=_is_blank):
         if is_blank:
             continue
         builder.break_block()
@@ -93,4 +96,7 @@ def _is_laid_out(lines: list[str]) -> bool:
         return True
     if sum(1 for line in lines if _COLUMNS.search(line)) * 2 >= len(lines):
         return True
+    text = "\n".join(lines)
+    if not text.isascii() and _CUT_SENTENCE.search(text):
+        return False
     return max(len(line.strip()) for line in lines) < _SHORT_LINE

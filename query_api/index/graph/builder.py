@@ -19,7 +19,7 @@ from query_api.index.graph.csr import (
     row_pointers,
     smallest_integers,
 )
-from query_api.index.graph.identifiers import N_CANDIDATES, Identifiers, KeyIndex, Keys, candidate_keys, link_name_of
+from query_api.index.graph.identifiers import N_CANDIDATES, Identifiers, KeyIndex, Keys, candidate_keys, link_names_of
 from query_api.index.graph.segment import Segment
 from query_api.index.strings import StringLists, Strings
 from schemas.graph_delta import ENTITY_TYPES
@@ -91,7 +91,7 @@ def segment_of(tables: GraphTables) -> Segment:
         collections=_encoded(tables.documents["collection"], documents.rows),
         document_ids=Strings(_texts(tables.documents["document_id"], documents.rows)),
         titles=Strings(titles),
-        document_names=KeyIndex(_link_names(tables.documents)[documents.rows]),
+        document_names=KeyIndex(_link_names(tables.documents)[:, documents.rows].ravel()),
         document_passages=row_pointers(np.bincount(passage_documents, minlength=n_documents)),
         passage_ids=Identifiers(of_passage[begins]),
         passage_documents=passage_documents.astype(np.int32),
@@ -124,7 +124,7 @@ def segment_of(tables: GraphTables) -> Segment:
         edge_kinds=kinds[edges],
         edge_weights=tables.chunk_edges["weight"].to_numpy()[edges].astype(np.float16),
         linked_documents=name_keys[names.rows],
-        linked_names=KeyIndex(_link_names(tables.document_names)[names.rows]),
+        linked_names=KeyIndex(_link_names(tables.document_names)[0, names.rows]),
         links=Edges.build(link_chunks[links], link_names[links], n_chunks, len(names.rows)),
         link_weights=tables.links["weight"].to_numpy()[links].astype(np.float16),
         **(_made(tables, documents) if tables.nodes.num_rows or tables.relations.num_rows else _nothing_made()),
@@ -199,9 +199,9 @@ def _passage_frequencies(mentions: Edges, chunk_passages: Positions, n_entities:
 
 
 def _link_names(table: pa.Table) -> Keys:
-    """The key of the name by which links find each row's document."""
+    """(2, n) the keys of the names by which links find each row's document."""
     rows = zip(_texts(table["collection"]).to_pylist(), table["document_id"].to_pylist(), strict=True)
-    return np.fromiter((link_name_of(DocumentKey(*row)) for row in rows), dtype=np.uint64, count=table.num_rows)
+    return np.array([link_names_of(DocumentKey(*row)) for row in rows], dtype=np.uint64).reshape(-1, 2).T
 
 
 def _candidate_keys(references: pa.Table) -> Keys:

@@ -241,6 +241,7 @@ class ViewSegments(tuple[ViewSegment, ...]):
         named = []
         for part in self:
             which, local = part.segment.document_names.find(names[missing])
+            local %= max(part.segment.n_documents, 1)
             live = ~part.deleted[local]
             named.append((missing[which[live]], local[live] + part.documents))
         rows, documents = (np.concatenate(column) for column in zip(*named, strict=True))

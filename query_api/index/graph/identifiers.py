@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from schemas.ids import DocumentKey, digest, document_node_id, entity_id, entity_ids, id_key, link_key, referenced_ids
+from schemas.ids import DocumentKey, digest, document_node_id, entity_id, entity_ids, id_key, link_keys, referenced_ids
 
 Keys = NDArray[np.uint64]
 
@@ -31,9 +31,10 @@ def document_key_of(key: DocumentKey) -> int:
     return key_of(document_node_id(key))
 
 
-def link_name_of(key: DocumentKey) -> int:
-    """The key of the name by which links find this document; pages of like names have the same one."""
-    return key_of(digest("link name", key.collection, link_key(key.document_id)))
+def link_names_of(key: DocumentKey) -> tuple[int, int]:
+    """The keys of the names by which links, and wiki links, find this document; pages of like names have the same."""
+    path, name = (key_of(digest("link name", key.collection, each)) for each in link_keys(key.document_id))
+    return path, name
 
 
 def candidate_keys(collection: str, name: str) -> list[int]:

@@ -33,7 +33,7 @@ class Segment:
     collections: EncodedStrings
     document_ids: Strings
     titles: Strings
-    document_names: KeyIndex
+    document_names: KeyIndex  # the paths of all documents, then their names, as links and wiki links have them
     document_passages: Indices  # row pointers: the passages of document d are [d]..[d + 1]
 
     passage_ids: Identifiers

@@ -289,12 +289,13 @@ class GraphView:
 
     def links_to(self, documents: Numbers) -> Links:
         """The passages that link to these documents."""
-        names = np.zeros(len(documents), dtype=np.uint64)
+        names = np.zeros((2, len(documents)), dtype=np.uint64)
         for part, rows, local in self._segments.with_nodes(documents, "documents"):
-            names[rows] = part.segment.document_names.keys[local]
+            names[:, rows] = part.segment.document_names.keys.reshape(2, -1)[:, local]
         found: list[Links] = []
         for part in self._segments:
-            query_index, targets = part.segment.linked_names.find(names)
+            query_index, targets = part.segment.linked_names.find(names.ravel())
+            query_index %= max(len(documents), 1)
             leads = self._linked(part, targets) == documents[query_index]
             at, edges, chunks = part.segment.links.entering(targets[leads])
             which = query_index[leads][at]

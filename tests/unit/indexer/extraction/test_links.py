@@ -41,6 +41,8 @@ def upsert(document_id: str, links: list[str] | None = None, uri: str | None = N
         ("guide/intro.md", "./", "guide"),
         ("guide/intro.md", "./My%20File.md", "guide/My File.md"),
         ("guide/a/b.md", "../../../../c.md", "c.md"),
+        ("guide/a.md", "wiki:Pump%20station", "wiki:Pump station"),
+        ("guide/a.md", "wiki:low/Pump", "low/Pump"),
     ],
 )
 def test_a_target_is_resolved_against_the_document(
@@ -62,6 +64,7 @@ def test_a_target_is_resolved_against_the_document(
         "",
         "..",
         "http://[x",
+        "wiki:PEP-0001",
     ],
 )
 def test_what_leads_elsewhere_or_home_is_no_link(document: Make, target: str) -> None:

@@ -142,6 +142,10 @@ def titled(document_id: str, given: str | None, parsed: str | None, fields: tupl
     return document_title(upsert, ParsedDocument(parsed, "x", (), fields=fields))
 
 
+def test_a_title_that_is_given_has_no_soft_hyphens() -> None:
+    assert titled("a.md", "Be\u00adtriebs\u00adrat", None, ()) == "Betriebsrat"
+
+
 def test_a_title_that_only_the_content_gives_is_shortened() -> None:
     upsert = DocumentUpsert(key=NOTE, content=b"text", content_type="text/html")
     title = document_title(upsert, ParsedDocument("word " * 1_000_000, "text", ()))

@@ -166,6 +166,12 @@ def linking(identifier: str, *targets: str) -> Contribution:
         (["guide/setup.md"], "guide/setup.png", None),
         (["guide/setup.py"], "guide/setup.html", None),
         (["guide/setup.md"], "setup.md", None),
+        (["guide/setup.mdx"], "guide/setup", "guide/setup.mdx"),
+        (["R\u00e9sum\u00e9.md"], "Re\u0301sume\u0301.md", "R\u00e9sum\u00e9.md"),
+        (["U\u0308bung.md"], "\u00fcbung", "U\u0308bung.md"),
+        (["low/deep/Pump.md"], "wiki:pump", "low/deep/Pump.md"),
+        (["low/deep/Pump.md", "far/Pump.md"], "wiki:Pump.md", "far/Pump.md"),
+        (["low/Pump station.md"], "wiki:Pump", None),
     ],
 )
 def test_a_link_leads_to_the_document_that_is_there_in_whatever_order_they_come(
