@@ -180,7 +180,8 @@ def _decoded(content: bytes, encoding: str) -> str | None:
 
 def _as_control(error: UnicodeError) -> tuple[str, int]:
     """The five bytes that windows-1252 leaves open are control characters to browsers, and no reason to refuse."""
-    assert isinstance(error, UnicodeDecodeError)
+    if not isinstance(error, UnicodeDecodeError):
+        raise error
     return error.object[error.start : error.end].decode("latin-1"), error.end
 
 
