@@ -7,6 +7,7 @@ the readings above East Asian characters. A page that has no text but navigation
 
 import re
 from collections.abc import Callable
+from functools import lru_cache
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
@@ -34,9 +35,8 @@ _ANCHOR = re.compile(r"anchor|permalink|header-?link|heading-?link|hash-?link", 
 _MARKS = re.compile(r"[\s¶§#↩↑🔗⚓^\u200b\ufe0e\ufe0f]*")
 _NOTE = re.compile(r"reference|footnote|noteref", re.IGNORECASE)
 _BETWEEN = {"mfrac": "/", "msup": "^", "msubsup": "^", "munderover": "^", "mover": "^"}  # before the last of them
+_MATH = tag_names("mi mn mo mrow mtext mfrac msup msub msubsup msqrt mroot mfenced mstyle mover munderover mtd")
 _BROKEN = "br, div, p, li, tr, button, [style], [hidden], [class*=line], [class*=ln], [class*=num], [class*=gutter]"
-_DECORATIONS = ("editsection", "jump-link", "katex-html", "mathjax_preview", "cookie", "onetrust")
-_NUMBERINGS = ("line-n", "linen", "lnt", "gutter", "blob-num", "hljs-ln", '"ln"')
 _START = "\0"  # of a line, unless one has just begun
 _BOILERPLATE_ROLES = tag_names("navigation search contentinfo menu menubar")
 _BLOCKS = tag_names(
@@ -57,11 +57,11 @@ def parse(text: str) -> ParsedDocument:
     """The title is that of the page, else its first `h1`; descriptive `meta` elements become fields."""
     tree = _tree(text)
     builder = DocumentBuilder()
-    walk = _Walk(builder, text)
+    walk = _Walk(builder)
     if tree.root is not None:
         walk.read(tree.root)
         if not builder.mark():
-            _Walk(builder, text, with_boilerplate=True).read(tree.root)
+            _Walk(builder, with_boilerplate=True).read(tree.root)
     element = tree.css_first("head title") or tree.css_first("title")
     title = " ".join((element.text() if element else "").split())[:_TITLE_CHARACTERS]
     return builder.finish(title or walk.first_heading, _meta_fields(tree))
@@ -71,7 +71,7 @@ def write_fragment(builder: DocumentBuilder, markup: str) -> None:
     """Write HTML embedded in another format."""
     tree = _tree(markup)
     if tree.body is not None:
-        _Walk(builder, markup).read(tree.body)
+        _Walk(builder).read(tree.body)
 
 
 def _tree(markup: str) -> LexborHTMLParser:
@@ -102,15 +102,9 @@ def _meta_fields(tree: LexborHTMLParser) -> Fields:
 class _Walk:
     """Walks a tree in document order without recursion. The start of an element may leave an action for its end."""
 
-    def __init__(self, builder: DocumentBuilder, markup: str, *, with_boilerplate: bool = False) -> None:
+    def __init__(self, builder: DocumentBuilder, *, with_boilerplate: bool = False) -> None:
         self._builder = builder
         self._with_boilerplate = with_boilerplate
-        words = markup.lower()  # most pages do without most of what costs a look at each element
-        self._has_roles = "role" in words and not with_boilerplate
-        self._has_hidden = "hidden" in words or "display" in words
-        self._has_decorations = any(word in words for word in _DECORATIONS)
-        self._has_numbers = any(word in words for word in _NUMBERINGS)
-        self._has_math = "<math" in words
         self._heading: LexborNode | None = None
         self._numbering: list[int | None] = []
         self._cells = 0
@@ -142,7 +136,11 @@ class _Walk:
         """Handle a node's start and push the action for its end; False to skip its children."""
         tag = node.tag or ""
         if tag == "-text":
-            write_linked(self._builder, node.text_content or "")
+            text = node.text_content or ""
+            if "://" in text:
+                write_linked(self._builder, text)
+            else:
+                self._builder.write(text)
             ends.append(None)
             return False
         if tag.startswith(("_", "!")) or tag == "-comment" or self._is_skipped(node, tag):
@@ -152,25 +150,26 @@ class _Walk:
         return tag != "pre"
 
     def _is_skipped(self, node: LexborNode, tag: str) -> bool:
-        if tag in _SKIPPED:
+        if tag in _SKIPPED or (tag in ("nav", "footer") and self._is_boilerplate(node, tag)):
             return True
-        if tag in ("nav", "footer") and not self._with_boilerplate and (tag == "nav" or not _is_in_content(node)):
-            return True
-        if self._has_roles or self._has_hidden or self._has_decorations:
-            attributes = node.attributes
-            if (
-                (self._has_roles and (attributes.get("role") or "").lower() in _BOILERPLATE_ROLES)
-                or (self._has_hidden and _is_hidden(node, tag, attributes))
-                or (self._has_decorations and _is_decoration(node, attributes))
-            ):
-                return True
-        if tag == "a":
-            return self._leads_to_itself(node)
-        return self._has_numbers and tag == "td" and _numbers_lines(node)
-
-    def _leads_to_itself(self, node: LexborNode) -> bool:
-        """Whether a link is no text but the mark by which a heading or a note is linked to."""
         attributes = node.attributes
+        if not attributes:
+            return False
+        if ("hidden" in attributes or "style" in attributes) and _is_hidden(node, tag, attributes):
+            return True
+        if "role" in attributes and (attributes["role"] or "").lower() in _BOILERPLATE_ROLES:
+            return not self._with_boilerplate
+        if _is_decoration(attributes.get("class")) or _is_decoration(attributes.get("id")):
+            return node.css_first(_MAIN) is None
+        if tag == "a":
+            return self._leads_to_itself(node, attributes)
+        return tag == "td" and "class" in attributes and _numbers_lines(node, attributes["class"])
+
+    def _is_boilerplate(self, node: LexborNode, tag: str) -> bool:
+        return not self._with_boilerplate and (tag == "nav" or not _is_in_content(node))
+
+    def _leads_to_itself(self, node: LexborNode, attributes: dict[str, str | None]) -> bool:
+        """Whether a link is no text but the mark by which a heading or a note is linked to."""
         if "#" not in (attributes.get("href") or ""):
             return False
         text = node.text().strip()
@@ -227,7 +226,7 @@ class _Walk:
                 return self._end_list
             return builder.break_block
         elif (
-            self._has_math
+            tag in _MATH
             and node.parent is not None
             and (node.parent.tag or "") in _BETWEEN
             and _is_last_of_several(node)
@@ -316,14 +315,15 @@ def _is_hidden(node: LexborNode, tag: str, attributes: dict[str, str | None]) ->
     return not (is_shown_later or tag in ("html", "body") or node.css_first(_MAIN) is not None)
 
 
-def _is_decoration(node: LexborNode, attributes: dict[str, str | None]) -> bool:
-    named = f"{attributes.get('class') or ''} {attributes.get('id') or ''}"
-    return _DECORATION.search(named) is not None and node.css_first(_MAIN) is None
+@lru_cache(maxsize=4096)
+def _is_decoration(name: str | None) -> bool:
+    """Whether a class or an id says so; pages have few of them, and each often."""
+    return _DECORATION.search(name or "") is not None
 
 
-def _numbers_lines(node: LexborNode) -> bool:
+def _numbers_lines(node: LexborNode, name: str | None) -> bool:
     """Whether a cell is the column of line numbers beside code."""
-    if not _LINE_NUMBERS.search(node.attributes.get("class") or "") or node.parent is None:
+    if not _LINE_NUMBERS.search(name or "") or node.parent is None:
         return False
     return node.parent.css_first("pre, code, .code") is not None and _is_number(node)
 
