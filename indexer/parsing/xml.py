@@ -100,6 +100,7 @@ class _Walk:
         self.first_heading: str | None = None
         self.unknown_entities: dict[str, None] = {}
         self._has_document_title = False
+        self._declared: dict[str, Any] | None = None
         self._expanded = 0
 
     def block(self, element: _Element, level: int) -> None:
@@ -182,8 +183,10 @@ class _Walk:
         refused; one that it does not declare is left as written."""
         if character := html5.get(f"{entity.name};") or _iso_entities().get(entity.name):
             return character
-        declared = entity.getroottree().docinfo.internalDTD
-        own = next((each for each in declared.iterentities() if each.name == entity.name), None)
+        if self._declared is None:
+            table = entity.getroottree().docinfo.internalDTD
+            self._declared = {} if table is None else {each.name: each for each in table.iterentities()}
+        own = self._declared.get(entity.name)
         if own is None:
             if len(self.unknown_entities) < MAX_UNKNOWN_ENTITIES:
                 self.unknown_entities[entity.name] = None
