@@ -153,8 +153,9 @@ class _Walk:
         if tag in _SKIPPED or (tag in ("nav", "footer") and self._is_boilerplate(node, tag)):
             return True
         attributes = node.attributes
-        if not attributes:
-            return False
+        return bool(attributes) and self._is_left_out(node, tag, attributes)
+
+    def _is_left_out(self, node: LexborNode, tag: str, attributes: dict[str, str | None]) -> bool:
         if ("hidden" in attributes or "style" in attributes) and _is_hidden(node, tag, attributes):
             return True
         if "role" in attributes and (attributes["role"] or "").lower() in _BOILERPLATE_ROLES:

@@ -63,7 +63,7 @@ def parse(text: str) -> ParsedDocument:
     builder = DocumentBuilder()
     reader = _Reader()
     found = list(reader.content(root, "", (), depth=0, holds_content=_is_text(root)))
-    for path, titles, pieces in found if reader.has_content else ():
+    for path, titles, pieces in found if reader.has_content or _is_text(root) else ():
         builder.open_section((_shortened(path or "$"), *titles))
         for piece in pieces:
             write_text_or_markup(builder, normalise(piece))

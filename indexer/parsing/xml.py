@@ -1,6 +1,7 @@
-"""XML of any vocabulary, by lxml: no file, network or DTD access. Entities of HTML and of ISO's sets are characters, whatever the
-DTD; of those that a document declares only few plain words are put in, and those that it may declare outside are left
-as written.
+"""XML of any vocabulary, by lxml: no file, network or DTD access.
+
+Entities of HTML and of ISO's sets are characters, whatever the DTD; of those that a document declares only few plain
+words are put in, and those that it may declare outside are left as written.
 
 The shape of the document decides. An element beside text is inline, any other one a block. A `title`, `head` or
 `heading` of a block (DocBook, JATS, TEI, RSS, Atom) is a heading, as deep as the titled blocks around it. A few widely
