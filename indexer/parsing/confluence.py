@@ -73,12 +73,13 @@ class _Storage:
 
     def _end(self, name: str) -> str:
         if name == "link":
-            written = f"{escape(self._link)}</a>" if self._link else ""
+            written = f"{escape(self._link.strip())}</a>" if self._link else ""
             self._link = None
             return written
-        if name in ("task-status", "task") or name in _ELEMENTS or self._is_open(name):
+        if name in _ELEMENTS or self._is_open(name):
             element = self._opened.pop() if self._opened else "span"
-            return "".join(f"</{part}>" for part in reversed(element.split("><")))
+            stated = ": " if name == "task-status" else ""
+            return stated + "".join(f"</{part}>" for part in reversed(element.split("><")))
         return ""
 
     def _is_open(self, name: str) -> bool:

@@ -128,7 +128,7 @@ def _rows_above(rows: Sequence[tuple[int, Row]]) -> int:
     widths = [len(row) for _, row in rows if len(row) > 1]
     width = max(set(widths), key=lambda one: (widths.count(one), one), default=0)
     above = 0
-    while above < len(rows) - 1 and _is_narrow(rows[above][1], width):
+    while above < len(rows) - 1 and (_is_narrow(rows[above][1], width) or _is_remark([row for _, row in rows[above:]])):
         above += 1
     if not above or above == len(rows) - 1 or not len(rows[above][1]) == len(rows[above + 1][1]) == width:
         return 0
@@ -142,7 +142,12 @@ def _is_narrow(row: Row, width: int) -> bool:
     filled = sum(map(bool, row))
     if row[0].startswith(COMMENT):
         return len(row) != width or row[0].startswith(2 * COMMENT)
-    return (len(row) < width and filled * 2 <= width) or (width > 2 and filled == 1 and row[0] != "")
+    return (len(row) < width and filled <= max(2, width // 2)) or (width > 2 and filled == 1 and row[0] != "")
+
+
+def _is_remark(rows: list[Row]) -> bool:
+    """Whether the first row is a comment with commas in it, as the next one names the fields."""
+    return rows[0][0].startswith(COMMENT) and len(rows) > 2 and _differ_in_kind(rows[1], rows[2])
 
 
 def _differ_in_kind(names: Row, values: Row) -> bool:

@@ -16,7 +16,7 @@ from lxml import etree
 
 from indexer.documents import ParsedDocument
 from indexer.errors import UnparsableDocument
-from indexer.parsing import html
+from indexer.parsing import html, html_nesting
 from indexer.parsing.registry import (
     MAX_ARCHIVE_MEMBERS,
     MAX_DOCX_ELEMENTS,
@@ -43,7 +43,7 @@ _W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 _LAYOUT = tuple(
     sorted(
         _W + name
-        for name in html.tag_names(
+        for name in html_nesting.tag_names(
             "rFonts sz szCs color lang kern spacing w position bdr shd ind jc tabs pBdr keepNext keepLines "
             "widowControl contextualSpacing noProof bCs iCs proofErr bookmarkStart bookmarkEnd lastRenderedPageBreak "
             "sectPr tblPr tblGrid tcW latentStyles docDefaults"

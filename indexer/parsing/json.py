@@ -25,7 +25,8 @@ from indexer.errors import UnparsableDocument
 from indexer.parsing.decoding import normalise
 from indexer.parsing.document_builder import DocumentBuilder
 from indexer.parsing.front_matter import Fields, field_name
-from indexer.parsing.html import tag_names, write_text_or_markup
+from indexer.parsing.html import write_text_or_markup
+from indexer.parsing.html_nesting import tag_names
 from indexer.parsing.registry import MAX_JSON_DEPTH, MAX_TABLE_ROWS
 from indexer.parsing.rich_text import RichText
 from indexer.parsing.text import field_sentence, write_linked
@@ -43,7 +44,7 @@ _CONTENT = tag_names(
 _TITLES = ("title", "heading", "headline", "name", "subject", "label")
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _PLAIN_KEY = re.compile(r"[^\W\d]\w{0,79}")
-_UNSPACED = re.compile(r"[\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff]{12}")
+_UNSPACED = re.compile(r"[\u0e00-\u0e7f\u3001-\u30ff\u3400-\u9fff]{12}")
 _SENTENCE_ENDS = (".", "!", "?", "…", "。", "！", "？", "।", "؟")
 _TAGS = re.compile(r"<[^<>]*>")
 _LEFT_OUT_SHOWN = 5

@@ -60,7 +60,7 @@ class RichText:
         return all(_is_node(one) for one in value) and any(map(self._is_rich, value))
 
 
-def _is_leaf(node: object, *, is_bare: bool) -> bool:
+def _is_leaf(node: Any, *, is_bare: bool) -> bool:
     return _text(node) is not None and (is_bare or isinstance(node, str) or _kind(node) != "" or "textRun" in node)
 
 
@@ -71,8 +71,8 @@ def _is_node(node: object) -> bool:
     return not any(isinstance(inner, str) and " " in inner for inner in node.values())
 
 
-def _is_wordless(node: object) -> bool:
-    return _is_node(node) and _inner(node) in (None, []) and _text_in(node) is None
+def _is_wordless(node: Any) -> bool:
+    return _is_node(node) and not _inner(node) and _text_in(node) is None
 
 
 def _kind(node: dict[str, Any]) -> str:
@@ -98,7 +98,7 @@ def _text(node: object) -> str | None:
 
 
 def _text_in(node: dict[str, Any]) -> str | None:
-    attributes = node.get("attrs") if isinstance(node.get("attrs"), dict) else {}
+    attributes: Any = node.get("attrs") if isinstance(node.get("attrs"), dict) else {}
     found = (node.get("text"), node.get("value"), attributes.get("text"))
     return next((text for text in found if isinstance(text, str)), None)
 
@@ -145,7 +145,7 @@ def _blocks(value: Any) -> Iterator[str]:
 
 def _element(node: dict[str, Any], kind: str) -> str | None:
     if heading := _HEADING.fullmatch(kind):
-        attributes = node.get("attrs") if isinstance(node.get("attrs"), dict) else node
+        attributes: Any = node.get("attrs") if isinstance(node.get("attrs"), dict) else node
         given = heading[1] or str(attributes.get("level") or node.get("depth") or node.get("tag") or "2")[-1]
         return f"h{given if given in '123456' else 2}"
     return _BLOCKS.get(kind)

@@ -21,7 +21,7 @@ from indexer.documents import ParsedDocument
 from indexer.errors import UnparsableDocument
 from indexer.parsing import html
 from indexer.parsing.document_builder import DocumentBuilder
-from indexer.parsing.html import tag_names
+from indexer.parsing.html_nesting import tag_names
 from indexer.parsing.registry import MAX_XML_DEPTH, MAX_XML_TAGS
 from indexer.parsing.superscripts import script_marks
 from indexer.parsing.text import write_linked
@@ -255,7 +255,9 @@ def _name(element: _Element) -> str:
 
 def _has_text(element: _Element) -> bool:
     """Whether an element has text directly in it, beside its children."""
-    return bool((element.text and element.text.strip()) or any(child.tail and child.tail.strip() for child in element))
+    if (element.text and element.text.strip()) or any(child.tail and child.tail.strip() for child in element):
+        return True
+    return len(element) > 0 and all(child.tag is etree.Entity for child in element)
 
 
 @cache
