@@ -119,10 +119,10 @@ def _too_large(name: str, what: str) -> UnparsableDocument:
 
 
 def _rows_above(rows: Sequence[tuple[int, Row]]) -> int:
-    """How many of the first rows stand above the names of the fields, of (number, cells) without empty rows.
+    """How many of the first rows are above the names of the fields, of (number, cells) without empty rows.
 
-    Rows above are narrow (a cell or two of a wider table) or comments. The names are a row as wide as most, with such a
-    row below it, and stand apart: after an empty line, after rows of one cell each above three fields or more, or above
+    Such rows are narrow (a cell or two of a wider table) or comments. The names are a row as wide as most, with such a
+    row below it, and are apart: after an empty line, after rows of one cell each above three fields or more, or above
     values of another kind. Else the first row has the names.
     """
     widths = [len(row) for _, row in rows if len(row) > 1]
@@ -151,7 +151,7 @@ def _is_remark(rows: list[Row]) -> bool:
 
 
 def _differ_in_kind(names: Row, values: Row) -> bool:
-    """Whether words stand above numbers, and no number above anything."""
+    """Whether words are above numbers, and no number is above anything."""
     return not any(map(_NUMBER.fullmatch, names)) and any(map(_NUMBER.fullmatch, values))
 
 

@@ -15,7 +15,7 @@ _FRACTION = ("/", "⁄")
 def script_marks(before: str, text: str, after: str, *, is_raised: bool, is_note: bool = False) -> tuple[str, str]:
     """What is to be written before and behind a superscript or subscript.
 
-    `before` is the character that stands directly before it, empty where there is none, and `after` what follows;
+    `before` is the character directly before it, empty where there is none, and `after` what follows;
     `is_note` where it is known to lead to a note.
     """
     text = "".join(text.split())

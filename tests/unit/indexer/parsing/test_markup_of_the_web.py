@@ -165,7 +165,7 @@ def test_words_of_json_that_are_left_out_are_noted() -> None:
         ("remark\nOne, two\nThree, four\n", "remark: One, two."),
     ],
 )  # fmt: skip
-def test_the_names_of_a_table_are_found_below_what_stands_above_it(content: str, first: str) -> None:
+def test_the_names_of_a_table_are_found_below_what_is_above_it(content: str, first: str) -> None:
     parsed = read(content, "text/csv")
     assert parsed.text.startswith(first) or content.strip("#, sep=;\n")[:4] in parsed.text.partition("\n")[0]
     assert first in [parsed.text[one.start : one.end] for one in parsed.sections if one.headings]
