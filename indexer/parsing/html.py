@@ -106,6 +106,7 @@ class _Walk:
         self._builder = builder
         self._with_boilerplate = with_boilerplate
         self._heading: LexborNode | None = None
+        self._heading_length = -1
         self._numbering: list[int | None] = []
         self._cells = 0
         self._captioned = 0
@@ -176,13 +177,15 @@ class _Walk:
         text = node.text().strip()
         if self._heading is None or not _ANCHOR.search(f"{attributes.get('class')} {attributes.get('title')}"):
             return text != "" and _MARKS.fullmatch(text) is not None
-        return len(text) < len(self._heading.text().strip())
+        if self._heading_length < 0:
+            self._heading_length = len(self._heading.text().strip())
+        return len(text) < self._heading_length
 
     def _element(self, node: LexborNode, tag: str) -> Callable[[], object] | None:
         builder = self._builder
         if tag in _HEADINGS:
             builder.begin_heading()
-            self._heading = node
+            self._heading, self._heading_length = node, -1
             return lambda: self._end_heading(_HEADINGS[tag])
         if tag in ("sup", "sub"):
             return self._script(node, tag)
