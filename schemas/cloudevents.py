@@ -2,6 +2,7 @@
 
 import base64
 import binascii
+from codecs import BOM_UTF8
 from collections.abc import Mapping
 from typing import Any
 
@@ -47,7 +48,7 @@ _structured_decoder = msgspec.json.Decoder(_Structured)
 def structured_cloudevent(value: bytes) -> CloudEvent:
     """An event whose attributes and data are one JSON object. Raises MalformedEvent."""
     try:
-        event = _structured_decoder.decode(value)
+        event = _structured_decoder.decode(value.removeprefix(BOM_UTF8))
     except msgspec.ValidationError as error:
         raise MalformedEvent("wrong_type", f"The CloudEvent does not fit: {error}.") from error
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:

@@ -8,6 +8,7 @@ mode. A null value deletes.
 import base64
 import binascii
 import re
+from codecs import BOM_UTF8
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -186,6 +187,8 @@ def media_type_in(content_type: str) -> str:
 
 def decode_envelope(value: bytes | bytearray | msgspec.Raw, limits: LimitSettings) -> tuple[Envelope, tuple[str, ...]]:
     """The envelope and the names of unknown fields that were left out. Raises MalformedEvent."""
+    if not isinstance(value, msgspec.Raw):
+        value = value.removeprefix(BOM_UTF8)
     try:
         sent = _envelope_decoder.decode(value)
         check_metadata_text(len(memoryview(sent.metadata)), limits)

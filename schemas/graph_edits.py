@@ -11,6 +11,7 @@ counts, so applying the records in any order, or some of them twice, gives the s
 """
 
 import re
+from codecs import BOM_UTF8
 from collections.abc import Iterable
 from typing import Annotated, Literal, NamedTuple, Self, TypeVar
 
@@ -177,7 +178,7 @@ def read_model(form: type[Model], value: bytes, name: str) -> Model:
     """A model from JSON. Raises MalformedEvent, `not_json` or `wrong_type`, which states what of the `name` does not
     fit."""
     try:
-        return form.model_validate_json(value)
+        return form.model_validate_json(value.removeprefix(BOM_UTF8))
     except ValidationError as error:
         problems = error.errors(include_input=False, include_url=False)
         if problems[0]["type"] == "json_invalid":

@@ -70,7 +70,7 @@ def read_file(data_dir: Path | None) -> SettingsFile:
     if path is None:
         return SettingsFile(None, {})
     try:
-        values = tomllib.loads(path.read_text("utf-8"))
+        values = tomllib.loads(path.read_text("utf-8-sig"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise WrongSetting(f"The settings file is not TOML: {error} ({path}).") from error
     except PermissionError as error:

@@ -2,7 +2,7 @@
 
 The first row names the fields; each further row is one line of text such as `Port: Basel. River: Rhine.`. A section's
 heading is the row's first field, or `row 17` where that is empty or long; it is not part of the text. Empty fields are
-left out.
+left out. Lines above the names (a report's title and date, comments) are text before the rows.
 
 CSV is read by the standard library. The delimiter is the one of comma, semicolon, tab and bar that splits the first
 rows most evenly: `csv.Sniffer` also accepts letters and blanks, and takes quadratic time over quotation marks.
@@ -15,9 +15,9 @@ decides.
 
 import csv
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from io import StringIO
-from itertools import islice
+from itertools import chain, islice
 
 from indexer.documents import ParsedDocument
 from indexer.errors import UnparsableDocument
@@ -34,12 +34,14 @@ from indexer.parsing.text import field_sentence, write_linked
 LONG_ROW = f"a row of more than {MAX_TABLE_ROW_CHARACTERS:,} characters"
 LONG_FIELD = f"a field of more than {MAX_TABLE_FIELD_CHARACTERS:,} characters"
 DELIMITERS = ",;\t|"
+COMMENT = "#"
 UNIT_SEPARATOR = "\x1f"
 SAMPLE_ROWS = 20
 SAMPLE_CHARACTERS = 64 * 1024
 MAX_HEADING_CHARACTERS = 120
 
 _DELIMITER_LINE = re.compile(r"sep=(.)(?:\r\n?|\n)", re.IGNORECASE)  # the first line that spreadsheets write
+_NUMBER = re.compile(r"[^\W\d_]{0,3}[\s€$£¥+-]*\d[\d.,:/\s%-]*[^\W\d_]{0,2}")
 _BREAK = re.compile(r"\r\n|\n|\r")
 _LINE_END = re.compile(r"\r\n|\n|\r|\Z")
 _FIELD_END = re.compile(r"\t|\r\n|\n|\r|\Z")
@@ -66,28 +68,36 @@ def parse_tsv(text: str) -> ParsedDocument:
 
 def _table(rows: Iterable[Row], *, name: str) -> ParsedDocument:
     builder = DocumentBuilder()
-    write_rows(builder, rows, name=name)
-    parsed = builder.finish()
-    if not parsed.text:
+    has_rows = write_rows(builder, rows, name=name)
+    if not has_rows:
         raise UnparsableDocument(
             "empty_content",
             f"Nothing readable is in the {name}: there is no row with content below the first one, which names the "
             "fields.",
         )
-    return parsed
+    return builder.finish()
 
 
-def write_rows(builder: DocumentBuilder, rows: Iterable[Row], *, name: str, under: tuple[str, ...] = ()) -> None:
-    """Write each row as a section under these headings; the first row names the fields. Raises `too_large`."""
-    fields: Row | None = None
-    for number, row in _numbered(rows, name):
-        if fields is None:
-            fields = row
-            continue
+def write_rows(builder: DocumentBuilder, rows: Iterable[Row], *, name: str, under: tuple[str, ...] = ()) -> bool:
+    """Write each row as a section under these headings: the first one below a title or comments, which are text, names
+    the fields. Whether there was a row below it. Raises `too_large`."""
+    numbered = _numbered(rows, name)
+    sample = list(islice(numbered, SAMPLE_ROWS))
+    above = _rows_above(sample)
+    if above and under:
+        builder.open_section(under)
+    for _, row in sample[:above]:
+        write_linked(builder, " ".join(filter(None, row)))
+        builder.break_line()
+    first, fields = sample[above] if sample else (0, [])
+    has_rows = False
+    for number, row in chain(sample[above + 1 :], numbered):
         sentences = list(_sentences(fields, row))
         if sentences:
-            builder.open_section((*under, _heading(row, number)))
+            builder.open_section((*under, _heading(row, number - first)))
             write_linked(builder, " ".join(sentences))
+            has_rows = True
+    return has_rows
 
 
 def _numbered(rows: Iterable[Row], name: str) -> Iterator[tuple[int, Row]]:
@@ -118,6 +128,43 @@ def _too_large(name: str, what: str) -> UnparsableDocument:
     return UnparsableDocument("too_large", f"The {name} holds {what}. Send it in several parts.")
 
 
+def _rows_above(rows: Sequence[tuple[int, Row]]) -> int:
+    """How many of the first rows are above the names of the fields, of (number, cells) without empty rows.
+
+    Such rows are narrow (a cell or two of a wider table) or comments. The names are a row as wide as most, with such a
+    row below it, and are apart: after an empty line, after rows of one cell each above three fields or more, or above
+    values of another kind. Else the first row has the names.
+    """
+    widths = [len(row) for _, row in rows if len(row) > 1]
+    width = max(set(widths), key=lambda one: (widths.count(one), one), default=0)
+    above = 0
+    while above < len(rows) - 1 and (_is_narrow(rows[above][1], width) or _is_remark([row for _, row in rows[above:]])):
+        above += 1
+    if not above or above == len(rows) - 1 or not len(rows[above][1]) == len(rows[above + 1][1]) == width:
+        return 0
+    (before, last), (number, names), (_, values) = rows[above - 1 : above + 2]
+    is_apart = number > before + 1 or last[0].startswith(COMMENT)
+    is_title = width > 2 and all(sum(map(bool, row)) == 1 for _, row in rows[:above])
+    return above if is_apart or is_title or _differ_in_kind(names, values) else 0
+
+
+def _is_narrow(row: Row, width: int) -> bool:
+    filled = sum(map(bool, row))
+    if row[0].startswith(COMMENT):
+        return len(row) != width or row[0].startswith(2 * COMMENT)
+    return (len(row) < width and filled <= max(2, width // 2)) or (width > 2 and filled == 1 and row[0] != "")
+
+
+def _is_remark(rows: list[Row]) -> bool:
+    """Whether the first row is a comment with commas in it, as the next one names the fields."""
+    return rows[0][0].startswith(COMMENT) and len(rows) > 2 and _differ_in_kind(rows[1], rows[2])
+
+
+def _differ_in_kind(names: Row, values: Row) -> bool:
+    """Whether words are above numbers, and no number is above anything."""
+    return not any(map(_NUMBER.fullmatch, names)) and any(map(_NUMBER.fullmatch, values))
+
+
 def _delimiter(text: str) -> str:
     """The delimiter that gives most of the first rows the width of the first one; of equals, the greater width.
 
@@ -129,12 +176,17 @@ def _delimiter(text: str) -> str:
 
 
 def _evenness(text: str, delimiter: str) -> tuple[float, int]:
-    """(share of the first rows as wide as the first one, that width); (0, 0) for a single column."""
+    """(share of the first rows as wide as the one that names the fields, that width); (0, 0) for a single column."""
     sample = StringIO(text[:SAMPLE_CHARACTERS], newline="")
     try:
-        widths = [len(row) for row in islice(csv.reader(sample, delimiter=delimiter), SAMPLE_ROWS) if row]
+        rows = [
+            (number, [cell.strip() for cell in row])
+            for number, row in enumerate(islice(csv.reader(sample, delimiter=delimiter), SAMPLE_ROWS))
+            if any(map(str.strip, row))
+        ]
     except csv.Error:
         return 0.0, 0
+    widths = [len(row) for _, row in rows[_rows_above(rows) :]]
     if not widths or widths[0] < 2:
         return 0.0, 0
     return widths.count(widths[0]) / len(widths), widths[0]

@@ -1,8 +1,14 @@
-"""Bytes to characters: byte order mark, then UTF-8, then the declared character set, then a detected one."""
+"""Bytes to characters: byte order mark, then UTF-8, then the declared character set, then a detected one.
+
+Labels of character sets mean what they mean to browsers (https://encoding.spec.whatwg.org/#names-and-labels): most of
+what says iso-8859-1 is windows-1252.
+"""
 
 import codecs
 import re
 from collections.abc import Iterator
+
+import webencodings
 
 from indexer.errors import UnparsableDocument
 
@@ -14,11 +20,16 @@ _BYTE_ORDER_MARKS = (
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
 _NAME = r"[A-Za-z0-9._:-]{1,40}"
-_CHARSET = re.compile(rf"""(?:charset|encoding)\s*=\s*["']?({_NAME})""", re.IGNORECASE)
+_CHARSET = re.compile(rf"""\bcharset\s*=\s*["']?\s*({_NAME})""", re.IGNORECASE)
+_COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
+_DECLARATION = re.compile(
+    rf"""<(?:meta|\?xml)\s[^<>]*?(?<![\w-])(?:charset|encoding)\s*=\s*["']?\s*({_NAME})""", re.IGNORECASE
+)
 _META_BYTES = 4096
 _WIDE = ("utf-16", "utf-32")
+_ASCII_BYTES = (*_WIDE, "iso2022_", "hz")  # sets whose bytes may be valid UTF-8 of another meaning
 _TEXT_CODECS = re.compile(
-    r"ascii|utf-(8|16|32)(-[bl]e)?|iso8859-\d+|cp\d+|koi8-[rtu]|mac-\w+|shift_jis\w*|euc_\w+|gb\w+|big5\w*|iso2022_\w+"
+    r"ascii|utf-(8|16|32)(-[bl]e)?|iso8859-\d+|cp\d+|koi8-[rtu]|mac-\w+|shift_jis\w*|euc_\w+|gb\w+|big5\w*|iso2022_\w+|hz"
 )
 _LINE_ENDS = re.compile(r"\r\n?|[\x0b\x0c\x85\u2028\u2029]")
 _CONTROLS = re.compile(r"[\x01-\x08\x0e-\x1f\x7f-\x84\x86-\x9f]")
@@ -65,13 +76,15 @@ def is_charset_redundant(charset: str, content: bytes) -> bool:
     """Whether content decodes the same without this declaration: it has a byte order mark or is UTF-8."""
     if content.startswith(tuple(mark for mark, _ in _BYTE_ORDER_MARKS)):
         return True
-    return not (_canonical(charset) or "").startswith(_WIDE) and _decoded(content, "utf-8") is not None
+    return not (_canonical(charset) or "").startswith(_ASCII_BYTES) and _decoded(content, "utf-8") is not None
 
 
 def declared_charset(content: bytes) -> str | None:
     """The character set that the first bytes of HTML or XML declare."""
-    match = _CHARSET.search(content[:_META_BYTES].decode("ascii", "replace"))
-    return None if match is None else match[1]
+    match = _DECLARATION.search(_COMMENT.sub("", content[:_META_BYTES].decode("ascii", "replace")))
+    if match is None:
+        return None
+    return "utf-8" if (_canonical(match[1]) or "").startswith(_WIDE) else match[1]  # as it could be read byte by byte
 
 
 def detect_charset(content: bytes) -> str | None:
@@ -117,7 +130,7 @@ def _characters(content: bytes, content_type: str, *, declared_inside: bool) -> 
                 raise UnparsableDocument(
                     "undecodable", f"The content begins with the mark of {encoding} but is not {encoding}."
                 )
-            return text
+            return text.lstrip("\ufeff")
     declared = [match[1] for match in [_CHARSET.search(content_type)] if match]
     if declared_inside:
         declared += [name for name in [declared_charset(content)] if name]
@@ -134,7 +147,10 @@ def _characters(content: bytes, content_type: str, *, declared_inside: bool) -> 
 def _candidates(content: bytes, declared: list[str]) -> Iterator[str]:
     """Character sets to try, the most certain first."""
     names = [name for name in map(_canonical, declared) if name]
-    yield from (name for name in names if name.startswith(_WIDE))
+    yield from (name for name in names if name.startswith(_ASCII_BYTES))
+    for first, encoding in ((0, "utf-16-le"), (1, "utf-16-be")):  # as text begins without a mark: in ASCII
+        if content[1 - first : 4 : 2] == b"\0\0" and 0 not in content[first:4:2]:
+            yield encoding
     yield "utf-8"
     yield from names
     if not names:
@@ -144,16 +160,29 @@ def _candidates(content: bytes, declared: list[str]) -> Iterator[str]:
 
 
 def _canonical(name: str) -> str | None:
-    """Python's name of a text codec; None for an unknown one."""
+    """Python's name of a text codec; None for an unknown one. Labels that browsers do not know are Python's."""
+    label = webencodings.lookup(name)
     try:
-        canonical = codecs.lookup(name).name
+        known = label is not None and label.name != "replacement"
+        canonical = label.codec_info.name if known else codecs.lookup(name).name
     except LookupError:
         return None
+    canonical = "gb18030" if canonical == "gbk" else canonical  # which it decodes as on the web
     return canonical if _TEXT_CODECS.fullmatch(canonical) else None
 
 
 def _decoded(content: bytes, encoding: str) -> str | None:
     try:
-        return content.decode(encoding)
+        return content.decode(encoding, "c1" if encoding == "cp1252" else "strict")
     except UnicodeDecodeError:
         return None
+
+
+def _as_control(error: UnicodeError) -> tuple[str, int]:
+    """The five bytes that windows-1252 leaves open are control characters to browsers, and no reason to refuse."""
+    if not isinstance(error, UnicodeDecodeError):
+        raise error
+    return error.object[error.start : error.end].decode("latin-1"), error.end
+
+
+codecs.register_error("c1", _as_control)

@@ -58,6 +58,10 @@ class DocumentBuilder:
         """The current position: where the next piece begins, or the blanks before it."""
         return self._length
 
+    def last_character(self) -> str:
+        """What further text would directly follow; empty at the start and after a blank or a break."""
+        return self._parts[-1][-1:] if self._parts and self._gap == _NOTHING else ""
+
     def write(self, text: str) -> None:
         """Inline text; runs of blanks are one space, line ends in a script without blanks are nothing."""
         is_ascii = text.isascii()

@@ -1,8 +1,9 @@
 """JSON: each content field, at any depth, becomes a section.
 
 A field is content if the last word of its name says so (`content`, `body`, `articleBody`, `short_description` …), or
-if it is text too long for a value. Its value is a string, an array of strings (one section), or an object or array of
-such fields. HTML in a text is read as HTML.
+if it is text too long for a value; beside one, shorter running text is, too. Its value is a string, an array of strings
+(one section), rich text as editors keep it (one section, see `rich_text`), or an object or array of such fields. HTML
+in a text is read as HTML. Words that are neither content nor a field are noted.
 
 Where no field is content, each object is read as a row of a table: a section of sentences such as `sku: P-7. price:
 12.`, with the values of objects within it under their path.
@@ -14,6 +15,7 @@ A section's headings are its JSON path, as in RFC 9535 without the `$.`, then th
 import json
 import re
 from collections.abc import Iterator
+from html import unescape
 from typing import cast
 
 import msgspec
@@ -23,12 +25,15 @@ from indexer.errors import UnparsableDocument
 from indexer.parsing.decoding import normalise
 from indexer.parsing.document_builder import DocumentBuilder
 from indexer.parsing.front_matter import Fields, field_name
-from indexer.parsing.html import tag_names, write_text_or_markup
+from indexer.parsing.html import write_text_or_markup
+from indexer.parsing.html_nesting import tag_names
 from indexer.parsing.registry import MAX_JSON_DEPTH, MAX_TABLE_ROWS
+from indexer.parsing.rich_text import RichText
 from indexer.parsing.text import field_sentence, write_linked
 
 MAX_FIELD_CHARACTERS = 200
 MAX_FIELDS = 100
+RUNNING_WORDS, SENTENCE_WORDS = 12, 5
 FIELD_DEPTH = 3  # objects within objects whose values are fields
 
 _CONTENT = tag_names(
@@ -39,6 +44,10 @@ _CONTENT = tag_names(
 _TITLES = ("title", "heading", "headline", "name", "subject", "label")
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _PLAIN_KEY = re.compile(r"[^\W\d]\w{0,79}")
+_UNSPACED = re.compile(r"[\u0e00-\u0e7f\u3001-\u30ff\u3400-\u9fff]{12}")
+_SENTENCE_ENDS = (".", "!", "?", "…", "。", "！", "？", "।", "؟")
+_TAGS = re.compile(r"<[^<>]*>")
+_LEFT_OUT_SHOWN = 5
 _LEAST_INTEGER, _MOST_INTEGER = -(2**63), 2**64 - 1
 
 
@@ -53,13 +62,15 @@ def parse(text: str) -> ParsedDocument:
     except UnicodeEncodeError as error:
         raise UnparsableDocument("malformed", "The content is not JSON: it holds half a surrogate pair.") from error
     builder = DocumentBuilder()
-    for path, titles, pieces in _content(root, "", (), depth=0, holds_content=_is_text(root)):
+    reader = _Reader()
+    found = list(reader.content(root, "", (), depth=0, holds_content=_is_text(root)))
+    for path, titles, pieces in found if reader.has_content or _is_text(root) else ():
         builder.open_section((_shortened(path or "$"), *titles))
         for piece in pieces:
             write_text_or_markup(builder, normalise(piece))
             builder.break_block()
     title = _title_of(root)[0] if isinstance(root, dict) else None
-    parsed = builder.finish(title, _fields(root))
+    parsed = builder.finish(title, _fields(root), reader.notes())
     if not parsed.sections or (title and parsed.text == title):
         parsed = _read_as_rows(root, title)
     if not parsed.sections:
@@ -126,36 +137,83 @@ def _shown(value: object) -> str:
     return str(value) if isinstance(value, int | float) else ""
 
 
-def _content(value: object, path: str, titles: tuple[str, ...], *, depth: int, holds_content: bool) -> _Found:
-    """(path, titles of the objects around it, texts) of each content field, in document order."""
-    if depth > MAX_JSON_DEPTH:
-        raise _too_deep()
-    if isinstance(value, dict):
-        yield from _content_of_object(value, path, titles, depth=depth, holds_content=holds_content)
-    elif _is_text(value):
-        texts = [value] if isinstance(value, str) else cast("list[str]", value)
-        if holds_content and any(map(str.strip, texts)):
-            yield path, titles, texts
-    elif isinstance(value, list):
-        for number, inner in enumerate(value):
-            if inner and isinstance(inner, str | dict | list):
-                yield from _content(inner, f"{path}[{number}]", titles, depth=depth + 1, holds_content=holds_content)
+class _Reader:
+    """Finds content. `has_content`: whether any is so by its name or length, not only beside such."""
 
+    def __init__(self) -> None:
+        self.has_content = False
+        self._left_out: list[str] = []
+        self._rich_text = RichText()
 
-def _content_of_object(
-    value: dict[str, object], path: str, titles: tuple[str, ...], *, depth: int, holds_content: bool
-) -> _Found:
-    """As `_content`; within a content field, any string with blanks is content."""
-    title, title_key = _title_of(value)
-    below = (*titles, title) if title else titles
-    for key, inner in value.items():
-        if key != title_key and inner and isinstance(inner, str | dict | list):
+    def notes(self) -> list[str]:
+        further = len(self._left_out) - _LEFT_OUT_SHOWN
+        shown = ", ".join(map(_shortened, self._left_out[:_LEFT_OUT_SHOWN])) + (
+            f" and {further:,} more" * (further > 0)
+        )
+        return [f"Short values beside the text were left out: {shown}."] if shown else []
+
+    def content(self, value: object, path: str, titles: tuple[str, ...], *, depth: int, holds_content: bool) -> _Found:
+        """(path, titles of the objects around it, texts) of each content field, in document order."""
+        if depth > MAX_JSON_DEPTH:
+            raise _too_deep()
+        if _is_text(value):
+            texts = [value] if isinstance(value, str) else cast("list[str]", value)
+            if holds_content and any(map(str.strip, texts)):
+                yield path, titles, texts
+        elif markup := self._rich_text.as_html(value):
+            self.has_content = True
+            yield path, titles, [markup]
+        elif isinstance(value, dict):
+            yield from self._of_object(value, path, titles, depth=depth, holds_content=holds_content)
+        elif isinstance(value, list):
+            for number, inner in enumerate(value):
+                if inner and isinstance(inner, str | dict | list):
+                    step = f"{path}[{number}]"
+                    yield from self.content(inner, step, titles, depth=depth + 1, holds_content=holds_content)
+
+    def _of_object(
+        self, value: dict[str, object], path: str, titles: tuple[str, ...], *, depth: int, holds_content: bool
+    ) -> _Found:
+        """As `content`; within a content field, any string with blanks is content. A text that is there twice, plain
+        and as rich text, is taken once."""
+        title, title_key = _title_of(value)
+        below = (*titles, title) if title else titles
+        written: set[str] = set()
+        for key, inner in value.items():
+            if key == title_key or not inner or not isinstance(inner, str | dict | list):
+                continue
+            step = _step(path, key)
             is_content = (
                 _names_content(key)
                 or (holds_content and (not isinstance(inner, str) or " " in inner))
-                or (isinstance(inner, str) and len(inner) > MAX_FIELD_CHARACTERS and " " in inner)
+                or (isinstance(inner, str) and len(inner) > MAX_FIELD_CHARACTERS and _has_words(inner))
             )
-            yield from _content(inner, _step(path, key), below, depth=depth + 1, holds_content=is_content)
+            self.has_content |= is_content and (isinstance(inner, str) or _is_text(inner))
+            is_read = is_content or (_is_text(inner) and _is_running(inner))
+            if not is_read and _is_text(inner) and _has_words(inner) and (depth > FIELD_DEPTH or "[" in path):
+                self._left_out.append(step)
+            for place, around, texts in self.content(inner, step, below, depth=depth + 1, holds_content=is_read):
+                words = "".join(unescape(_TAGS.sub("", texts[0])).split()) if place == step and len(texts) == 1 else ""
+                if not words or words not in written:
+                    yield place, around, texts
+                written.add(words)
+
+
+def _has_words(text: object) -> bool:
+    """Whether a string, or one of an array, is more than a word or a code."""
+    texts = [text] if isinstance(text, str) else cast("list[str]", text)
+    return any(" " in one.strip() or _UNSPACED.search(one) is not None for one in texts)
+
+
+def _is_running(text: object) -> bool:
+    """Whether it reads as sentences rather than as a value: by its words, and how it ends."""
+    joined = text if isinstance(text, str) else " ".join(cast("list[str]", text))
+    words = joined.split()
+    return (
+        len(words) >= RUNNING_WORDS
+        or (len(words) >= SENTENCE_WORDS and words[-1].endswith(_SENTENCE_ENDS))
+        or (_UNSPACED.search(joined) is not None and joined.rstrip().endswith(_SENTENCE_ENDS))
+    )
 
 
 def _is_text(root: object) -> bool:

@@ -16,6 +16,7 @@ import hashlib
 import re
 import time
 import zlib
+from codecs import BOM_UTF8
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
@@ -185,7 +186,7 @@ def _numbered(file: Path) -> Iterator[tuple[int, bytes]]:
         with gzip.open(file, "rb") if file.suffix == ".gz" else file.open("rb") as lines:
             for number, line in enumerate(lines, 1):
                 if line.strip():
-                    yield number, line
+                    yield number, line.removeprefix(BOM_UTF8)
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
         raise WrongSetting(f"{file} is not a whole gzip file: {error}. Fetch it again.") from error
 

@@ -1,6 +1,7 @@
 """Writes to `/v1/documents`: published to the log, answered with a token once it has confirmed them."""
 
 import asyncio
+from codecs import BOM_UTF8
 from collections.abc import Iterable
 from typing import Annotated, Any, NamedTuple
 
@@ -186,6 +187,8 @@ async def _body_of(request: Request) -> bytearray:
     body = bytearray()
     async for chunk in request.stream():
         body += chunk
+    if body.startswith(BOM_UTF8) and _media_type(request) in intake.JSON_TYPES:
+        del body[: len(BOM_UTF8)]
     return body
 
 

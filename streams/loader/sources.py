@@ -13,6 +13,7 @@ import os
 import re
 import sys
 import zlib
+from codecs import BOM_UTF8
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -232,7 +233,7 @@ def _json_lines(lines: IO[bytes], name: str, selection: Selection, sizes: Sizes)
         if raw is None:
             yield Refused(origin, "too_large", f"The line is over {sizes.max_record_bytes:,} bytes.")
             continue
-        line = raw.strip()
+        line = raw.removeprefix(BOM_UTF8).strip()
         if not line:
             continue
         try:

@@ -22,6 +22,7 @@ from indexer.documents import ParsedDocument
 from indexer.errors import UnparsableDocument
 from indexer.parsing import html
 from indexer.parsing.decoding import decode_text
+from indexer.parsing.html_nesting import limit_nesting
 from indexer.parsing.office.archive import Archive
 from indexer.parsing.office.word_markup import LAYOUT, Styles, W, prepare
 from indexer.parsing.registry import MAX_DOCX_ELEMENTS
@@ -92,7 +93,7 @@ def _inserted_markup(name: str, content: bytes, left_out: dict[str, None], *, is
         content, kind = next((bytes(page.get_payload(decode=True)) for page in pages), b""), "html"
     if kind in ("html", "htm", "xhtml") or b"<html" in content[:1000].lower():
         text = decode_text(content, "text/html", declared_inside=True)
-        body = LexborHTMLParser(html.limit_nesting(text)).body
+        body = LexborHTMLParser(limit_nesting(text)).body
         return body.html or "" if body is not None else ""
     if kind == "txt":
         return f"<pre>{escape(decode_text(content, 'text/plain'))}</pre>"

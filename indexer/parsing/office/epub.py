@@ -13,6 +13,7 @@ from indexer.errors import UnparsableDocument
 from indexer.parsing import html
 from indexer.parsing.decoding import decode_text
 from indexer.parsing.document_builder import DocumentBuilder
+from indexer.parsing.html_nesting import limit_nesting
 from indexer.parsing.office.archive import Archive, beside
 from indexer.parsing.xml import read_tree
 
@@ -58,7 +59,7 @@ def _titles(archive: Archive, package_name: str, items: Iterable[Any]) -> Iterat
         name = beside(package_name, item.get("href", ""))
         if "nav" not in item.get("properties", "").split() and item.get("media-type") != _CONTENTS:
             continue
-        tree = LexborHTMLParser(html.limit_nesting(_text(archive, name)))
+        tree = LexborHTMLParser(limit_nesting(_text(archive, name)))
         for entry in reversed(tree.css("nav a, navpoint")):
             target = entry if entry.tag == "a" else entry.css_first("content")
             label = entry if entry.tag == "a" else entry.css_first("text")

@@ -10,7 +10,7 @@ from typing import Any
 
 from lxml import etree
 
-from indexer.parsing.html import tag_names
+from indexer.parsing.html_nesting import tag_names
 from indexer.parsing.office.equations import MATH, equation_text
 
 W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"

@@ -4,7 +4,7 @@ import pytest
 
 from indexer.documents import Figure, ParsedDocument
 from indexer.parsing import parse
-from indexer.parsing.html import limit_nesting
+from indexer.parsing.html_nesting import limit_nesting
 
 
 def read(content: str) -> ParsedDocument:
