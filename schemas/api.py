@@ -439,3 +439,4 @@ class ServiceStatus(BaseModel):
     searches_refused: int = Field(description="Since the start, as too many.")
     memory_bytes: int
     embedding_model: str | None
+    language_model: str | None = Field(None, description="What `answer_form=model` asks; null where none is set.")
