@@ -26,6 +26,7 @@ from query_api.stream_tickets import STREAM_TICKETS_PATH, TICKET, StreamTickets,
 from schemas.choices import STUDY_PATHS
 from schemas.conversations import CONVERSATIONS_PATH
 from schemas.frames import EVENT_STREAM
+from schemas.ground_truth import GROUND_TRUTH_PATH
 
 KeyAccess = Literal["full", "read"]
 Access = KeyAccess | Literal["session"]
@@ -34,7 +35,7 @@ MCP_PATH = "/mcp"  # whose tools that write check the access themselves
 SESSION_TOKENS_PATH = "/v1/session-tokens"
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 ACCESS_TOKEN = "access_token"  # noqa: S105 - RFC 6750's name of the parameter, which is refused
-OWN_PATHS = (CONVERSATIONS_PATH, *STUDY_PATHS.values())
+OWN_PATHS = (CONVERSATIONS_PATH, GROUND_TRUTH_PATH, *STUDY_PATHS.values())
 """Under these is what a caller saves for itself, also with a key that only reads."""
 READS = f"GET, HEAD, POST {', '.join(sorted(SEARCHING_PATHS))}, and the tools of {MCP_PATH} that read"
 

@@ -211,12 +211,15 @@ class ServiceClient:
         for media_type in (None, *(KINDS if hand_made else ())):
             params = {"collection": collection, "limit": PAGE_DOCUMENTS}
             params |= {} if media_type is None else {"content_type": media_type}
-            while True:
-                page = self.get("/v1/documents", params)
-                yield from page["documents"]
-                if page["next_cursor"] is None:
-                    break
-                params["cursor"] = page["next_cursor"]
+            yield from self.listed("/v1/documents", "documents", params)
+
+    def listed(self, path: str, key: str, params: Mapping[str, Any]) -> Iterator[JSONObject]:
+        """Every item of a list, page by page."""
+        page = self.get(path, params)
+        yield from page[key]
+        while page["next_cursor"] is not None:
+            page = self.get(path, {**params, "cursor": page["next_cursor"]})
+            yield from page[key]
 
     def collections_with(self, document_id: str) -> list[str]:
         """Those in which the service lists a document of this id."""

@@ -188,6 +188,7 @@ class CollectionSummary(BaseModel):
 
     name: str
     documents: int = Field(0, description="Live documents; 0 where only a setting is there yet.")
+    saved_notes: int = Field(0, description="Of the documents, notes of research that were saved.")
     hand_made: int = Field(0, description="Nodes and edges that people made.")
     passages: int = 0
     chunks: int = 0
@@ -439,3 +440,4 @@ class ServiceStatus(BaseModel):
     searches_refused: int = Field(description="Since the start, as too many.")
     memory_bytes: int
     embedding_model: str | None
+    language_model: str | None = Field(None, description="What `answer_form=model` asks; null where none is set.")

@@ -1,6 +1,6 @@
 """Research: a question answered in rounds of searches, as a note with sources; and the check of a claim."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StrictBool, StringConstraints
 
@@ -111,4 +111,5 @@ class Research(BaseModel):
         "no new name to follow; else the bound that was reached."
     )
     steps: list[ResearchStep]
+    document: dict[str, Any] = Field({}, description="The note as `POST /v1/documents` takes it, to save it later.")
     saved: SavedNote | None = None

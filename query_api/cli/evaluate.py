@@ -136,6 +136,12 @@ def questions(
     ] = "exact,structured,semantic,temporal,multi-hop",
     count: Annotated[int, typer.Option(min=1, max=100_000, help="Questions of each kind, at most.")] = 50,
     seed: Annotated[int, typer.Option(help="The same seed makes the same set.")] = 1,
+    to_judge: Annotated[
+        bool, typer.Option("--to-judge", help="Also put them into the web console, where people judge them.")
+    ] = False,
+    confirmed: Annotated[
+        bool, typer.Option("--confirmed", help="Make none: write those that people confirmed, with their corrections.")
+    ] = False,
     as_json: Json = False,
     url: Url = None,
     data_dir: DataDir = None,
@@ -146,20 +152,27 @@ def questions(
     and the path to its answer. It says so where the collection gives fewer of a kind than asked for.
     """
     from query_api.evaluation.synthetic.generator import generate_questions, parse_kinds, write_folder
+    from query_api.evaluation.synthetic.judged import confirmed_questions, put_to_judge
     from query_api.evaluation.synthetic.source import read_collection
 
     wanted = parse_kinds(kinds)
     _make_folder(out)
     with closing(service_client(url, data_dir)) as client, progress_bars(shown=not as_json) as bars:
         documents = read_collection(client, collection, bars)
-    made = generate_questions(collection, documents, wanted, count, seed)
-    write_folder(made, out)
+        if confirmed:
+            made = confirmed_questions(client, collection, documents)
+            wanted = tuple(dict.fromkeys(each.kind for each in made.made))
+        else:
+            made = generate_questions(collection, documents, wanted, count, seed)
+        write_folder(made, out)
+        if to_judge:
+            put_to_judge(client, made)
     counts = made.counts(wanted)
     if as_json:
         print(json.dumps({"collection": collection, "seed": seed, "documents": len(documents), "questions": counts}))
         return
     for kind, number in counts.items():
-        fewer = "" if number == count else f" ({count:,} were asked for; the collection gives no more)"
+        fewer = "" if number == count or confirmed else f" ({count:,} were asked for; the collection gives no more)"
         print(f"{number:6,}  {kind}{fewer}")
     say(f"Written to {out}. Next: thalweg evaluate {out} --within {collection}")
 

@@ -65,9 +65,10 @@ async def investigate(
         research_id=research_id, question=request.q, kind=plan.kind, text=text, groups=[group for group, _ in groups],
         citations=citations, open=remaining, check=checked, stopped=rounds.stopped, steps=steps,
     )  # fmt: skip
+    note.document = envelope_of(note, request, rounds.positions) if citations else {}
     if request.save:  # 5
         try:
-            note.saved = await publish(envelope_of(note, request, rounds.positions)) if citations else None
+            note.saved = await publish(note.document) if citations else None
             yield done("save", detail=note.saved.token if note.saved else "Nothing was found, so nothing is saved.")
         except ApiProblem as error:  # what was found is not lost with it
             yield done("save", detail=error.detail)

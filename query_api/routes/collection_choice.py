@@ -2,9 +2,10 @@
 
 A list reads all collections. What is named is looked for in all of them, and is to be in one only. What is made goes
 into the only collection there is, the first one of all into DEFAULT_COLLECTION. A request that names a collection means
-that one.
+that one. A collection of nothing but saved notes, which repeat what others say, is meant only where there is no other.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeVar
 
@@ -13,7 +14,9 @@ from query_api.index.curation_follower import Curation
 from query_api.index.search_snapshot import Snapshot
 from query_api.index.text.filter_evaluation import DocumentIndex
 from schemas.api import name_collections
+from schemas.filters import Condition
 from schemas.ids import DEFAULT_COLLECTION, DocumentKey
+from schemas.research import NOTE_URI
 
 T = TypeVar("T")
 
@@ -31,24 +34,42 @@ def searched(collection: str | None, snapshot: Snapshot, curation: Curation | No
     return collections_of(snapshot, curation) if collection is None else [collection]
 
 
-def only(found: Mapping[T, str], what: str) -> T | None:
+def saved_notes(snapshot: Snapshot, collection: str | None = None) -> frozenset[DocumentKey]:
+    """The notes of earlier research, which are no evidence unless their collection is asked for."""
+    if collection is not None:
+        return frozenset()
+    return snapshot.text.fields.scope(None, [Condition("uri", "=", (NOTE_URI,))]).documents or frozenset()
+
+
+def without_notes(collections: Iterable[str], snapshot: Snapshot) -> list[str]:
+    """Without those that hold nothing but saved notes, unless there are no others; ascending."""
+    there, notes = sorted(set(collections)), Counter(key.collection for key in saved_notes(snapshot))
+    held = snapshot.text.fields.derived(DocumentIndex.collections)
+    return [each for each in there if not notes[each] or sum(held[each][:2]) > notes[each]] or there
+
+
+def only(found: Mapping[T, str], what: str, snapshot: Snapshot) -> T | None:
     """The one thing of those found, {thing: its collection}; None where there is none. Raises ApiProblem 422 with the
     collections to choose from where there are several; `what` they are begins the sentence."""
     if len(found) > 1:
-        collections = sorted(set(found.values()))
-        raise choose(f"{what} is in {len(collections)} collections", collections)
+        collections = without_notes(found.values(), snapshot)
+        found = {each: of for each, of in found.items() if of in collections}
+        if len(found) > 1:
+            raise choose(f"{what} is in {len(collections)} collections", collections)
     return next(iter(found), None)
 
 
-def only_collection(holding: Iterable[str], what: str) -> str | None:
+def only_collection(holding: Iterable[str], what: str, snapshot: Snapshot) -> str | None:
     """The only collection of those that hold something: see `only`."""
-    return only({each: each for each in holding}, what)
+    return only({each: each for each in holding}, what, snapshot)
 
 
 def needed(collection: str | None, snapshot: Snapshot, curation: Curation | None, why: str) -> str:
     """The collection where one is needed, as for what is made: the only one there is. Raises ApiProblem 422 with those
     to choose from; `why` says what needs one."""
     there = searched(collection, snapshot, curation)
+    if len(there) > 1:
+        there = without_notes(there, snapshot)
     if len(there) > 1:
         raise choose(f"There are {len(there)} collections, and {why}", there)
     return there[0] if there else DEFAULT_COLLECTION

@@ -1,5 +1,6 @@
 """`/v1/collections`: a list; `…/{collection}/relink`; and how settings are read from the log and put into it."""
 
+from collections import Counter
 from collections.abc import Callable
 from typing import Annotated
 from uuid import uuid4
@@ -12,6 +13,7 @@ from query_api.errors import ApiProblem, log_unavailable, problem_responses, ref
 from query_api.index.curation_follower import CurationFollower, NewestRecord
 from query_api.ingest.producer import BrokerUnavailable, OutgoingRecord
 from query_api.middleware import ModelRoute
+from query_api.routes.collection_choice import saved_notes
 from query_api.routes.parameters import DOCUMENT_ID, CollectionInPath, ServiceOf
 from query_api.service_context import Service
 from schemas.api import CollectionList, CollectionSummary, describe_collections
@@ -37,6 +39,7 @@ async def list_collections(service: ServiceOf) -> CollectionList:
     """Those with live documents, and those with a setting ahead of them. While the log is unavailable a note says that
     what was chosen is not known."""
     counts = service.snapshot().text.fields.collections()
+    saved = Counter(key.collection for key in saved_notes(service.snapshot()))
     chosen: dict[str, list[SettingEvent]] = {name: [] for name in counts}
     notes = []
     try:
@@ -51,6 +54,7 @@ async def list_collections(service: ServiceOf) -> CollectionList:
         collections=[
             CollectionSummary(
                 name=name,
+                saved_notes=saved[name],
                 **(counts[name]._asdict() if name in counts else {}),
                 chunking=next((event.choice for event in of if isinstance(event, ChunkingEvent)), None),
                 linking=next((event.choice for event in of if isinstance(event, LinkingEvent)), None),

@@ -170,7 +170,8 @@ async def document_detail(service: Service, collection: str | None, document_id:
     snapshot = service.snapshot()
     looked_in = searched(collection, snapshot)
     keys = [intake.document_key(each, document_id) for each in looked_in or [DEFAULT_COLLECTION]]
-    found = only_collection(holding_document(snapshot, collection, document_id), f"A document {document_id[:200]!r}")
+    holding = holding_document(snapshot, collection, document_id)
+    found = only_collection(holding, f"A document {document_id[:200]!r}", snapshot)
     if found is None:
         raise _no_document(service, keys, where(looked_in))
     key, tables = DocumentKey(found, document_id), snapshot.text
@@ -214,7 +215,7 @@ async def _written(service: Service, collection: str | None, document_id: str, a
 
     live = [] if asked else holding_document(snapshot, None, document_id)
     known = live or [key.collection for key in keys if is_known(key)]
-    found = only_collection(known, f"A document {document_id[:200]!r}")
+    found = only_collection(known, f"A document {document_id[:200]!r}", snapshot)
     return DocumentKey(found or DEFAULT_COLLECTION, document_id)
 
 

@@ -131,14 +131,14 @@ async def get_entity(
 
     def read() -> EntityDetail:
         if moment is None:
-            entity = required_entity(catalogue, entity_id, searched(collection, snapshot))
+            entity = required_entity(catalogue, entity_id, searched(collection, snapshot), snapshot)
             before = None if from_ms is None else _at_or_none(service, snapshot, Moment(at_ms=from_ms))
             earlier = None if before is None else _earlier_describer(snapshot, before, catalogue)
             return describer_of(snapshot, catalogue).describe(entity, limit, from_ms, earlier)
         graph = _at(service, snapshot, moment)
         then = graph.catalogues.of(graph.view, snapshot.curation)
         looked_in = graph.view.collections() if collection is None else [collection]
-        entity = required_entity(then, entity_id, looked_in)
+        entity = required_entity(then, entity_id, looked_in, snapshot)
         detail = _earlier_describer(snapshot, graph, then).describe(entity, limit, from_ms)
         return detail.model_copy(update={"as_of": graph.made_at})
 
@@ -227,10 +227,12 @@ def _earlier_describer(snapshot: Snapshot, graph: EarlierGraph, catalogue: Entit
     return EntityDescriber(graph.view, catalogue, snapshot.text.chunks, records)
 
 
-def required_entity(catalogue: EntityCatalogue, identifier: str, looked_in: Sequence[str]) -> Entity:
+def required_entity(
+    catalogue: EntityCatalogue, identifier: str, looked_in: Sequence[str], snapshot: Snapshot
+) -> Entity:
     """Raises ApiProblem: 404 for none, 422 for several."""
     entities = [found for each in looked_in if (found := catalogue.find(identifier, each)) is not None]
-    entity = only({each: each.collection for each in entities}, f"An entity {identifier[:80]!r}")
+    entity = only({each: each.collection for each in entities}, f"An entity {identifier[:80]!r}", snapshot)
     if entity is None:
         raise ApiProblem(
             404,

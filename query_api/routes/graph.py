@@ -195,7 +195,7 @@ def _found(service: Service, node_id: str, collection: str | None) -> tuple[Expl
     explorer = explorer_of(snapshot, service.catalogues.of(snapshot.graph, snapshot.curation, may_be_older=True))
     looked_in = searched(collection, snapshot)
     places = [found for each in looked_in if (found := explorer.find(node_id, each)) is not None]
-    place = only({each: explorer.collection_of(each) for each in places}, f"A node {node_id[:80]!r}")
+    place = only({each: explorer.collection_of(each) for each in places}, f"A node {node_id[:80]!r}", snapshot)
     if place is None:
         raise ApiProblem(
             404,

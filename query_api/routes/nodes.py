@@ -258,7 +258,7 @@ async def _holding(
         return None
     looked_in = searched(collection, snapshot)
     found = await service.read(lambda: HandMade(snapshot).holding(looked_in, kind, identifier))
-    return only_collection(found, f"A hand-made {kind} {identifier[:80]!r}")
+    return only_collection(found, f"A hand-made {kind} {identifier[:80]!r}", snapshot)
 
 
 def _not_found(kind: EditKind, identifier: str, looked_in: Sequence[str]) -> ApiProblem:

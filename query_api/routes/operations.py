@@ -92,6 +92,7 @@ async def status(service: ServiceOf) -> ServiceStatus:
         searches_refused=admission.refused.total(),
         memory_bytes=psutil.Process().memory_info().rss,
         embedding_model=encoder.model if encoder else None,
+        language_model=service.settings.language_model.model if service.answer_writer else None,
         **await _of_snapshot(service),
     )
 

@@ -147,7 +147,7 @@ class _Joining:
     def _entities(self, source: str, target: str) -> tuple[Entity, Entity] | None:
         found = ([self._catalogue.find(each, name) for each in (source, target)] for name in self._looked_in)
         pairs = {(start, end): start.collection for start, end in found if start is not None and end is not None}
-        return only(pairs, BOTH_ENDS)
+        return only(pairs, BOTH_ENDS, self._current)
 
     def _nodes(self, *identifiers: str) -> tuple[NodeRef, ...]:
         """Nodes that one collection holds all of."""
@@ -155,7 +155,7 @@ class _Joining:
         together = (
             tuple(each[name] for each in found) for name in self._looked_in if all(name in each for each in found)
         )
-        nodes = only({each: self._explorer.collection_of(each[0]) for each in together}, BOTH_ENDS)
+        nodes = only({each: self._explorer.collection_of(each[0]) for each in together}, BOTH_ENDS, self._current)
         if nodes is None:
             raise ApiProblem(404, "No such node", f"No collection holds both ends; each is {where(self._looked_in)}.")
         return nodes

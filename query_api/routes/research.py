@@ -11,11 +11,11 @@ from fastapi import APIRouter, Request, Response
 from query_api.admission import FACT_CHECKS_PATH, RESEARCH_PATH, caller_of
 from query_api.auth import check_access
 from query_api.errors import invalid_request, known_problem, problem_responses, unforeseen
-from query_api.index.search_snapshot import Snapshot
 from query_api.ingest.intake import document_key
 from query_api.middleware import DOCUMENTS_PATH, ModelRoute
 from query_api.research.claims import compared
 from query_api.research.investigation import ResearchFrame, investigate
+from query_api.routes.collection_choice import saved_notes
 from query_api.routes.document_writes import publish_json, trace_of
 from query_api.routes.entities import catalogue_at, describer_of
 from query_api.routes.parameters import ServiceOf
@@ -23,9 +23,7 @@ from query_api.routes.search import Origin, OriginOf, answer_for, unless_disconn
 from query_api.service_context import Service
 from query_api.sse.events import EventId, encode_frame, new_retrieval_id
 from query_api.sse.stream import accepts_events
-from schemas.filters import Condition
 from schemas.frames import EVENT_STREAM, NAMES, StreamError
-from schemas.ids import DocumentKey
 from schemas.research import NOTE_URI, ClaimCheck, ClaimRequest, Research, ResearchRequest, SavedNote
 from schemas.search import SearchRequest
 
@@ -121,10 +119,3 @@ async def checked(caller: str, asked: ClaimRequest, service: Service, origin: Or
     found = await answer_for(caller, search, service, origin)
     describer = describer_of(snapshot, catalogue)
     return await service.read(lambda: compared(asked, found, snapshot, catalogue, describer, notes))
-
-
-def saved_notes(snapshot: Snapshot, collection: str | None) -> frozenset[DocumentKey]:
-    """The notes of earlier research, which are no evidence unless their collection is asked for."""
-    if collection is not None:
-        return frozenset()
-    return snapshot.text.fields.scope(None, [Condition("uri", "=", (NOTE_URI,))]).documents or frozenset()

@@ -28,6 +28,7 @@ from query_api.errors import ApiProblem, invalid_request, problem_responses
 from query_api.index.curation_follower import CollectionEdits, Curation
 from query_api.index.graph.identifiers import key_of
 from query_api.index.graph.view import GraphView
+from query_api.index.search_snapshot import Snapshot
 from query_api.middleware import ModelRoute
 from query_api.routes.collection_choice import only_collection, searched, where
 from query_api.routes.edits import (
@@ -164,7 +165,7 @@ async def post_merge(order: MergeOrder, request: Request, service: ServiceOf) ->
     curation = await current_curation(service)
     catalogue = await _catalogue(request, service)
     looked_in = searched(order.collection, service.snapshot(), curation)
-    collection = _of_all(catalogue, order.entities, looked_in)
+    collection = _of_all(catalogue, order.entities, looked_in, service.snapshot())
     ids = [_id_of(catalogue, each, collection) for each in order.entities]
     identifier = merge_id(ids)
     heads = {found.id for each in ids if (found := catalogue.find(each, collection)) is not None}
@@ -194,7 +195,7 @@ async def put_entity(
     catalogue = await _catalogue(request, service)
     looked_in = searched(change.collection, service.snapshot(), curation)
     holding = [each for each in looked_in if _is_known(catalogue, curation.of(each), entity, each)]
-    collection = only_collection(holding, f"An entity {entity[:80]!r}")
+    collection = only_collection(holding, f"An entity {entity[:80]!r}", service.snapshot())
     if collection is None:
         raise ApiProblem(404, "No such entity", _no_entity(entity, looked_in))
     edits, identifier = curation.of(collection), _id_of(catalogue, entity, collection)
@@ -262,19 +263,19 @@ async def _reviewed(
         looked_in = searched(collection, service.snapshot(), curation)
         _, candidates = await _candidates(request, service, looked_in)
         known = {name: each for name, those in candidates.items() if (each := those.find(review_id)) is not None}
-    found = only_collection(known, f"A review {review_id[:80]!r}")
+    found = only_collection(known, f"A review {review_id[:80]!r}", service.snapshot())
     if found is None:
         raise ApiProblem(404, "Not found", f"There is no review {review_id[:80]!r} {where(looked_in)}.")
     return found, *known[found]
 
 
-def _of_all(catalogue: EntityCatalogue, entities: Sequence[str], looked_in: Sequence[str]) -> str:
+def _of_all(catalogue: EntityCatalogue, entities: Sequence[str], looked_in: Sequence[str], snapshot: Snapshot) -> str:
     """The collection that holds all of the entities, named by id or by name. Raises ApiProblem 422."""
     holding = {
         name: [each for each in looked_in if _find(catalogue, _id_of(catalogue, name, each), each) is not None]
         for name in entities
     }
-    found = only_collection(set(looked_in).intersection(*holding.values()), "Each of these entities")
+    found = only_collection(set(looked_in).intersection(*holding.values()), "Each of these entities", snapshot)
     if found is None:
         missing = next((name for name, collections in holding.items() if not collections), None)
         apart = f"No collection holds all of these entities; each is {where(looked_in)}."

@@ -19,7 +19,7 @@ from query_api.study.material import StudyMaterial
 from query_api.study.sets import WANTED, make_content
 from schemas.choices import STUDY_PATHS, StudyKind
 from schemas.ids import DocumentKey
-from schemas.study import COUNTS, StudyAnswers, StudyPage, StudyRequest, StudyResult, StudySet
+from schemas.study import COUNTS, StudyAnswers, StudyContent, StudyPage, StudyRequest, StudyResult, StudySet
 
 router = APIRouter(tags=["study"], route_class=ModelRoute)
 
@@ -48,7 +48,9 @@ def _serve(kind: StudyKind, singular: str, plural: str) -> None:
     ) -> StudySet:
         """Of a document, an entity or a collection, and kept for this caller. Fewer than asked for, with a note, where
         documents state no more that makes a good one; 422 where they state nothing that does."""
-        return await _made(asked, service, sets, after, wait_seconds)
+        count = asked.count or COUNTS[kind]
+        collection, content, position = await content_of(service, asked, kind, count, after, wait_seconds)
+        return await sets.keep(asked.model_copy(update={"collection": collection}), content, position)
 
     @router.get(path, name=f"list_{kind}", summary=f"List {plural}", responses=problem_responses(403))
     async def listed(
@@ -81,32 +83,32 @@ _serve("map", "a concept map", "concept maps")
 _serve("path", "a learning path", "learning paths")
 
 
-async def _made(
-    asked: StudyRequest, service: Service, sets: KeptSets, after: str | None, wait_seconds: float
-) -> StudySet:
+async def content_of(
+    service: Service, asked: StudyRequest, kind: StudyKind, count: int, after: str | None, wait_seconds: float
+) -> tuple[str, StudyContent, int]:
+    """The collection, what is made of it, and the position of the graph. Raises ApiProblem."""
     snapshot, catalogue = await catalogue_at(service, after, None, wait_seconds)
     collection, document, entity = asked.collection, None, None
     if asked.document is not None:
         holding = holding_document(snapshot, collection, asked.document)
-        collection = only_collection(holding, f"A document {asked.document[:80]!r}")
+        collection = only_collection(holding, f"A document {asked.document[:80]!r}", snapshot)
         if collection is None:
             looked_in = where(searched(asked.collection, snapshot))
             raise ApiProblem(404, "No such document", f"There is no document {asked.document[:200]!r} {looked_in}.")
         document = snapshot.graph.document(DocumentKey(collection, asked.document))
     elif asked.entity is not None:
-        entity = required_entity(catalogue, asked.entity, searched(collection, snapshot))
+        entity = required_entity(catalogue, asked.entity, searched(collection, snapshot), snapshot)
         collection = entity.collection
     else:
         collection = needed(collection, snapshot, None, "a set is made of one")
         require_documents(service, collection)
     material = StudyMaterial(snapshot, catalogue, describer_of(snapshot, catalogue), collection, document, entity)
-    count = asked.count or COUNTS[sets.kind]
-    content = await service.read(lambda: make_content(material, sets.kind, count))
+    content = await service.read(lambda: make_content(material, kind, count))
     if not content.total:
         raise ApiProblem(
             422,
             "Nothing to study",
-            f"Nothing of the kind is there: {WANTED[sets.kind]}. Choose a larger document, or a whole collection.",
+            f"Nothing of the kind is there: {WANTED[kind]}. Choose a larger document, or a whole collection.",
             members={"reason": "nothing_to_study"},
         )
-    return await sets.keep(asked.model_copy(update={"collection": collection}), content, snapshot.graph.position)
+    return collection, content, snapshot.graph.position

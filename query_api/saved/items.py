@@ -5,7 +5,7 @@ All of it is in memory, as JSON, so that it is read without Kafka too. What a ca
 
 import asyncio
 from collections import Counter
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Container, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -95,15 +95,20 @@ class SavedItems(FoldedTopic):
         found = self._shelves.get((owner, kind), {}).get(item_id)
         return None if found is None or found.head is None else found
 
-    def list(
-        self, owner: str, kind: SavedKind, limit: int, cursor: str | None = None
-    ) -> tuple[list[SavedItem], str | None]:
-        """The items last changed first, and the cursor of the next page. Raises MalformedCursor."""
+    def all(self, owner: str, kind: SavedKind) -> Sequence[SavedItem]:
+        """The items, the one last changed behind."""
         self._require_read()
+        return [item for item in self._shelves.get((owner, kind), {}).values() if item.head is not None]
+
+    def list(
+        self, owner: str, kind: SavedKind, limit: int, cursor: str | None = None, ids: Container[str] | None = None
+    ) -> tuple[Sequence[SavedItem], str | None]:
+        """The items last changed first, of these ids where some are given, and the cursor of the next page. Raises
+        MalformedCursor."""
         below = None if cursor is None else read_cursor(cursor, int, f"saved items of the kind {kind}")
         found: list[SavedItem] = []
-        for item in reversed(self._shelves.get((owner, kind), {}).values()):
-            if item.head is None or (below is not None and item.changed_at >= below):
+        for item in reversed(self.all(owner, kind)):
+            if (below is not None and item.changed_at >= below) or (ids is not None and item.id not in ids):
                 continue
             if len(found) == limit:
                 return found, write_cursor(found[-1].changed_at)

@@ -90,6 +90,34 @@ def test_questions_made_of_what_is_indexed_are_asked_of_it(hashing: Installation
     assert found["approaches"][0]["measures"]["R@5"]["mean"] == 1.0
 
 
+def test_only_questions_that_people_confirmed_are_asked_as_they_corrected_them(
+    hashing: Installation, folder: Path, tmp_path: Path
+) -> None:
+    collection = hashing.run_json("evaluate", str(folder), "--approach", "keyword")["collections"][0]["loaded"][
+        "collection"
+    ]
+    none = hashing.run("questions", collection, "--confirmed", "--out", str(tmp_path / "none"), check=False)
+    assert (none.returncode, "is confirmed" in none.stderr) == (1, True), none
+    made = ("--kinds", "exact", "--count", "3", "--to-judge", "--out", str(tmp_path / "made"))
+    hashing.run("questions", collection, *made)
+    listed = httpx.get(f"{hashing.url}/v1/ground-truth", params={"collection": collection}).json()["questions"]
+    assert [each["kind"] for each in listed] == ["exact"] * 3
+    right = {"text": "where does the heron live", "documents": listed[0]["documents"], "answer": "by the river"}
+    for each, said in zip(
+        listed, ({"judgement": "confirmed", "corrected": right}, {"judgement": "rejected"}), strict=False
+    ):
+        httpx.put(f"{hashing.url}/v1/ground-truth/{each['id']}", json=said).raise_for_status()
+    out = tmp_path / "truth"
+    assert hashing.run_json("questions", collection, "--confirmed", "--out", str(out))["questions"] == {"exact": 1}
+    [question] = (out / "queries.jsonl").read_text().splitlines()
+    assert (json.loads(question)["text"], json.loads(question)["metadata"]["answer"]) == (
+        right["text"],
+        right["answer"],
+    )
+    for command in (("evaluate", "--approach", "keyword"), ("evaluate", "answers")):
+        assert hashing.run_json(*command, str(out), "--within", collection)
+
+
 def test_its_collection_can_be_dropped_and_is_made_again(hashing: Installation, folder: Path) -> None:
     """Ids that mean something in an address go like any other."""
     corpus = folder / "corpus.jsonl.gz"

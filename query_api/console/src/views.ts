@@ -7,6 +7,8 @@ export interface View {
   /** What follows `#/`. */
   name: string;
   title: string;
+  /** The view that leads to it; the navigation shows that in its place. */
+  within?: string;
   load: () => Promise<{ default: Component }>;
 }
 
@@ -19,5 +21,6 @@ export const VIEWS: readonly View[] = [
   { name: "entities", title: "Entities", load: () => import("./views/Entities.svelte") },
   { name: "operation", title: "Operation", load: () => import("./views/Operation.svelte") },
   { name: "usage", title: "Usage", load: () => import("./views/Usage.svelte") },
+  { name: "ground-truth", title: "Ground truth", within: "evaluation", load: () => import("./views/GroundTruth.svelte") },
   { name: "evaluation", title: "Evaluation", load: () => import("./views/Evaluation.svelte") },
 ];

@@ -3,8 +3,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import type { Answer, SearchFrame } from "../src/client/types.ts";
-import { answerOf, NO_ANSWER, placeOf, sentenceOf, withFrame, type AnswerSoFar } from "../src/lib/answer.ts";
+import type { Answer, Research, SearchFrame } from "../src/client/types.ts";
+import { answerOf, answerOfNote, NO_ANSWER, placeOf, sentenceOf, withFrame, type AnswerSoFar } from "../src/lib/answer.ts";
 
 const source = (number: number, title: string, rest: object = {}) => ({
   number, title, document_id: `${title}.md`, collection: "rivers", uri: null, chunk_id: `c${number}`, passage_id: `p${number}`,
@@ -72,4 +72,14 @@ test("a source says where it is, and opens there", () => {
   assert.deepEqual(sentenceOf(source(1, "Tavel", { start: 0 })), {
     id: "Tavel.md", in: "rivers", passage: "p1", start: 0, end: 40,
   }); // prettier-ignore
+});
+
+test("a note has its sentences under what was searched for, a title once", () => {
+  const citations = [source(1, "Tavel", { text: "It floods." }), source(2, "Tavel", { text: "It rises." }), source(3, "Issen", { text: "It is slow." })];
+  const group = (heading: string, numbers: number[]) => ({ heading, citations: numbers, retrieval_id: "r" });
+  const two = answerOfNote({ groups: [group("Tavel?", [1, 2]), group("Issen?", [3])], citations } as unknown as Research);
+  assert.deepEqual(shown(two), [["Tavel", "It floods.", [1]], [null, "It rises.", [2]], ["Issen", "It is slow.", [3]]]);
+  assert.deepEqual(two.pieces.map(({ heading }) => heading), ["Tavel?", undefined, "Issen?"]);
+  const one = answerOfNote({ groups: [group("Tavel?", [1])], citations } as unknown as Research);
+  assert.equal(one.pieces[0]?.heading, undefined); // it is the question
 });

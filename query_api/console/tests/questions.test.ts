@@ -9,6 +9,8 @@ test("questions come as lines with tabs or as JSON", () => {
   const [first, second] = parseQuestions('who?\ta.md, b.md\n\n{"id": "x", "text": "what?", "relevant": {"c.md": 2}}');
   assert.deepEqual(first, { id: "q1", text: "who?", relevant: { "a.md": 1, "b.md": 1 } });
   assert.deepEqual(second, { id: "x", text: "what?", relevant: { "c.md": 2 } });
+  const [kept] = parseQuestions('{"id": "x", "text": "what?", "relevant": {"c.md": 1}, "kind": "exact"}');
+  assert.equal(kept?.kind, "exact");
   assert.throws(() => parseQuestions("who?"), /Line 1 names no document/);
   assert.throws(() => parseQuestions("{}"), /Line 1 is not a JSON object/);
 });

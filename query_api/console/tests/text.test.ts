@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { characters, excerptStart, pieces, shown, slice } from "../src/lib/text.ts";
+import { characters, excerptStart, pieces, placeIn, shown, slice } from "../src/lib/text.ts";
 
 const marked = (text: string, ...spans: [number, number][]) =>
   pieces(text, spans.map(([start, end]) => ({ start, end })))
@@ -47,4 +47,10 @@ test("an excerpt begins at an answer that is far down", () => {
 test("any value of metadata is a line", () => {
   assert.equal(shown(["a", 1, null]), "a, 1, null");
   assert.equal(shown({ name: "Ada" }), '{"name":"Ada"}');
+});
+
+test("a sentence is found whatever blanks are between its words, and counted in characters", () => {
+  assert.deepEqual(placeIn("😀 It\n  floods (often). It rises.", "It floods (often)."), { start: 2, end: 22 });
+  assert.equal(placeIn("It floods.", "It flood.s"), null);
+  assert.equal(placeIn("It floods.", " "), null);
 });

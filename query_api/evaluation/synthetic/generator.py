@@ -108,7 +108,8 @@ def write_folder(questions: QuestionSet, folder: Path) -> None:
                     "collection": questions.collection,
                     "seed": questions.seed,
                     "path": msgspec.to_builtins(made.path),
-                },
+                }
+                | ({"answer": made.answer} if made.answer else {}),
             }
             for name, made in numbered
         )

@@ -119,7 +119,7 @@ def _by_relation(source: Source, rng: random.Random) -> Iterator[GeneratedQuesti
             if names_document(last, text, first):
                 continue
             step = Step(first.id, field, last.id, f"{field}: {last.names[-1]}")
-            yield GeneratedQuestion("multi-hop", text, {last.id: 1}, (step,))
+            yield GeneratedQuestion("multi-hop", text, {last.id: 1}, (step,), last.fields[relation][0])
             break
 
 

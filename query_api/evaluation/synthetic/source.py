@@ -228,12 +228,14 @@ class Step(msgspec.Struct, frozen=True, rename={"source": "from", "target": "to"
 
 
 class GeneratedQuestion(msgspec.Struct, frozen=True):
-    """`gold` is {document id: grade}; `path` is what a reader has to follow, empty where one document is enough."""
+    """`gold` is {document id: grade}; `path` is what a reader has to follow, empty where one document is enough;
+    `answer` what a right answer says, empty where any text of the documents does."""
 
     kind: str
     text: str
     gold: Mapping[str, int]
     path: tuple[Step, ...] = ()
+    answer: str = ""
 
 
 class Source(msgspec.Struct, frozen=True):

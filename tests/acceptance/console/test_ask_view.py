@@ -1,5 +1,6 @@
 """The place to ask, in the browser: a conversation whose answers open at their sentences, kept and come back to."""
 
+import json
 import re
 
 import httpx
@@ -221,3 +222,87 @@ def test_a_suggestion_is_asked(open_page: OpenPage, console: Installation, metho
         offered.focus()
         page.keyboard.press("Enter")
     answered(page, question)
+
+
+@pytest.mark.parametrize(("size", "theme"), [(SMALL, "dark"), (WIDE, "light")], ids=["narrow", "wide"])
+def test_a_research_shows_its_steps_and_its_note_is_saved(
+    open_page: OpenPage, console: Installation, size: dict[str, int], theme: str
+) -> None:
+    page = open_page("ask?collection=rivers", viewport=size, color_scheme=theme, bypass_csp=True)
+    page.get_by_text("Research", exact=True).click()
+    turn = ask(page, "Compare the Tavel and the Issen")
+    expect(turn.locator("[aria-live=polite]").first).to_contain_text("The Issen is a slow river.")
+    turn.get_by_text(re.compile(r"\d search(es)? in \d round")).click()
+    steps = turn.get_by_role("list", name="Steps")
+    expect(steps).to_contain_text("The question asks for a comparison.")
+    expect(steps).to_contain_text("Round 1")
+    expect(steps).to_contain_text(re.compile(r"\d new sentence"))
+    assert serious_faults(page) == []
+    assert overflow(page) <= 0
+    turn.get_by_role("button", name="Save the note").click()
+    saved = turn.get_by_role("link", name="a document of research")
+    expect(saved).to_be_visible()
+    source = turn.locator("p", has_text="The Issen is a slow river.").get_by_role("link").first
+    source.click()
+    expect(page.locator("section.wanted mark")).to_have_text("The Issen is a slow river.")
+    page.go_back()
+    answered(page, "Compare the Tavel and the Issen").get_by_role("link", name="a document of research").click()
+    expect(page.get_by_role("heading", name="Compare the Tavel and the Issen")).to_be_visible()
+    note = page.url.rpartition("id=")[2].partition("&")[0]
+    httpx.delete(f"{console.url}/v1/documents/{note}", params={"collection": "research"}).raise_for_status()
+
+
+def test_a_research_can_be_stopped_and_begun_again(open_page: OpenPage) -> None:
+    page = open_page("ask?collection=rivers")
+    page.get_by_text("Research", exact=True).click()
+    page.route("**/v1/research", lambda _: None)  # no answer ever comes
+    page.get_by_role("textbox", name="Question").fill(ASKED)
+    page.keyboard.press("Enter")
+    turn = page.get_by_role("article")
+    expect(turn.get_by_role("status")).to_contain_text("Reading the question")
+    page.get_by_role("button", name="Stop").click()
+    expect(turn).to_contain_text("Stopped.")
+    page.unroute("**/v1/research")
+    turn.get_by_role("button", name="Research it again").click()
+    expect(turn.locator("[aria-live=polite]").first).to_contain_text(SENTENCE)
+    page.get_by_text("Answer", exact=True).click()  # the next question is a plain one again
+    expect(ask(page, "What is the Issen?")).to_contain_text("The Issen is a slow river.")
+
+
+def test_who_writes_the_answer_is_chosen_where_a_model_is_set(open_page: OpenPage, complaints: Complaints) -> None:
+    page = open_page("study")
+    sent: list[str] = []
+    written = {
+        "form": "model", "text": "It is slow. [1]", "dropped": 2, "refused": False, "citations": [
+            {
+                "number": 1, "text": "The Issen is a slow river.", "title": "Issen", "document_id": "rivers/issen.md",
+                "collection": "rivers", "chunk_id": "c", "passage_id": "p", "hit": 1, "section": [],
+                "start": 0, "end": 26,
+            }
+        ],
+    }  # fmt: skip
+    frames = [
+        ("answer.citation", written["citations"][0]),  # type: ignore[index]
+        ("answer.delta", {"index": 0, "text": "It is slow. [1]", "citations": [1]}),
+        ("done", {"notes": ["A note."], "answer": written}),
+    ]
+    body = "".join(f"event: {name}\nid: r.{at}\ndata: {json.dumps(data)}\n\n" for at, (name, data) in enumerate(frames))
+
+    def status(route: Route) -> None:
+        route.fulfill(json=httpx.get(route.request.url).json() | {"language_model": "scribe"})
+
+    def answer(route: Route, request: Request) -> None:
+        sent.append(json.loads(request.post_data or "{}")["answer_form"])
+        route.fulfill(headers={"content-type": "text/event-stream"}, body=body)
+
+    page.route("**/v1/status", status)
+    page.route("**/v1/answers", answer)
+    page.get_by_role("link", name="Ask", exact=True).click()
+    page.get_by_text("In its own words").click()
+    turn = ask(page, "Is the Issen slow?")
+    expect(turn).to_contain_text("Written by a language model, and checked against its sources")
+    expect(turn).to_contain_text("2 sentences that no source supports were left out.")
+    expect(turn).to_contain_text("A note.")
+    page.get_by_text("Word for word", exact=True).click()
+    ask(page, "Is it?")
+    assert sent == ["model", "extract"]

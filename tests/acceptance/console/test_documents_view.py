@@ -1,5 +1,9 @@
 """Documents in the browser: dropped, followed until searchable, opened, deleted, and brought back."""
 
+from itertools import pairwise
+from urllib.parse import quote_plus
+
+import httpx
 import pytest
 from playwright.sync_api import Page, expect
 
@@ -128,6 +132,30 @@ def test_document_not_restored_exactly_is_reported(open_page: OpenPage, console:
     expect(page.get_by_text("The bridge is old.").first).to_be_visible()
     expect(page.get_by_text("1931")).to_be_visible()
     expect(page.get_by_text("text/plain")).to_be_visible()
+
+
+def test_what_passages_share_is_shown_once_and_sentences_are_marked(open_page: OpenPage, console: Installation) -> None:
+    sentences = [f"Lock number {at} of the canal holds water for mill {at * 7}." for at in range(150)]
+    load(console, [{"id": "locks.md", "content": " ".join(sentences)}], "locks")
+    passages = httpx.get(f"{console.url}/v1/documents/locks.md", params={"collection": "locks"}).json()["passages"]
+    pairs = list(pairwise(passages))
+    assert any(after["start"] < before["end"] for before, after in pairs)
+    page = open_page("documents?id=locks.md&in=locks")
+    shown = page.locator(".text section p")
+    expect(shown).not_to_have_count(0)
+    text = " ".join(" ".join(shown.all_inner_texts()).split())
+    assert [each for each in sentences if text.count(each) != 1] == []
+    before, after = next(pair for pair in pairs if pair[1]["start"] < pair[0]["end"])
+    shared = next(each for each in sentences if each in before["text"] and each in after["text"])
+    start = after["start"] + after["text"].index(shared)
+    for address in (
+        f"id=locks.md&in=locks&passage={after['id']}&start={start}&end={start + len(shared)}",
+        f"id=locks.md&in=locks&quote={quote_plus(shared)}",
+    ):
+        page = open_page(f"documents?{address}")
+        expect(page.locator("section.wanted mark")).to_have_text(shared)
+        expect(page.locator("section.wanted mark")).to_be_in_viewport()
+        expect(page.locator(".text mark")).to_have_count(1)
 
 
 def test_hostile_titles_are_text_and_keep_to_their_place(open_page: OpenPage, console: Installation) -> None:

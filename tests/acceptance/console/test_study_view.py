@@ -88,6 +88,97 @@ def test_cards_of_a_document_are_turned_by_keys(open_page: OpenPage) -> None:
     expect(said).to_have_text(f"Card 1 of {count}")
 
 
+@pytest.mark.usefixtures("capitals")
+@pytest.mark.parametrize(("size", "theme"), [(SMALL, "dark"), (WIDE, "light")], ids=["narrow", "wide"])
+def test_a_concept_map_is_drawn_and_its_text_copied(
+    open_page: OpenPage, console: Installation, size: dict[str, int], theme: str
+) -> None:
+    page = open_page("study?collection=capitals", viewport=size, color_scheme=theme, bypass_csp=True)
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page.get_by_role("button", name="Draw a concept map").click()
+    expect(page.get_by_role("heading", name="Concept map of capitals")).to_be_visible()
+    expect(page.locator(".stage canvas")).not_to_have_count(0)
+    made = httpx.get(f"{console.url}/v1/concept-maps/{page.url.rpartition('map=')[2]}").json()
+    relations = page.get_by_role("region", name="What is drawn").get_by_role("listitem")
+    expect(relations).to_have_count(len(made["relations"]))
+    page.locator("summary", has_text="Mermaid text").click()
+    page.get_by_role("button", name="Copy").click()
+    expect(page.get_by_role("status").filter(has_text="Copied.")).to_be_visible()
+    assert page.evaluate("navigator.clipboard.readText()") == made["mermaid"]
+    assert serious_faults(page) == []
+    assert overflow(page) <= 0
+    first = made["relations"][0]
+    relations.first.get_by_role("button", name=first["subject"]["label"], exact=True).click()
+    expect(page.get_by_role("region", name=f"Of {first['subject']['label']}")).to_be_visible()
+    page.get_by_role("button", name="All of it").click()
+    relations.first.get_by_role("link").click()
+    expect(page.locator("section.wanted mark")).to_have_text(first["evidence"][0]["sentence"])
+
+
+@pytest.mark.parametrize(("size", "theme"), [(SMALL, "dark"), (WIDE, "light")], ids=["narrow", "wide"])
+def test_a_learning_path_leads_from_step_to_step(
+    open_page: OpenPage, console: Installation, size: dict[str, int], theme: str
+) -> None:
+    collection = f"trades-{theme}"
+    texts = ("Baking requires Dough.", "Dough requires Yeast.", "Yeast is a fungus that makes bread rise.")
+    load(
+        console, [{"id": f"{at}.md", "content": f"# Trade {at}\n\n{text}"} for at, text in enumerate(texts)], collection
+    )
+    for source, target in (("Baking", "Dough"), ("Dough", "Yeast")):
+        for label in (source, target):
+            node = {"id": label, "label": label, "collection": collection}
+            httpx.put(
+                f"{console.url}/v1/nodes/{label}", params={"collection": collection}, json={"label": node["label"]}
+            )
+        edge = {"source": source, "target": target, "predicate": "requires", "collection": collection}
+        token = httpx.post(f"{console.url}/v1/edges", json=edge).json()["token"]
+        httpx.get(f"{console.url}/v1/edges", params={"after": token, "limit": 1, "wait_seconds": 60}, timeout=70)
+    page = open_page(f"study?collection={collection}", viewport=size, color_scheme=theme, bypass_csp=True)
+    page.get_by_role("button", name="Find a learning path").click()
+    steps = page.get_by_role("list", name="Steps").locator("> li")
+    expect(steps).not_to_have_count(0)
+    names = [each.split("\n")[0] for each in steps.locator("h2").all_inner_texts()]
+    assert [name.split()[0] for name in names][:2] == ["Yeast", "Dough"]
+    expect(steps.nth(1)).to_contain_text("requires")
+    assert serious_faults(page) == []
+    assert overflow(page) <= 0
+
+
+@pytest.mark.usefixtures("capitals")
+def test_what_a_quiz_leaves_open_is_asked_about_once(open_page: OpenPage) -> None:
+    page = open_page("study?collection=capitals")
+    page.get_by_role("button", name="Make a quiz").click()
+    asked = page.get_by_role("group")
+    expect(asked).not_to_have_count(0)
+    count = asked.count()
+    asked.first.get_by_role("radio").first.check()
+    page.get_by_role("button", name=f"Check 1 of {count}").click()
+    expect(page.get_by_role("alertdialog")).to_contain_text(f"{count - 1} question")
+    page.get_by_role("button", name="Go on answering").click()
+    expect(asked.nth(1).get_by_role("radio").first).to_be_focused()
+    page.get_by_role("button", name=f"Check 1 of {count}").click()
+    expect(page.get_by_role("status", name="Score")).to_contain_text(f"{count - 1} left open")
+
+
+@pytest.mark.usefixtures("capitals")
+def test_of_several_collections_one_has_to_be_chosen(open_page: OpenPage) -> None:
+    page = open_page("study")
+    expect(page.get_by_role("combobox")).to_have_value("")
+    expect(page.get_by_role("button", name="Make a quiz")).to_be_disabled()
+    page.get_by_role("combobox").select_option("capitals")
+    expect(page.get_by_role("button", name="Make a quiz")).to_be_enabled()
+
+
+def test_the_only_collection_is_chosen_though_notes_are_saved_beside_it(open_page: OpenPage) -> None:
+    page = open_page("documents")
+    one = {"name": "rivers", "documents": 4, "saved_notes": 0}
+    listed = {"collections": [{"name": "notes", "documents": 2, "saved_notes": 2}, one], "notes": []}
+    page.route("**/v1/collections", lambda route: route.fulfill(json=listed))
+    page.get_by_role("link", name="Study", exact=True).click()
+    expect(page.get_by_role("combobox")).to_have_value("rivers")
+    expect(page.get_by_role("button", name="Make a quiz")).to_be_enabled()
+
+
 def test_what_makes_no_quiz_says_what_would(open_page: OpenPage, complaints: Complaints) -> None:
     complaints.expected.append("422|404")
     page = open_page("study?collection=rivers&document=rivers/quill.md")

@@ -63,7 +63,7 @@ async def test_a_caller_who_reads_is_refused_by_every_other_route(guarded: Runni
         "/v1/fact-checks",
     )
     allowed = {("POST", path) for path in (*searching, "/v1/session-tokens", "/v1/stream-tickets")}
-    own = ("/v1/conversations", *STUDY_PATHS.values())  # the key's
+    own = ("/v1/conversations", "/v1/ground-truth", *STUDY_PATHS.values())  # the key's
     allowed |= {each for each in operations() if each[1].startswith(own)}
     assert refused == {each for each in operations() if each[0] != "GET"} - allowed
     assert ("POST", "/v1/retrievals/{retrieval_id}/feedback") in refused

@@ -3,8 +3,8 @@
 import { Requests, segment, type Access, type Options } from "./requests.ts";
 import { Answered, type Following } from "./stream.ts";
 import type {
-  AnswerRequest, Conversation, ConversationPage, ConversationSummary, DocumentAccepted, DocumentDetail, DocumentStatus, Envelope, NewConversation, SearchAnswer, SearchFrame, SearchRequest,
-  StatusFrame, WriteAccepted,
+  AnswerRequest, Conversation, ConversationPage, ConversationSummary, DocumentAccepted, DocumentDetail, DocumentStatus, Envelope, NewConversation, Research, ResearchFrame,
+  ResearchRequest, SearchAnswer, SearchFrame, SearchRequest, StatusFrame, WriteAccepted,
 } from "./types.ts"; // prettier-ignore
 
 export { ApiError, asApiError, isAbort } from "./problem.ts";
@@ -32,6 +32,11 @@ export class Thalweg extends Requests {
   /** The hits, and sentences that answer, each with its source; or why there are none (docs/answers.md). */
   answer(question: AnswerRequest, following?: Following): Answered<SearchFrame, SearchAnswer> {
     return new Answered(this, "v1/answers", { method: "POST", json: question }, following);
+  }
+
+  /** What was done, step by step, then a note with its sources (docs/research.md). */
+  research(question: ResearchRequest, following?: Following): Answered<ResearchFrame, Research> {
+    return new Answered(this, "v1/research", { method: "POST", json: question }, following);
   }
 
   /** Waits until reads show the write of a token, for at most so many seconds. Throws ApiError where they do not yet. */

@@ -1,8 +1,8 @@
 /** What the routes take and answer, by the names of the service's OpenAPI document; by hand, what that leaves open. */
 
 import type {
-  AnswerCitation, AnswerDelta, AnswerSubgraph, DocumentStatus, Done, Hit, Meta, PathEdge, Reset, RetrievalDetail,
-  RetrievedHitShown, Stage,
+  AnswerCitation, AnswerDelta, AnswerSubgraph, DocumentStatus, Done, Hit, Meta, PathEdge, Research, ResearchStep, Reset,
+  RetrievalDetail, RetrievedHitShown, Stage,
 } from "./openapi.d.ts"; // prettier-ignore
 
 export type * from "./openapi.d.ts";
@@ -22,6 +22,13 @@ export type SearchFrame =
   | { event: "subgraph"; data: AnswerSubgraph }
   | { event: "done"; data: Done }
   | { event: "reset"; data: Reset };
+
+/** Of a research, in their order; after a dropped connection it begins again, with step 1. */
+export type ResearchFrame =
+  | { event: "step"; data: ResearchStep }
+  | { event: "answer.citation"; data: AnswerCitation }
+  | { event: "answer.delta"; data: AnswerDelta }
+  | { event: "done"; data: Research };
 
 /** Of a write that is followed: the status after each step, the last one final. */
 export type StatusFrame = { event: "status" | "done"; data: DocumentStatus };

@@ -1,8 +1,10 @@
 /** An answer: its frames, folded into what is shown. */
 
-import type { Answer, AnswerDelta, Citation, Parameters, SearchFrame } from "../client/thalweg.ts";
+import type { Answer, AnswerDelta, Citation, Evidence, Parameters, Research, SearchFrame } from "../client/thalweg.ts";
 
 export interface Piece {
+  /** Above it, where what comes answers something else than what is before. */
+  heading?: string;
   /** Of the document that it and the next pieces are from; null where the piece before has said it. */
   title: string | null;
   text: string;
@@ -43,6 +45,18 @@ export function answerOf(whole: Answer): AnswerSoFar {
   return { citations, pieces, whole };
 }
 
+/** The note of a research: its sentences under what was searched for. */
+export function answerOfNote({ groups, citations }: Research): AnswerSoFar {
+  const pieces = groups.flatMap(({ heading, citations: numbers }) => {
+    const own = citations.filter(({ number }) => numbers.includes(number));
+    return own.map((source, at): Piece => {
+      const title = at > 0 && titleOf(own[at - 1]!) === titleOf(source) ? null : titleOf(source);
+      return { ...(at === 0 && groups.length > 1 ? { heading } : {}), title, text: source.text, sources: [source] };
+    });
+  });
+  return { citations, pieces, whole: null };
+}
+
 /** Its text without the title before it and the numbers behind it, which are shown as links. A number in brackets that
  *  the document itself has stays. */
 function pieceOf(delta: AnswerDelta, citations: readonly Citation[]): Piece {
@@ -73,4 +87,11 @@ export const sentenceOf = ({ document_id, collection, passage_id, start, end }: 
   passage: passage_id,
   start,
   end,
+});
+
+/** Of the document of a sentence whose place is not known, opened at the first place that has it. */
+export const evidenceOf = ({ document_id, collection, sentence }: Pick<Evidence, "document_id" | "collection" | "sentence">): Parameters => ({
+  id: document_id,
+  in: collection,
+  quote: sentence,
 });

@@ -11,6 +11,12 @@ class Collections {
     return this.list === null ? null : this.list.reduce((sum, each) => sum + each.documents, 0);
   }
 
+  /** The one that documents are in, where there is no choice: notes of research lie in a collection of their own. */
+  get only(): string | null {
+    const found = this.list?.filter(({ documents, saved_notes }) => documents > saved_notes) ?? [];
+    return found.length === 1 ? found[0]!.name : null;
+  }
+
   async refresh(): Promise<void> {
     try {
       this.list = (await thalweg.request<CollectionList>("v1/collections")).collections;

@@ -32,6 +32,15 @@ export function slice(text: string, start: number, end?: number): string {
 /** The length in Unicode characters. */
 export const characters = (text: string): number => (unitsOf(text)?.length ?? text.length + 1) - 1;
 
+/** Where a text has a sentence, in Unicode characters, whatever blanks and line ends are between its words. */
+export function placeIn(text: string, sentence: string): TextSpan | null {
+  const words = sentence.trim().split(/\s+/u).map((word) => word.replace(/[\\^$.*+?()[\]{}|/-]/g, "\\$&"));
+  const found = words[0] === "" ? null : new RegExp(words.join("\\s+"), "u").exec(text);
+  if (found === null) return null;
+  const start = characters(text.slice(0, found.index));
+  return { start, end: start + characters(found[0]) };
+}
+
 /** A text cut at the borders of its marks. Spans count Unicode characters, may overlap, and are taken as far as they are
  *  within the text. */
 export function pieces(text: string, marks: readonly TextSpan[], answer: TextSpan | null = null): Piece[] {

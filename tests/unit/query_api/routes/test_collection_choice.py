@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from query_api.index.store_opening import GraphFile
 from query_api.settings import ServiceSettings
 from schemas.graph_edits import decision_id
 from schemas.ids import DEFAULT_COLLECTION, entity_id, normalise_name
+from schemas.research import NOTE_URI
 from schemas.settings import StorageSettings
 from tests.support.fakes.curation import CurationLog, curation_log
 from tests.support.fakes.engine import ScriptedEngine, make_generation
@@ -313,3 +315,29 @@ async def test_status_of_a_write_is_that_of_its_position(several: Running) -> No
     assert (later["collection"], later["status"]) == (DEFAULT_COLLECTION, "pending")
     unknown = await answer(several, "/v1/documents/zoe.md/status")
     assert (unknown["collection"], unknown["status"]) == (DEFAULT_COLLECTION, "unknown")
+
+
+NOTE = replace(page("note-1", "Ada", "Ada measured the river with Ben.", ["Ada", "Ben"], "research"), uri=NOTE_URI)
+
+
+async def test_saved_notes_are_no_choice_beside_the_only_other_collection(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rivers = [each for each in PAGES if each.collection == "rivers"]
+    async with service_with(tmp_path, [*rivers, NOTE], monkeypatch) as running:
+        assert (await send(running, "POST", "/v1/nodes", {"label": "Dee"}))["collection"] == "rivers"
+        assert (await answer(running, "/v1/entities/Ada"))["collection"] == "rivers"
+        assert (await answer(running, "/v1/paths", **{"from": "Ada", "to": "Ben"}))["collection"] == "rivers"
+        assert (await answer(running, "/v1/entities/Ada", collection="research"))["collection"] == "research"
+        assert (await answer(running, "/v1/documents/note-1"))["collection"] == "research"
+
+
+async def test_a_collection_of_notes_alone_and_one_with_other_documents_are_chosen_as_any_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with service_with(tmp_path / "alone", [NOTE], monkeypatch) as running:
+        assert (await answer(running, "/v1/entities/Ada"))["collection"] == "research"
+    more = page("own.md", "Own", "Ada is here too.", ["Ada"], "research")
+    async with service_with(tmp_path / "mixed", [PAGES[0], NOTE, more], monkeypatch) as running:
+        refused = problem(await running.get("/v1/entities/Ada"))
+        assert (refused["reason"], refused["collections"]) == (SEVERAL, ["research", "rivers"])

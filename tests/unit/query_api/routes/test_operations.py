@@ -188,6 +188,7 @@ async def test_the_description_of_the_interface_is_complete(running: Running) ->
     described = (await running.get("/openapi.json")).json()
     assert set(described["paths"]) == {
         "/v1/search", "/v1/answers", "/v1/research", "/v1/fact-checks",
+        "/v1/ground-truth", "/v1/ground-truth/{question}",
         "/v1/dead-letters", "/v1/dead-letters/skip", "/v1/dead-letters/redrive",
         "/v1/dead-letters/redrive/{redrive_id}", "/v1/dead-letters/{position}", "/v1/documents",
         "/v1/documents/{document_id}", "/v1/formats", "/v1/chunks/{chunk_id}",

@@ -130,6 +130,9 @@ async def test_a_note_that_cannot_be_saved_is_answered_all_the_same(running: Run
     assert (note["saved"], note["steps"][-1]["action"]) == (None, "save")
     assert "again" in note["steps"][-1]["detail"]
     assert note["citations"]
+    document = note["document"]
+    assert (document["title"], document["collection"], document["uri"]) == (QUESTION, "research", NOTE_URI)
+    assert note["citations"][0]["text"] in document["content"]
 
 
 async def test_saved_notes_are_no_evidence_unless_their_collection_is_asked_for(running: Running) -> None:
@@ -147,6 +150,8 @@ async def test_saved_notes_are_no_evidence_unless_their_collection_is_asked_for(
     own = await researched(running, collection="research")
     assert {one["collection"] for one in own["citations"]} == {"research"}
     assert (await checked(running, "Jane Doe was born in Paris.", collection="research"))["verdict"] == "verified"
+    summaries = (await running.http.get("/v1/collections")).json()["collections"]
+    assert {each["name"]: each["saved_notes"] for each in summaries}["research"] == 1
 
 
 async def test_the_search_ends_when_the_client_goes(running: Running) -> None:

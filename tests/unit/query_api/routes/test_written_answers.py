@@ -108,8 +108,14 @@ async def test_a_written_answer_is_kept_and_one_that_failed_is_not(running: Runn
     assert len(endpoint.bodies) == 4
 
 
+async def test_the_status_names_the_model(running: Running, endpoint: ChatEndpoint) -> None:
+    status = await running.http.get("/v1/status", headers=key(READ_KEY))
+    assert status.json()["language_model"] == endpoint.settings().model
+
+
 async def test_without_a_model_it_says_which_settings_to_set(tmp_path: Path) -> None:
     async with service(tmp_path, None) as running:
+        assert (await running.http.get("/v1/status")).json()["language_model"] is None
         for accept in ("application/json", "text/event-stream"):
             refused = await running.http.post("/v1/answers", json=ASKED, headers={"Accept": accept})
             assert refused.status_code == 422

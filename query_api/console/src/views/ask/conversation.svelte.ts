@@ -1,9 +1,10 @@
 /** A conversation: its questions, and what has come of their answers so far. It goes on while another view is shown. */
 
-import { type Answer, type AnswerRequest, type ApiError, asApiError, type ConversationMessage, isAbort } from "../../client/thalweg.ts";
+import { type Answer, type AnswerRequest, type ApiError, asApiError, type ConversationMessage } from "../../client/thalweg.ts";
 import { NO_ANSWER, answerOf, withFrame, type AnswerSoFar } from "../../lib/answer.ts";
-import { service } from "../../lib/service.svelte.ts";
 import { thalweg } from "../../lib/thalweg.ts";
+import { Asked } from "./asked.svelte.ts";
+import { Inquiry } from "./inquiry.svelte.ts";
 
 /** What is searched: a collection, or all; of it these documents, or all. */
 export interface Scope {
@@ -11,21 +12,25 @@ export interface Scope {
   documents: readonly string[];
 }
 
+export type Form = NonNullable<AnswerRequest["answer_form"]>;
+
+/** How a question is to be answered: by a research, or in this form. */
+export interface Manner {
+  research: boolean;
+  form: Form;
+}
+
 /** A question and its answer. */
-export class Turn {
-  readonly question: string;
+export class Turn extends Asked {
+  readonly form: Form;
   answer = $state.raw<AnswerSoFar>(NO_ANSWER);
-  running = $state(false);
   /** How many hits its answer is looked for in; null before they are there. */
   hits = $state<number | null>(null);
   notes = $state.raw<readonly string[]>([]);
-  dropped = $state(false);
-  stopped = $state(false);
-  error = $state.raw<ApiError | null>(null);
-  #controller = new AbortController();
 
-  constructor(question: string, answer: Answer | null = null) {
-    this.question = question;
+  constructor(question: string, form: Form = "extract", answer: Answer | null = null) {
+    super(question);
+    this.form = form;
     if (answer !== null) this.answer = answerOf(answer);
   }
 
@@ -35,40 +40,24 @@ export class Turn {
     return query.trim() === this.question.trim() ? null : query;
   }
 
-  /** Forgets what came before. */
-  begin(): void {
-    this.#controller = new AbortController();
+  override begin(): void {
+    super.begin();
     this.answer = NO_ANSWER;
     this.notes = [];
-    this.hits = this.error = null;
-    this.stopped = false;
-    this.running = true;
+    this.hits = null;
   }
 
-  async follow(request: AnswerRequest): Promise<void> {
-    const { signal } = this.#controller;
-    try {
-      const onConnection = ({ state }: { state: string }) => (this.dropped = state === "dropped");
-      for await (const frame of thalweg.answer(request, { signal, onConnection })) {
+  follow(request: AnswerRequest): Promise<void> {
+    return this.read(
+      (following) => thalweg.answer({ ...request, answer_form: this.form }, following),
+      (frame) => {
         if (frame.event === "reset") this.answer = NO_ANSWER;
         if (frame.event === "meta" || frame.event === "reset") this.hits = 0;
         if (frame.event === "done") this.notes = frame.data.notes;
         if (frame.event === "hit") this.hits = (this.hits ?? 0) + 1;
         this.answer = withFrame(this.answer, frame);
-      }
-    } catch (failure) {
-      if (signal.aborted || isAbort(failure)) return;
-      this.error = asApiError(failure);
-      if (this.error.passes) service.check();
-    } finally {
-      if (this.#controller.signal === signal) this.running = this.dropped = false;
-    }
-  }
-
-  stop(): void {
-    this.stopped = this.running;
-    this.#controller.abort();
-    this.running = this.dropped = false;
+      },
+    );
   }
 }
 
@@ -77,7 +66,7 @@ export class Conversation {
   id = $state<string | null>(null);
   title = $state("");
   scope = $state.raw<Scope>({ collection: undefined, documents: [] });
-  turns = $state.raw<readonly Turn[]>([]);
+  turns = $state.raw<readonly (Turn | Inquiry)[]>([]);
   loading = $state(false);
   /** Of the questions before those that are shown; null where these are the first. */
   earlier = $state<string | null>(null);
@@ -114,14 +103,15 @@ export class Conversation {
   }
 
   /** Resolves once it has an id, or will have none; the answer comes then. */
-  async ask(question: string): Promise<void> {
-    const turn = new Turn(question);
+  async ask(question: string, { research, form }: Manner): Promise<void> {
+    const turn = research ? new Inquiry(question, this.scope.collection) : new Turn(question, form);
     this.turns = [...this.turns, turn];
     await this.again(turn);
   }
 
-  async again(turn: Turn): Promise<void> {
+  async again(turn: Turn | Inquiry): Promise<void> {
     turn.begin();
+    if (turn instanceof Inquiry) return void turn.follow();
     if (this.id === null && this.unkept === null) await this.#keep();
     const asked = this.id === null ? searchIn(this.scope) : { conversation: this.id };
     void turn.follow({ q: turn.question, answer: true, ...asked });
@@ -149,6 +139,6 @@ function turnsOf(messages: readonly ConversationMessage[]): Turn[] {
   const questions = new Map(messages.filter(({ role }) => role === "user").map((each) => [each.retrieval_id, each.text]));
   return messages.flatMap(({ role, retrieval_id, answer }) => {
     const question = questions.get(retrieval_id);
-    return role === "assistant" && question !== undefined ? [new Turn(question, answer)] : [];
+    return role === "assistant" && question !== undefined ? [new Turn(question, answer?.form, answer)] : [];
   });
 }

@@ -100,6 +100,7 @@ export interface AskedQuestion {
   id: string;
   text: string;
   relevant: Record<string, number>;
+  kind?: string;
 }
 
 /** Questions that somebody typed: a JSON object a line, or `question <tab> document id, document id`. Throws an Error
@@ -116,8 +117,10 @@ export function parseQuestions(text: string): AskedQuestion[] {
 
 function ofJson(line: string, number: number): AskedQuestion {
   try {
-    const { id = `q${number}`, text, relevant } = JSON.parse(line) as Partial<AskedQuestion>;
-    if (typeof text === "string" && relevant !== null && typeof relevant === "object") return { id, text, relevant };
+    const { id = `q${number}`, text, relevant, kind } = JSON.parse(line) as Partial<AskedQuestion>;
+    if (typeof text === "string" && relevant !== null && typeof relevant === "object") {
+      return { id, text, relevant, ...(typeof kind === "string" ? { kind } : {}) };
+    }
   } catch {
     // reported below
   }
