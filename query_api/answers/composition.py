@@ -19,7 +19,7 @@ _MOST = 0.999
 _DEFINED = 0.9
 _DEFINED_ELSEWHERE = 0.8
 _FRAGMENT, _BARE = 0.5, 0.1
-LEAST_SIGNS = 1 / 3  # of the words of code: prose has few, such as names of functions
+LEAST_SIGNS = 1 / 4  # of the words of code: prose has few, such as names of functions
 _SIGNS = re.compile(r"[_={}<>|\\~`^]|\w[(\[]|[)\]]\w")
 _END = re.compile(r"[.!?…。！？][\"'”’»)\]*_`]*$")
 _FIELD = re.compile(r"\W*[^\W\d][\w-]*(?: [\w-]+)?: ?(?:\S+(?:\s+\S+){0,2})?\s*$")  # such as `Status: accepted`
@@ -38,8 +38,8 @@ _EXHAUSTIVE = 3  # sentences up to which every set is tried: 298 of 12
 def without_fragments(
     asked_for: AskedFor, sentences: Sequence[Sentence], likely: NDArray[np.float64], titles: Titles
 ) -> NDArray[np.float64]:
-    """`likely`, halved for what is no sentence, such as a word, a heading, a caption or a row of a table, and a tenth for
-    code, and for such or a field of front matter where it has nothing of the question that its document's title
+    """`likely`, halved for what is no sentence, such as a word, a heading, a caption or a row of a table, and a tenth
+    for code, and for these or a field of front matter where it has nothing of the question that its document's title
     has not, nor what is asked for: no text that the scorer learned from has such. As it is where a time or a number is
     asked for that it has, as a line of a schedule."""
     shares = [_share(asked_for, each, titles.terms[each.hit]) for each in sentences]

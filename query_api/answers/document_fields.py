@@ -57,7 +57,7 @@ def asked_line(question: str, hits: Sequence[Hit], first_passage: FirstPassage) 
             (len(rest - own), field)
             for field, values in fields.items()
             if rest
-            and rest <= (own := frozenset(query_terms(field.replace("_", " ")))) | cue_terms(field)
+            and rest <= (own := own_terms(field)) | cue_terms(field)
             and _is_kind(kind, values)
             and (field not in RELATING or field.endswith("_by") == (says_by or named.directly))
         ]
@@ -90,6 +90,10 @@ def fields_of(hit: Hit) -> Mapping[str, list[str]]:
     for field, value in flattened(hit.metadata):
         found.setdefault(field, []).append(str(value))
     return found
+
+
+def own_terms(field: str) -> frozenset[int]:
+    return frozenset(query_terms(field.replace("_", " ")))
 
 
 def cue_terms(field: str) -> frozenset[int]:

@@ -25,7 +25,7 @@ _UNIT = re.compile(
 )
 _BRACKETS = re.compile(r"\s*\([^()]*\)")
 _PRONOUN = re.compile(r"^(?:He|She|It|They)\b")
-_DENIAL = re.compile(r"\b(?:not|never|no|neither|nor|cannot|without|nobody|none|nothing)\b|n['’]t\b", re.IGNORECASE)
+DENIAL = re.compile(r"\b(?:not|never|no|neither|nor|cannot|without|nobody|none|nothing)\b|n['’]t\b", re.IGNORECASE)
 _UNSURE = word_set(
     "may might could would should possibly perhaps probably allegedly reportedly supposedly if unless whether claims "
     "claimed believed thought planned proposed expected said says"
@@ -103,7 +103,7 @@ def fit(claim: str, sentence: str, title: str) -> Fit | None:
         return None
     different = [pair for pair in pairs if not is_same(*pair)]
     span = sentence[pairs[0][1].start : pairs[-1][1].end]
-    opposite = len(_DENIAL.findall(span)) % 2 != len(_DENIAL.findall(claim)) % 2
+    opposite = len(DENIAL.findall(span)) % 2 != len(DENIAL.findall(claim)) % 2
     if not different:
         return Fit(None, opposite)
     one, other = different[0]

@@ -293,7 +293,7 @@ LITERAL = "="  # before an id as it is spelt, not as its words
 _WORD = re.compile(r"\d+|[^\W\d_]+")
 _EXTENSION = re.compile(r"\.[a-z][a-z0-9]{0,4}$", re.IGNORECASE)
 _NUMBERED = re.compile(r"^\w+ \d+\s+[–—:-]\s+")  # `PEP 8 – ` before a title
-_PARTS = re.compile(r"[;,|]|\band\b")
+PARTS = re.compile(r"[;,|]|\band\b")
 
 
 class Word(NamedTuple):
@@ -417,7 +417,7 @@ def phrases_of(field: str, value: str) -> Iterator[tuple[str, Fit]]:
     if field == "title":
         yield phrase_of(_NUMBERED.sub("", value)), Fit.WHOLE
         return
-    parts = [phrase_of(part) for part in _PARTS.split(value)]
+    parts = [phrase_of(part) for part in PARTS.split(value)]
     if len(parts) == 2:
         yield f"{parts[1]} {parts[0]}".strip(), Fit.WHOLE  # `Perlis, A. J.`
     if len(parts) > 1:
