@@ -20,7 +20,7 @@ _DEFINED = 0.9
 _DEFINED_ELSEWHERE = 0.8
 _FRAGMENT, _BARE = 0.5, 0.1
 LEAST_SIGNS = 1 / 4  # of the words of code: prose has few, such as names of functions
-_SIGNS = re.compile(r"[_={}<>|\\~`^]|\w[(\[]|[)\]]\w")
+_SIGNS = re.compile(r"[_={}<>\\~`^]|\w[(\[]|[)\]]\w")
 _END = re.compile(r"[.!?…。！？][\"'”’»)\]*_`]*$")
 _FIELD = re.compile(r"\W*[^\W\d][\w-]*(?: [\w-]+)?: ?(?:\S+(?:\s+\S+){0,2})?\s*$")  # such as `Status: accepted`
 _ROW = re.compile(r".*\S \| \S")

@@ -158,8 +158,8 @@ def show_subgraph(console: Console, subgraph: JSONObject) -> None:
 
 
 def show_answer(console: Console, answer: JSONObject, asked: str) -> None:
-    """Its lines, then the source of each sentence; or why there is none. How sure it is, and what was searched for where
-    that is not what was asked."""
+    """Its lines, or why there is none; how sure it is, and what was searched for where that is not what was asked; the
+    source of each sentence."""
     if answer["refused"]:
         console.print(escape(answer["reason"]), highlight=False, style="yellow")
     for line in answer["text"].splitlines():

@@ -4,12 +4,14 @@ at most one name, number or time in the place of another. No synonym is known: m
 import re
 from collections.abc import Sequence
 from difflib import SequenceMatcher
+from functools import lru_cache
 from typing import Any, Literal, NamedTuple
 
 from indexer.extraction.lexicon import MONTHS, word_set
 from indexer.extraction.prose.facts import TIME
 from indexer.extraction.prose.open_verbs import verb_of
 from indexer.extraction.prose.verb_groups import FINITE
+from indexer.extraction.prose.word_classes import DENIAL
 from indexer.text_analysis import query_terms
 
 Kind = Literal["time", "number", "name", "word"]
@@ -25,7 +27,6 @@ _UNIT = re.compile(
 )
 _BRACKETS = re.compile(r"\s*\([^()]*\)")
 _PRONOUN = re.compile(r"^(?:He|She|It|They)\b")
-DENIAL = re.compile(r"\b(?:not|never|no|neither|nor|cannot|without|nobody|none|nothing)\b|n['’]t\b", re.IGNORECASE)
 _UNSURE = word_set(
     "may might could would should possibly perhaps probably allegedly reportedly supposedly if unless whether claims "
     "claimed believed thought planned proposed expected said says"
@@ -90,14 +91,24 @@ def is_other(claimed: Unit, stated: Unit) -> bool:
     return set(claimed.key).isdisjoint(stated.key)
 
 
+@lru_cache(1)
+def _read(claim: str) -> list[Unit] | None:
+    """Its units; None of one that is not decided: unsure, too short or long, or without a verb."""
+    units = units_of(claim)
+    is_plain = LEAST_UNITS <= len(units) <= MOST_UNITS and _UNSURE.isdisjoint(_words(claim)) and _has_verb(claim)
+    return units if is_plain else None
+
+
 def fit(claim: str, sentence: str, title: str) -> Fit | None:
     """How the sentence of a document with this title fits the claim; None where it does not. Of a sentence that begins
     with a pronoun the title is taken for the subject."""
-    sentence = _PRONOUN.sub(_BRACKETS.sub("", title).replace("\\", ""), _BRACKETS.sub("", sentence).strip(), count=1)
-    claimed, stated = units_of(claim), units_of(sentence)
-    unsure, rough = (words.intersection(re.findall(r"\b[a-z]+", f"{claim} {sentence}")) for words in (_UNSURE, _ROUGH))
-    if unsure or not LEAST_UNITS <= len(claimed) <= MOST_UNITS or "?" in sentence[-2:] or not _has_verb(claim):
+    claimed = _read(claim)
+    if claimed is None:
         return None
+    sentence = _PRONOUN.sub(_BRACKETS.sub("", title).replace("\\", ""), _BRACKETS.sub("", sentence).strip(), count=1)
+    if "?" in sentence[-2:] or not _UNSURE.isdisjoint(words := _words(sentence)):
+        return None
+    stated, rough = units_of(sentence), not _ROUGH.isdisjoint(words + _words(claim))
     pairs = _pairs(claimed, stated)
     if pairs is None:
         return None
@@ -112,8 +123,12 @@ def fit(claim: str, sentence: str, title: str) -> Fit | None:
     return Fit((one.text, other.text), opposite=False) if is_sure else None
 
 
+def _words(text: str) -> list[str]:
+    return re.findall(r"\b[a-z]+", text)
+
+
 def _has_verb(claim: str) -> bool:
-    verbs = ((word, verb_of(word)) for word in re.findall(r"\b[a-z]+", claim))
+    verbs = ((word, verb_of(word)) for word in _words(claim))
     return any(word in FINITE or verb.is_third or verb.is_past or verb.is_sure for word, verb in verbs)
 
 

@@ -9,13 +9,14 @@ import re
 from collections.abc import Iterator, Sequence
 
 from indexer.chunking.sentences import sentence_spans
+from indexer.extraction.prose.word_classes import DENIAL
 from indexer.read.rows import PassageRow
 from query_api.entities.catalogue import EntityCatalogue
 from query_api.entities.description import EVIDENCE_EACH, EntityDescriber
 from query_api.index.search_snapshot import Snapshot
 from query_api.index.text.text_segments import Scope
 from query_api.query.analysis import has_words, normalise_text
-from query_api.research.alignment import DENIAL, fit, is_same, units_of
+from query_api.research.alignment import fit, is_same, units_of
 from query_api.research.claimed_fields import by_fields
 from query_api.research.stated_facts import ClaimedFact, Decision, StatedFacts, claimed_facts
 from schemas.hits import SearchAnswer
