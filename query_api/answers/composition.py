@@ -31,7 +31,7 @@ _DEFINITION = re.compile(r"\W*(?:(?:what|who) (?:is|are|was|were)|define) (?:an?
 _ARTICLE = re.compile(r" (?:an?|the) ")
 _COPULA = re.compile(r" (?:is|are|was|were) ")
 _IS_A = re.compile(r"(?: \S+){0,3}? (?:is|are|was|were) (?:an?|the|one of|any|each|every|short for) ")
-_THIS = re.compile(r"This (?:\w+ )?\w+ (?!has\b|does\b)(\w+s)\b")
+_THIS = re.compile(r"This (?:\w+ )??\w+ (?!has\b|does\b)(\w+s)\b")
 _EXHAUSTIVE = 3  # sentences up to which every set is tried: 298 of 12
 
 

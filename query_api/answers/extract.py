@@ -13,10 +13,10 @@ from query_api.answers.features import AskedFor, Titles, sentence_features
 from query_api.answers.forest import AnswerWeights, packaged_weights
 from query_api.answers.refusal import signs
 from query_api.answers.sentences import HITS, NO_TEXTS, Sentence, TermIdf, sentences_of_hits, terms_in
+from query_api.index.text.text_snapshot import LEAST_REPEATS
 from query_api.query.analysis import Question
 from schemas.hits import Hit
 
-LEAST_REPEATS = 3  # documents that have a sentence word for word, from which it is none of their own
 REPEATED = 0.02  # what such a one counts at least, and half where it has all that is asked beyond its title
 
 

@@ -34,6 +34,7 @@ from schemas.ids import DocumentKey
 from schemas.provenance import Retrieval
 
 SPARE_HITS = 20  # requested beyond the limit, in case some are not current
+LEAST_REPEATS = 3  # documents that have a sentence word for word, from which it is none of their own
 MOST_REPEATS = 12  # passages that are read to see whether they repeat a sentence
 MAX_CACHED_PASSAGES = 8_192  # about 5 kB each with their chunks
 
@@ -162,9 +163,9 @@ class TextSnapshot:
 
     def repeats(self, sentence: str, collection: str | None = None) -> int:
         """How many documents of different titles have a sentence word for word, among the first passages that hold its
-        words, at most MOST_REPEATS. Reads texts where there are several. Raises TransientStoreError."""
+        words, at most MOST_REPEATS. Reads texts where there are LEAST_REPEATS. Raises TransientStoreError."""
         ids = self.index.postings.first_holding(terms_of(sentence), MOST_REPEATS, collection)
-        if len(ids) < 2:
+        if len(ids) < LEAST_REPEATS:
             return len(ids)
         words = " ".join(sentence.split())
         return len({row.title for row in self.passages(ids).values() if words in " ".join(row.text.split())})
