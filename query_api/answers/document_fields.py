@@ -73,7 +73,7 @@ def named_in(text: str, hits: Sequence[Hit]) -> Iterator[tuple[Hit, Named]]:
     spelt = [word.text for word in words]
     for hit in {(hit.collection, hit.document_id): hit for hit in reversed(hits)}.values():
         of_fields = (("document", hit.document_id), ("title", hit.title), ("title", SUBTITLE.split(hit.title)[0]))
-        names = {phrase for each in of_fields for phrase, _ in phrases_of(*each)}
+        names = {phrase for each in of_fields for phrase, _ in phrases_of(*each)} - {""}
         for name in sorted(names, key=lambda each: (-len(each), each)):
             run = name.split()
             places = range(len(spelt) - len(run) + 1)
@@ -114,7 +114,9 @@ def line_of(hit: Hit, field: str, values: Sequence[str], hits: Sequence[Hit], fi
     key = DocumentKey(hit.collection, hit.document_id)
     name = field.rpartition(".")[2]
     spelt = r"[\s_-]+".join(map(re.escape, name.split("_")))
-    written = re.compile(rf"^\W*(\b{spelt}s?\b\W*:.*?{re.escape(values[0])}.*?)\s*$", re.IGNORECASE | re.MULTILINE)
+    written = re.compile(
+        rf"^[^\w\n]*({spelt}s?\b[^\w\n]*:.*?{re.escape(values[0])}.*?)\s*$", re.IGNORECASE | re.MULTILINE
+    )
     for each in (one for one in hits if (one.collection, one.document_id) == key):
         if match := written.search(each.parent_text):
             return FieldLine(each, field, match[1], *match.span(1))

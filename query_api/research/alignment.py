@@ -16,6 +16,7 @@ from indexer.text_analysis import query_terms
 
 Kind = Literal["time", "number", "name", "word"]
 MOST_UNITS = 40  # of a claim
+CACHED_TEXTS = 64
 LEAST_UNITS = 3  # of a claim
 BETWEEN = 4  # units of the sentence that come between those of the claim
 
@@ -52,9 +53,10 @@ class Fit(NamedTuple):
     opposite: bool
 
 
-def units_of(text: str) -> list[Unit]:
-    """Without stop words."""
-    return [unit for match in _UNIT.finditer(text) if (unit := _unit(match)).key]
+@lru_cache(CACHED_TEXTS)
+def units_of(text: str) -> tuple[Unit, ...]:
+    """Without stop words. Cached: a claim is compared with each sentence of its hits."""
+    return tuple(unit for match in _UNIT.finditer(text) if (unit := _unit(match)).key)
 
 
 def _unit(found: re.Match[str]) -> Unit:
@@ -91,24 +93,14 @@ def is_other(claimed: Unit, stated: Unit) -> bool:
     return set(claimed.key).isdisjoint(stated.key)
 
 
-@lru_cache(1)
-def _read(claim: str) -> list[Unit] | None:
-    """Its units; None of one that is not decided: unsure, too short or long, or without a verb."""
-    units = units_of(claim)
-    is_plain = LEAST_UNITS <= len(units) <= MOST_UNITS and _UNSURE.isdisjoint(_words(claim)) and _has_verb(claim)
-    return units if is_plain else None
-
-
 def fit(claim: str, sentence: str, title: str) -> Fit | None:
     """How the sentence of a document with this title fits the claim; None where it does not. Of a sentence that begins
     with a pronoun the title is taken for the subject."""
-    claimed = _read(claim)
-    if claimed is None:
-        return None
     sentence = _PRONOUN.sub(_BRACKETS.sub("", title).replace("\\", ""), _BRACKETS.sub("", sentence).strip(), count=1)
-    if "?" in sentence[-2:] or not _UNSURE.isdisjoint(words := _words(sentence)):
+    claimed, stated = units_of(claim), units_of(sentence)
+    unsure, rough = (words.intersection(re.findall(r"\b[a-z]+", f"{claim} {sentence}")) for words in (_UNSURE, _ROUGH))
+    if unsure or not LEAST_UNITS <= len(claimed) <= MOST_UNITS or "?" in sentence[-2:] or not _has_verb(claim):
         return None
-    stated, rough = units_of(sentence), not _ROUGH.isdisjoint(words + _words(claim))
     pairs = _pairs(claimed, stated)
     if pairs is None:
         return None
@@ -123,12 +115,9 @@ def fit(claim: str, sentence: str, title: str) -> Fit | None:
     return Fit((one.text, other.text), opposite=False) if is_sure else None
 
 
-def _words(text: str) -> list[str]:
-    return re.findall(r"\b[a-z]+", text)
-
-
+@lru_cache(CACHED_TEXTS)
 def _has_verb(claim: str) -> bool:
-    verbs = ((word, verb_of(word)) for word in _words(claim))
+    verbs = ((word, verb_of(word)) for word in re.findall(r"\b[a-z]+", claim))
     return any(word in FINITE or verb.is_third or verb.is_past or verb.is_sure for word, verb in verbs)
 
 

@@ -45,7 +45,8 @@ def by_fields(
     keeps its fields from excluding that."""
     for hit, named in named_in(claim, hits):
         said = [word for word in named.rest if query_terms(word.text)]
-        passages = " ".join(each.parent_text for each in hits if each.document_id == hit.document_id)
+        key = (hit.collection, hit.document_id)
+        passages = " ".join(each.parent_text for each in hits if (each.collection, each.document_id) == key)
         for field, values in fields_of(hit).items():
             cues = own_terms(field) | cue_terms(field)
             value = [word for word in said if not cues.issuperset(query_terms(word.text))]

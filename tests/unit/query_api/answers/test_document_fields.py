@@ -11,7 +11,13 @@ from schemas.ids import DocumentKey
 from schemas.search import SearchRequest
 from tests.unit.query_api.answers.found import hit, idf_of
 
-HEADER = "PEP: 7\nTitle: Birds\nAuthor: Ann Lee, Bo Ek\nStatus: Final\nCreated: 05-Jul-2001\nReplaces: 3\nPython-Version: 3.1"
+HEADER = """PEP: 7
+Title: Birds
+Author: Ann Lee, Bo Ek
+Status: Final
+Created: 05-Jul-2001
+Replaces: 3
+Python-Version: 3.1"""
 METADATA = {
     "author": ["Ann Lee", "Bo Ek"], "status": "Final", "created": "05-Jul-2001", "replaces": "3",
     "python_version": "3.1", "last_updated": "2024-01-02",
