@@ -81,7 +81,10 @@ def with_definitions(
     defined: set[int] = set()
     for at, sentence in enumerate(sentences):
         after = _after(sentence.normalised, topic)
-        if topic in titles.called[sentence.hit]:
+        names = titles.called[sentence.hit]
+        if topic in names and f" {normalise_text(sentence.text.partition(':')[2])} " in names - {topic, ""}:
+            raised[at, 0] = max(raised[at, 0], _DEFINED_ELSEWHERE)  # `Title: Birds` of PEP 7 – Birds
+        elif topic in names:
             presents = _THIS.match(sentence.text)
             is_first = sentence.hit not in defined
             if is_first and (_COPULA.search(after[:_SOON]) or (presents and verb_of(presents[1]).is_third)):

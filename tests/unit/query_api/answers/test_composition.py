@@ -123,6 +123,7 @@ def test_titles_that_name_each_other_are_no_endless_chain() -> None:
         ("What is a kiln?", "Ovens", "Ovens are hot. A kiln is an oven that fires clay.", 1),
         ("What is a kiln?", "Kiln: a guide", "People like clay. A kiln fires clay. A kiln is hot.", 2),
         ("What is PEP 7?", "PEP 7 – Birds", "Birds fly. This PEP describes birds.", 1),
+        ("What is PEP 7?", "PEP 7 – Birds", "PEP: 7\nTitle: Birds\nStatus: Final", 1),
         ("What is PEP 7?", "PEP 7 – Birds", "This document has been placed here. This proposal adds birds.", 1),
     ],
 )
