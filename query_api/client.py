@@ -40,7 +40,7 @@ class ServiceUnavailable(Failure):
         self.retry_after_seconds = retry_after_seconds
 
 
-class NotFound(Failure):
+class NotFound(WrongSetting):
     """404 or 405: nothing is there by this name, or not by this method."""
 
 

@@ -3,8 +3,9 @@
 import re
 from collections.abc import Iterator, Sequence
 
+from query_api.answers.document_fields import STATED, FieldLine, asked_line
 from query_api.answers.extract import Extract, extract
-from query_api.answers.sentences import Sentence, TermIdf
+from query_api.answers.sentences import NO_TEXTS, Sentence, TermIdf, Texts
 from query_api.query.analysis import Question, analysed_question
 from schemas.answers import FURTHER_WORDS, SENTENCES, WORDS, Answer, AnswerCitation, AnswerDelta, Citation
 from schemas.hits import Hit
@@ -15,19 +16,34 @@ MARKS = re.compile(r"(?: \[\d+\])+$")
 _MOST_MISSING = 5  # words shown of those that nothing holds
 
 
-def compose(request: SearchRequest, hits: Sequence[Hit], weights: TermIdf) -> Answer:
-    """A pure function of its arguments."""
+def compose(request: SearchRequest, hits: Sequence[Hit], weights: TermIdf, texts: Texts = NO_TEXTS) -> Answer:
+    """The line of a field that the question asks of a document, alone where it names that by a number: `Who created
+    Hamlet?` may ask of what a document is about. Then, or else, sentences."""
     question = analysed_question(request.q)
     most, words = limits_of(request)
-    found = extract(question, hits, weights, most_sentences=most, most_words=words)
+    line = asked_line(request.q, hits, texts.first_passage)
+    if line is not None:
+        most, words = most - 1, words - len(line.text.split())
+        if line.is_alone or most < 1 or words < 1:
+            return _answered([citation_of(1, line.hit, line)], STATED)
+    found = extract(question, hits, weights, most_sentences=most, most_words=words, repeats=texts.repeats)
+    confidence = None if found.confidence is None else round(found.confidence, 4)
+    unlikely = not found.chosen or (confidence is not None and confidence < LEAST_CONFIDENCE)
+    if line is not None:
+        stated = citation_of(1, line.hit, line)
+        further = [] if unlikely else [each for each in _citations(hits, found) if line.text not in each.text]
+        further = [each.model_copy(update={"number": number}) for number, each in enumerate(further, start=2)]
+        return _answered([stated, *further], max(STATED, confidence or 0.0))
     if not found.chosen:
         return Answer(text="", refused=True, reason="Nothing was found. Add documents about it, or search elsewhere.")
-    confidence = None if found.confidence is None else round(found.confidence, 4)
-    if confidence is not None and confidence < LEAST_CONFIDENCE:
+    if unlikely:
         return Answer(text="", confidence=confidence, refused=True, reason=_reason(question, found))
-    citations = list(_citations(hits, found))
-    lines = [piece.text for piece in pieces(citations)]
-    return Answer(text="".join(lines), citations=citations, confidence=confidence)
+    return _answered(list(_citations(hits, found)), confidence)
+
+
+def _answered(citations: list[Citation], confidence: float | None) -> Answer:
+    lines = "".join(piece.text for piece in pieces(citations))
+    return Answer(text=lines, citations=citations, confidence=confidence)
 
 
 def limits_of(request: SearchRequest) -> tuple[int, int]:
@@ -49,7 +65,7 @@ def frames_of(answer: Answer | None) -> Iterator[AnswerCitation | AnswerDelta]:
         yield piece
 
 
-def citation_of(number: int, hit: Hit, sentence: Sentence) -> Citation:
+def citation_of(number: int, hit: Hit, sentence: Sentence | FieldLine) -> Citation:
     return Citation(
         number=number,
         text=sentence.text,

@@ -7,7 +7,7 @@ that names its title.
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal, NamedTuple, Self
 
 import numpy as np
@@ -60,6 +60,7 @@ _WANTED: dict[Wanted, str] = {
 """The first that matches."""
 
 _BRACKET_AT_END = re.compile(r"\s*\([^()]*\)\s*$")
+SUBTITLE = re.compile(r"\s+[–—|-]\s+|: ")
 _WORD = re.compile(r"\w+")
 _PATH_STEPS = 4
 _NAMES = 5
@@ -100,11 +101,13 @@ class AskedFor(NamedTuple):
 
 class Titles(NamedTuple):
     """Of each hit: the question's terms in its title; the title as others name it, normalised between blanks, or
-    nothing; whether the question names it."""
+    nothing; whether the question names it; what the document is called: that, and what is before and after a dash or a
+    colon."""
 
     terms: list[frozenset[int]]
     names: list[str]
     asked: list[bool]
+    called: list[frozenset[str]]
 
     @classmethod
     def of(cls, question: Question, hits: Sequence[Hit], idf: Mapping[int, float]) -> Self:
@@ -114,6 +117,7 @@ class Titles(NamedTuple):
             [terms_in(hit.title, 0, len(hit.title), idf) for hit in hits],
             names,
             [bool(name) and name in question.normalised for name in names],
+            [frozenset((name, *_parts_of(hit.title))) for name, hit in zip(names, hits, strict=True)],
         )
 
     def held_with(self, sentences: Sequence[Sentence]) -> frozenset[int]:
@@ -124,6 +128,11 @@ class Titles(NamedTuple):
         """Of each hit, whether the sentence names its title."""
         text = sentence.normalised
         return [bool(name) and name in text for name in self.names]
+
+
+def _parts_of(title: str) -> Iterator[str]:
+    before, *after = SUBTITLE.split(title, maxsplit=1)
+    yield from (f" {normalise_text(part)} " for part in (before, *after))
 
 
 def sentence_features(

@@ -5,6 +5,7 @@ mention; divided by the logarithm of how many passages mention it at all, so tha
 double where a document is called so. What is no document's title is left out unless its mentions say what it is.
 """
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
@@ -35,13 +36,14 @@ def related_concepts(view: GraphView, question: str, citations: Sequence[Citatio
         surfaces.setdefault(mention.entity, mention.surface)
     stated = [role for statement in view.statements_in(passages) for role in statement.roles]
     found.update(role.entity for role in stated)
-    titled = _titled(view, found)
+    known = set(found)
+    titled = _titled(view, known)
     central = np.array([each for each, _ in found.most_common() if each in titled], dtype=np.uint64)
     central = central[view.passage_frequencies(central) <= MOST_MENTIONS][:MOST_EXPANDED]
     beside = [role for statement in view.statements_with(central) for role in statement.roles]
     stated += [role for role in beside if role.entity not in found]
     found.update({role.entity: 1 for role in beside if role.entity not in found})
-    titled = _titled(view, found)
+    titled |= _titled(view, found.keys() - known)
     names = view.entity_names([each for each in found if each in titled or types.get(each, "thing") not in VAGUE])
     labels = view.labels(
         {key: name for key, (_, name) in names.items()} | {r.entity: r.surface for r in stated} | surfaces
@@ -49,14 +51,16 @@ def related_concepts(view: GraphView, question: str, citations: Sequence[Citatio
     asked = set(normalise_name(question).split())
     often = view.passage_frequencies(np.array(list(names), dtype=np.uint64)).tolist()
     weights = {key: found[key] * (1 + (key in titled)) for key in names}
-    scores = {key: weights[key] / np.log2(2 + count) for key, count in zip(names, often, strict=True)}
+    scores = {key: weights[key] / math.log2(2 + count) for key, count in zip(names, often, strict=True)}
     concepts: dict[str, RelatedConcept] = {}
     for key in sorted(scores, key=lambda key: (-scores[key], names[key])):
+        if len(concepts) == MOST_CONCEPTS:
+            break
         collection, name = names[key]
         if not asked.issuperset(name.split()):
             shown = RelatedConcept(id=entity_id(collection, name), name=labels[key], type=types.get(key))
             concepts.setdefault(normalise_name(shown.name), shown)
-    return list(concepts.values())[:MOST_CONCEPTS]
+    return list(concepts.values())
 
 
 def _titled(view: GraphView, entities: Iterable[int]) -> set[int]:

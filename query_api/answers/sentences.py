@@ -1,12 +1,14 @@
 """The sentences that an answer is chosen from: those of the first hits' passages."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from indexer.chunking.sentences import sentence_spans
+from indexer.read.rows import PassageRow
 from indexer.text_analysis import words_with_terms
 from query_api.query.analysis import normalise_text
 from schemas.hits import Hit
+from schemas.ids import DocumentKey
 
 HITS = 5  # whose sentences are looked at
 MOST_SENTENCES = 100  # of all of them
@@ -19,6 +21,17 @@ class TermIdf(NamedTuple):
 
     idf: Mapping[int, float]
     unknown: float
+
+
+class Texts(NamedTuple):
+    """What is asked of a collection's texts: the first passage of a document, and how many documents, of some that are
+    looked at, have a sentence word for word."""
+
+    first_passage: Callable[[DocumentKey], PassageRow | None]
+    repeats: Callable[[str], int]
+
+
+NO_TEXTS = Texts(lambda _: None, lambda _: 0)
 
 
 class Sentence(NamedTuple):

@@ -157,8 +157,9 @@ def show_subgraph(console: Console, subgraph: JSONObject) -> None:
         print_line(console, escape(line), "About ")
 
 
-def show_answer(console: Console, answer: JSONObject) -> None:
-    """Its lines, then the source of each sentence; or why there is none."""
+def show_answer(console: Console, answer: JSONObject, asked: str) -> None:
+    """Its lines, or why there is none; how sure it is, and what was searched for where that is not what was asked; the
+    source of each sentence."""
     if answer["refused"]:
         console.print(escape(answer["reason"]), highlight=False, style="yellow")
     for line in answer["text"].splitlines():
@@ -166,7 +167,10 @@ def show_answer(console: Console, answer: JSONObject) -> None:
     if dropped := answer.get("dropped"):
         count = "One sentence" if dropped == 1 else f"{dropped} sentences"
         console.print(f"{count} of the language model left out, without support in what it cites.", style="yellow")
-    console.print()
+    sure, searched = answer.get("confidence"), answer.get("query")
+    about = [f"Confidence {sure:.2f}"] if sure is not None else []
+    about += [f"searched for: {searched}"] if searched and searched != asked else []
+    console.print(f"[dim]{escape('; '.join(about))}[/dim]\n" if about else "", highlight=False)
     for source in answer["citations"]:
         section = _section(source, source["title"])
         place = [escape(f"{source['collection']}/{source['document_id']}"), escape(section)]

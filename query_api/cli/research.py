@@ -3,6 +3,7 @@
 import json
 from contextlib import closing
 from typing import Annotated
+from urllib.parse import quote
 
 import typer
 
@@ -43,4 +44,7 @@ def research(
             if name == "step":
                 show_step(console, frame)
             elif name == "done":
-                show_answer(console, frame | {"refused": False})
+                show_answer(console, frame | {"refused": False}, question)
+                if saved := frame["saved"]:
+                    path = f"/v1/documents/{saved['id']}?collection={quote(saved['collection'])}"
+                    console.print(f"Saved as {saved['collection']}/{saved['id']}: thalweg api GET '{path}'")

@@ -131,7 +131,7 @@ def _print_found(
                 show_subgraph(console, data)
             elif name == "done":
                 if data.get("answer"):
-                    show_answer(console, data["answer"])
+                    show_answer(console, data["answer"], params["q"])
                 show_end(console, data if with_hits else data | {"next_cursor": None}, meta)
 
 

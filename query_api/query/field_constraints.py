@@ -21,7 +21,9 @@ _QUOTES = "\"'“”‘’«»`"
 
 # Words that people put around fields, by the beginnings of the fields' names they speak of.
 CUES = {
-    "author": word_set("author authors authored by written wrote writer writers write propose proposed proposes"),
+    "author": word_set(
+        "author authors authored by created creator written wrote writer writers write propose proposed proposes"
+    ),
     "creator": word_set("author authors by created creator creators made"),
     "created": word_set("created written started begun dated"),
     "date": word_set("dated published appeared written date"),
@@ -30,6 +32,14 @@ CUES = {
     "delegate": word_set("delegate delegates delegated"),
     "sponsor": word_set("sponsor sponsors sponsored"),
     "editor": word_set("edited editor editors"),
+    "owner": word_set("own owned owner owners owns"),
+    "updated": word_set("changed edited last latest modified revised updated"),
+    "modified": word_set("changed edited last latest modified revised updated"),
+    "last_": word_set("changed edited last latest modified revised updated"),
+    "status": word_set("current state status"),
+    "state": word_set("current state status"),
+    "type": word_set("kind type"),
+    "kind": word_set("kind type"),
     "tag": word_set("tagged"),
     "label": word_set("labelled labeled"),
 }

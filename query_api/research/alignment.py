@@ -4,16 +4,19 @@ at most one name, number or time in the place of another. No synonym is known: m
 import re
 from collections.abc import Sequence
 from difflib import SequenceMatcher
+from functools import lru_cache
 from typing import Any, Literal, NamedTuple
 
 from indexer.extraction.lexicon import MONTHS, word_set
 from indexer.extraction.prose.facts import TIME
 from indexer.extraction.prose.open_verbs import verb_of
 from indexer.extraction.prose.verb_groups import FINITE
+from indexer.extraction.prose.word_classes import DENIAL
 from indexer.text_analysis import query_terms
 
 Kind = Literal["time", "number", "name", "word"]
 MOST_UNITS = 40  # of a claim
+CACHED_TEXTS = 64
 LEAST_UNITS = 3  # of a claim
 BETWEEN = 4  # units of the sentence that come between those of the claim
 
@@ -25,7 +28,6 @@ _UNIT = re.compile(
 )
 _BRACKETS = re.compile(r"\s*\([^()]*\)")
 _PRONOUN = re.compile(r"^(?:He|She|It|They)\b")
-_DENIAL = re.compile(r"\b(?:not|never|no|neither|nor|cannot|without|nobody|none|nothing)\b|n['’]t\b", re.IGNORECASE)
 _UNSURE = word_set(
     "may might could would should possibly perhaps probably allegedly reportedly supposedly if unless whether claims "
     "claimed believed thought planned proposed expected said says"
@@ -51,9 +53,10 @@ class Fit(NamedTuple):
     opposite: bool
 
 
-def units_of(text: str) -> list[Unit]:
-    """Without stop words."""
-    return [unit for match in _UNIT.finditer(text) if (unit := _unit(match)).key]
+@lru_cache(CACHED_TEXTS)
+def units_of(text: str) -> tuple[Unit, ...]:
+    """Without stop words. Cached: a claim is compared with each sentence of its hits."""
+    return tuple(unit for match in _UNIT.finditer(text) if (unit := _unit(match)).key)
 
 
 def _unit(found: re.Match[str]) -> Unit:
@@ -103,7 +106,7 @@ def fit(claim: str, sentence: str, title: str) -> Fit | None:
         return None
     different = [pair for pair in pairs if not is_same(*pair)]
     span = sentence[pairs[0][1].start : pairs[-1][1].end]
-    opposite = len(_DENIAL.findall(span)) % 2 != len(_DENIAL.findall(claim)) % 2
+    opposite = len(DENIAL.findall(span)) % 2 != len(DENIAL.findall(claim)) % 2
     if not different:
         return Fit(None, opposite)
     one, other = different[0]
@@ -112,6 +115,7 @@ def fit(claim: str, sentence: str, title: str) -> Fit | None:
     return Fit((one.text, other.text), opposite=False) if is_sure else None
 
 
+@lru_cache(CACHED_TEXTS)
 def _has_verb(claim: str) -> bool:
     verbs = ((word, verb_of(word)) for word in re.findall(r"\b[a-z]+", claim))
     return any(word in FINITE or verb.is_third or verb.is_past or verb.is_sure for word, verb in verbs)

@@ -9,12 +9,15 @@ import re
 from collections.abc import Iterator, Sequence
 
 from indexer.chunking.sentences import sentence_spans
+from indexer.extraction.prose.word_classes import DENIAL
 from indexer.read.rows import PassageRow
 from query_api.entities.catalogue import EntityCatalogue
 from query_api.entities.description import EVIDENCE_EACH, EntityDescriber
 from query_api.index.search_snapshot import Snapshot
+from query_api.index.text.text_segments import Scope
 from query_api.query.analysis import has_words, normalise_text
 from query_api.research.alignment import fit, is_same, units_of
+from query_api.research.claimed_fields import by_fields
 from query_api.research.stated_facts import ClaimedFact, Decision, StatedFacts, claimed_facts
 from schemas.hits import SearchAnswer
 from schemas.ids import DocumentKey
@@ -38,7 +41,8 @@ def compared(
     stated, facts = StatedFacts(snapshot.graph, catalogue, asked.collection), claimed_facts(asked.claim)
     decisions = [decision for fact in facts for decision in stated.decisions(fact)]
     by_graph = _by_graph(asked.claim, decisions, snapshot, describer, left_out)
-    evidence = [*by_graph, *_by_words(asked.claim, facts, stated, found)]
+    by_line = _by_fields(asked, found, snapshot)
+    evidence = [*by_graph, *by_line, *_by_words(asked.claim, facts, stated, found)]
     unique = {(each.collection, each.document_id, each.start, each.stance): each for each in reversed(evidence)}
     kept = [*reversed(unique.values())][:MOST_EVIDENCE]
     read_as = list(map(str, facts))
@@ -101,6 +105,28 @@ def _is_sure(decision: Decision, claim: str, sentence: str, passage: PassageRow)
     ]
     words = [unit for unit in unheld if unit.text.lower() not in decision.fact.predicate]
     return all(unit.kind == "word" for unit in unheld) and len(words) <= MOST_UNHELD
+
+
+def _by_fields(asked: ClaimRequest, found: SearchAnswer, snapshot: Snapshot) -> Iterator[ClaimEvidence]:
+    documents = snapshot.text.fields
+    live = documents.live(Scope(asked.collection))
+    denied = len(DENIAL.findall(asked.claim)) % 2 == 1
+
+    def fields_with(phrase: str) -> list[str]:
+        return [each.field for each in documents.named_by([phrase], live)]
+
+    for each in by_fields(asked.claim, found.hits, fields_with, snapshot.text.first_passage):
+        line, supports = each.line, each.supports != denied
+        yield ClaimEvidence(
+            stance="supports" if supports else "contradicts",
+            statement=f"{line.hit.title} · {line.field} · {each.stated}",
+            claimed=None if each.supports else each.claimed,
+            stated=None if each.supports else each.stated,
+            text=line.text,
+            start=line.hit.parent_start + line.start,
+            end=line.hit.parent_start + line.end,
+            **line.hit.model_dump(include={"title", "document_id", "collection", "chunk_id"}),
+        )
 
 
 def _by_words(

@@ -69,7 +69,8 @@ async def investigate(
     if request.save:  # 5
         try:
             note.saved = await publish(note.document) if citations else None
-            yield done("save", detail=note.saved.token if note.saved else "Nothing was found, so nothing is saved.")
+            place = f"{note.saved.collection}/{note.saved.id}" if note.saved else ""
+            yield done("save", detail=place or "Nothing was found, so nothing is saved.")
         except ApiProblem as error:  # what was found is not lost with it
             yield done("save", detail=error.detail)
     yield note.model_copy(update={"steps": steps})

@@ -9,6 +9,7 @@ import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,6 +18,7 @@ from numpy.typing import NDArray
 from indexer.errors import TransientStoreError
 from query_api.answers.answer import compose
 from query_api.answers.related_concepts import related_concepts
+from query_api.answers.sentences import Texts
 from query_api.index.text.field_index import Span, words_of
 from query_api.index.text.text_segments import Candidate
 from query_api.query.analysis import topic_of
@@ -338,7 +340,8 @@ async def answer(context: SearchContext, hits: Sequence[Hit], diagnostics: Diagn
     began = time.perf_counter()
 
     def composed() -> Answer:
-        made = compose(request, hits, term_idf(text, request.q, request.collection))
+        texts = Texts(text.first_passage, partial(text.repeats, collection=request.collection))
+        made = compose(request, hits, term_idf(text, request.q, request.collection), texts)
         concepts = related_concepts(graph, request.q, made.citations) if made.citations else []
         return made.model_copy(update={"query": request.q, "related_concepts": concepts})
 

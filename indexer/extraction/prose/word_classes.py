@@ -29,6 +29,10 @@ SUBORDINATORS = word_set(
 BE = word_set("is are was were be been being am 's 're")
 _AUXILIARIES = BE | word_set("has have had having do does did doing done get gets got")
 MODALS = word_set("can could may might must shall should will would cannot ought dare 'll 'd")
+# What turns a sentence into its opposite; `No. 5` does not.
+DENIAL = re.compile(
+    r"\b(?:not|never|neither|nor|none|nobody|nothing|without|cannot|no(?!\.))\b|n['’]t\b", re.IGNORECASE
+)
 NEGATIONS = word_set("not never no neither nor hardly rarely seldom without longer")
 ADVERBS = word_set(
     """also now then currently always often usually still already just only even again soon later today here there thus

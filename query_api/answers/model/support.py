@@ -9,6 +9,7 @@ from collections.abc import Collection, Sequence
 from typing import NamedTuple, Self
 
 from indexer.extraction.lexicon import SENTENCE_STARTERS
+from indexer.extraction.prose.word_classes import DENIAL as _DENIES
 from indexer.text_analysis import terms_of
 from query_api.answers.features import AskedFor
 from query_api.answers.sentences import Sentence, sentences_of_hits
@@ -21,9 +22,6 @@ MOST_SPANS = 3  # sentences that together support one
 
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
 _WITHIN_NAME = re.compile(r"\W{1,2}(?:(?:of|the|and|for|de|van|von) )*")
-_DENIES = re.compile(
-    r"\b(?:not|never|neither|nor|none|nobody|nothing|without|cannot|no(?!\.))\b|n['’]t\b", re.IGNORECASE
-)
 _MARKUP = re.compile(r"\]\(|\]\[|\]:|!\[|<[A-Za-z/!?]")
 _ADDRESS = re.compile(r"(?:[A-Za-z][\w+.-]*://|www\.|data:|mailto:|javascript:)\S+", re.IGNORECASE)
 _NUMBER = AskedFor("number", frozenset())

@@ -8,9 +8,10 @@ are those of the searched collection: no other collection changes its scores, an
 import math
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial, reduce
+from functools import cached_property, reduce
+from itertools import islice
 from operator import attrgetter
 from typing import NamedTuple
 
@@ -241,9 +242,21 @@ class InvertedIndex:
 
     def count_holding(self, terms: Iterable[int], collection: str | None = None) -> int:
         """How many rows of the collection hold all of these terms; 0 without terms."""
+        return sum(map(len, self._holding(terms, collection)))
+
+    def first_holding(self, terms: Iterable[int], most: int, collection: str | None = None) -> list[str]:
+        """The first rows that `count_holding` counts, at most so many."""
+        starts = (each.start for each in self._collection(collection).segments)
+        by_segment = zip(self.segments, starts, self._holding(terms, collection), strict=False)
+        found = (segment.keys.ids[start + row] for segment, start, rows in by_segment for row in rows[:most].tolist())
+        return list(map(str, islice(found, most)))
+
+    def _holding(self, terms: Iterable[int], collection: str | None) -> Iterator[NDArray[np.int32]]:
+        """By segment, the rows that hold all of these terms, counted from the first searched one."""
         of_terms = [self._term(collection, term).segments for term in dict.fromkeys(terms)]
-        rows_by_segment = ([found.rows for found in of_segment] for of_segment in zip(*of_terms, strict=True))
-        return sum(len(reduce(partial(np.intersect1d, assume_unique=True), rows)) for rows in rows_by_segment)
+        for of_segment in zip(*of_terms, strict=True):
+            rarest, *others = sorted(of_segment, key=lambda each: len(each.rows))
+            yield reduce(lambda rows, other: rows[other.contains(rows)], others, rarest.rows)
 
     def first_rows(self, keys: Iterable[DocumentKey]) -> dict[DocumentKey, str]:
         """The first passage of each of these documents that has any."""

@@ -293,7 +293,7 @@ LITERAL = "="  # before an id as it is spelt, not as its words
 _WORD = re.compile(r"\d+|[^\W\d_]+")
 _EXTENSION = re.compile(r"\.[a-z][a-z0-9]{0,4}$", re.IGNORECASE)
 _NUMBERED = re.compile(r"^\w+ \d+\s+[–—:-]\s+")  # `PEP 8 – ` before a title
-_PARTS = re.compile(r"[;,|]|\band\b")
+PARTS = re.compile(r"[;,|]|\band\b")
 
 
 class Word(NamedTuple):
@@ -355,7 +355,7 @@ class Phrases:
                 if isinstance(value, bool):
                     continue
                 rows = column.rows[order[starts[code] : starts[code + 1]]]
-                for phrase, fit in _best_fits(_phrases(name, str(value)[:MAX_VALUE_CHARACTERS])):
+                for phrase, fit in _best_fits(phrases_of(name, str(value)[:MAX_VALUE_CHARACTERS])):
                     keys = np.full(len(rows), hash_of(phrase), dtype=np.uint64)
                     found.append((keys, rows, np.full(len(rows), number, np.int16), np.full(len(rows), fit, np.int8)))
         keys, rows, fields, fits = (np.concatenate(each) for each in zip(*found, strict=True))
@@ -398,7 +398,7 @@ def _best_fits(phrases: Iterable[tuple[str, Fit]]) -> Iterable[tuple[str, Fit]]:
     return found.items()
 
 
-def _phrases(field: str, value: str) -> Iterator[tuple[str, Fit]]:
+def phrases_of(field: str, value: str) -> Iterator[tuple[str, Fit]]:
     """A bare number alone names nothing: it is found after its field's name, as in `volume 12`."""
     if field == "document":
         yield LITERAL + value.casefold(), Fit.WHOLE
@@ -417,7 +417,7 @@ def _phrases(field: str, value: str) -> Iterator[tuple[str, Fit]]:
     if field == "title":
         yield phrase_of(_NUMBERED.sub("", value)), Fit.WHOLE
         return
-    parts = [phrase_of(part) for part in _PARTS.split(value)]
+    parts = [phrase_of(part) for part in PARTS.split(value)]
     if len(parts) == 2:
         yield f"{parts[1]} {parts[0]}".strip(), Fit.WHOLE  # `Perlis, A. J.`
     if len(parts) > 1:

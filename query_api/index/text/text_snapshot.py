@@ -34,6 +34,8 @@ from schemas.ids import DocumentKey
 from schemas.provenance import Retrieval
 
 SPARE_HITS = 20  # requested beyond the limit, in case some are not current
+LEAST_REPEATS = 3  # documents that have a sentence word for word, from which it is none of their own
+MOST_REPEATS = 12  # passages that are read to see whether they repeat a sentence
 MAX_CACHED_PASSAGES = 8_192  # about 5 kB each with their chunks
 
 Row = TypeVar("Row", PassageRow, ChunkRow)
@@ -159,6 +161,15 @@ class TextSnapshot:
         of stop words only."""
         return [self.index.postings.count_holding(terms_of(name), collection) for name in names]
 
+    def repeats(self, sentence: str, collection: str | None = None) -> int:
+        """How many documents of different titles have a sentence word for word, among the first passages that hold its
+        words, at most MOST_REPEATS. Reads texts where there are LEAST_REPEATS. Raises TransientStoreError."""
+        ids = self.index.postings.first_holding(terms_of(sentence), MOST_REPEATS, collection)
+        if len(ids) < LEAST_REPEATS:
+            return len(ids)
+        words = " ".join(sentence.split())
+        return len({row.title for row in self.passages(ids).values() if words in " ".join(row.text.split())})
+
     def bm25_of(
         self, queries: Sequence[str], passage_ids: Sequence[str], collection: str | None = None
     ) -> list[NDArray[np.float64]]:
@@ -179,6 +190,10 @@ class TextSnapshot:
     def leads(self, keys: Iterable[DocumentKey]) -> dict[DocumentKey, str]:
         """The first passage of each document that has any; in memory."""
         return self.index.postings.first_rows(keys)
+
+    def first_passage(self, key: DocumentKey) -> PassageRow | None:
+        """Raises TransientStoreError."""
+        return next(iter(self.passages(self.leads([key]).values()).values()), None)
 
     @property
     def knows_copies(self) -> bool:

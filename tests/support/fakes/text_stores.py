@@ -226,6 +226,13 @@ class InMemoryText:
         wanted = [set(terms_of(name)) for name in names]
         return [sum(bool(each) and each <= terms for terms in held) for each in wanted]
 
+    def repeats(self, sentence: str, collection: str | None) -> int:
+        texts = [(page.title, text) for page, _, _, text in self._chunks(Scope(collection))]
+        return len({title for title, text in texts if sentence in text})
+
+    def first_passage(self, key: DocumentKey) -> None:
+        return None
+
     def bm25_of(
         self, queries: Sequence[str], passage_ids: Sequence[str], collection: str | None
     ) -> list[NDArray[np.float64]]:

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from query_api.answers.composition import choose, in_order, with_definitions, without_fragments
+from query_api.answers.extract import extract
 from query_api.answers.features import AskedFor, Titles
-from query_api.answers.sentences import Sentence, sentences_of_hits
+from query_api.answers.sentences import Sentence, TermIdf, sentences_of_hits
 from query_api.query.analysis import Question
 from tests.unit.query_api.answers.found import HITS, QUESTION, hit, idf_of
 
@@ -114,3 +115,59 @@ def test_titles_that_name_each_other_are_no_endless_chain() -> None:
     ]
     titles = Titles.of(Question("piers"), circle, {})
     assert in_order(sentences_of_hits(circle, {}, 65), titles) == [0, 1]
+
+
+@pytest.mark.parametrize(
+    ("question", "title", "text", "chosen"),
+    [
+        ("What is a kiln?", "Ovens", "Ovens are hot. A kiln is an oven that fires clay.", 1),
+        ("What is a kiln?", "Kiln: a guide", "People like clay. A kiln fires clay. A kiln is hot.", 2),
+        ("What is PEP 7?", "PEP 7 – Birds", "Birds fly. This PEP describes birds.", 1),
+        ("What is PEP 7?", "PEP 7 – Birds", "PEP: 7\nTitle: Birds\nStatus: Final", 1),
+        ("What is PEP 7?", "PEP 7 – Birds", "This document has been placed here. This proposal adds birds.", 1),
+    ],
+)
+def test_a_defining_sentence_is_taken_to_answer(question: str, title: str, text: str, chosen: int) -> None:
+    hits = [hit(1, title, text)]
+    asked = Question(question)
+    sentences = sentences_of_hits(hits, idf_of(question), 65)
+    raised = with_definitions(
+        asked, sentences, np.full((len(sentences), 2), 0.1), Titles.of(asked, hits, idf_of(question))
+    )
+    assert raised[:, 0].argmax() == chosen
+    assert raised[chosen, 0] >= 0.8
+
+
+@pytest.mark.parametrize(
+    ("text", "share"),
+    [
+        ("def f(x: int) -> str: ...", 0.1),
+        (">>> f'Useless lambda: { lambda x: x*2 }'", 0.1),
+        ("The lambda `foo(x)` is short.", 1.0),
+        ("- Verify!", 0.1),
+        ("吾輩は猫である。", 1.0),
+    ],
+)
+def test_code_and_single_words_count_less(text: str, share: float) -> None:
+    question = Question("What is a lambda?")
+    hits = [hit(1, "Functions", text)]
+    sentences = sentences_of_hits(hits, idf_of(question.text), 65)
+    titles = Titles.of(question, hits, idf_of(question.text))
+    assert without_fragments(AskedFor.by(question), sentences, np.ones((1, 2)), titles).max() == share
+
+
+def test_what_documents_repeat_gives_way() -> None:
+    question = "What is Python used for?"
+    licence, use = "This Python page is in the public domain.", "Scripts and science run on it."
+    hits = [hit(1, "Python", f"{licence} {use}")]
+    weights = TermIdf(idf_of(question), 5.0)
+
+    def texts(repeats: int) -> list[str]:
+        found = extract(
+            Question(question), hits, weights, most_sentences=1, most_words=65,
+            repeats=lambda text: repeats if text == licence else 1,
+        )  # fmt: skip
+        return [found.sentences[at].text for at in found.chosen]
+
+    assert texts(1) == [licence]
+    assert texts(3) == [use]

@@ -266,3 +266,24 @@ def test_what_is_asked_of_a_collection_without_documents_counts_too() -> None:
     rows = index({DocumentKey("a", "x"): [("1", [1, 2])]})
     rows.compare([5, 6, 7], (), "nowhere")
     assert rows._scores.currsize >= 2_000
+
+
+@settings(deadline=None)
+@given(steps(), st.lists(st.sampled_from(TERMS), max_size=3), st.integers(1, 4))
+def test_any_history_finds_the_rows_that_hold_all_terms(history: list[Step], terms: list[int], most: int) -> None:
+    segments, state = Segments[Postings](), State()
+    for step in history:
+        segments, state = followed(segments, step), after(state, step)
+    for collection in (None, *COLLECTIONS):
+        held = {
+            identifier
+            for key, rows in state.items()
+            if collection in {None, key.collection}
+            for identifier, of_row in rows
+            if terms and set(terms) <= set(of_row)
+        }
+        words = InvertedIndex(segments)
+        found = words.first_holding(terms, most, collection)
+        assert words.count_holding(terms, collection) == len(held)
+        assert len(set(found)) == len(found) == min(most, len(held))
+        assert held.issuperset(found)
