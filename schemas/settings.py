@@ -383,7 +383,13 @@ class LanguageModelSettings(BaseModel):
         "`http://localhost:11434/v1`. The texts of collections that choose `language_model` are sent there, and, with "
         "`answer_form=model` or `--judge model`, the question and the passages that were found.",
     )
-    model: str | None = Field(None, min_length=1, max_length=200, description="The name the endpoint knows it by.")
+    model: str | None = Field(
+        None,
+        max_length=200,
+        pattern=r"^[^,]*[^,\s][^,]*(,[^,]*[^,\s][^,]*)?$",
+        description="The name the endpoint knows it by. Two, with a comma between them, where a smaller one is to "
+        "complete follow-ups and take questions apart, as in `qwen3:8b,qwen3:1.7b`: the first writes.",
+    )
     api_key: EndpointKey = Field(
         None, description="Sent as the bearer token. Leave it out where the endpoint requires none."
     )
@@ -392,3 +398,13 @@ class LanguageModelSettings(BaseModel):
     @property
     def configured(self) -> bool:
         return self.base_url is not None and self.model is not None
+
+    @property
+    def writer(self) -> str:
+        """The name of the model that reads and writes; empty for none."""
+        return (self.model or "").partition(",")[0].strip()
+
+    @property
+    def decider(self) -> str:
+        """That of the one that takes decisions, which may be the same."""
+        return (self.model or "").rpartition(",")[2].strip()

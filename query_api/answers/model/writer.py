@@ -2,13 +2,14 @@
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Iterator, Sequence
 from contextlib import aclosing
 from typing import Any
 
 from indexer.errors import ChatModelFailure
 from indexer.runtime.chat_model import ChatModel
 from query_api.answers.answer import citation_of, frames_of, limits_of
+from query_api.answers.model.decision import CountTokens
 from query_api.answers.model.prompt import messages, repair
 from query_api.answers.model.reply import Claim, ReplyReader
 from query_api.answers.model.support import Source, sources_of, supporting
@@ -19,8 +20,8 @@ from schemas.hits import Hit
 from schemas.search import SearchRequest
 
 HOW_TO_CONFIGURE = (
-    "`answer_form=model`: this service has no language model. Set THALWEG_LANGUAGE_MODEL__BASE_URL and "
-    "THALWEG_LANGUAGE_MODEL__MODEL and start it again, or leave `answer_form` out."
+    "`{0}=model`: this service has no language model. Set THALWEG_LANGUAGE_MODEL__BASE_URL and "
+    "THALWEG_LANGUAGE_MODEL__MODEL and start it again, or leave `{0}` out."
 )
 NO_ANSWER = (
     "The language model found no answer in the first passages. Ask without `answer_form` for the likeliest sentences."
@@ -29,8 +30,6 @@ AT_ONCE = 16  # answers being written; further ones are extracts
 TOKENS_A_WORD = 4  # of the answer, in any language
 OTHER_TOKENS = 1_024  # what some models think aloud before it
 MOST_CHARACTERS = 12_000  # of a reply
-
-CountTokens = Callable[[str, TokenUsage], None]
 
 
 class AnswerWriter:
