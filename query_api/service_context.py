@@ -57,6 +57,7 @@ from query_api.service_metrics import ServiceMetrics
 from query_api.settings import ServiceSettings
 from query_api.sse.resume_buffer import REPLAY_BYTES, REPLAY_SECONDS, REPLAY_STREAMS, ReplayBuffer
 from query_api.sse.stream import KEEP_ALIVE_SECONDS, SearchStreams
+from query_api.study.kept_summaries import KeptSummaries
 from schemas.errors import MalformedToken
 from schemas.ids import format_positions
 from schemas.receipts import parse_token
@@ -145,6 +146,7 @@ class Service:
             topics.documents, self.writer, snapshots, self.log_watch, self.worker_watch, CANARY_SECONDS
         )
         self.saved = SavedItems(topics.saved, self.locate_broker, self.writer, self.log_watch.end_now)
+        self.summaries = KeptSummaries(self.saved, lambda: snapshots.current)
         self._run("saved items", self.saved.run())
         self._run("log watch", self.log_watch.run())
         self._run("log identity", self.log_identity.run())

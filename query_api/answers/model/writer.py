@@ -7,7 +7,7 @@ from contextlib import aclosing
 from typing import Any
 
 from indexer.errors import ChatModelFailure
-from indexer.runtime.chat_model import ChatModel
+from indexer.runtime.chat_model import LIKELIEST, VARIED, ChatModel, Message
 from query_api.answers.answer import citation_of, frames_of, limits_of
 from query_api.answers.model.decision import CountTokens
 from query_api.answers.model.prompt import messages, repair
@@ -36,7 +36,7 @@ class AnswerWriter:
     """Has answers written by one model. `count` gets the caller and the usage of each. On the event loop only."""
 
     def __init__(self, model: ChatModel, count: CountTokens) -> None:
-        self._model = model
+        self._model, self.name = model, model.name
         self._count = count
         self._places = asyncio.Semaphore(AT_ONCE)
 
@@ -49,42 +49,67 @@ class AnswerWriter:
         extract = done.answer
         if extract is None or extract.refused:
             return
-        began, usage, problem = time.perf_counter(), TokenUsage(model=self._model.name), ""
-        draft = _Draft(hits[:HITS], await asyncio.to_thread(sources_of, hits[:HITS]), *limits_of(request))
-        try:
-            async with aclosing(self._claims(request.q, draft, usage)) as claims:
-                async for claim in claims:
-                    for frame in draft.add(claim):
-                        yield frame
-        except ChatModelFailure as failure:
-            problem = str(failure)
-        finally:  # also where the client leaves
-            self._count(caller, usage)
+        began, (most, words) = time.perf_counter(), limits_of(request)
+        draft = await self._draft(hits[:HITS], most, words)
+        asked = messages(request.q, draft.hits, sentences=most, words=words)
+        async with aclosing(self._frames(asked, draft, caller)) as frames:
+            async for frame in frames:
+                yield frame
         done.timings["write"] = round(time.perf_counter() - began, 6)
-        about: dict[str, Any] = {"dropped": draft.dropped, "usage": usage}
+        about: dict[str, Any] = {"dropped": draft.dropped, "usage": draft.usage}
         if draft.citations:
             about |= {"form": "model", "text": draft.text, "citations": draft.citations}
-            done.notes += [f"The answer may lack something: {problem}"] if problem else []
+            done.notes += [f"The answer may lack something: {draft.problem}"] if draft.problem else []
         elif draft.is_nothing:
             about |= {"form": "model", "text": "", "citations": [], "refused": True, "reason": NO_ANSWER}
         else:
-            why = problem or "Nothing that the language model wrote is supported by what was found."
+            why = draft.problem or "Nothing that the language model wrote is supported by what was found."
             done.notes.append(f"{why} The answer is sentences of the documents instead, word for word.")
             for frame in frames_of(extract):
                 yield frame
         done.answer = extract.model_copy(update=about)
 
-    async def _claims(self, question: str, draft: "_Draft", usage: TokenUsage) -> AsyncGenerator[Claim]:
+    async def summarise(
+        self, asked: Sequence[Message], hits: Sequence[Hit], most: int, words: int, caller: str, *, anew: bool
+    ) -> "Draft":
+        """What the model writes when it is `asked` to summarise the passages of these hits; `anew` in other words than
+        before. Raises nothing for the model."""
+        draft = await self._draft(hits, most, words)
+        async with aclosing(self._frames(asked, draft, caller, VARIED if anew else LIKELIEST)) as frames:
+            async for _ in frames:
+                pass
+        return draft
+
+    async def _draft(self, hits: Sequence[Hit], most: int, words: int) -> "Draft":
+        sources = await asyncio.to_thread(sources_of, hits)
+        return Draft(hits, sources, most, words, TokenUsage(model=self.name))
+
+    async def _frames(
+        self, asked: Sequence[Message], draft: "Draft", caller: str, temperature: float = LIKELIEST
+    ) -> AsyncGenerator[AnswerCitation | AnswerDelta]:
+        """Those of the sentences that are supported. The draft says what was wrong where the model fails."""
+        try:
+            async with aclosing(self._claims(asked, draft, temperature)) as claims:
+                async for claim in claims:
+                    for frame in draft.add(claim):
+                        yield frame
+        except ChatModelFailure as failure:
+            draft.problem = str(failure)
+        finally:  # also where the client leaves
+            self._count(caller, draft.usage)
+
+    async def _claims(self, asked: Sequence[Message], draft: "Draft", temperature: float) -> AsyncGenerator[Claim]:
         """The sentences of the reply; of a second one where none of the first names a passage."""
         deadline = asyncio.get_running_loop().time() + self._model.seconds
-        asked = messages(question, draft.hits, sentences=draft.most, words=draft.most_words)
         most_tokens = TOKENS_A_WORD * draft.most_words + OTHER_TOKENS
         if self._places.locked():
             raise ChatModelFailure("The language model writes as many answers as it can at once.")
         async with self._places:
-            for _ in ("asked", "repaired"):
+            for warmth in (temperature, VARIED):
                 reader = ReplyReader()
-                reply = self._model.reply(asked, usage, most_tokens=most_tokens, deadline=deadline)
+                reply = self._model.reply(
+                    asked, draft.usage, most_tokens=most_tokens, deadline=deadline, temperature=warmth
+                )
                 async with aclosing(reply) as pieces:
                     async for piece in pieces:
                         for claim in reader.add(piece):
@@ -98,12 +123,15 @@ class AnswerWriter:
                 asked = repair(asked, reader.text)
 
 
-class _Draft:
-    """The answer so far: at most `most` sentences of `most_words` words together."""
+class Draft:
+    """What is written so far, at most `most` sentences of `most_words` words together, and what it took; `problem` is
+    what the model failed by."""
 
-    def __init__(self, hits: Sequence[Hit], sources: Sequence[Sequence[Source]], most: int, most_words: int) -> None:
-        self.hits, self.most, self.most_words = hits, most, most_words
-        self.text = ""
+    def __init__(
+        self, hits: Sequence[Hit], sources: Sequence[Sequence[Source]], most: int, most_words: int, usage: TokenUsage
+    ) -> None:
+        self.hits, self.most, self.most_words, self.usage = hits, most, most_words, usage
+        self.text = self.problem = ""
         self.citations: list[Citation] = []
         self.dropped = 0
         self.is_nothing = False
