@@ -6,7 +6,7 @@ from collections.abc import Callable, Coroutine, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack, suppress
 from importlib.metadata import PackageNotFoundError, version
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import structlog
 from fastapi import Request
@@ -21,7 +21,6 @@ from kafka_client.skipped_batches import SkippedBatches
 from kafka_client.topic_lag import LagMonitor
 from kafka_client.topic_offsets import TopicPartition
 from query_api.admission import MAX_WAIT_SECONDS, SearchAdmission
-from query_api.answers.model.decision import Decider
 from query_api.answers.model.writer import HOW_TO_CONFIGURE, AnswerWriter
 from query_api.dead_letters.letter_follower import LetterFollower
 from query_api.dead_letters.letter_pages import LetterPages
@@ -73,13 +72,6 @@ R = TypeVar("R")
 PRUNE_SECONDS = 5.0
 SEARCHES_A_PROCESS = 2  # one computes while the other waits for a thread
 WITHOUT_A_MODEL = "Searches that need no vector (`mode=keyword`, `mode=structured`) are answered."
-
-
-class LanguageModel(NamedTuple):
-    """What is asked of language models: the one that writes, and the one that decides, which may be smaller."""
-
-    writer: AnswerWriter
-    decider: Decider
 
 
 class Service:
@@ -158,13 +150,12 @@ class Service:
         self.reranker = ServedReranker(self.settings.reranker) if self.settings.reranker.configured else None
         if self.reranker is not None:
             self._ending.callback(self.reranker.close)
-        self.language_model: LanguageModel | None = None
+        self.answer_writer: AnswerWriter | None = None
         if (language := self.settings.language_model).configured:
-            writer, decider = ChatModel(language), ChatModel(language, name=language.decider)
-            count = self.metrics.count_tokens
-            self.language_model = LanguageModel(AnswerWriter(writer, count), Decider(decider, count))
-            self._ending.push_async_callback(writer.close)
-            self._ending.push_async_callback(decider.close)
+            model, small = ChatModel(language), ChatModel(language, name=language.decider)
+            self.answer_writer = AnswerWriter(model, small, self.metrics.count_tokens)
+            self._ending.push_async_callback(model.close)
+            self._ending.push_async_callback(small.close)
         self._run("model", self.model.run())
         self._run("re-ranker", self._load_reranker())
 
@@ -188,7 +179,7 @@ class Service:
             self.cache,
             self.pinned,
             lambda *found: self.read(lambda: answer_subgraph(self.catalogues, *found)),
-            self.language_model and self.language_model.writer,
+            self.answer_writer,
             resumable_seconds=REPLAY_SECONDS,
         )
         self.replay = ReplayBuffer(REPLAY_STREAMS, REPLAY_SECONDS, REPLAY_BYTES)
@@ -244,11 +235,11 @@ class Service:
         """Run a look-up in the stores in a thread."""
         return await asyncio.get_running_loop().run_in_executor(self._read_threads, work)
 
-    def asked_model(self, parameter: str) -> "LanguageModel":
-        """Raises ApiProblem 422, which names the parameter that asks for it, where there is none."""
-        if self.language_model is None:
+    def writer_for(self, parameter: str) -> AnswerWriter:
+        """Raises ApiProblem 422, which names the parameter that asks for it, where there is no language model."""
+        if self.answer_writer is None:
             raise invalid_request(HOW_TO_CONFIGURE.format(parameter))
-        return self.language_model
+        return self.answer_writer
 
     def snapshot(self) -> Snapshot:
         """The current one. Raises ApiProblem 503 while there is none."""

@@ -401,10 +401,8 @@ class LanguageModelSettings(BaseModel):
 
     @property
     def writer(self) -> str:
-        """The name of the model that reads and writes; empty for none."""
         return (self.model or "").partition(",")[0].strip()
 
     @property
     def decider(self) -> str:
-        """That of the one that takes decisions, which may be the same."""
         return (self.model or "").rpartition(",")[2].strip()

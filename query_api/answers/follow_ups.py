@@ -11,9 +11,10 @@ import msgspec
 
 from indexer.extraction.lexicon import STOP_WORDS
 from indexer.text_analysis import terms_of
-from query_api.answers.model.decision import Decider, json_in
 from query_api.answers.model.prompt import asking, quoted, unquoted
+from query_api.answers.model.reply import json_in
 from query_api.answers.model.support import says_only
+from query_api.answers.model.writer import AnswerWriter
 from query_api.query.analysis import analysed_question
 from schemas.openai_protocol import Message
 from schemas.search import MAX_QUERY_CHARACTERS
@@ -69,7 +70,7 @@ class _Reworded(msgspec.Struct):
     question: str
 
 
-async def stand_alone(question: str, before: Sequence[Message], decider: Decider, caller: str) -> str:
+async def stand_alone(question: str, before: Sequence[Message], writer: AnswerWriter, caller: str) -> str:
     """The question as the model words it, which names more than it does itself; else `complete_question`."""
     last = [each for each in before if each.role in ("user", "assistant") and each.text][-MEMORY:]
     said = [(each.role, _ADDRESS.sub("", each.text)[:SHOWN_CHARACTERS]) for each in last]
@@ -87,7 +88,7 @@ async def stand_alone(question: str, before: Sequence[Message], decider: Decider
     if not asked or len(question) > SHOWN_CHARACTERS:
         return by_rule
     earlier = (f"Before it, the {role} said: {text}" for role, text in said)
-    worded = await decider.decide(asking(_SYSTEM, question, (), *map(quoted, earlier)), read, caller)
+    worded = await writer.decide(asking(_SYSTEM, question, (), *map(quoted, earlier)), read, caller)
     return by_rule if worded is None or own.issuperset(terms_of(worded)) else worded
 
 

@@ -11,8 +11,8 @@ from indexer.chunking.sentences import sentence_spans
 from indexer.errors import ChatModelFailure
 from indexer.generation_folders import replace_file
 from indexer.runtime.chat_model import ChatModel, Message
-from query_api.answers.model.decision import json_in, read_reply
 from query_api.answers.model.prompt import asking, quoted
+from query_api.answers.model.reply import json_in, read_reply
 from query_api.evaluation.answer_judgements import Asked, Judgement
 from schemas.answers import TokenUsage
 from schemas.errors import WrongSetting
@@ -73,9 +73,8 @@ class ModelJudge:
         file = self._folder / f"{hashlib.sha256(content).hexdigest()}.json"
         if file.is_file() and (kept := _read(file.read_text("utf-8", "replace"), lengths)):
             return kept
-        deadline = asyncio.get_running_loop().time() + model.seconds
         judgement = await read_reply(
-            model, messages, lambda text: _read(text, lengths), self.usage, _REPAIR.format(lengths), deadline
+            model, messages, lambda text: _read(text, lengths), self.usage, _REPAIR.format(lengths)
         )
         replace_file(file, msgspec.json.encode(judgement))
         return judgement

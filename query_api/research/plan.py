@@ -8,9 +8,10 @@ from typing import Annotated, Any, NamedTuple, get_args
 import msgspec
 
 from query_api.answers.features import wanted
-from query_api.answers.model.decision import Decider, json_in
 from query_api.answers.model.prompt import asking, unquoted
+from query_api.answers.model.reply import json_in
 from query_api.answers.model.support import says_only
+from query_api.answers.model.writer import AnswerWriter
 from query_api.query.analysis import analysed_question, intent_of, parts_of, topic_of
 from query_api.research.stated_facts import claimed_facts
 from schemas.choices import Intent
@@ -71,7 +72,7 @@ class _Decided(msgspec.Struct):
     questions: Annotated[list[str], msgspec.Meta(min_length=1, max_length=MOST_PARTS)]
 
 
-async def decided_plan(text: str, decider: Decider, caller: str) -> Plan | None:
+async def decided_plan(text: str, writer: AnswerWriter, caller: str) -> Plan | None:
     """As the model decides; None where it does not."""
 
     def read(reply: str) -> Plan | None:
@@ -84,7 +85,7 @@ async def decided_plan(text: str, decider: Decider, caller: str) -> Plan | None:
         questions, parameters = parts if len(parts) > 1 else (text,), PARAMETERS.get(found.kind, {})
         return plan_for(text)._replace(kind=found.kind, questions=questions, parameters=parameters)
 
-    return await decider.decide(asking(_SYSTEM, text, ()), read, caller)
+    return await writer.decide(asking(_SYSTEM, text, ()), read, caller)
 
 
 def kind_of(text: str) -> QuestionKind:

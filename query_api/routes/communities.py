@@ -13,7 +13,7 @@ from query_api.index.graph.identifiers import key_of
 from query_api.index.search_snapshot import Snapshot
 from query_api.routes.graph import explorer_of
 from query_api.routes.parameters import AllCollections, ServiceOf
-from query_api.routes.summaries import SummaryOf
+from query_api.routes.summaries import SummariseAsAsked
 from query_api.study.summarised import of_community
 from schemas.choices import CommunityLevel
 from schemas.clock import rfc3339
@@ -62,7 +62,7 @@ async def list_communities(
 async def get_community(
     community_id: str,
     service: ServiceOf,
-    summary: SummaryOf,
+    summarise: SummariseAsAsked,
     limit: Annotated[int, Query(ge=1, le=10_000, description="Members, at most.")] = 100,
 ) -> CommunityDetail:
     """Its summary with sources, its most central members, the coarser and the finer communities beside it."""
@@ -91,7 +91,7 @@ async def get_community(
         )
 
     detail = await service.read(read)
-    detail.written_summary = await summary.of(lambda: of_community(snapshot, detail))
+    detail.written_summary = await summarise(lambda: of_community(snapshot, detail))
     return detail
 
 

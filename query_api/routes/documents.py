@@ -18,7 +18,7 @@ from query_api.index.document_status import document_status
 from query_api.ingest import intake
 from query_api.routes.collection_choice import holding_document, only_collection, searched, where
 from query_api.routes.parameters import AllCollections, DocumentId, OneCollection, ServiceOf
-from query_api.routes.summaries import AskedSummary, SummaryOf
+from query_api.routes.summaries import Summarise, SummariseAsAsked
 from query_api.service_context import Service
 from query_api.sse.events import FINAL, document_status_frames, document_stream_id, last_stage
 from query_api.sse.stream import accepts_events
@@ -115,7 +115,7 @@ async def get_document(
     request: Request,
     document_id: DocumentId,
     service: ServiceOf,
-    summary: SummaryOf,
+    summarise: SummariseAsAsked,
     collection: OneCollection = None,
     position: Annotated[
         str | None,
@@ -137,7 +137,7 @@ async def get_document(
     raw_path: bytes = request.scope.get("raw_path") or request.url.path.encode()
     raw_path = raw_path.partition(b"?")[0]
     if not (raw_path.endswith(STATUS_SUFFIX) and document_id.endswith("/status")):
-        return await document_detail(service, collection, document_id, summary)
+        return await document_detail(service, collection, document_id, summarise)
     asked = service.positions_of(position) if position else {}
     key = await _written(service, collection, document_id.removesuffix("/status"), asked)
     if accepts_events(request.headers.get("accept")):
@@ -169,7 +169,7 @@ async def list_formats(service: ServiceOf) -> list[FormatInfo]:
 
 
 async def document_detail(
-    service: Service, collection: str | None, document_id: str, summary: AskedSummary | None = None
+    service: Service, collection: str | None, document_id: str, summarise: Summarise | None = None
 ) -> DocumentDetail:
     """The document as it is indexed. Raises ApiProblem."""
     snapshot = service.snapshot()
@@ -194,7 +194,7 @@ async def document_detail(
     passages = await service.read(lambda: newest.passages(passage_ids))
     ordered = sorted(passages.values(), key=lambda passage: passage.ordinal)
     ids = [each.id for each in ordered]
-    written = None if summary is None else await summary.of(lambda: of_document(snapshot, key, ids))
+    written = None if summarise is None else await summarise(lambda: of_document(snapshot, key, ids))
     return DocumentDetail(
         **_summary(service, row),
         text=joined_text(ordered),

@@ -65,7 +65,7 @@ async def begun_research(
         if asked.save_to == asked.collection:
             raise invalid_request("`save_to`: a note would be evidence for the next; save it in another collection.")
     if asked.plan_form == "model":
-        service.asked_model("plan_form")
+        service.writer_for("plan_form")
     caller = caller_of(request)
 
     async def publish(envelope: dict[str, Any]) -> SavedNote:
@@ -76,7 +76,7 @@ async def begun_research(
     return investigate(
         research_id,
         asked,
-        lambda: decided_plan(asked.q, service.asked_model("plan_form").decider, origin.caller),
+        lambda: decided_plan(asked.q, service.writer_for("plan_form"), origin.caller),
         lambda wanted: answer_for(caller, wanted, service, origin),
         lambda claim: checked(caller, ClaimRequest(claim=claim, collection=asked.collection), service, origin),
         publish,

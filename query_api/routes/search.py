@@ -159,9 +159,9 @@ async def in_conversation(
     conversation is named, those of that, see `StoredConversation.asking`."""
 
     async def complete(question: str, before: Sequence[Message]) -> str:
-        if asked.answer_form != "model" or service.language_model is None:
+        if asked.answer_form != "model" or service.answer_writer is None:
             return complete_question(question, before)
-        return await stand_alone(question, before, service.language_model.decider, origin.caller)
+        return await stand_alone(question, before, service.answer_writer, origin.caller)
 
     chosen = asked.model_dump(exclude={"conversation", "answer"}, exclude_unset=True)
     search = SearchRequest(**chosen, answer=True)
@@ -230,7 +230,7 @@ async def _snapshot_in_turn(search: SearchRequest, service: Service, turn: Turn)
     if search.reranker and service.reranker is None:
         raise invalid_request(HOW_TO_CONFIGURE)
     if search.answer_form == "model":
-        service.asked_model("answer_form")
+        service.writer_for("answer_form")
     if search.after is not None:
         await service.snapshot_for(search)
     await turn.begin()

@@ -1,41 +1,25 @@
-"""The parameters by which a route of a document or a community gives its summary as a text."""
+"""The parameters by which a route of a document or a community gives its summary with sources."""
 
-from collections.abc import Callable
-from typing import Annotated, NamedTuple
+from collections.abc import Awaitable, Callable
+from typing import Annotated
 
 from fastapi import Depends, Query, Request
 
 from query_api.auth import check_access
 from query_api.errors import invalid_request
 from query_api.routes.parameters import ServiceOf
-from query_api.routes.search import unless_disconnected
-from query_api.service_context import Service
+from query_api.routes.search import OriginOf, unless_disconnected
 from query_api.study.summarised import Summarised
 from schemas.answers import AnswerForm, Summary
 
-
-class AskedSummary(NamedTuple):
-    request: Request
-    service: Service
-    form: AnswerForm | None
-    refresh: bool
-
-    async def of(self, summarised: Callable[[], Summarised]) -> Summary | None:
-        """None where none is asked for. `summarised` may block. Raises ApiProblem, also where the client leaves."""
-        if self.form is None:
-            return None
-        found = await self.service.read(summarised)
-        if self.form == "extract":
-            return found.extract
-        writer = self.service.asked_model("summary_form").writer
-        caller = getattr(self.request.state, "access", "anyone")
-        written = self.service.summaries.written(writer, found, caller, anew=self.refresh)
-        return await unless_disconnected(self.request, written)
+Summarise = Callable[[Callable[[], Summarised]], Awaitable[Summary | None]]
+"""What is summarised, which may block → the summary; None where none is asked for. May raise ApiProblem."""
 
 
-async def asked_summary(
+async def summarise_as_asked(
     request: Request,
     service: ServiceOf,
+    origin: OriginOf,
     summary_form: Annotated[
         AnswerForm | None,
         Query(
@@ -46,15 +30,23 @@ async def asked_summary(
     refresh: Annotated[
         bool, Query(description="With `summary_form=model`: have it written again. Needs a key that may write.")
     ] = False,
-) -> AskedSummary:
+) -> Summarise:
     """Raises ApiProblem for what cannot be given, before anything is looked up."""
-    if summary_form == "model":
-        service.asked_model("summary_form")
+    writer = service.writer_for("summary_form") if summary_form == "model" else None
+    if refresh and writer is None:
+        raise invalid_request("`refresh` has a summary written again: send `summary_form=model` with it.")
     if refresh:
-        if summary_form != "model":
-            raise invalid_request("`refresh` has a summary written again: send `summary_form=model` with it.")
         check_access(getattr(request.state, "access", "full"), "refresh=true of", request.url.path)
-    return AskedSummary(request, service, summary_form, refresh)
+
+    async def summarise(summarised: Callable[[], Summarised]) -> Summary | None:
+        if summary_form is None:
+            return None
+        of = await service.read(summarised)
+        if writer is None:
+            return of.extract
+        return await unless_disconnected(request, service.summaries.written(writer, of, origin.caller, anew=refresh))
+
+    return summarise
 
 
-SummaryOf = Annotated[AskedSummary, Depends(asked_summary)]
+SummariseAsAsked = Annotated[Summarise, Depends(summarise_as_asked)]

@@ -5,39 +5,28 @@ prompt is another, and no sooner unless somebody asks.
 """
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 from weakref import WeakValueDictionary
 
 import msgspec
+from pydantic import ValidationError
 
 from query_api.answers.model.prompt import summarising
-from query_api.answers.model.writer import AnswerWriter, Draft
+from query_api.answers.model.writer import AnswerWriter
 from query_api.errors import AnotherLog, ApiProblem
 from query_api.index.search_snapshot import Snapshot
 from query_api.saved.items import SavedItems
-from query_api.study.summarised import Summarised
+from query_api.study.summarised import Summarised, is_gone
 from schemas.answers import Summary
 from schemas.clock import rfc3339
-from schemas.ids import DocumentKey, digest
+from schemas.ids import digest
 from schemas.saved import SavedKind
 
 OWNER = "service"  # no caller is called so
 KIND: SavedKind = "summary"
 WORDS_A_SENTENCE = 30
-MOST_LISTED = 100_000
-FORGOTTEN_AT_ONCE = 100
-
-
-class _Subject(msgspec.Struct):
-    subject: tuple[str, ...] = ()
-
-
-class _Kept(_Subject):
-    """What is kept of one `subject`, see `Summarised`: `content` is the hash of what it was written from."""
-
-    content: str = ""
-    summary: dict[str, Any] = {}
+LOOKED_AT = 500  # kept ones, after one is written, for whether what they are of is gone
 
 
 class KeptSummaries:
@@ -46,6 +35,7 @@ class KeptSummaries:
     def __init__(self, saved: SavedItems, current: Callable[[], Snapshot | None]) -> None:
         self._saved, self._current = saved, current
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+        self._looked_at: str | None = None
 
     async def written(self, writer: AnswerWriter, of: Summarised, caller: str, *, anew: bool) -> Summary:
         """The summary that is kept of these passages, else one that is written now; `anew` even where one is kept.
@@ -62,56 +52,39 @@ class KeptSummaries:
             if kept is not None and not anew:
                 return kept
             draft = await writer.summarise(asked, of.hits, of.most, words, caller, anew=kept is not None)
-            about = {"dropped": draft.dropped, "usage": draft.usage}
+            about: dict[str, Any] = {"dropped": draft.dropped, "usage": draft.usage}
             if not draft.citations:
-                return _instead(kept or of.extract.model_copy(update=about), draft)
-            summary = Summary(form="model", text=draft.text, citations=draft.citations, notes=list(of.notes), **about)
+                why = draft.problem or "Nothing that the language model wrote is supported by what it was shown."
+                shown = "the one that it wrote before" if kept else "sentences of the documents, word for word"
+                instead = kept or of.extract.model_copy(update=about)
+                return instead.model_copy(update={"notes": [*instead.notes, f"{why} The summary is {shown}."]})
+            made = Summary(form="model", text=draft.text, citations=draft.citations, notes=list(of.notes), **about)
             if draft.problem:
-                summary.notes.append(f"It may lack something: {draft.problem}")
-                return summary
+                made.notes.append(f"It may lack something: {draft.problem}")
+                return made
+            value = {"subject": of.subject, "content": content, "summary": made.model_dump(exclude_defaults=True)}
             try:
-                value = _Kept(of.subject, content, summary.model_dump(mode="json", exclude_defaults=True))
-                await self._saved.put(OWNER, KIND, item, msgspec.to_builtins(value))
+                await self._saved.put(OWNER, KIND, item, value)
                 await self._forget_what_is_gone()
             except (ApiProblem, AnotherLog) as error:
-                summary.notes.append(f"This is not kept, and will be written again. {error}")
-                return summary
-            return await self._kept(item, content) or summary
+                made.notes.append(f"This is not kept, and is written again the next time. {error}")
+                return made
+            return await self._kept(item, content) or made
 
     async def _kept(self, item: str, content: str) -> Summary | None:
         """None where nothing is kept, or of other passages; also while the topic was not read yet."""
         found = self._saved.get(OWNER, KIND, item) if await self._saved.wait_until_reached() else None
-        if found is None or found.head is None:
+        if found is None or found.head is None or found.head.value.get("content") != content:
             return None
         try:
-            kept = msgspec.json.decode(found.head.body, type=_Kept)
-            made = {"made_at": rfc3339(found.head.at_ms)}
-            return Summary(**kept.summary | made) if kept.content == content else None
-        except ValueError:  # of another program
+            return Summary(**found.head.value["summary"] | {"made_at": rfc3339(found.head.at_ms)})
+        except (KeyError, TypeError, ValidationError):  # of another program
             return None
 
     async def _forget_what_is_gone(self) -> None:
-        """Delete what is kept of documents that were deleted, and of communities that broke up."""
-        listed, _ = self._saved.list(OWNER, KIND, MOST_LISTED)
-        bodies = [(each.id, each.head.body) for each in listed if each.head is not None]
-        for item in await asyncio.to_thread(self._gone, bodies):
-            await self._saved.delete(OWNER, KIND, item)
-
-    def _gone(self, bodies: Sequence[tuple[str, bytes]]) -> list[str]:
+        """Delete what is kept of documents that were deleted, and of communities that broke up: the next LOOKED_AT."""
+        items, self._looked_at = self._saved.list(OWNER, KIND, LOOKED_AT, self._looked_at)
         snapshot = self._current()
-        read = msgspec.json.Decoder(_Subject)
-        subjects = ((item, read.decode(body).subject) for item, body in bodies if snapshot is not None)
-        gone = [item for item, subject in subjects if snapshot is not None and _is_gone(snapshot, subject)]
-        return gone[:FORGOTTEN_AT_ONCE]
-
-
-def _is_gone(snapshot: Snapshot, subject: Sequence[str]) -> bool:
-    if len(subject) == 2:
-        return snapshot.graph.document(DocumentKey(*subject)) is None
-    return snapshot.communities is not None and snapshot.communities.row("".join(subject)) is None
-
-
-def _instead(summary: Summary, draft: Draft) -> Summary:
-    why = draft.problem or "Nothing that the language model wrote is supported by what it was shown."
-    shown = "the one that it wrote before" if summary.form == "model" else "sentences of the documents, word for word"
-    return summary.model_copy(update={"notes": [*summary.notes, f"{why} The summary is {shown}."]})
+        for item in items if snapshot is not None else ():
+            if item.head and snapshot and is_gone(item.head.value.get("subject", ()), snapshot):
+                await self._saved.delete(OWNER, KIND, item.id)

@@ -2,22 +2,27 @@
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, Iterator, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from contextlib import aclosing
 from typing import Any
+
+import msgspec
+import structlog
+from cachetools import LRUCache
 
 from indexer.errors import ChatModelFailure
 from indexer.runtime.chat_model import LIKELIEST, VARIED, ChatModel, Message
 from query_api.answers.answer import citation_of, frames_of, limits_of
-from query_api.answers.model.decision import CountTokens
 from query_api.answers.model.prompt import messages, repair
-from query_api.answers.model.reply import Claim, ReplyReader
+from query_api.answers.model.reply import Claim, ReplyReader, T, read_reply
 from query_api.answers.model.support import Source, sources_of, supporting
 from query_api.answers.sentences import HITS
 from schemas.answers import AnswerCitation, AnswerDelta, Citation, TokenUsage
 from schemas.frames import Done
 from schemas.hits import Hit
 from schemas.search import SearchRequest
+
+log = structlog.get_logger(__name__)
 
 HOW_TO_CONFIGURE = (
     "`{0}=model`: this service has no language model. Set THALWEG_LANGUAGE_MODEL__BASE_URL and "
@@ -30,15 +35,40 @@ AT_ONCE = 16  # answers being written; further ones are extracts
 TOKENS_A_WORD = 4  # of the answer, in any language
 OTHER_TOKENS = 1_024  # what some models think aloud before it
 MOST_CHARACTERS = 12_000  # of a reply
+MOST_SECONDS = 15.0  # of a decision, which a search waits for
+REMEMBERED = 256  # decisions: a stream that is resumed is of the same question
+_REPAIR = "That cannot be used. Write nothing but the JSON object, in words that you were shown."
+
+CountTokens = Callable[[str, TokenUsage], None]
 
 
 class AnswerWriter:
-    """Has answers written by one model. `count` gets the caller and the usage of each. On the event loop only."""
+    """Has answers written by one model, and what is to be asked decided by another, which may be smaller. `count` gets
+    the caller and the usage of each. On the event loop only."""
 
-    def __init__(self, model: ChatModel, count: CountTokens) -> None:
-        self._model, self.name = model, model.name
-        self._count = count
+    def __init__(self, model: ChatModel, decider: ChatModel, count: CountTokens) -> None:
+        self._model, self._decider, self._count = model, decider, count
+        self.name = model.name
         self._places = asyncio.Semaphore(AT_ONCE)
+        self._decided: LRUCache[bytes, Any] = LRUCache(REMEMBERED)
+
+    async def decide(self, asked: Sequence[Message], read: Callable[[str], T | None], caller: str) -> T | None:
+        """What `read` takes of the reply; None where the model fails, or twice replies what `read` refuses: then a rule
+        decides."""
+        key = msgspec.json.encode(asked)
+        if (known := self._decided.get(key)) is not None:
+            found: T = known
+            return found
+        usage = TokenUsage(model=self._decider.name)
+        try:
+            async with asyncio.timeout(MOST_SECONDS), self._places:
+                self._decided[key] = found = await read_reply(self._decider, asked, read, usage, _REPAIR)
+        except (ChatModelFailure, TimeoutError) as failure:
+            log.warning("a rule decides in place of the language model", why=str(failure) or "It is late.")
+            return None
+        finally:
+            self._count(caller, usage)
+        return found
 
     async def write(
         self, request: SearchRequest, hits: Sequence[Hit], done: Done, caller: str
