@@ -148,9 +148,7 @@ async def test_a_community_is_summarised_from_the_passages_that_its_summary_cite
     assert len(endpoint.bodies) == 1
 
 
-@pytest.mark.parametrize(
-    ("failing", "why"), [(BROKEN, "failed (500)"), (None, "Nothing that the language")]
-)
+@pytest.mark.parametrize(("failing", "why"), [(BROKEN, "failed (500)"), (None, "Nothing that the language")])
 async def test_where_the_model_fails_it_is_the_extract_and_not_kept(
     running: Running, log: CurationLog, endpoint: ChatEndpoint, failing: Any, why: str
 ) -> None:
