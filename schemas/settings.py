@@ -390,7 +390,8 @@ class LanguageModelSettings(BaseModel):
         None,
         description="Where an OpenAI-compatible endpoint is, up to what comes before `/chat/completions`, such as "
         "`http://localhost:11434/v1`. The texts of collections that choose `language_model` are sent there, and, with "
-        "`answer_form=model` or `--judge model`, the question and the passages that were found.",
+        "`answer_form=model`, `summary_form=model`, `plan_form=model` or `--judge model`, the question, the messages "
+        "before it, and the passages that were found.",
     )
     model: str | None = Field(
         None,

@@ -70,7 +70,7 @@ class _Reworded(msgspec.Struct):
     question: str
 
 
-async def stand_alone(question: str, before: Sequence[Message], writer: AnswerWriter, caller: str) -> str:
+async def complete_by_model(question: str, before: Sequence[Message], writer: AnswerWriter, caller: str) -> str:
     """The question as the model words it, which names more than it does itself; else `complete_question`."""
     last = [each for each in before if each.role in ("user", "assistant") and each.text][-MEMORY:]
     said = [(each.role, _ADDRESS.sub("", each.text)[:SHOWN_CHARACTERS]) for each in last]

@@ -228,9 +228,9 @@ async def _written(service: Service, collection: str | None, document_id: str, a
         return any(each is not None and _is_at_or_after(each, asked) for each in records)
 
     live, receipts = holding_document(snapshot, None, document_id), service.snapshots.receipts.reached
-    is_told = all(receipts.get(at, -1) >= offset for at, offset in asked.items())
+    is_confirmed = all(receipts.get(at, -1) >= offset for at, offset in asked.items())
     known = [] if asked else live
-    known = known or [key.collection for key in keys if is_known(key)] or (live if is_told else [])
+    known = known or [key.collection for key in keys if is_known(key)] or (live if is_confirmed else [])
     found = only_collection(known, f"A document {document_id[:200]!r}")
     return DocumentKey(found or DEFAULT_COLLECTION, document_id)
 

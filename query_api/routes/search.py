@@ -10,7 +10,7 @@ from fastapi import APIRouter, Depends, Header, Query, Request, Response
 from pydantic import Field
 
 from query_api.admission import ANSWERS_PATH, SEARCH_PATH, Turn, caller_of
-from query_api.answers.follow_ups import complete_question, stand_alone
+from query_api.answers.follow_ups import complete_by_model, complete_question
 from query_api.auth import owner_of
 from query_api.errors import ApiProblem, invalid_request, problem_responses
 from query_api.middleware import ModelRoute
@@ -161,7 +161,7 @@ async def in_conversation(
     async def complete(question: str, before: Sequence[Message]) -> str:
         if asked.answer_form != "model" or service.answer_writer is None:
             return complete_question(question, before)
-        return await stand_alone(question, before, service.answer_writer, origin.caller)
+        return await complete_by_model(question, before, service.answer_writer, origin.caller)
 
     chosen = asked.model_dump(exclude={"conversation", "answer"}, exclude_unset=True)
     search = SearchRequest(**chosen, answer=True)

@@ -44,7 +44,7 @@ async def summarise_as_asked(
         of = await service.read(summarised)
         if writer is None:
             return of.extract
-        return await unless_disconnected(request, service.summaries.written(writer, of, origin.caller, anew=refresh))
+        return await unless_disconnected(request, service.summaries.written(writer, of, origin.caller, again=refresh))
 
     return summarise
 

@@ -37,8 +37,8 @@ class KeptSummaries:
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._looked_at: str | None = None
 
-    async def written(self, writer: AnswerWriter, of: Summarised, caller: str, *, anew: bool) -> Summary:
-        """The summary that is kept of these passages, else one that is written now; `anew` even where one is kept.
+    async def written(self, writer: AnswerWriter, of: Summarised, caller: str, *, again: bool) -> Summary:
+        """The summary that is kept of these passages, else one that is written now; `again` even where one is kept.
         Where the model fails it is the one before, or the extract, and a note says why. Raises nothing for the model
         or for Kafka."""
         if not of.hits:
@@ -49,9 +49,9 @@ class KeptSummaries:
         lock = self._locks.setdefault(item, asyncio.Lock())
         async with lock:  # who asks meanwhile gets what is being written
             kept = await self._kept(item, content)
-            if kept is not None and not anew:
+            if kept is not None and not again:
                 return kept
-            draft = await writer.summarise(asked, of.hits, of.most, words, caller, anew=kept is not None)
+            draft = await writer.summarise(asked, of.hits, of.most, words, caller, again=kept is not None)
             about: dict[str, Any] = {"dropped": draft.dropped, "usage": draft.usage}
             if not draft.citations:
                 why = draft.problem or "Nothing that the language model wrote is supported by what it was shown."

@@ -100,12 +100,12 @@ class AnswerWriter:
         done.answer = extract.model_copy(update=about)
 
     async def summarise(
-        self, asked: Sequence[Message], hits: Sequence[Hit], most: int, words: int, caller: str, *, anew: bool
+        self, asked: Sequence[Message], hits: Sequence[Hit], most: int, words: int, caller: str, *, again: bool
     ) -> "Draft":
-        """What the model writes when it is `asked` to summarise the passages of these hits; `anew` in other words than
+        """What the model writes when it is `asked` to summarise the passages of these hits; `again` in other words than
         before. Raises nothing for the model."""
         draft = await self._draft(hits, most, words)
-        async with aclosing(self._frames(asked, draft, caller, VARIED if anew else LIKELIEST)) as frames:
+        async with aclosing(self._frames(asked, draft, caller, VARIED if again else LIKELIEST)) as frames:
             async for _ in frames:
                 pass
         return draft

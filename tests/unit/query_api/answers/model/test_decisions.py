@@ -11,7 +11,7 @@ import pytest
 
 from indexer.extraction.lexicon import STOP_WORDS
 from indexer.runtime.chat_model import ChatModel
-from query_api.answers.follow_ups import complete_question, stand_alone
+from query_api.answers.follow_ups import complete_by_model, complete_question
 from query_api.answers.model.writer import AnswerWriter
 from query_api.research.plan import PARAMETERS, Plan, decided_plan, plan_for
 from schemas.openai_protocol import Message
@@ -51,7 +51,7 @@ async def opened(endpoint: ChatEndpoint) -> Any:
 async def reworded(endpoint: ChatEndpoint, said: str | Callable[[str], str], question: str = BORN) -> str:
     endpoint.writes = said if callable(said) else lambda _: said
     async with opened(endpoint) as (writer, _):
-        return await stand_alone(question, WROTE, writer, "read")
+        return await complete_by_model(question, WROTE, writer, "read")
 
 
 def question(text: str) -> str:
@@ -61,8 +61,8 @@ def question(text: str) -> str:
 async def test_a_follow_up_is_worded_with_the_name_that_the_answer_has(endpoint: ChatEndpoint) -> None:
     endpoint.writes = lambda _: f"<think>He? {{}}</think>Here it is: {question('Where was Barry Warsaw born?')}"
     async with opened(endpoint) as (writer, counted):
-        assert await stand_alone(BORN, WROTE, writer, "read") == "Where was Barry Warsaw born?"
-        assert await stand_alone(BORN, WROTE, writer, "read") == "Where was Barry Warsaw born?"
+        assert await complete_by_model(BORN, WROTE, writer, "read") == "Where was Barry Warsaw born?"
+        assert await complete_by_model(BORN, WROTE, writer, "read") == "Where was Barry Warsaw born?"
     [body] = endpoint.bodies  # of the second time the decision is known
     assert (body["model"], body["temperature"]) == ("small", 0)
     assert "the assistant said: *PEP 102*: It was written by Barry Warsaw. (1)" in body["messages"][1]["content"]
@@ -110,8 +110,8 @@ async def test_a_model_that_fails_leaves_it_to_the_rules(endpoint: ChatEndpoint,
 
 async def test_nothing_is_asked_where_nothing_was_said_before(endpoint: ChatEndpoint) -> None:
     async with opened(endpoint) as (writer, _):
-        assert await stand_alone(BORN, [], writer, "read") == BORN
-        assert await stand_alone("x" * 5_000, WROTE, writer, "read") == complete_question("x" * 5_000, WROTE)
+        assert await complete_by_model(BORN, [], writer, "read") == BORN
+        assert await complete_by_model("x" * 5_000, WROTE, writer, "read") == complete_question("x" * 5_000, WROTE)
     assert endpoint.bodies == []
 
 
@@ -136,7 +136,7 @@ async def test_an_order_in_an_answer_names_nothing_that_was_not_said(
 
     endpoint.writes = said
     async with opened(endpoint) as (writer, _):
-        searched = await stand_alone(BORN, before, writer, "read")
+        searched = await complete_by_model(BORN, before, writer, "read")
     said_by_people = {word.lower() for word in re.findall(r"\w+", f"{BORN} {WROTE[0].text}")} | STOP_WORDS
     for word in re.findall(r"\w+", searched):
         is_name = word in told and any(sign.isupper() or sign.isdigit() for sign in word)
