@@ -74,11 +74,7 @@ class ReplyReader:
 
 
 async def read_reply(
-    model: ChatModel,
-    messages: Sequence[Message],
-    read: Callable[[str], T | None],
-    usage: TokenUsage,
-    why: str,
+    model: ChatModel, messages: Sequence[Message], read: Callable[[str], T | None], usage: TokenUsage, why: str
 ) -> T:
     """What `read` takes of the model's reply; of a second one, with `why`, where it refuses the first. Raises
     ChatModelFailure, also where it refuses both."""
