@@ -8,7 +8,7 @@ from fastapi import Depends, Query, Request
 from query_api.auth import check_access
 from query_api.errors import invalid_request
 from query_api.routes.parameters import ServiceOf
-from query_api.routes.search import OriginOf, unless_disconnected
+from query_api.routes.search import unless_disconnected
 from query_api.study.summarised import Summarised
 from schemas.answers import AnswerForm, Summary
 
@@ -19,7 +19,6 @@ Summarise = Callable[[Callable[[], Summarised]], Awaitable[Summary | None]]
 async def summarise_as_asked(
     request: Request,
     service: ServiceOf,
-    origin: OriginOf,
     summary_form: Annotated[
         AnswerForm | None,
         Query(
@@ -44,7 +43,8 @@ async def summarise_as_asked(
         of = await service.read(summarised)
         if writer is None:
             return of.extract
-        return await unless_disconnected(request, service.summaries.written(writer, of, origin.caller, again=refresh))
+        caller = getattr(request.state, "access", "anyone")
+        return await unless_disconnected(request, service.summaries.written(writer, of, caller, again=refresh))
 
     return summarise
 
