@@ -5,9 +5,9 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, StrictBool, StringConstraints
 
 from schemas.answers import Citation
+from schemas.choices import PlanForm
 from schemas.search import MAX_QUERY_CHARACTERS, StrictNumbers
 
-PlanForm = Literal["rules", "model"]
 QuestionKind = Literal["definition", "fact", "comparison", "list", "path", "temporal", "claim"]
 Stopped = Literal["complete", "nothing_new", "rounds", "searches", "seconds", "failed"]
 Verdict = Literal["verified", "contradicted", "ambiguous", "not_found"]

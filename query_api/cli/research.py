@@ -9,8 +9,8 @@ import typer
 from query_api.cli import app as commands
 from query_api.cli.app import DataDir, Json, Url, print_json
 from query_api.cli.completion import collections
+from schemas.choices import PlanForm
 from schemas.errors import plain_failures
-from schemas.research import PlanForm
 
 app = typer.Typer()
 
