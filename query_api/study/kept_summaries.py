@@ -6,6 +6,7 @@ prompt is another, and no sooner unless somebody asks.
 
 import asyncio
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 from weakref import WeakValueDictionary
 
@@ -65,10 +66,11 @@ class KeptSummaries:
             value = {"subject": of.subject, "content": content, "summary": made.model_dump(exclude_defaults=True)}
             try:
                 await self._saved.put(OWNER, KIND, item, value)
-                await self._forget_what_is_gone()
             except (ApiProblem, AnotherLog) as error:
                 made.notes.append(f"This is not kept, and is written again the next time. {error}")
                 return made
+            with suppress(ApiProblem, AnotherLog):  # the next one tries again
+                await self._forget_what_is_gone()
             return await self._kept(item, content) or made
 
     async def _kept(self, item: str, content: str) -> Summary | None:
@@ -85,6 +87,6 @@ class KeptSummaries:
         """Delete what is kept of documents that were deleted, and of communities that broke up: the next LOOKED_AT."""
         items, self._looked_at = self._saved.list(OWNER, KIND, LOOKED_AT, self._looked_at)
         snapshot = self._current()
-        for item in items if snapshot is not None else ():
+        for item in items:
             if item.head and snapshot and is_gone(item.head.value.get("subject", ()), snapshot):
                 await self._saved.delete(OWNER, KIND, item.id)

@@ -83,7 +83,7 @@ def test_a_document_is_summarised_and_the_summary_kept(town: Installation) -> No
         return found["written_summary"] | {"whole": found["text"]}
 
     made = summary()
-    assert made["usage"]["completion_tokens"] > 0
+    assert made["usage"]["model"] == "small"
     assert made["citations"]
     for each in made["citations"]:
         assert made["whole"][each["start"] : each["end"]] == each["text"]
