@@ -21,13 +21,13 @@ from kafka_client.skipped_batches import SkippedBatches
 from kafka_client.topic_lag import LagMonitor
 from kafka_client.topic_offsets import TopicPartition
 from query_api.admission import MAX_WAIT_SECONDS, SearchAdmission
-from query_api.answers.model.writer import AnswerWriter
+from query_api.answers.model.writer import HOW_TO_CONFIGURE, AnswerWriter
 from query_api.dead_letters.letter_follower import LetterFollower
 from query_api.dead_letters.letter_pages import LetterPages
 from query_api.entities.answer_subgraph import answer_subgraph
 from query_api.entities.catalogue import EntityCatalogues
 from query_api.entities.earlier_graphs import EarlierGraphs
-from query_api.errors import ApiProblem
+from query_api.errors import ApiProblem, invalid_request
 from query_api.index.manager import REFRESH_SECONDS, NotYetIndexed, ServiceStopping, SnapshotManager, covers
 from query_api.index.search_snapshot import Snapshot
 from query_api.index.store_opening import Stores
@@ -56,6 +56,7 @@ from query_api.service_metrics import ServiceMetrics
 from query_api.settings import ServiceSettings
 from query_api.sse.resume_buffer import REPLAY_BYTES, REPLAY_SECONDS, REPLAY_STREAMS, ReplayBuffer
 from query_api.sse.stream import KEEP_ALIVE_SECONDS, SearchStreams
+from query_api.study.kept_summaries import KeptSummaries
 from schemas.errors import MalformedToken
 from schemas.ids import format_positions
 from schemas.receipts import parse_token
@@ -137,6 +138,7 @@ class Service:
             topics.documents, self.writer, snapshots, self.log_watch, self.worker_watch, CANARY_SECONDS
         )
         self.saved = SavedItems(topics.saved, self.locate_broker, self.writer, self.log_watch.end_now)
+        self.summaries = KeptSummaries(self.saved, lambda: snapshots.current)
         self._run("saved items", self.saved.run())
         self._run("log watch", self.log_watch.run())
         self._run("log identity", self.log_identity.run())
@@ -148,11 +150,12 @@ class Service:
         self.reranker = ServedReranker(self.settings.reranker) if self.settings.reranker.configured else None
         if self.reranker is not None:
             self._ending.callback(self.reranker.close)
-        configured = self.settings.language_model.configured
-        model = ChatModel(self.settings.language_model) if configured else None
-        self.answer_writer = None if model is None else AnswerWriter(model, self.metrics.count_tokens)
-        if model is not None:
+        self.answer_writer: AnswerWriter | None = None
+        if (language := self.settings.language_model).configured:
+            model, small = ChatModel(language), ChatModel(language, name=language.decider)
+            self.answer_writer = AnswerWriter(model, small, self.metrics.count_tokens)
             self._ending.push_async_callback(model.close)
+            self._ending.push_async_callback(small.close)
         self._run("model", self.model.run())
         self._run("re-ranker", self._load_reranker())
 
@@ -231,6 +234,12 @@ class Service:
     async def read(self, work: Callable[[], R]) -> R:
         """Run a look-up in the stores in a thread."""
         return await asyncio.get_running_loop().run_in_executor(self._read_threads, work)
+
+    def writer_for(self, parameter: str) -> AnswerWriter:
+        """Raises ApiProblem 422, which names the parameter that asks for it, where there is no language model."""
+        if self.answer_writer is None:
+            raise invalid_request(HOW_TO_CONFIGURE.format(parameter))
+        return self.answer_writer
 
     def snapshot(self) -> Snapshot:
         """The current one. Raises ApiProblem 503 while there is none."""

@@ -62,6 +62,18 @@ class TokenUsage(BaseModel):
     total_tokens: int = 0
 
 
+class Summary(BaseModel):
+    """A summary with its sources, as an answer has them."""
+
+    form: AnswerForm = Field("extract", description="As of an answer.")
+    text: str = Field(description="A line for each sentence, as of an answer; empty where nothing can be summarised.")
+    citations: list[Citation] = Field(default_factory=list)
+    made_at: str | None = Field(None, description="RFC 3339 time at which a language model wrote it.")
+    dropped: int = Field(0, description="As of an answer.")
+    usage: TokenUsage | None = Field(None, description="What the language model took for it, when it wrote it.")
+    notes: list[str] = Field(default_factory=list, description="What went wrong, or was left out.")
+
+
 class Answer(BaseModel):
     """What was found that answers the question, or that nothing does."""
 

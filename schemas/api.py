@@ -5,6 +5,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from schemas.answers import Summary
 from schemas.choices import EdgeKind
 from schemas.curation import ChunkingChoice, ExtractionChoice, LinkingChoice
 from schemas.edits_api import HandMadeNode
@@ -118,6 +119,7 @@ class DocumentDetail(DocumentSummary):
 
     text: str
     passages: list[PassageText]
+    written_summary: Summary | None = Field(None, description="With sources, where `summary_form` asks for it.")
 
 
 class DocumentStatus(BaseModel):

@@ -27,6 +27,7 @@ ReviewState = Literal["open", "accepted", "rejected", "split", "merged"]
 ReviewKind = Literal["duplicate", "conflict", "enhancement"]
 """Names that may be one; statements that contradict each other; statements of which one says more."""
 
+PlanForm = Literal["rules", "model"]
 StudyKind = Literal["cards", "quiz", "map", "path"]
 STUDY_PATHS: dict[StudyKind, str] = {
     "cards": "/v1/cards",

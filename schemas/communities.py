@@ -2,6 +2,7 @@
 
 from pydantic import BaseModel, Field
 
+from schemas.answers import Summary
 from schemas.choices import CommunityLevel
 
 
@@ -51,3 +52,4 @@ class CommunityDetail(CommunitySummary):
     children: list[CommunityName] = Field(description="The finer communities of which it is the parent, largest first.")
     members: list[CommunityMember] = Field(description="The most central first; without entities that are gone since.")
     graph_position: int = Field(description="The offset on the contributions topic that it was found at.")
+    written_summary: Summary | None = Field(None, description="With sources, where `summary_form` asks for it.")

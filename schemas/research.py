@@ -5,6 +5,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, StrictBool, StringConstraints
 
 from schemas.answers import Citation
+from schemas.choices import PlanForm
 from schemas.search import MAX_QUERY_CHARACTERS, StrictNumbers
 
 QuestionKind = Literal["definition", "fact", "comparison", "list", "path", "temporal", "claim"]
@@ -28,6 +29,11 @@ class ResearchRequest(StrictNumbers):
     collection: Collection | None = Field(None, description="Search this one only; else all, without saved notes.")
     rounds: int = Field(3, ge=1, le=4, description="Rounds of searches, at most.")
     sentences: int = Field(8, ge=1, le=20, description="Sentences of the note, at most.")
+    plan_form: PlanForm = Field(
+        "rules",
+        description="What takes the question apart: `rules`, or `model`, a language model, to which it is sent. Where "
+        "that fails the rules do.",
+    )
     save: StrictBool = Field(False, description="Publish the note as a document; needs a key that may write.")
     save_to: Collection = Field("research", description="The collection that it is saved in.")
 
@@ -44,6 +50,7 @@ class ResearchStep(BaseModel):
     sentences: int = Field(0, description="New ones, of a search; those of the note.")
     names: list[str] = Field(default_factory=list, description="New ones in these sentences.")
     detail: str = Field("", description="What was decided, or why there is nothing.")
+    form: PlanForm | None = Field(None, description="What decided the kind of question.")
 
 
 class NoteGroup(BaseModel):

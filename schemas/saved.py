@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple, Self, get_args
 
 from schemas.errors import MalformedEvent
 
-SavedKind = Literal["conversation", "cards", "quiz", "map", "path", "question"]
+SavedKind = Literal["conversation", "cards", "quiz", "map", "path", "question", "summary"]
 _NAME = re.compile(r"[A-Za-z0-9._-]{1,64}")
 
 

@@ -10,7 +10,16 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr, ValidationError, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    SecretStr,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
 from pydantic_settings import (
     BaseSettings,
     InitSettingsSource,
@@ -380,14 +389,36 @@ class LanguageModelSettings(BaseModel):
         None,
         description="Where an OpenAI-compatible endpoint is, up to what comes before `/chat/completions`, such as "
         "`http://localhost:11434/v1`. The texts of collections that choose `language_model` are sent there, and, with "
-        "`answer_form=model` or `--judge model`, the question and the passages that were found.",
+        "`answer_form=model`, `summary_form=model`, `plan_form=model` or `--judge model`, the question, the messages "
+        "before it, and the passages that were found.",
     )
-    model: str | None = Field(None, min_length=1, max_length=200, description="The name the endpoint knows it by.")
+    model: str | None = Field(
+        None,
+        max_length=200,
+        description="The name the endpoint knows it by. Two, with a comma between them, where a smaller one is to "
+        "complete follow-ups and take questions apart, as in `qwen3:8b,qwen3:1.7b`: the first writes.",
+    )
     api_key: EndpointKey = Field(
         None, description="Sent as the bearer token. Leave it out where the endpoint requires none."
     )
     timeout_seconds: float = Field(60.0, gt=0, le=600, description="How long one answer may take.")
 
+    @field_validator("model")
+    @classmethod
+    def _one_or_two(cls, model: str | None) -> str | None:
+        names = ["one"] if model is None else model.split(",")
+        if len(names) > 2 or not all(map(str.strip, names)):
+            raise ValueError("give the name of one model, or of two, as in `qwen3:8b,qwen3:1.7b`")
+        return model
+
     @property
     def configured(self) -> bool:
         return self.base_url is not None and self.model is not None
+
+    @property
+    def writer(self) -> str:
+        return (self.model or "").partition(",")[0].strip()
+
+    @property
+    def decider(self) -> str:
+        return (self.model or "").rpartition(",")[2].strip()

@@ -78,12 +78,12 @@ class LanguageModel:
             raise ValueError("A language model needs an address and a name.")
         self.version = version
         self.at_once = AT_ONCE
-        self._model = settings.model
+        self._model = settings.writer
         self._endpoint = ModelEndpoint(
             "The language model",
             str(settings.base_url),
             "/chat/completions",
-            model=str(settings.model),
+            model=settings.writer,
             api_key=settings.api_key,
             seconds=settings.timeout_seconds,
             settings="THALWEG_LANGUAGE_MODEL",
@@ -135,4 +135,4 @@ def version_of(settings: LanguageModelSettings) -> str | None:
     """Of the model and of what it is asked; None where none is set up. Other weights need another name."""
     if not settings.configured:
         return None
-    return f"{LANGUAGE_MODEL_VERSION}{settings.model}:{PROMPT_VERSION}"
+    return f"{LANGUAGE_MODEL_VERSION}{settings.writer}:{PROMPT_VERSION}"

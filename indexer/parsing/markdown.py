@@ -14,7 +14,8 @@ from indexer.documents import ParsedDocument
 from indexer.errors import UnparsableDocument
 from indexer.parsing.document_builder import DocumentBuilder
 from indexer.parsing.front_matter import first_value, list_fields, split_front_matter
-from indexer.parsing.html import tag_names, write_fragment
+from indexer.parsing.html import write_fragment
+from indexer.parsing.html_nesting import tag_names
 from indexer.parsing.markdown_dialects import MARKS, OPTIONS, WITHOUT_FORMULAS, edited, plain_markdown
 from indexer.parsing.registry import MAX_MARKDOWN_DEPTH
 from indexer.parsing.text import write_linked

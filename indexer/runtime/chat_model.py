@@ -19,6 +19,8 @@ from schemas.settings import LanguageModelSettings
 
 RETRIES = 2  # of a request that was not answered: no connection, 408, 409, 429, 5xx
 MAX_ANSWER_BYTES = 4 * 1024 * 1024  # a token takes some 200 bytes on the way
+LIKELIEST = 0.0  # the temperature at which the same question gets the same answer
+VARIED = 0.3  # that of what is asked once more, which is not to be answered as before
 _SENT_HEADERS = frozenset({"host", "content-type", "content-length", "accept", "connection", "user-agent"})
 
 Message = Mapping[str, str]
@@ -27,8 +29,8 @@ Message = Mapping[str, str]
 class ChatModel:
     """Asks one model. On the event loop only."""
 
-    def __init__(self, settings: LanguageModelSettings, retries: int = RETRIES) -> None:
-        """Asks nothing yet. `settings` are configured."""
+    def __init__(self, settings: LanguageModelSettings, retries: int = RETRIES, *, name: str = "") -> None:
+        """Asks nothing yet. `settings` are configured; `name` is one of its models, else that which writes."""
 
         def failure(sentence: str, _retry_after: float | None = None) -> ChatModelFailure:
             return ChatModelFailure(sentence)
@@ -36,7 +38,7 @@ class ChatModel:
         self._address = ModelAddress(
             "The language model",
             str(settings.base_url),
-            model=str(settings.model),
+            model=name or settings.writer,
             api_key=settings.api_key,
             seconds=settings.timeout_seconds,
             settings="THALWEG_LANGUAGE_MODEL",
@@ -51,11 +53,17 @@ class ChatModel:
         self.close = self._http.aclose
 
     async def reply(
-        self, messages: Sequence[Message], usage: TokenUsage, *, most_tokens: int, deadline: float
+        self,
+        messages: Sequence[Message],
+        usage: TokenUsage,
+        *,
+        most_tokens: int,
+        deadline: float,
+        temperature: float = LIKELIEST,
     ) -> AsyncGenerator[str]:
-        """The pieces of the answer as they come, at most `most_tokens`, until `deadline` on the loop's clock; the same
-        question gets the likeliest answer each time (temperature 0). What it took is added to `usage`. Closing the
-        iterator ends the request. Raises ChatModelFailure, also after some pieces."""
+        """The pieces of the answer as they come, at most `most_tokens`, until `deadline` on the loop's clock. What it
+        took is added to `usage`. Closing the iterator ends the request. Raises ChatModelFailure, also after some
+        pieces."""
         openai = await asyncio.to_thread(import_module, "openai")
         stream: Any = None
         is_empty, finished = True, False
@@ -64,7 +72,7 @@ class ChatModel:
                 stream = await self._client(openai).chat.completions.create(
                     model=self.name,
                     messages=messages,
-                    temperature=0,
+                    temperature=temperature,
                     max_tokens=most_tokens,
                     stream=True,
                     stream_options={"include_usage": True},

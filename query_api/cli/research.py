@@ -10,6 +10,7 @@ import typer
 from query_api.cli import app as commands
 from query_api.cli.app import DataDir, Json, Url, print_json
 from query_api.cli.completion import collections
+from schemas.choices import PlanForm
 from schemas.errors import plain_failures
 
 app = typer.Typer()
@@ -24,6 +25,9 @@ def research(
     ] = None,
     rounds: Annotated[int, typer.Option(min=1, max=4, help="Rounds of searches, at most.")] = 3,
     sentences: Annotated[int, typer.Option(min=1, max=20, help="Sentences of the note, at most.")] = 8,
+    plan_form: Annotated[
+        PlanForm, typer.Option(help="What takes the question apart: rules, or the service's language model.")
+    ] = "rules",
     save: Annotated[bool, typer.Option("--save", help="Publish the note as a document.")] = False,
     save_to: Annotated[str, typer.Option(help="The collection that it is saved in.")] = "research",
     as_json: Json = False,
@@ -32,7 +36,7 @@ def research(
 ) -> None:
     """Search in rounds until nothing new comes, and print a note of sentences, each with its source."""
     asked = {"q": question, "collection": collection, "rounds": rounds, "sentences": sentences}
-    body = json.dumps(asked | {"save": save, "save_to": save_to}).encode()
+    body = json.dumps(asked | {"plan_form": plan_form, "save": save, "save_to": save_to}).encode()
     with closing(commands.service_client(url, data_dir)) as client:
         if as_json:
             print_json(client.post("/v1/research", body))

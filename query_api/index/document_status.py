@@ -171,8 +171,10 @@ def _pending(
     """What of the asked write is still to come; None for nothing.
 
     The tables move on before the receipts arrive: between the two, a record that left no row may yet turn out to be a
-    dead letter.
+    dead letter. Of a batch's token only the partition counts that the document's row is of: others hold none of it.
     """
+    if row is not None and row.partition in asked:
+        asked = {row.partition: asked[row.partition]}
     positions = snapshot.text.positions
     late = {at: offset for at, offset in asked.items() if at not in positions or positions[at].offset < offset}
     if late:

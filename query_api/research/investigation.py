@@ -7,7 +7,7 @@ from typing import Any
 
 from query_api.answers.answer import pieces
 from query_api.errors import ApiProblem
-from query_api.research.plan import plan_for
+from query_api.research.plan import Plan, plan_for
 from query_api.research.rounds import Found, Rounds, Search
 from schemas.answers import AnswerCitation, AnswerDelta, Citation
 from schemas.ids import digest
@@ -16,11 +16,19 @@ from schemas.research import NOTE_URI, ClaimCheck, NoteGroup, Research, Research
 TITLE_CHARACTERS = 200
 ResearchFrame = ResearchStep | AnswerCitation | AnswerDelta | Research
 Check = Callable[[str], Awaitable[ClaimCheck]]
+Decide = Callable[[], Awaitable[Plan | None]]
 Publish = Callable[[dict[str, Any]], Awaitable[SavedNote]]
 
 
 async def investigate(
-    research_id: str, request: ResearchRequest, search: Search, check: Check, publish: Publish, *, notes_left_out: bool
+    research_id: str,
+    request: ResearchRequest,
+    decide: Decide,
+    search: Search,
+    check: Check,
+    publish: Publish,
+    *,
+    notes_left_out: bool,
 ) -> AsyncGenerator[ResearchFrame]:
     """The steps as they end, the note in pieces, at last the whole. Closing it ends the search that is under way.
     Raises ApiProblem where the first search does.
@@ -42,8 +50,9 @@ async def investigate(
         began = now
         return steps[-1]
 
-    plan = plan_for(request.q)  # 1
-    yield done("classify", detail=plan.kind)
+    decided = await decide() if request.plan_form == "model" else None  # 1
+    plan = decided or plan_for(request.q)
+    yield done("classify", detail=plan.kind, form="rules" if decided is None else "model")
     parameters = [f"{name}={value}" for name, value in plan.parameters.items()]
     yield done("route", detail="; ".join([*plan.questions, *parameters]))
     checked = await check(request.q) if plan.kind == "claim" else None  # 2

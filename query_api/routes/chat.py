@@ -10,7 +10,6 @@ from pydantic import ValidationError
 
 from query_api.answers.answer import frames_of
 from query_api.answers.cited_text import CitedText
-from query_api.answers.follow_ups import complete_question
 from query_api.answers.openai_forms import ChatCompletion, ResponseObject
 from query_api.errors import ApiProblem, invalid_request, invalid_values, problem_responses
 from query_api.middleware import LargeModelRoute
@@ -52,9 +51,10 @@ async def respond(request: Request, asked: protocol.ResponsesRequest, service: S
     return await _respond(request, asked, said, service, origin, ResponseObject())
 
 
-def question_of(asked: protocol.ModelRequest, messages: Sequence[protocol.Message]) -> AnswerRequest:
-    """What answers the last message of the user, complete in itself; in a stored conversation the messages before it
-    are those there. Raises ApiProblem."""
+def question_of(
+    asked: protocol.ModelRequest, messages: Sequence[protocol.Message]
+) -> tuple[AnswerRequest, Sequence[protocol.Message]]:
+    """What answers the last message of the user, and the messages before it. Raises ApiProblem."""
     if asked.model != protocol.MODEL:
         detail = f"`model`: there is no {asked.model[:80]!r} here; ask for {protocol.MODEL!r}."
         raise ApiProblem(404, "Unknown model", detail, members={"reason": "model_not_found"})
@@ -70,9 +70,7 @@ def question_of(asked: protocol.ModelRequest, messages: Sequence[protocol.Messag
     if said := (asked.thalweg or {}).keys() & {"q", "answer"}:
         raise invalid_request(f"`thalweg.{min(said)}`: that follows from the messages; leave it out.")
     try:
-        found = AnswerRequest(**(asked.thalweg or {}), q=question)
-        complete = complete_question(question, messages[:at]) if found.conversation is None else question
-        return found.model_copy(update={"q": complete})
+        return AnswerRequest(**(asked.thalweg or {}), q=question), messages[:at]
     except ValidationError as error:
         wrong = [each | {"loc": ("body", "thalweg", *each["loc"])} for each in error.errors()]
         raise invalid_values(wrong, "its options are those of /v1/answers") from error
@@ -86,7 +84,8 @@ async def _respond(
     origin: OriginOf,
     form: Form,
 ) -> Response:
-    search, origin = await in_conversation(request, question_of(asked, messages), service, origin)
+    question, before = question_of(asked, messages)
+    search, origin = await in_conversation(request, question, service, origin, before=before)
     cited = CitedText(str(request.base_url))
     if not asked.stream:
         found = await answer_search(request, search, service, origin)

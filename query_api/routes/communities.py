@@ -13,6 +13,8 @@ from query_api.index.graph.identifiers import key_of
 from query_api.index.search_snapshot import Snapshot
 from query_api.routes.graph import explorer_of
 from query_api.routes.parameters import AllCollections, ServiceOf
+from query_api.routes.summaries import SummariseAsAsked
+from query_api.study.summarised import of_community
 from schemas.choices import CommunityLevel
 from schemas.clock import rfc3339
 from schemas.communities import CommunityDetail, CommunityMember, CommunityPage, CommunitySummary
@@ -56,10 +58,11 @@ async def list_communities(
     return await service.read(read)
 
 
-@router.get("/v1/communities/{community_id}", summary="A community of entities", responses=problem_responses(404))
+@router.get("/v1/communities/{community_id}", summary="A community of entities", responses=problem_responses(403, 404))
 async def get_community(
     community_id: str,
     service: ServiceOf,
+    summarise: SummariseAsAsked,
     limit: Annotated[int, Query(ge=1, le=10_000, description="Members, at most.")] = 100,
 ) -> CommunityDetail:
     """Its summary with sources, its most central members, the coarser and the finer communities beside it."""
@@ -76,18 +79,20 @@ async def get_community(
     found = row
 
     def read() -> CommunityDetail:
-        summary = with_current_sentences(snapshot, list(view.summaries([found])))[0]
+        community = with_current_sentences(snapshot, list(view.summaries([found])))[0]
         catalogue = service.catalogues.of(snapshot.graph, snapshot.curation, may_be_older=True)
         explorer = explorer_of(snapshot, catalogue)
         return CommunityDetail(
-            **summary.model_dump(),
+            **community.model_dump(),
             parent_community=view.parent(found),
             children=view.children(found),
-            members=_as_people_see_them(view.members(found), summary.collection, catalogue, explorer, limit),
+            members=_as_people_see_them(view.members(found), community.collection, catalogue, explorer, limit),
             graph_position=view.graph_position,
         )
 
-    return await service.read(read)
+    detail = await service.read(read)
+    detail.written_summary = await summarise(lambda: of_community(snapshot, detail))
+    return detail
 
 
 def _as_people_see_them(

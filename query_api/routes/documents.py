@@ -5,7 +5,7 @@ An id may hold slashes. In a path they may be as they are (`/v1/documents/guides
 reached with its slash percent-encoded (`/v1/documents/reports%2Fstatus`).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 from fastapi import APIRouter, Header, Query, Request, Response
@@ -18,9 +18,11 @@ from query_api.index.document_status import document_status
 from query_api.ingest import intake
 from query_api.routes.collection_choice import holding_document, only_collection, searched, where
 from query_api.routes.parameters import AllCollections, DocumentId, OneCollection, ServiceOf
+from query_api.routes.summaries import Summarise, SummariseAsAsked
 from query_api.service_context import Service
 from query_api.sse.events import FINAL, document_status_frames, document_stream_id, last_stage
 from query_api.sse.stream import accepts_events
+from query_api.study.summarised import of_document
 from schemas.api import (
     DocumentDetail,
     DocumentPage,
@@ -106,13 +108,14 @@ async def list_documents(
     responses={
         200: {"content": {EVENT_STREAM: {"schema": {"type": "string"}, "example": STATUS_EXAMPLE}}},
         204: {"description": "`Last-Event-ID` is that of the last frame: nothing follows."},
-        **problem_responses(404),
+        **problem_responses(403, 404),
     },
 )
 async def get_document(
     request: Request,
     document_id: DocumentId,
     service: ServiceOf,
+    summarise: SummariseAsAsked,
     collection: OneCollection = None,
     position: Annotated[
         str | None,
@@ -134,12 +137,18 @@ async def get_document(
     raw_path: bytes = request.scope.get("raw_path") or request.url.path.encode()
     raw_path = raw_path.partition(b"?")[0]
     if not (raw_path.endswith(STATUS_SUFFIX) and document_id.endswith("/status")):
-        return await document_detail(service, collection, document_id)
+        return await document_detail(service, collection, document_id, summarise)
     asked = service.positions_of(position) if position else {}
-    key = await _written(service, collection, document_id.removesuffix("/status"), asked)
+
+    async def status() -> DocumentStatus:
+        key = await _written(service, collection, document_id.removesuffix("/status"), asked)
+        return await _status(service, key, asked)
+
+    now = await status()
     if accepts_events(request.headers.get("accept")):
-        return await _follow(service, key, position, asked, last_event_id)
-    return await _status(service, key, asked)
+        stream_id = document_stream_id(DocumentKey(collection or DEFAULT_COLLECTION, now.id), position)
+        return await _follow(service, stream_id, status, last_event_id)
+    return now
 
 
 @router.get("/v1/formats", summary="The formats documents may come in, with their limits")
@@ -165,7 +174,9 @@ async def list_formats(service: ServiceOf) -> list[FormatInfo]:
     ]
 
 
-async def document_detail(service: Service, collection: str | None, document_id: str) -> DocumentDetail:
+async def document_detail(
+    service: Service, collection: str | None, document_id: str, summarise: Summarise | None = None
+) -> DocumentDetail:
     """The document as it is indexed. Raises ApiProblem."""
     snapshot = service.snapshot()
     looked_in = searched(collection, snapshot)
@@ -189,6 +200,8 @@ async def document_detail(service: Service, collection: str | None, document_id:
     newest = snapshot.text
     passages = await service.read(lambda: newest.passages(passage_ids))
     ordered = sorted(passages.values(), key=lambda passage: passage.ordinal)
+    ids = [each.id for each in ordered]
+    written = None if summarise is None else await summarise(lambda: of_document(snapshot, key, ids))
     return DocumentDetail(
         **_summary(service, row),
         text=joined_text(ordered),
@@ -196,13 +209,15 @@ async def document_detail(service: Service, collection: str | None, document_id:
             PassageText(id=each.id, section=list(each.section), start=each.start, end=each.end, text=each.text)
             for each in ordered
         ],
+        written_summary=written,
     )
 
 
 async def _written(service: Service, collection: str | None, document_id: str, asked: dict[int, int]) -> DocumentKey:
     """The document whose status is asked for. Without a collection, the only one of this id of which a record is known,
-    at or after the `asked` positions; else that of DEFAULT_COLLECTION, where a write without a collection goes. Live
-    documents come before deleted ones. Raises ApiProblem 422 for several."""
+    at or after the `asked` positions, or, once their receipts came, that is there: a batch ends after most of its
+    records. Else that of DEFAULT_COLLECTION, where a write without a collection goes. Live documents come before
+    deleted ones. Raises ApiProblem 422 for several."""
     if collection is not None:
         return intake.document_key(collection, document_id)
     snapshot = service.snapshot()
@@ -213,8 +228,10 @@ async def _written(service: Service, collection: str | None, document_id: str, a
         records = (rows.get(key), service.snapshots.receipts.newest(str(key)))
         return any(each is not None and _is_at_or_after(each, asked) for each in records)
 
-    live = [] if asked else holding_document(snapshot, None, document_id)
-    known = live or [key.collection for key in keys if is_known(key)]
+    live, receipts = holding_document(snapshot, None, document_id), service.snapshots.receipts.reached
+    is_confirmed = all(receipts.get(at, -1) >= offset for at, offset in asked.items())
+    known = [] if asked else live
+    known = known or [key.collection for key in keys if is_known(key)] or (live if is_confirmed else [])
     found = only_collection(known, f"A document {document_id[:200]!r}", snapshot)
     return DocumentKey(found or DEFAULT_COLLECTION, document_id)
 
@@ -247,14 +264,12 @@ async def _status(service: Service, key: DocumentKey, asked: dict[int, int]) -> 
 
 
 async def _follow(
-    service: Service, key: DocumentKey, position: str | None, asked: dict[int, int], last_event_id: str | None
+    service: Service, stream_id: str, status: Callable[[], Awaitable[DocumentStatus]], last_event_id: str | None
 ) -> Response:
-    stream_id = document_stream_id(key, position)
     sent = last_stage(last_event_id, stream_id)
     if sent >= FINAL:
         return Response(status_code=204)  # which ends the reconnecting of an EventSource
-    service.snapshot()
-    frames = document_status_frames(stream_id, lambda: _status(service, key, asked), service.snapshots, sent)
+    frames = document_status_frames(stream_id, status, service.snapshots, sent)
     return service.streams.following(frames)
 
 

@@ -15,6 +15,7 @@ from query_api.ingest.intake import document_key
 from query_api.middleware import DOCUMENTS_PATH, ModelRoute
 from query_api.research.claims import compared
 from query_api.research.investigation import ResearchFrame, investigate
+from query_api.research.plan import decided_plan
 from query_api.routes.collection_choice import saved_notes
 from query_api.routes.document_writes import publish_json, trace_of
 from query_api.routes.entities import catalogue_at, describer_of
@@ -61,6 +62,8 @@ async def begun_research(
         document_key(asked.save_to, research_id)
         if asked.save_to == asked.collection:
             raise invalid_request("`save_to`: a note would be evidence for the next; save it in another collection.")
+    if asked.plan_form == "model":
+        service.writer_for("plan_form")
     caller = caller_of(request)
 
     async def publish(envelope: dict[str, Any]) -> SavedNote:
@@ -71,6 +74,7 @@ async def begun_research(
     return investigate(
         research_id,
         asked,
+        lambda: decided_plan(asked.q, service.writer_for("plan_form"), origin.caller),
         lambda wanted: answer_for(caller, wanted, service, origin),
         lambda claim: checked(caller, ClaimRequest(claim=claim, collection=asked.collection), service, origin),
         publish,

@@ -1,7 +1,7 @@
 """`/v1/search` and `/v1/answers`: JSON, or a stream of Server-Sent Events where the client accepts one."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import aclosing, asynccontextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, TypeVar
@@ -10,7 +10,7 @@ from fastapi import APIRouter, Depends, Header, Query, Request, Response
 from pydantic import Field
 
 from query_api.admission import ANSWERS_PATH, SEARCH_PATH, Turn, caller_of
-from query_api.answers.model.writer import HOW_TO_CONFIGURE as HOW_TO_WRITE
+from query_api.answers.follow_ups import complete_by_model, complete_question
 from query_api.auth import owner_of
 from query_api.errors import ApiProblem, invalid_request, problem_responses
 from query_api.middleware import ModelRoute
@@ -25,6 +25,7 @@ from schemas.entities import AnswerSubgraph
 from schemas.errors import MalformedFilter
 from schemas.frames import EVENT_STREAM, Done, Meta
 from schemas.hits import Hit, SearchAnswer
+from schemas.openai_protocol import Message
 from schemas.provenance import USAGE_HEADER
 from schemas.search import SearchRequest
 from schemas.tracing import TRACEPARENT, well_formed
@@ -147,17 +148,29 @@ async def answer(
 
 
 async def in_conversation(
-    request: Request, asked: AnswerRequest, service: Service, origin: Origin, resumed: str | None = None
+    request: Request,
+    asked: AnswerRequest,
+    service: Service,
+    origin: Origin,
+    resumed: str | None = None,
+    before: Sequence[Message] = (),
 ) -> tuple[SearchRequest, Origin]:
-    """The search to make, and what is called with its end; where a conversation is named, those of that, see
-    `StoredConversation.asking`."""
+    """The search to make, complete in itself after the messages `before` it, and what is called with its end; where a
+    conversation is named, those of that, see `StoredConversation.asking`."""
+
+    async def complete(question: str, before: Sequence[Message]) -> str:
+        if asked.answer_form != "model" or service.answer_writer is None:
+            return complete_question(question, before)
+        return await complete_by_model(question, before, service.answer_writer, origin.caller)
+
     chosen = asked.model_dump(exclude={"conversation", "answer"}, exclude_unset=True)
     search = SearchRequest(**chosen, answer=True)
     if asked.conversation is None:
-        return search, origin
+        return search.model_copy(update={"q": await complete(search.q, before)}), origin
     conversation = await StoredConversation.find(service.saved, await owner_of(request), asked.conversation)
     current = service.snapshots.current
-    search, finish = conversation.asking(search, None if current is None else current.graph, resumed)
+    graph = None if current is None else current.graph
+    search, finish = await conversation.asking(search, graph, complete, resumed)
     return search, origin._replace(finish=finish)
 
 
@@ -216,8 +229,8 @@ async def _snapshot_in_turn(search: SearchRequest, service: Service, turn: Turn)
     model that there are not."""
     if search.reranker and service.reranker is None:
         raise invalid_request(HOW_TO_CONFIGURE)
-    if search.answer_form == "model" and service.answer_writer is None:
-        raise invalid_request(HOW_TO_WRITE)
+    if search.answer_form == "model":
+        service.writer_for("answer_form")
     if search.after is not None:
         await service.snapshot_for(search)
     await turn.begin()

@@ -4,7 +4,7 @@ A question and its answer are two parts, named by the retrieval that answered. S
 that was resumed, is there once.
 """
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from textwrap import shorten
 from typing import Any, NamedTuple
@@ -12,7 +12,7 @@ from uuid import uuid4
 
 from pydantic import ValidationError
 
-from query_api.answers.follow_ups import MEMORY, complete_question
+from query_api.answers.follow_ups import MEMORY
 from query_api.errors import AnotherLog, ApiProblem, conflict, invalid_request
 from query_api.index.graph.view import GraphView
 from query_api.saved.items import ItemGone, SavedItem, SavedItems, SavedRecord
@@ -39,6 +39,8 @@ TITLE = "title"
 QUESTION, ANSWER = ".q", ".a"
 TITLE_CHARACTERS = 80
 
+Complete = Callable[[str, Sequence[Message]], Awaitable[str]]
+"""Question, messages before it → the question, complete in itself."""
 Finish = Callable[[Done | SearchAnswer], Awaitable[list[str]]]
 """Called with the end of a search; gives further notes. May raise ApiProblem in place of the end."""
 
@@ -100,10 +102,10 @@ class StoredConversation(NamedTuple):
             next_cursor=write_cursor(page[0][1].offset) if len(messages) > limit else None,
         )
 
-    def asking(
-        self, asked: SearchRequest, graph: GraphView | None, resumed: str | None = None
+    async def asking(
+        self, asked: SearchRequest, graph: GraphView | None, complete: Complete, resumed: str | None = None
     ) -> tuple[SearchRequest, Finish]:
-        """The search for what is asked, in the scope and complete in itself, and what keeps it with its answer. `graph`
+        """The search for what is asked, in the scope and made `complete`, and what keeps it with its answer. `graph`
         knows which documents there are. `resumed` is the retrieval that answered it before, where the stream of that
         is resumed: what came after it is not what it follows. Raises ApiProblem."""
         if self.message_count >= MOST_MESSAGES:
@@ -116,7 +118,7 @@ class StoredConversation(NamedTuple):
                 "or begin another conversation."
             )
         scope = {"collection": head.collection or asked.collection, "filter": (*asked.filter, *head.filter)}
-        scope["q"] = complete_question(asked.q, self._memory(resumed))
+        scope["q"] = await complete(asked.q, self._memory(resumed))
         return asked.model_copy(update=scope), partial(self._keep, asked.q, _missing(head, graph))
 
     async def _keep(self, question: str, notes: list[str], end: Done | SearchAnswer) -> list[str]:

@@ -73,6 +73,35 @@ def town(model: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Insta
         yield running
 
 
+def test_a_document_is_summarised_and_the_summary_kept(town: Installation) -> None:
+    """By the model, or, where nothing that it writes is supported, by sentences of the document."""
+    name = next(iter(DOCUMENTS))
+    asked = {"collection": "town", "summary_form": "model"}
+
+    def summary() -> dict[str, Any]:
+        found: dict[str, Any] = httpx.get(f"{town.url}/v1/documents/{name}", params=asked, timeout=600).json()
+        summarised: dict[str, Any] = found["written_summary"]
+        return summarised
+
+    made = summary()
+    assert made["usage"]["model"] == "small"
+    assert made["citations"]
+    for each in made["citations"]:
+        assert each["text"] in DOCUMENTS[name]
+    if made["form"] == "model":
+        assert summary() == made
+    else:
+        assert made["notes"]
+
+
+def test_a_small_model_that_decides_badly_leaves_it_to_the_rules(town: Installation) -> None:
+    question = "Who borrows books? How many books may members of the library borrow?"
+    asked = {"q": question, "collection": "town", "plan_form": "model", "rounds": 1}
+    note = httpx.post(f"{town.url}/v1/research", json=asked, timeout=600).json()
+    assert note["steps"][0]["form"] in ("rules", "model")
+    assert note["citations"]
+
+
 @pytest.mark.parametrize("question", [QUESTION, "How many books may members of the library borrow?"])
 def test_chat_is_streamed_with_sources_that_hold_it(town: Installation, question: str) -> None:
     """Each citation names its link in the text, and each source is word for word in its document."""

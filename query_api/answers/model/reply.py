@@ -1,11 +1,20 @@
-"""What a language model writes, as it comes: sentences, each with the numbers of the passages that it names."""
+"""What a language model replies: sentences as they come, each with the numbers of passages that it names, or JSON."""
 
+import asyncio
 import re
-from collections.abc import Iterator
-from typing import NamedTuple
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple, TypeVar
+
+import msgspec
 
 from indexer.chunking.sentences import sentence_spans
-from query_api.answers.model.prompt import NOTHING, unquoted
+from indexer.errors import ChatModelFailure
+from indexer.runtime.chat_model import LIKELIEST, VARIED, ChatModel, Message
+from query_api.answers.model.prompt import NOTHING, repair, unquoted
+from schemas.answers import TokenUsage
+
+T = TypeVar("T")
+MOST_TOKENS = 2_048  # of a reply that is JSON, with what some models think aloud before it
 
 _NUMBERS = re.compile(r"\s*[\[【]\s*(?:passages?\s*)?(\d{1,4}(?:\s*[,;&]\s*\d{1,4})*)\s*[\]】]", re.IGNORECASE)
 _END = re.compile(r"\n|(?<=[\]】])[.!?]?\s+(?=[^\s\[【a-z(,;])")
@@ -62,3 +71,27 @@ class ReplyReader:
             self.is_usable |= bool(numbers) or claim.is_nothing
             if self.is_usable:
                 yield claim
+
+
+async def read_reply(
+    model: ChatModel, messages: Sequence[Message], read: Callable[[str], T | None], usage: TokenUsage, why: str
+) -> T:
+    """What `read` takes of the model's reply; of a second one, with `why`, where it refuses the first. Raises
+    ChatModelFailure, also where it refuses both."""
+    deadline = asyncio.get_running_loop().time() + model.seconds
+    for temperature in (LIKELIEST, VARIED):
+        reply = model.reply(messages, usage, most_tokens=MOST_TOKENS, deadline=deadline, temperature=temperature)
+        text = "".join([piece async for piece in reply])
+        if (found := read(text)) is not None:
+            return found
+        messages = repair(messages, text, why)
+    raise ChatModelFailure(f"The language model {model.name!r} twice replied what cannot be used.")
+
+
+def json_in(reply: str, kind: type[T]) -> T | None:
+    """The object of this kind in a reply, among whatever else; None where there is none."""
+    said = reply.rpartition("</think>")[2]
+    try:
+        return msgspec.json.decode(said[said.find("{") : said.rfind("}") + 1], type=kind)
+    except (msgspec.DecodeError, UnicodeError):
+        return None

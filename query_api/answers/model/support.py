@@ -76,6 +76,16 @@ def sources_of(hits: Sequence[Hit]) -> list[list[Source]]:
     return sources
 
 
+def says_only(written: str, said: Sequence[str], named: Sequence[str] = ()) -> bool:
+    """Whether each content word is one of what was `said`, or of a name or number in `named`, of which there is one at
+    least; and nothing is denied, or marked up, that is not there."""
+    words, texts = Word.all_of(written), " ".join(said)
+    names = (word for text in named for word in Word.all_of(text) if word.exact)
+    held = {*terms_of(texts), *(term for name in names for term in name.terms)}
+    denies = _DENIES.search(written) and not _DENIES.search(texts)
+    return bool(words) and all(word.is_in(held) for word in words) and not denies and not _MARKUP.search(written)
+
+
 def supporting(written: str, cited: Sequence[Source]) -> list[Sentence]:
     """The sentences, one or at most three of those `cited`, that say what is written; none where they do not: where
     they lack one of its names or numbers, or more than a quarter of its content words; where one denies and the other

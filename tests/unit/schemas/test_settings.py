@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from schemas.errors import WrongSetting
-from schemas.settings import KafkaConnection
+from schemas.settings import KafkaConnection, LanguageModelSettings
 from streams.settings import WorkerSettings
 
 PASSWORD = {"sasl_username": "alice", "sasl_password": "opensesame"}
@@ -66,3 +66,18 @@ def test_the_same_way_in_leads_to_another_address() -> None:
     moved = connection.at("b:9092")
     assert moved == KafkaConnection.model_validate(SCRAM | {"bootstrap_servers": "b:9092"})
     assert moved != connection
+
+
+@pytest.mark.parametrize(
+    ("model", "writer", "decider"),
+    [(None, "", ""), ("qwen3:8b", "qwen3:8b", "qwen3:8b"), (" a/large , small ", "a/large", "small")],
+)
+def test_a_language_model_is_one_or_two(model: str | None, writer: str, decider: str) -> None:
+    settings = LanguageModelSettings(model=model)
+    assert (settings.writer, settings.decider) == (writer, decider)
+
+
+@pytest.mark.parametrize("model", ["", " ", ",", "large,", ",small", "a,b,c"])
+def test_models_without_a_name_are_refused(model: str) -> None:
+    with pytest.raises(WrongSetting, match=r"THALWEG_LANGUAGE_MODEL__MODEL: .*give the name of one model, or of two"):
+        WorkerSettings.load({"language_model": {"model": model}})

@@ -47,6 +47,7 @@ def test_it_is_sent_the_text_with_the_known_names_and_the_schema(endpoint: ChatE
 def test_its_version_is_of_the_model_and_of_what_it_is_asked(endpoint: ChatEndpoint) -> None:
     assert asked(endpoint).version == f"language_model:reader:{PROMPT_VERSION}"
     assert asked(endpoint).version != asked(endpoint, model="another").version
+    assert asked(endpoint).version == asked(endpoint, model="reader, small").version
     assert version_of(LanguageModelSettings()) is None
     with pytest.raises(ValueError, match="an address"):
         LanguageModel(LanguageModelSettings(model="reader"))

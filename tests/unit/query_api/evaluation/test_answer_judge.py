@@ -99,7 +99,7 @@ def test_what_is_no_judgement_is_asked_for_once_more_and_then_left(
     other = ModelJudge(endpoint.settings(), tmp_path / "other")
     assert judged(other, asked()) == [None]
     [why] = other.failures
-    assert "twice replied what is no judgement" in why or "empty answer" in why
+    assert "twice replied what cannot be used" in why or "empty answer" in why
     assert list((tmp_path / "other").iterdir()) == []
 
 

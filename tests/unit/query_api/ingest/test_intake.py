@@ -72,7 +72,7 @@ def test_a_raw_body_takes_its_metadata_from_headers() -> None:
     assert event.content_type == "text/html; charset=utf-8"
 
 
-def test_a_title_may_stand_alone_in_an_envelope_and_not_beside_an_empty_file() -> None:
+def test_a_title_may_complete_by_model_in_an_envelope_and_not_beside_an_empty_file() -> None:
     upsert = intake.from_envelope(envelope(title="The Heron", content=""), LIMITS)
     assert isinstance(upsert, DocumentUpsert)
     assert upsert.is_title_only

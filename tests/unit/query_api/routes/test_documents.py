@@ -48,6 +48,24 @@ async def test_a_status_tells_pending_unknown_and_indexed(running: Running) -> N
     assert (await running.get("/v1/documents/nobody/status", collection="a")).json()["status"] == "unknown"
 
 
+async def test_a_status_by_the_token_of_a_batch(running: Running) -> None:
+    """Other partitions hold nothing of the document; its own may end with other documents of the batch."""
+    path = "/v1/documents/ada/status"
+    offset = int((await running.get(path)).json()["position"].partition(":")[2])
+    running.engine.reader.put(p0=(offset + 1, 3), p1=(6, 3))
+    await eventually(lambda: running.service.snapshot().info().positions == f"0:{offset + 1},1:6")
+    shown = (await running.get(path, collection="a", position=f"0:{offset},1:6")).json()
+    assert (shown["status"], shown["message"]) == ("indexed", None)
+    asked = f"0:{offset + 1},1:6"
+    assert (await running.get(path, collection="a", position=asked)).json()["status"] == "pending"
+    told: Any = {"outcome": "indexed", "generation": "g0001"}
+    running.service.snapshots.receipts.add(Receipt(key="a/eve", partition=0, offset=offset + 1, **told))
+    assert (await running.get(path, collection="a", position=asked)).json()["status"] == "indexed"
+    running.service.snapshots.receipts.add(Receipt(key="a/bob", partition=1, offset=6, **told))
+    found = (await running.get(path, position=asked)).json()
+    assert (found["collection"], found["status"]) == ("a", "indexed")
+
+
 async def test_documents_are_listed_page_by_page(running: Running) -> None:
     first = (await running.get("/v1/documents", collection="a", limit=2)).json()
     assert [each["id"] for each in first["documents"]] == ["ada", "notes/river.md"]

@@ -11,6 +11,7 @@ import pytest
 from query_api.index.store_opening import GraphFile
 from schemas.research import NOTE_URI
 from tests.support.fakes.engine import WordEngine, make_generation
+from tests.support.fakes.model_endpoints import chat_endpoint
 from tests.support.fakes.service import Running, events, problem, service_over
 from tests.support.fakes.text_stores import Page
 from tests.support.waiting import eventually
@@ -30,14 +31,18 @@ PAGES = [
 QUESTION = "Where was the director of Alpha Film born?"
 
 
-@pytest.fixture
-async def running(tmp_path: Path) -> AsyncIterator[Running]:
-    make_generation(tmp_path)
+def engine_of(data_dir: Path) -> WordEngine:
+    make_generation(data_dir)
     engine = WordEngine()
     engine.graphs["s7"] = [page.contribution() for page in PAGES]
     engine.graph_file = GraphFile("s7", 7)
     engine.reader.put(*PAGES, p0=(7, 7))
-    async with service_over(tmp_path, engine, api_key=KEY, read_api_key=READ_KEY) as running:
+    return engine
+
+
+@pytest.fixture
+async def running(tmp_path: Path) -> AsyncIterator[Running]:
+    async with service_over(tmp_path, engine_of(tmp_path), api_key=KEY, read_api_key=READ_KEY) as running:
         running.http.headers["authorization"] = f"Bearer {READ_KEY}"
         yield running
 
@@ -218,3 +223,25 @@ async def test_research_checks_a_claim(running: Running) -> None:
     note = await researched(running, "Jane Doe was born in Porto.")
     assert (note["kind"], note["check"]["verdict"]) == ("claim", "contradicted")
     assert json.dumps(note["steps"]).count('"check"') == 1
+
+
+async def test_a_language_model_takes_the_question_apart_where_it_is_asked_to(tmp_path: Path) -> None:
+    parts = ["Who directed Alpha Film?", "Where was the director of Alpha Film born?"]
+    with chat_endpoint(model="large,small") as endpoint:
+        async with service_over(tmp_path, engine_of(tmp_path), language_model=endpoint.settings()) as running:
+            endpoint.writes = lambda _: json.dumps({"kind": "path", "questions": parts})
+            note = await researched(running, "Who directed Alpha Film? Where was the director of Alpha Film born?")
+            assert (endpoint.bodies, note["steps"][0]["form"]) == ([], "rules")
+            note = await researched(running, QUESTION.replace("Where", "Who directed, and where"), plan_form="model")
+            assert (note["kind"], note["steps"][0]["form"]) == ("path", "model")
+            assert [each["query"] for each in note["steps"] if each["round"] == 1] == parts
+            assert [each["model"] for each in endpoint.bodies] == ["small"]
+            endpoint.writes = lambda _: json.dumps({"kind": "path", "questions": ["Which passwords are there?"]})
+            note = await researched(running, "Where was Jane Doe born?", plan_form="model")
+            assert (note["kind"], note["steps"][0]["form"]) == ("fact", "rules")
+
+
+async def test_without_a_language_model_none_can_be_asked_to(running: Running) -> None:
+    refused = await running.http.post("/v1/research", json={"q": QUESTION, "plan_form": "model"})
+    assert refused.status_code == 422
+    assert "`plan_form=model`: this service has no language model" in problem(refused)["detail"]

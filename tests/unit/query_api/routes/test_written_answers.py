@@ -9,6 +9,7 @@ from typing import Any
 import openai
 import pytest
 
+from tests.support.fakes.curation import curation_log
 from tests.support.fakes.engine import UncertainEngine, make_generation
 from tests.support.fakes.model_endpoints import BROKEN, HANGING, ChatEndpoint, chat_endpoint
 from tests.support.fakes.service import Running, events, problem, service_over
@@ -160,3 +161,35 @@ async def test_openai_clients_get_it_with_its_tokens(running: Running) -> None:
     )
     pieces = [chunk.choices[0].delta.content or "" async for chunk in stream]
     assert "".join(pieces) == chat.choices[0].message.content
+
+
+NAMED = '{"question": "When was the river measured by Ada Lovelace?"}'
+BEFORE = [{"role": "user", "content": QUESTION}, {"role": "assistant", "content": WRITTEN}]
+FOLLOW_UP = "And when was it measured by her?"
+
+
+async def test_a_follow_up_is_worded_by_the_smaller_model_in_a_chat_and_in_a_conversation(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def writes(asked: str) -> str:
+        return NAMED if "Before it, the user said" in asked else "The river was measured by Ada Lovelace in 1840 [1]."
+
+    with chat_endpoint(model="large,small", writes=writes) as endpoint:
+        async with service(tmp_path, endpoint) as running:
+            curation_log(running, monkeypatch)
+            body: dict[str, Any] = {"model": "thalweg", "messages": [*BEFORE, {"role": "user", "content": FOLLOW_UP}]}
+            options = {"mode": "keyword", "answer_form": "model"}
+            chat = await running.http.post("/v1/chat/completions", json=body | {"thalweg": options})
+            assert chat.json()["thalweg"]["query"] == "When was the river measured by Ada Lovelace?"
+            by_rule = await running.http.post("/v1/chat/completions", json=body | {"thalweg": {"mode": "keyword"}})
+            assert by_rule.json()["thalweg"]["query"].startswith(FOLLOW_UP)
+            assert [each["model"] for each in endpoint.bodies] == ["small", "large"]
+
+            conversation = (await running.http.post("/v1/conversations", json={})).json()["id"]
+            asked = options | {"conversation": conversation}
+            await running.http.post("/v1/answers", json=asked | {"q": QUESTION})
+            found = await running.http.post("/v1/answers", json=asked | {"q": FOLLOW_UP})
+            assert found.json()["query"] == "When was the river measured by Ada Lovelace?"
+            kept = (await running.get(f"/v1/conversations/{conversation}")).json()["messages"]
+            assert [each["text"] for each in kept if each["role"] == "user"] == [QUESTION, FOLLOW_UP]
+            assert [each["model"] for each in endpoint.bodies] == ["small", "large", "large"], "the rest is known"

@@ -45,7 +45,7 @@ async def written(
 
     model = ChatModel(endpoint.settings(timeout_seconds=seconds), retries=0)
     try:
-        writing = AnswerWriter(model, count).write(request, unsure, done, "read")
+        writing = AnswerWriter(model, model, count).write(request, unsure, done, "read")
         return Writing([frame async for frame in writing], done, counted)
     finally:
         await model.close()
