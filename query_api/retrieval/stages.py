@@ -83,7 +83,8 @@ async def filter_by_query_date(context: SearchContext) -> tuple[SearchContext, P
         before=None if time.until is None else time.until.isoformat(),
         fields=used_fields,
         documents=len(narrowed.documents or ()),
-        filters=bool(narrowed.documents) and (asks_for_documents(question, time) or any(map(is_cued, used_fields))),
+        filters=bool(narrowed.documents)
+        and asks_for_documents(question, time, of_field=any(map(is_cued, used_fields))),
     )
     if period.filters:
         return replace(context, scope=narrowed), period

@@ -126,11 +126,16 @@ class DocumentColumns(Columns):
         own = {name: self.own_columns[name] for name in ("document", "title")}
         return Phrases.from_columns({**self.metadata_columns, **own})
 
+    def columns_of(self, field: str) -> list[Column]:
+        """Those with values that a field may mean: the documents' own `x` and the metadata's `x`; `metadata.x` is the
+        metadata's alone."""
+        own, metadata = self.own_columns.get(field), self.metadata_columns
+        found = own, metadata.get(field) or metadata.get(field.removeprefix(METADATA_PREFIX))
+        return [column for column in found if column is not None and len(column.rows)]
+
     def column(self, field: str) -> Column | None:
-        """`metadata.x` is always the metadata's `x`, also where documents have an own `x`."""
-        if field in OWN_FIELDS:
-            return self.own_columns[field]
-        return self.metadata_columns.get(field) or self.metadata_columns.get(field.removeprefix(METADATA_PREFIX))
+        """The first of `columns_of`."""
+        return next(iter(self.columns_of(field)), None)
 
 
 class NamedDocuments(NamedTuple):
@@ -327,14 +332,14 @@ class DocumentIndex:
         for condition in conditions:
             known, comparable = False, frozenset[str]()
             for at, (segment, live) in enumerate(searched):
-                column = segment.columns.column(condition.field)
-                if column is None:
-                    matched[at] &= condition.operator == "!="
-                    continue
-                rows, comparable_here = matching(column, condition, len(live))
-                known |= bool(live[column.rows].any())
-                comparable |= comparable_here
-                matched[at] &= rows
+                is_excluding = condition.operator == "!="
+                passed = np.full(len(live), is_excluding)
+                for column in segment.columns.columns_of(condition.field):
+                    rows, comparable_here = matching(column, condition, len(live))
+                    known |= bool(live[column.rows].any())
+                    comparable |= comparable_here
+                    passed = passed & rows if is_excluding else passed | rows
+                matched[at] &= passed
             if any(live.any() for _, live in searched):
                 self._check(condition, collection, known=known, comparable=comparable)
         keys = (segment.keys.documents[rows].tolist() for (segment, _), rows in zip(searched, matched, strict=True))
