@@ -314,14 +314,15 @@ class DocumentIndex:
         """The distinct values that a live document has in a field, casefolded; none for a field or a document that is
         not there."""
         found = self.segments.find(key)
-        column = None if found is None else found[0].columns.column(field)
-        return () if found is None or column is None else column.values_of(found[1])
+        if found is None:
+            return ()
+        return next(filter(None, (column.values_of(found[1]) for column in found[0].columns.columns_of(field))), ())
 
     def check_field(self, field: str, collection: str | None) -> None:
         """Raises MalformedFilter for a field that no document of the collection has. In a collection without documents
         nothing is refused."""
-        searched = [(segment.columns.column(field), live) for segment, live in self.in_collection(collection)]
-        known = any(column is not None and live[column.rows].any() for column, live in searched)
+        searched = [(segment.columns.columns_of(field), live) for segment, live in self.in_collection(collection)]
+        known = any(live[column.rows].any() for columns, live in searched for column in columns)
         if not known and field not in OWN_FIELDS and any(live.any() for _, live in searched):
             raise self._unknown_field(field, collection)
 
