@@ -69,6 +69,18 @@ class PeriodInQuestion(BaseModel):
     )
 
 
+class PhraseInQuestion(BaseModel):
+    """Words in quotation marks, or behind a `-`."""
+
+    words: str
+    use: Literal["required", "raised", "excluded", "searched"] = Field(
+        description="`required`: each hit holds it, or another phrase of the search, and its document all of them. "
+        "`raised`: in a question, where quotation marks may mark a title, none is left out. `excluded`: no hit is of a "
+        "document that holds it. `searched`: an exclusion with nothing beside it, so read as text."
+    )
+    documents: int = Field(description="How many documents of those searched hold it.")
+
+
 class Understanding(BaseModel):
     """How a question was read, by rules and by the names that the graph knows, and what was decided for it."""
 
@@ -82,6 +94,7 @@ class Understanding(BaseModel):
         "Looked for where the structured channel is asked, in what the searched documents have.",
     )
     period: PeriodInQuestion | None = Field(None, description="A time relative to today, such as `last week`.")
+    phrases: tuple[PhraseInQuestion, ...] = Field((), description="What it quotes or excludes.")
     newest_first: bool = Field(
         False, description="Whether it asks for what is newest, so that newer documents are raised among the first."
     )

@@ -97,8 +97,8 @@ class SearchRequest(StrictNumbers):
         (),
         description="Only documents that all of these let through: `field=value`, `field=a|b`, `!=`, `<`, `<=`, `>`, "
         "`>=`. Fields are those of the metadata (`author.name` for nested ones) and `document`, `title`, "
-        "`content_type`, `uri`, `updated`, `version`; one that both have means either, `metadata.version` the metadata's. "
-        "Dates are as long as written: `updated>=2026`.",
+        "`content_type`, `uri`, `updated`, `version`; one that both have means either, `metadata.version` the "
+        "metadata's. Dates are as long as written: `updated>=2026`.",
         examples=[["status=Final|Active", "created>=2001-01"]],
     )
     edges: Annotated[tuple[EdgeName, ...], BeforeValidator(split_list), Field(max_length=MAX_NAMES)] = Field(

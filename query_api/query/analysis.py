@@ -11,6 +11,7 @@ import Stemmer
 from indexer.chunking.sentences import sentence_spans
 from indexer.extraction.lexicon import STOP_WORDS
 from query_api.query.decomposition import question_clauses
+from query_api.query.phrases import Phrase, read_query
 from schemas.choices import Intent
 from schemas.hits import Understanding
 from schemas.ids import normalise_name
@@ -57,6 +58,10 @@ class Question:
         """Compiled on first use: until then a search has begun to embed the question."""
         longest_first = sorted(self.stems, key=lambda stem: (-len(stem), stem))
         return re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, longest_first))})") if longest_first else None
+
+    @cached_property
+    def phrases(self) -> tuple[Phrase, ...]:
+        return tuple(map(Phrase, read_query(self.text).phrases))
 
     @cached_property
     def normalised(self) -> str:

@@ -17,6 +17,7 @@ from query_api.index.search_snapshot import QueryEncoder, Snapshot
 from query_api.query.analysis import hops_of, understand
 from query_api.question_encoder import ServedEncoder
 from query_api.rerankers.reranker import ServedReranker
+from query_api.retrieval.exact_phrases import apply_phrases
 from query_api.retrieval.ranking import QuestionResults, rank
 from query_api.retrieval.results.hit_assembly import batches, read_hits
 from query_api.retrieval.retrievers.community_retriever import CommunityResults
@@ -102,8 +103,9 @@ async def search(
     for filters that this snapshot's documents cannot answer.
     """
     context = SearchContext.create(request, snapshot, encoder, executor, settings)
-    context, period = await filter_by_query_date(context)  # 1
-    understanding = understand(request.q, request.intent)
+    context, phrases = await apply_phrases(context)  # 1
+    context, period = await filter_by_query_date(context)
+    understanding = understand(context.request.q, request.intent)
     contexts = subqueries(context, understanding.parts)
     reranker = settings.reranker if wants_reranker(request) else None
     embeddings = [embed(each) for each in contexts]  # 2
@@ -111,7 +113,8 @@ async def search(
         analyses = await gather_or_cancel(analyse(each) for each in contexts)
         names, fields = analyses[0].shown(context)
         understood = {"decomposed": len(contexts) > 1, "period": period, "names": names, "fields": fields}
-        yield _meta(context, retrieval_id, understanding.model_copy(update=understood), reranker)
+        understanding = understanding.model_copy(update=understood | {"phrases": phrases})
+        yield _meta(context, retrieval_id, understanding, reranker).model_copy(update={"query": request.q})
         results: list[QuestionResults] = []
         searches = [search_question(*each) for each in zip(contexts, analyses, embeddings, strict=True)]
         async with aclosing(run_subqueries(searches)) as frames:  # 3, 4

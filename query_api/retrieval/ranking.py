@@ -122,17 +122,18 @@ def _preferred(results: QuestionResults, first: int) -> list[RankedPassage]:
 def _fused(results: QuestionResults, first: int) -> list[RankedPassage]:
     context, text, graph = results.context, results.text, results.graph
     request, view, candidates = context.request, context.snapshot.graph, results.candidates
+    holding = context.holding
     return rank_passages(
         ChannelResults(
-            text.vector or [],
-            text.keyword or [],
-            graph.scores,
-            text.structured.candidates,
+            context.kept(text.vector or []),
+            context.kept(text.keyword or []),
+            graph.scores if holding is None else {name: of for name, of in graph.scores.items() if name in holding},
+            context.kept(text.structured.candidates),
             graph.gate,
             1.0 if request.mode == "structured" else text.structured.conclusiveness,
             None if candidates is None else candidates.scores,
             np.zeros(0) if candidates is None else candidates.scorer.idf,
-            text.communities.candidates,
+            context.kept(text.communities.candidates),
         ),
         lambda passage_id: view.document_key(view.document_of_passage(graph.numbers[passage_id])),
         mode=request.mode,
@@ -205,7 +206,9 @@ async def without_duplicates(
 
 
 def best_child(question: Question, chunks: Sequence[ChunkRow], wanted: str | None) -> ChunkRow:
-    """The wanted chunk where it is there, else the one that holds most of the question's words, the first of equals."""
+    """The wanted chunk where it is there, else the one that holds most of the question's words, the first of equals;
+    of those that hold what the question quotes, if some do."""
+    chunks = [chunk for chunk in chunks if any(phrase.is_in(chunk.text) for phrase in question.phrases)] or chunks
     for chunk in chunks:
         if chunk.id == wanted:
             return chunk

@@ -173,6 +173,7 @@ class Retriever:
                         key = None if frame.notes or frame.failed_channels else key  # the next one may get more
                         frame.notes += [*_empty_notes(page, snapshot, frame), *_confidence_notes(page, frame)]
                         frame.notes += [*_unknown_name_notes(page, retrieved.meta), *_period_notes(retrieved.meta)]
+                        frame.notes += _phrase_notes(retrieved.meta)
                     retrieved.add(frame)
                     if key is not None and cached is None and retrieved.done:
                         self.cache.put(key, retrieved.frames)
@@ -267,6 +268,24 @@ def _period_notes(meta: Meta | None) -> list[str]:
         return [f"Documents from {period.words!r} are raised; none is left out."]
     count = "1 document" if period.documents == 1 else f"{period.documents:,} documents"
     return [f"Only the {count} from {period.words!r} were searched; `channels` without `structured` searches all."]
+
+
+_PHRASE_NOTES = {
+    "required": "Only what has {words} was searched: {count}. Without quotation marks the words may be apart.",
+    "raised": "{count} with {words} raised; none is left out. Where a query is no question, only these are searched.",
+    "excluded": "{count} with {words} left out.",
+    "searched": "Exclusions leave out of what is searched for, and this names nothing else: {words} was read as text.",
+}
+
+
+def _phrase_notes(meta: Meta | None) -> list[str]:
+    """What quotation marks and exclusions did."""
+    phrases = () if meta is None or meta.understanding is None else meta.understanding.phrases
+    counts = [f"{each.documents:,} document{'s' * (each.documents != 1)}" for each in phrases]
+    return [
+        _PHRASE_NOTES[each.use].format(words=f"“{each.words[:80]}”", count=count)
+        for each, count in zip(phrases, counts, strict=True)
+    ]
 
 
 def _percent(share: float) -> str:

@@ -31,6 +31,7 @@ from query_api.query.dates import (
 )
 from query_api.query.entity_linking import LinkedNames, link_names, shown_names
 from query_api.query.field_constraints import FieldCues, Phrase, Recognised, shown_fields
+from query_api.query.phrases import unquoted
 from query_api.rerankers.reranker import ServedReranker
 from query_api.retrieval.exact_scores import ExactScorer, ScoredCandidates, best_scores, term_idf
 from query_api.retrieval.fusion import DEEPER, DEPTH, RankedPassage
@@ -68,7 +69,7 @@ async def filter_by_query_date(context: SearchContext) -> tuple[SearchContext, P
     is left out."""
     if "structured" not in context.channels:
         return context, None
-    question = context.request.q
+    question = unquoted(context.request.q)
     context = replace(context, newest_first=asks_for_newest(question))
     time = relative_time(question, context.now)
     if time is None:
@@ -88,7 +89,7 @@ async def filter_by_query_date(context: SearchContext) -> tuple[SearchContext, P
     )
     if period.filters:
         return replace(context, scope=narrowed), period
-    return replace(context, raised=narrowed.documents or frozenset()), period
+    return replace(context, raised=context.raised | (narrowed.documents or frozenset())), period
 
 
 def _span(time: RelativeTime) -> Span:
@@ -179,7 +180,7 @@ async def search_texts(
             budgets.vector_seconds,
             lambda vector: context.run(lambda: text.vector_search(vector, depth, scope)),
         ),
-        "keyword": (budgets.keyword_seconds, lambda _: context.run(lambda: text.keyword_search(q, depth, scope))),
+        "keyword": (budgets.keyword_seconds, lambda _: context.run(lambda: context.search_words(depth))),
         "structured": (
             budgets.structured_seconds,
             lambda _: context.run(lambda: structured_search(text, q, limit, scope, analysis.fields)),
@@ -225,7 +226,7 @@ async def deepen(context: SearchContext, text: TextResults, diagnostics: Diagnos
         text = text._replace(vector=outcome.value or text.vector)
         diagnostics.note_failure(outcome)
     if text.keyword is not None:
-        searching = context.run(lambda: tables.keyword_search(context.request.q, depth, scope))
+        searching = context.run(lambda: context.search_words(depth))
         outcome = await run_with_timeout("keyword", budgets.keyword_seconds, searching)
         text = text._replace(keyword=outcome.value or text.keyword)
         diagnostics.note_failure(outcome)

@@ -8,7 +8,7 @@ are those of the searched collection: no other collection changes its scores, an
 import math
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial, reduce
 from operator import attrgetter
@@ -194,16 +194,25 @@ class InvertedIndex:
             MAX_CACHED_SCORES_BYTES, getsizeof=attrgetter("nbytes")
         )
 
-    def search(self, terms: Sequence[int], limit: int, scope: Scope = EVERYTHING) -> list[Candidate]:
-        """The `limit` rows with the highest BM25, best first, ties by id. Only rows with one of the terms are found."""
+    def search(
+        self, terms: Sequence[int], limit: int, scope: Scope = EVERYTHING, *, of_all: bool = False
+    ) -> list[Candidate]:
+        """The `limit` rows with the highest BM25, best first, ties by id. Only rows with one of the terms are found;
+        `of_all` only those with all of them, so all rows where there are none."""
         collection = self._collection(scope.collection)
         if limit < 1 or not collection.rows:
             return []
         scored = self._score(scope.collection, tuple(terms)).segments
         masks = None if scope.documents is None else self._scopes.masks(scope)
+        holding = list(self._holding(terms, scope.collection)) if of_all and terms else None
         found: list[Candidate] = []
         for at, (segment, searched) in enumerate(zip(self.segments, collection.segments, strict=True)):
             scores = scored[at]
+            if holding is not None:
+                scores = np.zeros_like(scores)
+                scores[holding[at]] = scored[at][holding[at]]
+            elif of_all:
+                scores = np.ones_like(scores) if searched.rows is None else searched.rows.astype(np.float64)
             if masks is not None:
                 scores = np.where(masks[at][searched.start : searched.end], scores, 0.0)
             found += _best(segment, scores, searched.start, limit)
@@ -241,9 +250,13 @@ class InvertedIndex:
 
     def count_holding(self, terms: Iterable[int], collection: str | None = None) -> int:
         """How many rows of the collection hold all of these terms; 0 without terms."""
+        return sum(map(len, self._holding(terms, collection)))
+
+    def _holding(self, terms: Iterable[int], collection: str | None) -> Iterator[NDArray[np.int32]]:
+        """The rows of each segment that hold all of these terms, counted from the first searched one."""
         of_terms = [self._term(collection, term).segments for term in dict.fromkeys(terms)]
-        rows_by_segment = ([found.rows for found in of_segment] for of_segment in zip(*of_terms, strict=True))
-        return sum(len(reduce(partial(np.intersect1d, assume_unique=True), rows)) for rows in rows_by_segment)
+        for of_segment in zip(*of_terms, strict=True):
+            yield reduce(partial(np.intersect1d, assume_unique=True), [found.rows for found in of_segment])
 
     def first_rows(self, keys: Iterable[DocumentKey]) -> dict[DocumentKey, str]:
         """The first passage of each of these documents that has any."""

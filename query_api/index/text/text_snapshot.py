@@ -142,12 +142,15 @@ class TextSnapshot:
         best = sorted(finite, key=lambda chunk: (-chunk.score, chunk.chunk_id))[:limit]
         return [Candidate(chunk.passage_id, chunk.score, chunk.key, chunk.chunk_id) for chunk in best]
 
-    def keyword_search(self, query: str, limit: int, scope: Scope = EVERYTHING) -> list[Candidate]:
-        """The `limit` passages with the highest BM25 over title, headings, text and labels, best first, ties by id.
+    def keyword_search(
+        self, query: str, limit: int, scope: Scope = EVERYTHING, *, of_all: bool = False
+    ) -> list[Candidate]:
+        """The `limit` passages with the highest BM25 over title, headings, text and labels, best first, ties by id;
+        `of_all` only those that hold all of its terms.
 
-        `query` is text, never syntax; one of stop words and signs alone finds nothing.
+        `query` is text, never syntax; one of stop words and signs alone finds nothing, `of_all` any passage.
         """
-        return self.index.postings.search(query_terms(query), limit, scope)
+        return self.index.postings.search(query_terms(query), limit, scope, of_all=of_all)
 
     def compare_words(self, query: str, passage_ids: Sequence[str], collection: str | None = None) -> TermScores:
         """The BM25 of these passages, as `keyword_search` gives it, which of the question's terms each holds, and the

@@ -200,14 +200,14 @@ class InMemoryText:
         ]
         return sorted(found, key=lambda hit: (-hit.score, hit.chunk_id))[:limit]
 
-    def keyword_search(self, query: str, limit: int, scope: Scope) -> list[Candidate]:
+    def keyword_search(self, query: str, limit: int, scope: Scope, *, of_all: bool = False) -> list[Candidate]:
         self._enter("keyword_search")
         wanted = set(terms_of(query))
         found = [
             Candidate(identifier, float(len(wanted & held)), page.key)
             for page in self._pages(scope)
             for identifier, held in _terms(page)
-            if wanted & held
+            if (wanted <= held if of_all else wanted & held)
         ]
         return sorted(found, key=lambda hit: (-hit.score, hit.passage_id))[:limit]
 
