@@ -8,6 +8,7 @@ from schemas.answers import Answer
 from schemas.choices import Channel, Intent, Mode
 from schemas.communities import CommunityName
 from schemas.entities import AnswerSubgraph, EntityRef
+from schemas.fields import Facet
 from schemas.filters import Operator
 
 Likelihood = Literal["likely", "possible", "unlikely"]
@@ -326,6 +327,7 @@ class SearchAnswer(BaseModel):
         None, description="With `min_confidence`: that of the likeliest place, shown or not; null where none is known."
     )
     answer: Answer | None = Field(None, description="With `answer`: what answers the question, or that nothing does.")
+    facets: list[Facet] = Field(default_factory=list, description="With `facets`: one for each of these fields.")
     cached: bool = Field(
         False,
         description="Whether it came from the cache of results; stages are then those of the search that found it.",

@@ -73,8 +73,9 @@ def check_names(request: SearchRequest, snapshot: Snapshot) -> Scope:
     does not have."""
     fields = snapshot.text.fields
     check_edges(request, snapshot.graph)
-    if request.diversity is not None:
-        fields.check_field(request.diversity, request.collection)
+    sorted_by = () if request.sort is None else (request.sort.removeprefix("-"),)
+    for name in (*filter(None, (request.diversity,)), *sorted_by, *request.facets):
+        fields.check_field(name, request.collection)
     return fields.scope(request.collection, request.conditions)
 
 

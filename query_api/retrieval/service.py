@@ -267,7 +267,9 @@ def _period_notes(meta: Meta | None) -> list[str]:
     if not period.filters:
         return [f"Documents from {period.words!r} are raised; none is left out."]
     count = "1 document" if period.documents == 1 else f"{period.documents:,} documents"
-    return [f"Only the {count} from {period.words!r} were searched; `channels` without `structured` searches all."]
+    dated = " or ".join([*period.fields, "arrival"])
+    searched = f"Only the {count} from {period.words!r}, by {dated}, were searched"
+    return [f"{searched}; `channels` without `structured` searches all."]
 
 
 _PHRASE_NOTES = {

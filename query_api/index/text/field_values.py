@@ -10,9 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from query_api.index.text.field_index import FIELD_KINDS, Column, FieldKind
-from query_api.index.text.filter_evaluation import METADATA_PREFIX, OWN_FIELDS, DocumentIndex
-from query_api.index.text.text_segments import top_rows
+from query_api.index.text.filter_evaluation import METADATA_PREFIX, OWN_FIELDS, DocumentColumns, DocumentIndex
+from query_api.index.text.text_segments import Scope, Segment, top_rows
+from schemas.fields import Facet, FieldValue
+from schemas.filters import format_condition
 
+MAX_FACET_VALUES = 20
 MAX_VALUE_CHARACTERS = 300  # a longer text is not a value to choose
 LAST_CHARACTER = "\U0010ffff"
 OWN_KINDS: Mapping[str, FieldKind] = {"updated": "date", "version": "number"}  # the others are texts
@@ -114,9 +117,31 @@ def values_of(index: DocumentIndex, field: str, collection: str, prefix: str, li
 
 
 def _count_values(index: DocumentIndex, field: str, collection: str) -> CountedValues:
-    columns = ((segment.columns.column(field), live) for segment, live in index.in_collection(collection))
+    return _values_in(field, index.in_collection(collection))
+
+
+def _values_in(field: str, rows: Iterable[tuple[Segment[DocumentColumns], NDArray[np.bool_]]]) -> CountedValues:
+    columns = ((segment.columns.column(field), live) for segment, live in rows)
     return CountedValues.from_counts(
         each for column, live in columns if column is not None for each in _counted(column, live)
+    )
+
+
+def facet_of(index: DocumentIndex, field: str, scope: Scope) -> Facet:
+    """The values of a field among the documents of a scope, as `values_of` counts them."""
+    rows = [(segment, segment.in_scope(scope)) for segment in index.segments]
+    counted = _values_in(field, rows)
+    first = counted.beginning("", MAX_FACET_VALUES).values
+    having = sum(
+        len(np.unique(column.rows[live[column.rows]]))
+        for segment, live in rows
+        if (column := segment.columns.column(field)) is not None
+    )
+    return Facet(
+        field=field,
+        values=[FieldValue(value=each, documents=n, filter=format_condition(field, each)) for each, n in first],
+        other=int(counted.documents.sum()) - sum(n for _, n in first),
+        missing=sum(int(np.count_nonzero(live)) for _, live in rows) - having,
     )
 
 
