@@ -59,6 +59,7 @@ class Done(BaseModel):
     )
     answer: Answer | None = Field(None, description="With `answer`: the whole of it, also where it is refused.")
     facets: list[Facet] = Field(default_factory=list, description="With `facets`.")
+    suggestion: str | None = None
     notes: list[str] = Field(default_factory=list)
 
 

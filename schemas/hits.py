@@ -74,12 +74,12 @@ class PhraseInQuestion(BaseModel):
     """Words in quotation marks, or behind a `-`."""
 
     words: str
-    use: Literal["required", "raised", "excluded", "searched"] = Field(
+    use: Literal["required", "excluded", "searched"] = Field(
         description="`required`: each hit holds it, or another phrase of the search, and its document all of them. "
-        "`raised`: in a question, where quotation marks may mark a title, none is left out. `excluded`: no hit is of a "
-        "document that holds it. `searched`: an exclusion with nothing beside it, so read as text."
+        "`excluded`: no hit is of a document that holds it. `searched`: read as text, since quotation marks in a "
+        "question may mark a title, and exclusions need something beside them."
     )
-    documents: int = Field(description="How many documents of those searched hold it.")
+    documents: int | None = Field(description="How many documents of those searched hold it; null for text.")
 
 
 class Understanding(BaseModel):
@@ -328,6 +328,7 @@ class SearchAnswer(BaseModel):
     )
     answer: Answer | None = Field(None, description="With `answer`: what answers the question, or that nothing does.")
     facets: list[Facet] = Field(default_factory=list, description="With `facets`: one for each of these fields.")
+    suggestion: str | None = Field(None, description="The query, with a word of the collection for one it lacks.")
     cached: bool = Field(
         False,
         description="Whether it came from the cache of results; stages are then those of the search that found it.",

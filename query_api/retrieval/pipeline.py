@@ -45,6 +45,7 @@ from query_api.retrieval.stages import (
     follow_graph,
     rerank,
     search_texts,
+    suggest,
 )
 from query_api.retrieval.subqueries import rank_merged, run_subqueries, subqueries
 from schemas.choices import Mode
@@ -159,6 +160,7 @@ async def search(
         best_confidence=ranking.best_confidence,
         answer=answered,
         facets=facets,
+        suggestion=await suggest(context, request.q, results[0].idf, order),
     )
 
 

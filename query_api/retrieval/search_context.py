@@ -82,7 +82,7 @@ def check_names(request: SearchRequest, snapshot: Snapshot) -> Scope:
 @dataclass(frozen=True)
 class SearchContext:
     """One question and what it is searched with. `scope` is what the request's collection and filters allow, and the
-    time and the phrases that the question asks for documents by; `raised` are the documents of those that it names
+    time and the phrases that the question asks for documents by; `raised` are the documents of a time that it names
     otherwise; `holding` are the passages that may be hits, any for None; `newest_first` is whether it asks for the
     newest."""
 

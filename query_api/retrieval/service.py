@@ -174,6 +174,7 @@ class Retriever:
                         frame.notes += [*_empty_notes(page, snapshot, frame), *_confidence_notes(page, frame)]
                         frame.notes += [*_unknown_name_notes(page, retrieved.meta), *_period_notes(retrieved.meta)]
                         frame.notes += _phrase_notes(retrieved.meta)
+                        frame.notes += [f"Did you mean: {frame.suggestion}"] if frame.suggestion else []
                     retrieved.add(frame)
                     if key is not None and cached is None and retrieved.done:
                         self.cache.put(key, retrieved.frames)
@@ -274,19 +275,20 @@ def _period_notes(meta: Meta | None) -> list[str]:
 
 _PHRASE_NOTES = {
     "required": "Only what has {words} was searched: {count}. Without quotation marks the words may be apart.",
-    "raised": "{count} with {words} raised; none is left out. Where a query is no question, only these are searched.",
     "excluded": "{count} with {words} left out.",
-    "searched": "Exclusions leave out of what is searched for, and this names nothing else: {words} was read as text.",
+    "searched": "{words} was read as text: exclusions need something to search for, and quotation marks in a question "
+    "may mark a title. A search of a few words, or mode=keyword, requires what is quoted.",
 }
 
 
 def _phrase_notes(meta: Meta | None) -> list[str]:
     """What quotation marks and exclusions did."""
     phrases = () if meta is None or meta.understanding is None else meta.understanding.phrases
-    counts = [f"{each.documents:,} document{'s' * (each.documents != 1)}" for each in phrases]
     return [
-        _PHRASE_NOTES[each.use].format(words=f"“{each.words[:80]}”", count=count)
-        for each, count in zip(phrases, counts, strict=True)
+        _PHRASE_NOTES[each.use].format(
+            words=f"“{each.words[:80]}”", count=f"{each.documents or 0:,} document{'s' * (each.documents != 1)}"
+        )
+        for each in phrases
     ]
 
 

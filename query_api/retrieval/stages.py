@@ -32,6 +32,7 @@ from query_api.query.dates import (
 from query_api.query.entity_linking import LinkedNames, link_names, shown_names
 from query_api.query.field_constraints import FieldCues, Phrase, Recognised, shown_fields
 from query_api.query.phrases import unquoted
+from query_api.query.suggestions import suggested
 from query_api.rerankers.reranker import ServedReranker
 from query_api.retrieval.exact_scores import ExactScorer, ScoredCandidates, best_scores, term_idf
 from query_api.retrieval.fusion import DEEPER, DEPTH, RankedPassage
@@ -89,7 +90,7 @@ async def filter_by_query_date(context: SearchContext) -> tuple[SearchContext, P
     )
     if period.filters:
         return replace(context, scope=narrowed), period
-    return replace(context, raised=context.raised | (narrowed.documents or frozenset())), period
+    return replace(context, raised=narrowed.documents or frozenset()), period
 
 
 def _span(time: RelativeTime) -> Span:
@@ -332,6 +333,17 @@ async def _texts_to_rerank(context: SearchContext, units: Sequence[tuple[str, st
             text = chunks.get(unit, passage.text)
             texts[unit] = f"{passage.title}. {text}" if passage.title else text
     return texts
+
+
+async def suggest(
+    context: SearchContext, query: str, idf: Mapping[int, float], order: Sequence[RankedPassage]
+) -> str | None:
+    """What the query may have meant, where the collection does not hold a word of it, see `suggested`."""
+    if all(idf.values()):
+        return None
+    found = [passage.passage_id for passage in order[:DEPTH]]
+    looking = context.run(lambda: suggested(context.snapshot.text, query, idf, found, context.scope))
+    return (await run_with_timeout("suggest", context.settings.budgets.structured_seconds, looking)).value
 
 
 async def answer(context: SearchContext, hits: Sequence[Hit], diagnostics: Diagnostics) -> Answer:

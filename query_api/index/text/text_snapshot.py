@@ -157,6 +157,12 @@ class TextSnapshot:
         idf of those terms. Costs a fraction of a search."""
         return self.index.postings.compare(query_terms(query), passage_ids, collection)
 
+    def known_words(self, words: Sequence[str]) -> list[str]:
+        """Those of these single words that passages of any collection hold, but for words of the same hash."""
+        terms = [(word, of[0]) for word in words if (of := terms_of(word))]
+        known = self.index.postings.known(np.array([term for _, term in terms], dtype=np.uint32))
+        return [word for (word, _), is_known in zip(terms, known.tolist(), strict=True) if is_known]
+
     def passages_holding(self, names: Sequence[str], collection: str | None = None) -> list[int]:
         """For each name, how many passages of the collection hold all its words, in any case and anywhere; 0 for one
         of stop words only."""

@@ -221,6 +221,10 @@ class InMemoryText:
         idf = np.array([float(term in known) for term in wanted])
         return TermScores(of_terms @ idf, idf, 1.0, 1.0, lambda: of_terms)
 
+    def known_words(self, words: Sequence[str]) -> list[str]:
+        known = {term for page in self.pages.values() for _, held in _terms(page) for term in held}
+        return [word for word in words if known.intersection(terms_of(word))]
+
     def passages_holding(self, names: Sequence[str], collection: str | None) -> list[int]:
         held = [terms for page in self._pages(Scope(collection)) for _, terms in _terms(page)]
         wanted = [set(terms_of(name)) for name in names]

@@ -72,7 +72,7 @@ async def test_hits_are_the_passages_that_hold_the_phrase(executor: Executor) ->
 async def test_a_question_may_quote_a_title(executor: Executor) -> None:
     answer = await ask(world(PAGES), executor, 'who heard "The Fog Signal Sounds"?')
     assert len(found(answer)) == len(PAGES)
-    assert told(answer) == (PhraseInQuestion(words="The Fog Signal Sounds", use="raised", documents=3),)
+    assert told(answer) == (PhraseInQuestion(words="The Fog Signal Sounds", use="searched", documents=None),)
     alone = await ask(world(PAGES), executor, 'who heard "The Fog Signal Sounds"?', mode="keyword")
     assert found(alone) == {"order", "other", "lines"}
 
@@ -82,7 +82,7 @@ async def test_a_question_may_quote_a_title(executor: Executor) -> None:
     [
         ('lamp "fog signal sounds"', [("fog signal sounds", "required", 5)]),
         ("lamp -dusk", [("dusk", "excluded", 2)]),
-        ("-lamp", [("lamp", "searched", 4)]),
+        ("-lamp", [("lamp", "searched", None)]),
         ('a 5" and a 6" lamp', []),
         ("lamp -5 --force - -rf", []),
         ('state-of-the-art "lamp', []),
