@@ -70,18 +70,6 @@ class PeriodInQuestion(BaseModel):
     )
 
 
-class PhraseInQuestion(BaseModel):
-    """Words in quotation marks, or behind a `-`."""
-
-    words: str
-    use: Literal["required", "excluded", "searched"] = Field(
-        description="`required`: each hit holds it, or another phrase of the search, and its document all of them. "
-        "`excluded`: no hit is of a document that holds it. `searched`: read as text, since quotation marks in a "
-        "question may mark a title, and exclusions need something beside them."
-    )
-    documents: int | None = Field(description="How many documents of those searched hold it; null for text.")
-
-
 class Understanding(BaseModel):
     """How a question was read, by rules and by the names that the graph knows, and what was decided for it."""
 
@@ -95,7 +83,7 @@ class Understanding(BaseModel):
         "Looked for where the structured channel is asked, in what the searched documents have.",
     )
     period: PeriodInQuestion | None = Field(None, description="A time relative to today, such as `last week`.")
-    phrases: tuple[PhraseInQuestion, ...] = Field((), description="What it quotes or excludes.")
+    phrases: tuple[str, ...] = Field((), description="What its quotation marks and exclusions did, in sentences.")
     newest_first: bool = Field(
         False, description="Whether it asks for what is newest, so that newer documents are raised among the first."
     )

@@ -11,7 +11,7 @@ import Stemmer
 from indexer.chunking.sentences import sentence_spans
 from indexer.extraction.lexicon import STOP_WORDS
 from query_api.query.decomposition import question_clauses
-from query_api.query.phrases import Phrase, read_query
+from query_api.query.phrases import read_query
 from schemas.choices import Intent
 from schemas.hits import Understanding
 from schemas.ids import normalise_name
@@ -47,6 +47,7 @@ class Question:
 
     def __init__(self, text: str) -> None:
         self.text = text
+        self.phrases = read_query(text).phrases
         self.words = tuple(match.group() for match in _WORD.finditer(text))[:MAX_WORDS]
         stemmer = Stemmer.Stemmer(_STEMMER_LANGUAGE)
         content_words = [word.lower() for word in self.words if word.lower() not in STOP_WORDS]
@@ -58,10 +59,6 @@ class Question:
         """Compiled on first use: until then a search has begun to embed the question."""
         longest_first = sorted(self.stems, key=lambda stem: (-len(stem), stem))
         return re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, longest_first))})") if longest_first else None
-
-    @cached_property
-    def phrases(self) -> tuple[Phrase, ...]:
-        return tuple(map(Phrase, read_query(self.text).phrases))
 
     @cached_property
     def normalised(self) -> str:

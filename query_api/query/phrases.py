@@ -1,10 +1,12 @@
 """Quoted phrases and exclusions in a query: `"gate opens" -draft -"first draft"`; and which texts hold a phrase."""
 
 import re
-from functools import cached_property, lru_cache
+import unicodedata
+from functools import lru_cache
 from typing import NamedTuple
 
-from indexer.text_analysis import terms_of, words_with_terms
+from indexer.text_analysis import terms_of
+from query_api.index.text.field_index import phrase_of
 from query_api.index.text.text_segments import Scope
 from query_api.index.text.text_snapshot import TextSnapshot
 from schemas.ids import DocumentKey
@@ -74,69 +76,31 @@ def unquoted(text: str) -> str:
     return _OPERATORS.sub(lambda match: " " * len(match[0]), text)
 
 
-class _AnyTerm:
-    def __contains__(self, _term: object) -> bool:
-        return True
+def holds(text: str, phrase: str) -> bool:
+    """Whether words stand together in a text as they are written, but for case, accents, blanks and punctuation; in
+    scripts without blanks also within words."""
+    held, wanted = _plain(text), _plain(phrase)
+    if _UNSPACED.search(phrase):
+        return wanted.replace(" ", "") in held.replace(" ", "")
+    return f" {wanted} " in f" {held} "
 
 
-class Phrase:
-    """Words that stand together: in any case, with any blanks, punctuation and line ends between; as written, else by
-    the terms of the keyword channel, so with other endings or accents. Stop words count."""
-
-    def __init__(self, words: str) -> None:
-        self.words = words
-        self.terms = tuple(terms_of(words))
-        self._content, self._between = _sequence(words, _AnyTerm())
-
-    @property
-    def is_certain(self) -> bool:
-        """Whether a text that has its only term holds it."""
-        return len(self.terms) == 1 and self._between == [[], []]
-
-    @cached_property
-    def _written(self) -> re.Pattern[str]:
-        spelt = [
-            r"\s*".join(map(re.escape, word)) if _UNSPACED.search(word) else re.escape(word)
-            for word in _WORD.findall(self.words)
-        ]
-        begin = "" if _UNSPACED.match(self.words) else r"(?<!\w)"
-        end = "" if _UNSPACED.match(self.words[-1:]) else r"(?!\w)"
-        return re.compile(begin + r"[\W_]+".join(spelt) + end, re.IGNORECASE)
-
-    def is_in(self, text: str) -> bool:
-        return self._written.search(text) is not None or (bool(self.terms) and self._is_in_by_terms(text))
-
-    def _is_in_by_terms(self, text: str) -> bool:
-        content, between = _sequence(text, frozenset(self.terms))
-        size = len(self._content)
-        lead, trail = self._between[0], self._between[-1]
-        return any(
-            content[at : at + size] == self._content
-            and between[at + 1 : at + size] == self._between[1:-1]
-            and (not lead or between[at][-len(lead) :] == lead)
-            and between[at + size][: len(trail)] == trail
-            for at in range(len(content) - size + 1)
-        )
+def _plain(text: str) -> str:
+    return phrase_of(unicodedata.normalize("NFC", text))
 
 
-def _sequence(text: str, wanted: "frozenset[int] | _AnyTerm") -> tuple[list[tuple[int, ...]], list[list[str]]]:
-    """The terms of the words with wanted terms, and the other words before, between and behind these."""
-    content, between, end = [], [], 0
-    for start, finish, terms in words_with_terms(text, 0, len(text), wanted):
-        between.append(_WORD.findall(text[end:start].casefold()))
-        content.append(terms)
-        end = finish
-    return content, [*between, _WORD.findall(text[end:].casefold())]
-
-
-def passages_holding(text: TextSnapshot, phrase: Phrase, scope: Scope) -> dict[str, DocumentKey]:
-    """The passages of a scope that hold a phrase in their text, a heading or the title, with their documents. Blocks;
-    raises TransientStoreError."""
-    most = MOST_FOUND if phrase.is_certain else MOST_READ
-    found = {each.passage_id: each.key for each in text.keyword_search(phrase.words, most, scope, of_all=True)}
-    if phrase.is_certain:
+def passages_holding(
+    text: TextSnapshot, phrase: str, scope: Scope, *, any_form: bool = False
+) -> dict[str, DocumentKey]:
+    """The passages of a scope that hold a phrase in their text, a heading or the title, with their documents; one word
+    in `any_form`, as the keyword channel reads it. Blocks; raises TransientStoreError."""
+    is_read = not any_form or len(terms_of(phrase)) != 1 or len(_WORD.findall(phrase)) > 1
+    candidates = text.keyword_search(phrase, MOST_READ if is_read else MOST_FOUND, scope, of_all=True)
+    found = {each.passage_id: each.key for each in candidates}
+    if not is_read:
         return found
-    rows = text.passages(found)
     return {
-        name: found[name] for name, row in rows.items() if any(map(phrase.is_in, (row.text, row.title, *row.section)))
+        name: found[name]
+        for name, row in text.passages(found).items()
+        if any(holds(part, phrase) for part in (row.text, row.title, *row.section))
     }

@@ -15,6 +15,7 @@ from indexer.read.rows import ChunkRow
 from indexer.text_analysis import query_terms
 from query_api.query.analysis import Question
 from query_api.query.dates import to_milliseconds
+from query_api.query.phrases import holds
 from query_api.retrieval.confidence import FIRST_HITS, Evidence, with_confidence
 from query_api.retrieval.exact_scores import ScoredCandidates
 from query_api.retrieval.fusion import DEPTH, ChannelResults, FusionWeights, RankedPassage, rank_passages
@@ -208,7 +209,7 @@ async def without_duplicates(
 def best_child(question: Question, chunks: Sequence[ChunkRow], wanted: str | None) -> ChunkRow:
     """The wanted chunk where it is there, else the one that holds most of the question's words, the first of equals;
     of those that hold what the question quotes, if some do."""
-    chunks = [chunk for chunk in chunks if any(phrase.is_in(chunk.text) for phrase in question.phrases)] or chunks
+    chunks = [chunk for chunk in chunks if any(holds(chunk.text, phrase) for phrase in question.phrases)] or chunks
     for chunk in chunks:
         if chunk.id == wanted:
             return chunk

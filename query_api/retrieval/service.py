@@ -172,8 +172,7 @@ class Retriever:
                         frame.next_cursor = next_cursor(request, snapshot, frame.next_offset, self.pinned)
                         key = None if frame.notes or frame.failed_channels else key  # the next one may get more
                         frame.notes += [*_empty_notes(page, snapshot, frame), *_confidence_notes(page, frame)]
-                        frame.notes += [*_unknown_name_notes(page, retrieved.meta), *_period_notes(retrieved.meta)]
-                        frame.notes += _phrase_notes(retrieved.meta)
+                        frame.notes += [*_unknown_name_notes(page, retrieved.meta), *_reading_notes(retrieved.meta)]
                         frame.notes += [f"Did you mean: {frame.suggestion}"] if frame.suggestion else []
                     retrieved.add(frame)
                     if key is not None and cached is None and retrieved.done:
@@ -258,38 +257,22 @@ def _confidence_notes(request: SearchRequest, done: Done) -> list[str]:
     return []
 
 
-def _period_notes(meta: Meta | None) -> list[str]:
-    """What a time in the question did."""
-    period = None if meta is None or meta.understanding is None else meta.understanding.period
-    if period is None:
+def _reading_notes(meta: Meta | None) -> list[str]:
+    """What quotation marks, exclusions and a time in the question did."""
+    understanding = None if meta is None else meta.understanding
+    if understanding is None:
         return []
+    period, notes = understanding.period, list(understanding.phrases)
+    if period is None:
+        return notes
     if not period.documents:
-        return [f"No document is from {period.words!r}, so all were searched."]
+        return [*notes, f"No document is from {period.words!r}, so all were searched."]
     if not period.filters:
-        return [f"Documents from {period.words!r} are raised; none is left out."]
+        return [*notes, f"Documents from {period.words!r} are raised; none is left out."]
     count = "1 document" if period.documents == 1 else f"{period.documents:,} documents"
     dated = " or ".join([*period.fields, "arrival"])
     searched = f"Only the {count} from {period.words!r}, by {dated}, were searched"
-    return [f"{searched}; `channels` without `structured` searches all."]
-
-
-_PHRASE_NOTES = {
-    "required": "Only what has {words} was searched: {count}. Without quotation marks the words may be apart.",
-    "excluded": "{count} with {words} left out.",
-    "searched": "{words} was read as text: exclusions need something to search for, and quotation marks in a question "
-    "may mark a title. A search of a few words, or mode=keyword, requires what is quoted.",
-}
-
-
-def _phrase_notes(meta: Meta | None) -> list[str]:
-    """What quotation marks and exclusions did."""
-    phrases = () if meta is None or meta.understanding is None else meta.understanding.phrases
-    return [
-        _PHRASE_NOTES[each.use].format(
-            words=f"“{each.words[:80]}”", count=f"{each.documents or 0:,} document{'s' * (each.documents != 1)}"
-        )
-        for each in phrases
-    ]
+    return [*notes, f"{searched}; `channels` without `structured` searches all."]
 
 
 def _percent(share: float) -> str:

@@ -260,12 +260,7 @@ class InvertedIndex:
 
     def known(self, terms: NDArray[np.uint32]) -> NDArray[np.bool_]:
         """(n_terms,) whether any row has had them, in whichever collection."""
-        found = np.zeros(len(terms), dtype=np.bool_)
-        for segment in self.segments:
-            of_segment = segment.columns.terms
-            at = of_segment.searchsorted(terms).clip(max=max(0, len(of_segment) - 1))
-            found |= of_segment[at] == terms if len(of_segment) else False
-        return found
+        return np.isin(terms, np.concatenate([np.zeros(0, np.uint32), *(each.columns.terms for each in self.segments)]))
 
     def first_rows(self, keys: Iterable[DocumentKey]) -> dict[DocumentKey, str]:
         """The first passage of each of these documents that has any."""
