@@ -79,10 +79,19 @@ def unquoted(text: str) -> str:
 def holds(text: str, phrase: str) -> bool:
     """Whether words stand together in a text as they are written, but for case, accents, blanks and punctuation; in
     scripts without blanks also within words."""
-    held, wanted = _plain(text), _plain(phrase)
+    wanted, likely = _wanted(phrase)
+    if text.isascii() and not likely.search(text.lower()):
+        return False  # without taking it apart
+    held = _plain(text)
     if _UNSPACED.search(phrase):
         return wanted.replace(" ", "") in held.replace(" ", "")
     return f" {wanted} " in f" {held} "
+
+
+@lru_cache(MAX_CACHED_QUERIES)
+def _wanted(phrase: str) -> tuple[str, re.Pattern[str]]:
+    wanted = _plain(phrase)
+    return wanted, re.compile(r"[\W_0]*".join(map(re.escape, wanted.split())))
 
 
 def _plain(text: str) -> str:
