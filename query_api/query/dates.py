@@ -152,7 +152,8 @@ _OF_KIND = re.compile(rf"['’]s?\s+(?:\w+\s+){{0,2}}{_KINDS}\b", re.IGNORECASE)
 _REQUEST = re.compile(
     r"\W*(?:(?:please|(?:can|could|would|will)\s+(?:you|i|we)|(?:is|are|was|were|has|have)\s+there(?:\s+been)?"
     rf"|do\s+(?:you|i|we)\s+have|what\s+(?:is|are|were)(?=\s+(?:(?:the|all|our|my)\s+)?{_KINDS}\b)"
-    rf"|(?:has|have|did|was|were)(?=\s+(?:anything|something|any\s+{_KINDS})\b)|(?:show|find|list|give|get|see|open|look\s+for|search\s+for)(?:\s+(?:me|us))?)\s+)+",
+    rf"|(?:has|have|did|was|were)(?=\s+(?:anything|something|any\s+{_KINDS})\b)"
+    r"|(?:show|find|list|give|get|see|open|look\s+for|search\s+for)(?:\s+(?:me|us))?)\s+)+",
     re.IGNORECASE,
 )
 _NO_REQUEST = re.compile(  # what asks for a fact, or names a deed: `delete files older than a week`

@@ -17,11 +17,8 @@ MAX_SEARCH_WORDS = 8  # beside phrases; more than so many are prose
 MIN_LETTERS = 3  # of an excluded word; fewer are a command's flag, as in `rm -rf`
 MAX_CACHED_QUERIES = 256
 
-_INSIDE = (
-    r"(?<!\w)\"(?P<straight>[^\"]+)\"(?!\w)|(?<!\w)[“„](?P<curly>[^“”„]+)[”“](?!\w)|«(?P<angle>[^«»]+)»"
-    r"|»(?P<inward>[^«»]+)«|「(?P<corner>[^「」]+)」|『(?P<double>[^『』]+)』"
-)
-_OPERATORS = re.compile(rf"(?P<no>(?<!\S)-)?(?:{_INSIDE})|(?<!\S)-(?P<word>[^\W\d_][^\s\"“„«»「『]*)")
+_QUOTED = r"(?<!\w)\"[^\"]+\"(?!\w)|(?<!\w)[“„][^“”„]+[”“](?!\w)|«[^«»]+»|»[^«»]+«|「[^「」]+」|『[^『』]+』"
+_OPERATORS = re.compile(rf"(?P<no>(?<!\S)-)?(?:{_QUOTED})|(?<!\S)-(?P<word>[^\W\d_][^\s\"“„«»「『]*)")
 _WORD = re.compile(r"\w+")
 _QUESTION = re.compile(
     r"\W*(?:what|how|when|where|why|who|whose|whom|which|is|are|was|were|do|does|did|has|have|had|can|could|may|might"
@@ -49,26 +46,23 @@ def read_query(text: str) -> Query:
     excluded: list[str] = []
     kept, end = [], 0
     for match in _OPERATORS.finditer(text):
-        word = (match["word"] or "").rstrip(".,;:!?)]}")
-        quoted = next((match[name] for name in _QUOTES if match[name]), "").strip()
-        is_flag = match["word"] and word.isascii() and len(word) < MIN_LETTERS
-        if is_flag or not _WORD.search(word or quoted):
+        is_word = match["word"] is not None
+        words = match["word"].rstrip(".,;:!?)]}") if is_word else match[0].removeprefix("-")[1:-1].strip()
+        is_flag = is_word and words.isascii() and len(words) < MIN_LETTERS
+        if is_flag or not _WORD.search(words):
             continue
-        if match["no"] or word:
-            excluded.append(word or quoted)
+        if is_word or match["no"]:
+            excluded.append(words)
             kept.append(text[end : match.start()])
             end = match.end()
         else:
-            phrases.append(quoted)
+            phrases.append(words)
     rest = " ".join([*kept, text[end:]]).strip() if excluded else text
     outside = len(_WORD.findall(_OPERATORS.sub(" ", rest)))
     is_question = outside > MAX_SEARCH_WORDS or _QUESTION.match(rest) is not None
     return Query(
         rest if _WORD.search(rest) else "", tuple(dict.fromkeys(phrases)), tuple(dict.fromkeys(excluded)), is_question
     )
-
-
-_QUOTES = ("straight", "curly", "angle", "inward", "corner", "double")
 
 
 def unquoted(text: str) -> str:

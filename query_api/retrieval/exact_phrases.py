@@ -35,15 +35,11 @@ def _narrowed(
     told, passages = [], set[str]()
     for words in phrases:
         found = passages_holding(text, words, context.scope)
-        told.append(f"Only what holds “{words[:80]}” was searched, in {_documents(len(set(found.values())))}.")
+        told.append(f"Only what holds “{words[:80]}” was searched; documents: {len(set(found.values())):,}.")
         scope = scope.within(found.values())
         passages.update(found)
     for words in excluded:
         left_out = set(passages_holding(text, words, context.scope, any_form=True).values())
-        told.append(f"Left out for “{words[:80]}”: {_documents(len(left_out))}.")
+        told.append(f"What holds “{words[:80]}” was left out; documents: {len(left_out):,}.")
         scope = scope.within(set(text.fields.keys(text.fields.live(scope).nonzero()[0])) - left_out)
     return replace(context, scope=scope, holding=frozenset(passages) if phrases else None), tuple(told)
-
-
-def _documents(count: int) -> str:
-    return f"{count:,} document{'s' * (count != 1)}"

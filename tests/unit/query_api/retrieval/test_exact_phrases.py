@@ -81,9 +81,9 @@ async def test_a_question_may_quote_a_title(executor: Executor) -> None:
 @pytest.mark.parametrize(
     ("query", "said"),
     [
-        ('lamp "fog signal sounds"', ["Only what holds “fog signal sounds” was searched, in 4 documents."]),
-        ("lamp -dusk", ["Left out for “dusk”: 2 documents."]),
-        ("lamp -keeper", ["Left out for “keeper”: 1 document."]),
+        ('lamp "fog signal sounds"', ["Only what holds “fog signal sounds” was searched; documents: 4."]),
+        ("lamp -dusk", ["What holds “dusk” was left out; documents: 2."]),
+        ("lamp -keeper", ["What holds “keeper” was left out; documents: 1."]),
         ("-lamp", [AS_TEXT]),
         ('a 5" and a 6" lamp', []),
         ("lamp -5 --force - -rf", []),
