@@ -71,8 +71,8 @@ def unquoted(text: str) -> str:
 
 
 def holds(text: str, phrase: str) -> bool:
-    """Whether words stand together in a text as they are written, but for case, accents, blanks and punctuation; in
-    scripts without blanks also within words."""
+    """Whether words are next to each other in a text as they are written, but for case, accents, blanks and
+    punctuation; in scripts without blanks also within words."""
     wanted, likely = _wanted(phrase)
     if text.isascii() and not likely.search(text.lower()):
         return False  # without taking it apart

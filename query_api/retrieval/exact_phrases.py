@@ -32,14 +32,14 @@ def _narrowed(
 ) -> tuple[SearchContext, tuple[str, ...]]:
     """Blocks."""
     text, scope = context.snapshot.text, context.scope
-    told, passages = [], set[str]()
+    done, passages = [], set[str]()
     for words in phrases:
         found = passages_holding(text, words, context.scope)
-        told.append(f"Only what holds “{words[:80]}” was searched; documents: {len(set(found.values())):,}.")
+        done.append(f"Only what holds “{words[:80]}” was searched; documents: {len(set(found.values())):,}.")
         scope = scope.within(found.values())
         passages.update(found)
     for words in excluded:
         left_out = set(passages_holding(text, words, context.scope, any_form=True).values())
-        told.append(f"What holds “{words[:80]}” was left out; documents: {len(left_out):,}.")
+        done.append(f"What holds “{words[:80]}” was left out; documents: {len(left_out):,}.")
         scope = scope.within(set(text.fields.keys(text.fields.live(scope).nonzero()[0])) - left_out)
-    return replace(context, scope=scope, holding=frozenset(passages) if phrases else None), tuple(told)
+    return replace(context, scope=scope, holding=frozenset(passages) if phrases else None), tuple(done)
