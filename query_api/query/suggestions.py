@@ -54,13 +54,13 @@ def _nearest(text: TextSnapshot, word: str, found: Sequence[str], scope: Scope) 
     for _, likely in sorted(counts, reverse=True)[:MAX_LIKELY]:
         passages += [each.passage_id for each in text.keyword_search(likely, 1, everywhere)]
     rows = text.passages(passages).values()
-    held = Counter(each for row in rows for each in _WORD.findall(" ".join((row.title, *row.section, row.text))))
+    held = {each for row in rows for each in _WORD.findall(" ".join((row.title, *row.section, row.text)))}
     most = 2 if len(word) >= LETTERS_OF_TWO_ERRORS else 1
     far = {each: OSA.distance(typed, _plain(each), score_cutoff=most) for each in held}
-    near = (each for each in held if 0 < far[each] <= most)
-    return min(
-        near, key=lambda each: (far[each], each[0].isupper() != word[0].isupper(), -held[each], each), default=None
-    )
+    near = [each for each in held if 0 < far[each] <= most]
+    count = dict(zip(near, text.passages_holding(near, everywhere.collection), strict=True))
+    unlike = {each: each[0].isupper() != word[0].isupper() for each in near}
+    return min(near, key=lambda each: (far[each], -count[each], unlike[each], each), default=None)
 
 
 def _plain(word: str) -> str:
