@@ -1,7 +1,7 @@
 """What a search found, by documents' fields: counted (`facets`), and ordered (`sort`)."""
 
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from query_api.index.text.field_index import date_span, number_in
 from query_api.index.text.field_values import facet_of
@@ -36,9 +36,8 @@ def _facets(context: SearchContext, results: Sequence[QuestionResults]) -> list[
 def _documents_found(results: QuestionResults) -> set[DocumentKey]:
     """Those that hold a word of the question, and the first candidates of the other channels."""
     context, text, graph, view = results.context, results.text, results.graph, results.context.snapshot.graph
-    lists: list[Sequence[Candidate]] = [text.structured.candidates, text.communities.candidates]
-    lists.append((text.vector or ())[:DEPTH])
-    lists.append(context.search_words(ALL) if "keyword" in context.channels else ())
+    by_words: Sequence[Candidate] = context.search_words(ALL) if "keyword" in context.channels else ()
+    lists = (by_words, (text.vector or ())[:DEPTH], text.structured.candidates, text.communities.candidates)
     passages = [name for name in graph.scores if context.holding is None or name in context.holding]
     followed = {view.document_key(view.document_of_passage(graph.numbers[name])) for name in passages}
     return followed.union(each.key for found in lists for each in context.kept(found))
@@ -69,10 +68,7 @@ def sort_by_field(order: Sequence[RankedPassage], sort: str, documents: Document
         return False, number, ""
 
     best = max if is_downward else min
-    places: Mapping[DocumentKey, tuple[bool, float, str]] = {
-        key: best(map(place, of)) for key, of in values.items() if of
-    }
-    having = sorted(
-        (each for each in first if each.key in places), key=lambda each: places[each.key], reverse=is_downward
-    )
+    places = {key: best(map(place, of)) for key, of in values.items() if of}
+    having = [each for each in first if each.key in places]
+    having.sort(key=lambda each: places[each.key], reverse=is_downward)  # equals stay as they were, both ways
     return [*having, *(each for each in first if each.key not in places), *order[MOST_SORTED:]]

@@ -73,9 +73,10 @@ def check_names(request: SearchRequest, snapshot: Snapshot) -> Scope:
     does not have."""
     fields = snapshot.text.fields
     check_edges(request, snapshot.graph)
-    sorted_by = () if request.sort is None else (request.sort.removeprefix("-"),)
-    for name in (*filter(None, (request.diversity,)), *sorted_by, *request.facets):
-        fields.check_field(name, request.collection)
+    sort = None if request.sort is None else request.sort.removeprefix("-")
+    for name in (request.diversity, sort, *request.facets):
+        if name is not None:
+            fields.check_field(name, request.collection)
     return fields.scope(request.collection, request.conditions)
 
 
