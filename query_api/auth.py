@@ -10,7 +10,7 @@ ticket (`query_api/stream_tickets.py`).
 
 import hmac
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Literal, Self
 from urllib.parse import unquote_plus
 
@@ -135,16 +135,21 @@ def unauthorized(detail: str, *, invalid: bool = False) -> ApiProblem:
 
 def take_secrets(scope: Scope) -> dict[str, str]:
     """The parameters `access_token` and `ticket` of a request; removed from it, so that nothing that logs, keeps or
-    checks parameters meets them. The first of several counts."""
+    checks parameters meets them."""
+    return take_parameters(scope, (ACCESS_TOKEN, TICKET).__contains__)
+
+
+def take_parameters(scope: Scope, is_wanted: Callable[[str], bool]) -> dict[str, str]:
+    """The wanted parameters of a request's address, removed from it. The first of several counts."""
     query = scope.get("query_string") or b""
     if not query:
         return {}
     named = [(unquote_plus(part.partition(b"=")[0].decode("latin-1")), part) for part in query.split(b"&")]
-    scope["query_string"] = b"&".join(part for name, part in named if name not in (ACCESS_TOKEN, TICKET))
+    scope["query_string"] = b"&".join(part for name, part in named if not is_wanted(name))
     return {
         name: unquote_plus(part.partition(b"=")[2].decode("latin-1"))
         for name, part in reversed(named)
-        if name in (ACCESS_TOKEN, TICKET)
+        if is_wanted(name)
     }
 
 

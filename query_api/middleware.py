@@ -5,6 +5,7 @@ Bytes count as they arrive, not as a request announces them. Members are counted
 """
 
 import asyncio
+import re
 from collections.abc import Callable, Coroutine, Mapping
 from typing import Any, NamedTuple
 from urllib.parse import quote_from_bytes, unquote_to_bytes
@@ -16,10 +17,11 @@ from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from indexer.runtime.resources import trim_memory
-from query_api.auth import SAFE_METHODS, ApiKeys, check_access, take_secrets
+from query_api.auth import SAFE_METHODS, ApiKeys, check_access, take_parameters, take_secrets
 from query_api.errors import ApiProblem, invalid_request
 from query_api.settings import ServiceBlock
 from query_api.stream_tickets import StreamTickets
+from schemas.frames import EVENT_STREAM
 from schemas.hosts import host_name
 from schemas.settings import MIB
 
@@ -55,6 +57,7 @@ class AuthMiddleware:
             return
         try:
             self._check_caller(scope, Headers(scope=scope), take_secrets(scope))
+            resume_by_header(scope)
             check_parameters(scope)
             check_characters(scope)
         except ApiProblem as problem:
@@ -96,6 +99,17 @@ class AuthMiddleware:
         if port is not None and address.removesuffix(port) == host.lower().removesuffix(port):
             return True
         return origin.lower() in self._origins
+
+
+def resume_by_header(scope: Scope) -> None:
+    """The `lastEventId` with which polyfills of EventSource resume a stream, by any usual spelling, becomes the header
+    that it stands for."""
+    headers = Headers(scope=scope)
+    if EVENT_STREAM in headers.get("accept", ""):
+        named = take_parameters(scope, lambda name: re.sub(r"[-_]", "", name).lower() == "lasteventid")
+        last = next(filter(None, named.values()), None)
+        if last is not None and "last-event-id" not in headers:
+            scope["headers"] = [*scope["headers"], (b"last-event-id", last.encode("latin-1", "replace"))]
 
 
 def addressed_host(header: str) -> str:

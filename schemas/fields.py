@@ -43,3 +43,12 @@ class FieldValueList(BaseModel):
     field: str
     values: list[FieldValue]
     total: int
+
+
+class Facet(BaseModel):
+    """The values of a field, counted over the documents that a search found."""
+
+    field: str
+    values: list[FieldValue] = Field(description="Those of most of them, 20 at most.")
+    other: int = Field(description="How often these documents have a value that is not listed.")
+    missing: int = Field(description="How many of them have none.")

@@ -13,6 +13,7 @@ from pydantic import BaseModel, Field
 from schemas.answers import Answer, AnswerCitation, AnswerDelta
 from schemas.choices import Mode
 from schemas.entities import AnswerSubgraph
+from schemas.fields import Facet
 from schemas.hits import Hit, SnapshotInfo, Understanding
 from schemas.research import Research, ResearchStep
 
@@ -57,6 +58,8 @@ class Done(BaseModel):
         None, description="With `min_confidence`: that of the likeliest place, shown or not; null where none is known."
     )
     answer: Answer | None = Field(None, description="With `answer`: the whole of it, also where it is refused.")
+    facets: list[Facet] = Field(default_factory=list, description="With `facets`.")
+    suggestion: str | None = None
     notes: list[str] = Field(default_factory=list)
 
 

@@ -8,6 +8,7 @@ from schemas.answers import Answer
 from schemas.choices import Channel, Intent, Mode
 from schemas.communities import CommunityName
 from schemas.entities import AnswerSubgraph, EntityRef
+from schemas.fields import Facet
 from schemas.filters import Operator
 
 Likelihood = Literal["likely", "possible", "unlikely"]
@@ -82,6 +83,7 @@ class Understanding(BaseModel):
         "Looked for where the structured channel is asked, in what the searched documents have.",
     )
     period: PeriodInQuestion | None = Field(None, description="A time relative to today, such as `last week`.")
+    phrases: tuple[str, ...] = Field((), description="What its quotation marks and exclusions did, in sentences.")
     newest_first: bool = Field(
         False, description="Whether it asks for what is newest, so that newer documents are raised among the first."
     )
@@ -313,6 +315,8 @@ class SearchAnswer(BaseModel):
         None, description="With `min_confidence`: that of the likeliest place, shown or not; null where none is known."
     )
     answer: Answer | None = Field(None, description="With `answer`: what answers the question, or that nothing does.")
+    facets: list[Facet] = Field(default_factory=list, description="With `facets`: one for each of these fields.")
+    suggestion: str | None = Field(None, description="The query, with a word of the collection for one it lacks.")
     cached: bool = Field(
         False,
         description="Whether it came from the cache of results; stages are then those of the search that found it.",

@@ -47,6 +47,7 @@ def split_list(value: object) -> object:
     return value
 
 
+FieldName = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=MAX_FILTER_CHARACTERS)]
 EdgeName = Annotated[str, StringConstraints(min_length=1, max_length=200)]
 Weight = Annotated[float, Field(ge=0, le=1_000, allow_inf_nan=False)]
 
@@ -97,7 +98,8 @@ class SearchRequest(StrictNumbers):
         (),
         description="Only documents that all of these let through: `field=value`, `field=a|b`, `!=`, `<`, `<=`, `>`, "
         "`>=`. Fields are those of the metadata (`author.name` for nested ones) and `document`, `title`, "
-        "`content_type`, `uri`, `updated`, `version`. Dates are as long as written: `updated>=2026`.",
+        "`content_type`, `uri`, `updated`, `version`; one that both have means either, `metadata.version` the "
+        "metadata's. Dates are as long as written: `updated>=2026`.",
         examples=[["status=Final|Active", "created>=2001-01"]],
     )
     edges: Annotated[tuple[EdgeName, ...], BeforeValidator(split_list), Field(max_length=MAX_NAMES)] = Field(
@@ -160,7 +162,7 @@ class SearchRequest(StrictNumbers):
         "`passages`). With `duplicates=exact`, `document` gives one card a document, as a page for people shows them.",
     )
     max_per_document: int | None = Field(None, ge=1, le=MAX_HITS, description="Hits of one document; any number.")
-    diversity: Annotated[str, StringConstraints(min_length=1, max_length=MAX_FILTER_CHARACTERS)] | None = Field(
+    diversity: FieldName | None = Field(
         None,
         description="A field, named as in `filter`: of hits whose documents have a value of it in common, only the "
         "first `max_per_value` stay. Documents without the field are not limited.",
@@ -168,6 +170,18 @@ class SearchRequest(StrictNumbers):
     )
     max_per_value: int | None = Field(
         None, ge=1, le=MAX_HITS, description=f"Hits of one value of the field in `diversity`; {MAX_PER_VALUE}."
+    )
+    sort: FieldName | None = Field(
+        None,
+        description="A field, named as in `filter`, by which the first 1,000 places are ordered, downwards with a `-` "
+        "before it: dates and numbers by size, all else as text. Without a value is last, what is equal by relevance.",
+        examples=["-published"],
+    )
+    facets: Annotated[tuple[FieldName, ...], BeforeValidator(split_list), Field(max_length=MAX_NAMES)] = Field(
+        (),
+        description="Fields, with commas between, whose values are counted: over the documents that hold a word of the "
+        "question or are among the first candidates of another channel, within collection, filters and phrases.",
+        examples=["status"],
     )
     duplicates: Duplicates = Field(
         "keep",
@@ -281,6 +295,8 @@ class SearchRequest(StrictNumbers):
             )
         if self.reranker and self.mode not in RERANKED_MODES:
             raise ValueError("A re-ranker is for hybrid, vector, keyword and graph; leave `reranker` out elsewhere.")
+        if self.reranker and self.sort is not None:
+            raise ValueError("A re-ranker orders hits, and so does `sort`: leave one of them out.")
         if self.min_confidence is not None and self.mode in ("structured", "global"):
             raise ValueError(f"mode={self.mode} has no confidence, so no `min_confidence`; leave one of them out.")
         if self.decompose and self.mode == "global":

@@ -209,8 +209,10 @@ def show_end(console: Console, done: JSONObject, meta: JSONObject) -> None:
         highlight=False,
         style="dim",
     )
-    if period := (meta.get("understanding") or {}).get("period"):
-        console.print(escape(period_text(period)), highlight=False, style="dim")
+    for facet in done.get("facets", []):
+        counts = [f"{each['value']} {each['documents']}" for each in facet["values"]]
+        more = [f"{what} {facet[what]}" for what in ("other", "missing") if facet[what]]
+        console.print(escape(f"{facet['field']}: {', '.join(counts + more)}"), highlight=False)
     for channel, reason in done["failed_channels"].items():
         what = {"rerank": "re-ranker", "subgraph": "subgraph"}.get(channel, f"{channel} channel")
         console.print(f"Without the {what}: {escape(reason)}", highlight=False, style="yellow")
@@ -218,17 +220,6 @@ def show_end(console: Console, done: JSONObject, meta: JSONObject) -> None:
         console.print(escape(note), highlight=False, style="yellow")
     if done.get("next_cursor"):
         console.print(f"More: --cursor {done['next_cursor']}", highlight=False, style="dim")
-
-
-def period_text(period: JSONObject) -> str:
-    """What a time in the question let through."""
-    if not period["documents"]:
-        return f"No document is from “{period['words']}”: all were searched."
-    if not period.get("filters", True):
-        return f"Documents from “{period['words']}” are raised; none is left out."
-    dated = " or ".join([*period["fields"], "arrival"])
-    noun = "document" if period["documents"] == 1 else "documents"
-    return f"Only {period['documents']} {noun} from “{period['words']}”, by {dated}."
 
 
 def marked_text(hit: JSONObject) -> str:

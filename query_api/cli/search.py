@@ -28,14 +28,14 @@ PANELS = {
         "filter", "min_confidence", "duplicates", "duplicate_threshold", "max_per_document", "diversity",
         "max_per_value",
     ),
-    RANKING: ("channels", "fusion", "vector_weight", "keyword_weight", "graph_weight", "reranker"),
+    RANKING: ("channels", "fusion", "vector_weight", "keyword_weight", "graph_weight", "reranker", "sort"),
     GRAPH: ("graph_method", "edges", "hops"),
     ANSWER: ("answer", "answer_form", "answer_sentences", "answer_words"),
-    OUTPUT: ("context", "context_chunks", "explain", "subgraph", "cache"),
+    OUTPUT: ("context", "context_chunks", "explain", "subgraph", "facets", "cache"),
 }  # fmt: skip
 """Of the parameters by name; the others say what to find."""
 
-FLAGS = {"k": ("-k", "--k"), "names": ("--name",)}
+FLAGS = {"k": ("-k", "--k"), "names": ("--name",), "facets": ("--facet",)}
 COMPLETIONS: dict[str, Callable[..., list[str]]] = {
     "collection": collections,
     "names": entities,
@@ -141,7 +141,7 @@ class FindCommand(SearchCommand):
 
 class AskCommand(SearchCommand):
     run = staticmethod(ask)
-    without = frozenset({"answer", "offset", "cursor", "explain", "subgraph", "context", "context_chunks"})
+    without = frozenset({"answer", "offset", "cursor", "explain", "subgraph", "facets", "context", "context_chunks"})
     further = MappingProxyType({"conversation": (Annotated[str | None, CONVERSATION], None)})
 
 

@@ -16,8 +16,8 @@ import msgspec
 import structlog
 import uvicorn
 from fastapi import FastAPI
-from starlette.types import ASGIApp
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from starlette.types import ASGIApp, Message
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
 from indexer.runtime.logs import configure_logging
 from indexer.runtime.resources import limit_malloc_arenas
@@ -54,6 +54,21 @@ TOO_SLOW = ApiProblem(
 
 class HeadRefused(Exception):
     """Ends the parsing; uvicorn answers."""
+
+
+class Http10Cycle(RequestResponseCycle):
+    """An answer without a length ends with its connection: HTTP/1.0 has no chunks."""
+
+    is_unframed = False
+
+    async def send(self, message: Message) -> None:  # type: ignore[override]
+        if message["type"] == "http.response.start":
+            self.is_unframed = all(name.lower() != b"content-length" for name, _ in message.get("headers", ()))
+            if self.is_unframed:
+                self.chunked_encoding = self.keep_alive = False
+        elif self.is_unframed:
+            self.expected_content_length = len(message.get("body", b""))  # of this part, which is all that is checked
+        await super().send(message)  # type: ignore[arg-type]
 
 
 class ServiceProtocol(HttpToolsProtocol):
@@ -111,6 +126,8 @@ class ServiceProtocol(HttpToolsProtocol):
     def on_headers_complete(self) -> None:
         self.in_head = False
         super().on_headers_complete()
+        if self.scope["http_version"] == "1.0":
+            self.cycle.__class__ = Http10Cycle  # its task has not begun
         self._start_request_timer()
 
     def on_body(self, body: bytes) -> None:

@@ -11,6 +11,7 @@ import Stemmer
 from indexer.chunking.sentences import sentence_spans
 from indexer.extraction.lexicon import STOP_WORDS
 from query_api.query.decomposition import question_clauses
+from query_api.query.phrases import read_query
 from schemas.choices import Intent
 from schemas.hits import Understanding
 from schemas.ids import normalise_name
@@ -46,6 +47,7 @@ class Question:
 
     def __init__(self, text: str) -> None:
         self.text = text
+        self.phrases = read_query(text).phrases
         self.words = tuple(match.group() for match in _WORD.finditer(text))[:MAX_WORDS]
         stemmer = Stemmer.Stemmer(_STEMMER_LANGUAGE)
         content_words = [word.lower() for word in self.words if word.lower() not in STOP_WORDS]

@@ -2,6 +2,7 @@
 words for what is newest. Days are those of UTC, weeks begin on Monday."""
 
 import re
+from calendar import month_name
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
@@ -98,6 +99,7 @@ _UNITS = {
     "year": relativedelta(years=1),
 }
 _WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+_MONTHS = tuple(name.lower() for name in month_name if name)
 _NUMBER = "|".join([r"\d{1,3}", *(name.replace(" ", r"\s+") for name in sorted(_NUMBERS, key=len, reverse=True))])
 _UNIT = rf"(?:{'|'.join(_UNITS)})"
 _TIME = re.compile(
@@ -107,8 +109,9 @@ _TIME = re.compile(
     | (?:the\s+(?:last|past)|past)\s+(?P<past>{_UNIT})
     | (?P<ago>{_NUMBER})\s+(?P<ago_of>{_UNIT})s?(?:\s+ago|(?P<length>))
     | (?:the\s+)?(?P<which>this|current|last|previous)\s+(?P<unit>week|month|quarter|year)
-    | (?P<on>on\s+|last\s+)?(?P<weekday>{"|".join(_WEEKDAYS)})
-    | (?P<day>today|yesterday)
+    | (?P<on>on\s+|last\s+)?(?P<weekday>{"|".join(_WEEKDAYS)})(?!\s+(?:to|until|till|through)\b)
+    | (?:last\s+|this\s+)?(?P<month>{"|".join(_MONTHS)})(?![\s,/-]*\d)
+    | (?:the\s+)?(?P<day>day\s+before\s+yesterday|today|yesterday)
     )(?![\w-])(?!\s+of\b)(?!['’]s\s+(?:date|day|time|name)\b)""",
     re.IGNORECASE | re.VERBOSE,
 )
@@ -123,30 +126,60 @@ _HAPPENED = re.compile(
     r"|published|released|wrote|written|arrived|came|went|sent|made|from\s+today|today['’]s)\b",
     re.IGNORECASE,
 )
-# What documents are asked for by: a change, or an event in the past; their kind before the time; the time's own noun.
-_CHANGE = re.compile(
-    r"\b(?:new|news|chang(?:e|es|ed|ing)|updated?|added|created|published|posted|uploaded|modified|edited|wrote|written"
-    r"|happened|arrived|decided)\b",
-    re.IGNORECASE,
+# What documents are asked for by: a change, their kind before the time, the time's own noun.
+_CHANGED = (
+    r"(?:chang(?:e|ed|es|ing)|updated?|added|created|published|posted|uploaded|modified|edited|wrote|written|arrived"
+    r"|decided?)"
 )
+_CHANGE = re.compile(rf"\b(?:new|news|happened|{_CHANGED})\b", re.IGNORECASE)
 _PAST = re.compile(r"\b(?:did|was|were|had)\b|\b(?:who|what|which\s+\w+)\s+\w+ed\b", re.IGNORECASE)
 _PRESENT = re.compile(
-    r"\b(?:can|could|may|might|must|shall|should|will|would|do|does|is|are|am)\b(?!\s+there\b)", re.IGNORECASE
+    r"\b(?:can|could|may|might|must|shall|should|will|would|do|does|is|are|am|gets?\s+\w+ed)\b(?!\s*[|])",
+    re.IGNORECASE,
 )
 _KINDS = (
     r"(?:documents?|docs?|files?|pages?|notes?|posts?|papers?|tickets?|issues?|bugs?|incidents?|alarms?|alerts?|reports?"
     r"|e?-?mails?|messages?|minutes|articles?|records?|entries|letters?|changelogs?|releases?|commits?|updates|uploads?"
-    r"|decisions?|reviews?|proposals?|everything|anything|all)"
+    r"|decisions?|reviews?|proposals?|everything|anything|all|changes|news)"
 )
-_KIND = re.compile(rf"\b{_KINDS}(?:\s+\w+)?\s*$", re.IGNORECASE)
+_KIND = re.compile(rf"\b{_KINDS}(?:\s+(?:\w+ed|new|written|sent|that\s+\w+\s+\w+))?(?:\s+of)?\s*$", re.IGNORECASE)
 _KIND_FIRST = re.compile(rf"\W*(?:(?:which|what|the|any|all|find|list|show|give|me)\s+)*{_KINDS}\b", re.IGNORECASE)
+_KIND_ABOUT = re.compile(
+    rf"{_KIND_FIRST.pattern}(?=\s+(?:about|on|of|for|in|with|by|to|that|which|from|\w+ed)\b|.*\b{_CHANGED}\b)",
+    re.IGNORECASE,
+)
+_OF_KIND = re.compile(rf"['’]s?\s+(?:\w+\s+){{0,2}}{_KINDS}\b", re.IGNORECASE)
+_REQUEST = re.compile(
+    r"\W*(?:(?:please|(?:can|could|would|will)\s+(?:you|i|we)|(?:is|are|was|were|has|have)\s+there(?:\s+been)?"
+    rf"|do\s+(?:you|i|we)\s+have|what\s+(?:is|are|were)(?=\s+(?:(?:the|all|our|my)\s+)?{_KINDS}\b)"
+    rf"|(?:has|have|did|was|were)(?=\s+(?:anything|something|any\s+{_KINDS})\b)"
+    r"|(?:show|find|list|give|get|see|open|look\s+for|search\s+for)(?:\s+(?:me|us))?)\s+)+",
+    re.IGNORECASE,
+)
+_NO_REQUEST = re.compile(  # what asks for a fact, or names a deed: `delete files older than a week`
+    r"\W*(?:how|when|where|why|whose|whom|is|are|was|were|do|does|did|has|have|had|can|could|may|might|must|shall|should"
+    r"|will|would|delet(?:e|ing)|remov(?:e|ing)|purg(?:e|ing)|clear|clean|archiv(?:e|ing)|send|submit|keep|keeping|retain"
+    r"|stor(?:e|ing)|export|move|close|return|cancel|expire|rotate|compress|back\s?up|restore|convert|drop|approve)\b",
+    re.IGNORECASE,
+)
+_NEW = r"new(?=\W*(?:[|]|$|(?:in|on|at|to|for|about|with|from|since|by|and)\b))"  # `|` is where the time was
+_WHAT_CHANGED = re.compile(
+    rf"\W*(?:what|which|who|anything|everything|something|things?)\b(?:['’]s|\s+(?:is|are|was|were|has|have|did)\b)?"
+    rf"(?:\s+(?!(?:can|may|must|should|will|would|is|are|do|does)\b)[\w'’]+){{0,5}}?\s+"
+    rf"(?<!\bthe\s)(?<!\ba\s)(?<!\ban\s)(?<!\bour\s)(?:{_NEW}|happened(?=\W*[|]\W*$)|{_CHANGED}\b)",
+    re.IGNORECASE,
+)
+_CHANGES_FIRST = re.compile(
+    rf"\W*(?:(?:the|any|all|latest|recent)\s+)*(?:{_NEW}|new\s+{_KINDS}\b|(?:news|updates|{_CHANGED})"
+    r"(?=\W*(?:[|]|$|(?:in|on|at|to|for|about|with|from|of|by|and)\b)))",
+    re.IGNORECASE,
+)
 _CAME = re.compile(r"\b(?:came\s+out|(?:was|were|is)\s+there\s+about)\b", re.IGNORECASE)
-_INTERROGATIVE = re.compile(r"\W*(what|how|when|where|why|who|whose|whom|which)\b", re.IGNORECASE)
-_OF_A_NOUN = re.compile(r"['’]s?\s+\w")
+_INTERROGATIVE = re.compile(r"\W*(what|who|which)\b", re.IGNORECASE)
 _NEWEST = re.compile(r"(?<!\bmore\s)\b(?:recent(?:ly)?|latest|newest|what(?:['’]s|\s+is)\s+new)\b", re.IGNORECASE)
 
 
-_RELATIONS = ("since", "after", "before", "until", "older", "newer")
+_RELATIONS = ("since", "older", "newer")
 
 
 class RelativeTime(NamedTuple):
@@ -174,20 +207,26 @@ def relative_time(text: str, now: datetime) -> RelativeTime | None:
     return RelativeTime(*match.span(), first, end)
 
 
-def asks_for_documents(text: str, time: RelativeTime) -> bool:
+def asks_for_documents(text: str, time: RelativeTime, *, of_field: bool = False) -> bool:
     """Whether a question asks for documents by the time, as `notes since Monday` and `what changed last week` do. It
-    may as well be what the question is about: `open on Sunday`, `orders placed in the last 30 days can be returned`."""
+    may as well be what the question is about: `open on Sunday`, `orders placed in the last 30 days can be returned`.
+    `of_field` is whether it refers to a field that has dates, as in `prices created this week`."""
     before, said, after = text[: time.start], text[time.start : time.end].lower(), text[time.end :]
-    rest = f"{before} {after}"
-    if _CHANGE.search(rest):
-        return True
-    if _PRESENT.search(rest):
+    if request := _REQUEST.match(before):
+        before = before[request.end() :]
+    rest = f"{before}{'in' if said.endswith(_MONTHS) else '|'}{after}"
+    if _NO_REQUEST.match(before):
         return False
-    if _PAST.search(rest) or _OF_A_NOUN.match(after):
+    is_present = _PRESENT.search(rest) is not None
+    if _WHAT_CHANGED.match(rest) or (_OF_KIND.match(after) and not is_present):
         return True
-    if said.startswith("on ") or ((opening := _INTERROGATIVE.match(text)) and opening[1].lower() != "which"):
-        return False  # `opening hours on Sunday`, `what happens to notes older than a week`
-    return _KIND.search(before) is not None or (opening is None and said.startswith(_RELATIONS))
+    if opening := _INTERROGATIVE.match(before):
+        asks = opening[1].lower() == "which" or _PAST.search(rest)
+        return bool(asks and not is_present and (_KIND.search(before) or _KIND_FIRST.match(before)))
+    if is_present or of_field:
+        return not is_present
+    of_kind = _CHANGE.search(before) if said.startswith("on ") else (_KIND.search(before) or _KIND_ABOUT.match(before))
+    return bool(_CHANGES_FIRST.match(rest) or of_kind or said.startswith(_RELATIONS))
 
 
 def speaks_of_documents(text: str, start: int, end: int) -> bool:
@@ -221,9 +260,11 @@ def _restricts(text: str, match: re.Match[str]) -> bool:
         return False  # a name, such as that of a song
     if relation:
         return True
-    if match["weekday"] and not match["on"]:
-        return False
-    if _NO_RESTRICTION.search(text[: match.start()]):
+    said = match[0].lower()
+    may_be_a_name = (match["weekday"] and not match["on"] and not said.startswith("from")) or (
+        match["month"] and not said.startswith(("in ", "during ", "last ", "this "))  # as in `letters from June`
+    )
+    if may_be_a_name or (not said.startswith("from") and _NO_RESTRICTION.search(text[: match.start()])):
         return False
     return day.lower() != "today" or _HAPPENED.search(text) is not None
 
@@ -242,16 +283,23 @@ def _span(match: re.Match[str], now: datetime) -> tuple[datetime, datetime]:
         if "than" in (match["relation"] or ""):
             first = before
         return first, first + _UNITS[unit]
-    if match["unit"]:
+    if match["month"]:
+        month = _MONTHS.index(match["month"].lower()) + 1
+        first, unit = today.replace(year=today.year - (month > today.month), month=month, day=1), "month"
+    elif match["unit"]:
         unit = match["unit"].lower()
-        this = _begin(unit, today)
-        if match["which"].lower() in ("this", "current"):
-            return this, this + _UNITS[unit]
-        return this - _UNITS[unit], tomorrow if unit == "week" else this
+        first = _begin(unit, today)
+        if match["which"].lower() not in ("this", "current"):
+            return first - _UNITS[unit], tomorrow if unit == "week" else first
+    else:
+        first, unit = today - timedelta(days=_days_back(match, today)), "day"
+    return first, first + _UNITS[unit]
+
+
+def _days_back(match: re.Match[str], today: datetime) -> int:
     if match["weekday"]:
-        back = (today.weekday() - _WEEKDAYS.index(match["weekday"].lower())) % 7 or 7
-        return today - timedelta(days=back), today - timedelta(days=back - 1)
-    return (today, tomorrow) if match["day"].lower() == "today" else (today - timedelta(days=1), today)
+        return (today.weekday() - _WEEKDAYS.index(match["weekday"].lower())) % 7 or 7
+    return ("yesterday" in match["day"].lower()) + ("before" in match["day"].lower())
 
 
 def _count(number: str | None) -> int:

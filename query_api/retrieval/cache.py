@@ -21,7 +21,7 @@ CACHE_SECONDS = 300.0
 CACHE_BYTES = 32 * 1024 * 1024
 HIT_BYTES = 5_500  # what a hit takes beside its JSON's length: 2.7 kB of JSON are 8.2 kB of objects
 PASSAGE_BYTES = 3_400  # likewise each further passage of its document
-ANSWER_PARAMETERS = frozenset({"answer", "answer_form", "answer_sentences", "answer_words"})
+ANSWER_PARAMETERS = frozenset({"answer", "answer_form", "answer_sentences", "answer_words", "facets"})
 PAGE_PARAMETERS = frozenset({"k", "offset", "cursor", "after", "wait_seconds", "cache"})
 
 

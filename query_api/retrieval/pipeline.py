@@ -17,6 +17,8 @@ from query_api.index.search_snapshot import QueryEncoder, Snapshot
 from query_api.query.analysis import hops_of, understand
 from query_api.question_encoder import ServedEncoder
 from query_api.rerankers.reranker import ServedReranker
+from query_api.retrieval.by_field import MOST_SORTED, count_facets, sorted_by_field
+from query_api.retrieval.exact_phrases import apply_phrases
 from query_api.retrieval.ranking import QuestionResults, rank
 from query_api.retrieval.results.hit_assembly import batches, read_hits
 from query_api.retrieval.retrievers.community_retriever import CommunityResults
@@ -43,6 +45,7 @@ from query_api.retrieval.stages import (
     follow_graph,
     rerank,
     search_texts,
+    suggest,
 )
 from query_api.retrieval.subqueries import rank_merged, run_subqueries, subqueries
 from schemas.choices import Mode
@@ -56,7 +59,7 @@ UNCOMPARED: frozenset[Mode] = frozenset({"structured", "global"})
 
 def wants_reranker(request: SearchRequest) -> bool:
     """Whether a re-ranker re-orders this search, where there is one."""
-    return request.mode in RERANKED_MODES and request.reranker is not False
+    return request.mode in RERANKED_MODES and request.reranker is not False and request.sort is None
 
 
 class SearchEngine:
@@ -92,9 +95,9 @@ async def search(
     3. Search the texts: vector, keyword and structured channel.
     4. Score the candidates exactly; then follow the graph from them and from the names.
     5. Fuse the channels into one order.
-    6. Have the re-ranker score the first hits, where one is used.
+    6. Sort it by a field, or have the re-ranker score the first hits, where that is asked for.
     7. Read the texts of a page of the order, and yield its hits, best first.
-    8. Where an answer is asked for, choose its sentences from the first hits.
+    8. Where an answer is asked for, choose its sentences from the first hits; count the fields that are asked for.
 
     Everything is read from `snapshot`, so the same request gives the same hits as long as the snapshot is kept, and
     the hits of two pages are those of one page of both lengths. Closing the iterator ends the work that waits; a
@@ -102,8 +105,9 @@ async def search(
     for filters that this snapshot's documents cannot answer.
     """
     context = SearchContext.create(request, snapshot, encoder, executor, settings)
-    context, period = await filter_by_query_date(context)  # 1
-    understanding = understand(request.q, request.intent)
+    context, phrases = await apply_phrases(context)  # 1
+    context, period = await filter_by_query_date(context)
+    understanding = understand(context.request.q, request.intent)
     contexts = subqueries(context, understanding.parts)
     reranker = settings.reranker if wants_reranker(request) else None
     embeddings = [embed(each) for each in contexts]  # 2
@@ -111,7 +115,8 @@ async def search(
         analyses = await gather_or_cancel(analyse(each) for each in contexts)
         names, fields = analyses[0].shown(context)
         understood = {"decomposed": len(contexts) > 1, "period": period, "names": names, "fields": fields}
-        yield _meta(context, retrieval_id, understanding.model_copy(update=understood), reranker)
+        understanding = understanding.model_copy(update=understood | {"phrases": phrases})
+        yield _meta(context, retrieval_id, understanding, reranker).model_copy(update={"query": request.q})
         results: list[QuestionResults] = []
         searches = [search_question(*each) for each in zip(contexts, analyses, embeddings, strict=True)]
         async with aclosing(run_subqueries(searches)) as frames:  # 3, 4
@@ -125,10 +130,10 @@ async def search(
             embedding.cancel()
     if reranker is not None and request.offset >= reranker.depth:
         reranker = None  # the page begins beyond what it re-orders
-    needed = max(request.offset + request.k + 1, reranker.depth if reranker else 0)
+    needed = max(request.offset + request.k + 1, reranker.depth if reranker else 0, MOST_SORTED if request.sort else 0)
     is_decomposed = len(results) > 1  # 5
     ranking = await (rank_merged(context, results, needed) if is_decomposed else rank(results[0], needed))
-    order, rerank_diagnostics = ranking.passages, Diagnostics()
+    order, rerank_diagnostics = await sorted_by_field(context, ranking.passages), Diagnostics()
     if reranker is not None:  # 6
         order, outcome = await rerank(context, reranker, order)
         yield rerank_diagnostics.stage(outcome, len(outcome.value or {}))
@@ -145,6 +150,7 @@ async def search(
     answered = await answer(context, first, diagnostics) if request.answer else None  # 8
     for piece in frames_of(answered) if request.answer_form == "extract" else ():
         yield piece
+    facets = await count_facets(results, diagnostics) if request.facets else []
     yield Done(
         retrieval_id=retrieval_id,
         hits=len(page),
@@ -153,6 +159,8 @@ async def search(
         next_offset=following if len(order) > following else None,
         best_confidence=ranking.best_confidence,
         answer=answered,
+        facets=facets,
+        suggestion=await suggest(context, request.q, results[0].idf, order),
     )
 
 

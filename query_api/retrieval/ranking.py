@@ -15,6 +15,7 @@ from indexer.read.rows import ChunkRow
 from indexer.text_analysis import query_terms
 from query_api.query.analysis import Question
 from query_api.query.dates import to_milliseconds
+from query_api.query.phrases import holds
 from query_api.retrieval.confidence import FIRST_HITS, Evidence, with_confidence
 from query_api.retrieval.exact_scores import ScoredCandidates
 from query_api.retrieval.fusion import DEPTH, ChannelResults, FusionWeights, RankedPassage, rank_passages
@@ -122,17 +123,18 @@ def _preferred(results: QuestionResults, first: int) -> list[RankedPassage]:
 def _fused(results: QuestionResults, first: int) -> list[RankedPassage]:
     context, text, graph = results.context, results.text, results.graph
     request, view, candidates = context.request, context.snapshot.graph, results.candidates
+    holding = context.holding
     return rank_passages(
         ChannelResults(
-            text.vector or [],
-            text.keyword or [],
-            graph.scores,
-            text.structured.candidates,
+            context.kept(text.vector or []),
+            context.kept(text.keyword or []),
+            graph.scores if holding is None else {name: of for name, of in graph.scores.items() if name in holding},
+            context.kept(text.structured.candidates),
             graph.gate,
             1.0 if request.mode == "structured" else text.structured.conclusiveness,
             None if candidates is None else candidates.scores,
             np.zeros(0) if candidates is None else candidates.scorer.idf,
-            text.communities.candidates,
+            context.kept(text.communities.candidates),
         ),
         lambda passage_id: view.document_key(view.document_of_passage(graph.numbers[passage_id])),
         mode=request.mode,
@@ -205,7 +207,9 @@ async def without_duplicates(
 
 
 def best_child(question: Question, chunks: Sequence[ChunkRow], wanted: str | None) -> ChunkRow:
-    """The wanted chunk where it is there, else the one that holds most of the question's words, the first of equals."""
+    """The wanted chunk where it is there, else the one that holds most of the question's words, the first of equals;
+    of those that hold what the question quotes, if some do."""
+    chunks = [chunk for chunk in chunks if any(holds(chunk.text, phrase) for phrase in question.phrases)] or chunks
     for chunk in chunks:
         if chunk.id == wanted:
             return chunk

@@ -2,15 +2,16 @@
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Coroutine, Iterable
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Generic, Literal, NamedTuple, TypeVar
 
 from indexer.errors import DamagedStore, EncoderFailure, TransientStoreError
+from indexer.text_analysis import query_terms
 from query_api.index.search_snapshot import PassageReader, QueryEncoder, Snapshot
-from query_api.index.text.text_segments import Scope
+from query_api.index.text.text_segments import Candidate, Scope
 from query_api.query.analysis import Question, analysed_question
 from query_api.question_encoder import EMBED_SECONDS
 from query_api.rerankers import RerankerFailure
@@ -72,16 +73,19 @@ def check_names(request: SearchRequest, snapshot: Snapshot) -> Scope:
     does not have."""
     fields = snapshot.text.fields
     check_edges(request, snapshot.graph)
-    if request.diversity is not None:
-        fields.check_field(request.diversity, request.collection)
+    sort = None if request.sort is None else request.sort.removeprefix("-")
+    for name in (request.diversity, sort, *request.facets):
+        if name is not None:
+            fields.check_field(name, request.collection)
     return fields.scope(request.collection, request.conditions)
 
 
 @dataclass(frozen=True)
 class SearchContext:
     """One question and what it is searched with. `scope` is what the request's collection and filters allow, and the
-    time that the question asks for documents by; `raised` are the documents of a time that it names otherwise;
-    `newest_first` is whether it asks for the newest."""
+    time and the phrases that the question asks for documents by; `raised` are the documents of a time that it names
+    otherwise; `holding` are the passages that may be hits, any for None; `newest_first` is whether it asks for the
+    newest."""
 
     request: SearchRequest
     snapshot: Snapshot
@@ -93,6 +97,7 @@ class SearchContext:
     now: datetime
     newest_first: bool = False
     raised: frozenset[DocumentKey] = frozenset()
+    holding: frozenset[str] | None = None
 
     @classmethod
     def create(
@@ -110,6 +115,18 @@ class SearchContext:
     @property
     def question(self) -> Question:
         return analysed_question(self.request.q)
+
+    def search_words(self, depth: int) -> list[Candidate]:
+        """The keyword channel; one that asks for a phrase of stop words looks at any passage. Blocks."""
+        search, q = self.snapshot.text.keyword_search, self.request.q
+        if self.holding is not None and not query_terms(q):
+            return search(q, depth, self.scope, of_all=True)
+        return search(q, depth, self.scope)
+
+    def kept(self, candidates: Sequence[Candidate]) -> Sequence[Candidate]:
+        """Those that may be hits."""
+        holding = self.holding
+        return candidates if holding is None else [each for each in candidates if each.passage_id in holding]
 
     @property
     def channels(self) -> frozenset[Channel | Literal["global"]]:

@@ -172,7 +172,8 @@ class Retriever:
                         frame.next_cursor = next_cursor(request, snapshot, frame.next_offset, self.pinned)
                         key = None if frame.notes or frame.failed_channels else key  # the next one may get more
                         frame.notes += [*_empty_notes(page, snapshot, frame), *_confidence_notes(page, frame)]
-                        frame.notes += [*_unknown_name_notes(page, retrieved.meta), *_period_notes(retrieved.meta)]
+                        frame.notes += [*_unknown_name_notes(page, retrieved.meta), *_reading_notes(retrieved.meta)]
+                        frame.notes += [f"Did you mean: {frame.suggestion}"] if frame.suggestion else []
                     retrieved.add(frame)
                     if key is not None and cached is None and retrieved.done:
                         self.cache.put(key, retrieved.frames)
@@ -256,17 +257,22 @@ def _confidence_notes(request: SearchRequest, done: Done) -> list[str]:
     return []
 
 
-def _period_notes(meta: Meta | None) -> list[str]:
-    """What a time in the question did."""
-    period = None if meta is None or meta.understanding is None else meta.understanding.period
-    if period is None:
+def _reading_notes(meta: Meta | None) -> list[str]:
+    """What quotation marks, exclusions and a time in the question did."""
+    understanding = None if meta is None else meta.understanding
+    if understanding is None:
         return []
+    period, notes = understanding.period, list(understanding.phrases)
+    if period is None:
+        return notes
     if not period.documents:
-        return [f"No document is from {period.words!r}, so all were searched."]
+        return [*notes, f"No document is from {period.words!r}, so all were searched."]
     if not period.filters:
-        return [f"Documents from {period.words!r} are raised; none is left out."]
+        return [*notes, f"Documents from {period.words!r} are raised; none is left out."]
     count = "1 document" if period.documents == 1 else f"{period.documents:,} documents"
-    return [f"Only the {count} from {period.words!r} were searched; `channels` without `structured` searches all."]
+    dated = " or ".join([*period.fields, "arrival"])
+    searched = f"Only the {count} from {period.words!r}, by {dated}, were searched"
+    return [*notes, f"{searched}; `channels` without `structured` searches all."]
 
 
 def _percent(share: float) -> str:

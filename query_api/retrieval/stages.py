@@ -33,6 +33,8 @@ from query_api.query.dates import (
 )
 from query_api.query.entity_linking import LinkedNames, link_names, shown_names
 from query_api.query.field_constraints import FieldCues, Phrase, Recognised, shown_fields
+from query_api.query.phrases import unquoted
+from query_api.query.suggestions import suggested
 from query_api.rerankers.reranker import ServedReranker
 from query_api.retrieval.exact_scores import ExactScorer, ScoredCandidates, best_scores, term_idf
 from query_api.retrieval.fusion import DEEPER, DEPTH, RankedPassage
@@ -70,7 +72,7 @@ async def filter_by_query_date(context: SearchContext) -> tuple[SearchContext, P
     is left out."""
     if "structured" not in context.channels:
         return context, None
-    question = context.request.q
+    question = unquoted(context.request.q)
     context = replace(context, newest_first=asks_for_newest(question))
     time = relative_time(question, context.now)
     if time is None:
@@ -85,7 +87,8 @@ async def filter_by_query_date(context: SearchContext) -> tuple[SearchContext, P
         before=None if time.until is None else time.until.isoformat(),
         fields=used_fields,
         documents=len(narrowed.documents or ()),
-        filters=bool(narrowed.documents) and (asks_for_documents(question, time) or any(map(is_cued, used_fields))),
+        filters=bool(narrowed.documents)
+        and asks_for_documents(question, time, of_field=any(map(is_cued, used_fields))),
     )
     if period.filters:
         return replace(context, scope=narrowed), period
@@ -180,7 +183,7 @@ async def search_texts(
             budgets.vector_seconds,
             lambda vector: context.run(lambda: text.vector_search(vector, depth, scope)),
         ),
-        "keyword": (budgets.keyword_seconds, lambda _: context.run(lambda: text.keyword_search(q, depth, scope))),
+        "keyword": (budgets.keyword_seconds, lambda _: context.run(lambda: context.search_words(depth))),
         "structured": (
             budgets.structured_seconds,
             lambda _: context.run(lambda: structured_search(text, q, limit, scope, analysis.fields)),
@@ -226,7 +229,7 @@ async def deepen(context: SearchContext, text: TextResults, diagnostics: Diagnos
         text = text._replace(vector=outcome.value or text.vector)
         diagnostics.note_failure(outcome)
     if text.keyword is not None:
-        searching = context.run(lambda: tables.keyword_search(context.request.q, depth, scope))
+        searching = context.run(lambda: context.search_words(depth))
         outcome = await run_with_timeout("keyword", budgets.keyword_seconds, searching)
         text = text._replace(keyword=outcome.value or text.keyword)
         diagnostics.note_failure(outcome)
@@ -332,6 +335,17 @@ async def _texts_to_rerank(context: SearchContext, units: Sequence[tuple[str, st
             text = chunks.get(unit, passage.text)
             texts[unit] = f"{passage.title}. {text}" if passage.title else text
     return texts
+
+
+async def suggest(
+    context: SearchContext, query: str, idf: Mapping[int, float], order: Sequence[RankedPassage]
+) -> str | None:
+    """What the query may have meant, where the collection does not hold a word of it, see `suggested`."""
+    if all(idf.values()):
+        return None
+    found = [passage.passage_id for passage in order[:DEPTH]]
+    looking = context.run(lambda: suggested(context.snapshot.text, query, idf, found, context.scope))
+    return (await run_with_timeout("suggest", context.settings.budgets.structured_seconds, looking)).value
 
 
 async def answer(context: SearchContext, hits: Sequence[Hit], diagnostics: Diagnostics) -> Answer:

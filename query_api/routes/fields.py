@@ -9,8 +9,8 @@ from query_api.index.text.field_values import fields_of, values_of
 from query_api.routes.collections import require_documents
 from query_api.routes.parameters import CollectionInPath, ServiceOf
 from schemas.errors import MalformedFilter
-from schemas.fields import FieldList, FieldSummary, FieldValue, FieldValueList
-from schemas.filters import MAX_FILTER_CHARACTERS, format_condition
+from schemas.fields import FieldList, FieldValueList
+from schemas.filters import MAX_FILTER_CHARACTERS
 
 router = APIRouter(tags=["collections"])
 
@@ -33,17 +33,8 @@ async def list_fields(
 
     def read() -> FieldList:
         found = fields_of(documents, collection)
-        fields = [
-            FieldSummary(
-                name=field.name,
-                origin="document" if field.own else "metadata",
-                kind=field.kind,
-                documents=field.documents,
-            )
-            for field in found[:limit]
-        ]
         held = documents.collections()[collection].documents
-        return FieldList(collection=collection, documents=held, fields=fields, total=len(found))
+        return FieldList(collection=collection, documents=held, fields=found[:limit], total=len(found))
 
     return await service.read(read)
 
@@ -63,11 +54,7 @@ async def list_field_values(
 
     def read() -> FieldValueList:
         found = values_of(documents, field, collection, prefix, limit)
-        values = [
-            FieldValue(value=value, documents=count, filter=format_condition(field, value))
-            for value, count in found.values
-        ]
-        return FieldValueList(collection=collection, field=field, values=values, total=found.total)
+        return FieldValueList(collection=collection, field=field, values=found.values, total=found.total)
 
     try:
         return await service.read(read)

@@ -235,7 +235,7 @@ async def _snapshot_in_turn(search: SearchRequest, service: Service, turn: Turn)
         await service.snapshot_for(search)
     await turn.begin()
     snapshot = await service.snapshot_for(search)
-    if search.filter or search.edges or search.diversity is not None:
+    if search.filter or search.edges or search.facets or search.diversity or search.sort:
         try:
             await service.read(lambda: check_names(search, snapshot))
         except MalformedFilter as error:

@@ -89,6 +89,7 @@ class _Stream(EventSourceResponse):
             ping_message_factory=lambda: ServerSentEvent(comment="keep-alive", sep="\n"),
             sep="\n",
         )
+        del self.headers["connection"]  # the server's to say, and it does
         self._ended = ended
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

@@ -195,16 +195,25 @@ class InvertedIndex:
             MAX_CACHED_SCORES_BYTES, getsizeof=attrgetter("nbytes")
         )
 
-    def search(self, terms: Sequence[int], limit: int, scope: Scope = EVERYTHING) -> list[Candidate]:
-        """The `limit` rows with the highest BM25, best first, ties by id. Only rows with one of the terms are found."""
+    def search(
+        self, terms: Sequence[int], limit: int, scope: Scope = EVERYTHING, *, of_all: bool = False
+    ) -> list[Candidate]:
+        """The `limit` rows with the highest BM25, best first, ties by id. Only rows with one of the terms are found;
+        `of_all` only those with all of them, so all rows where there are none."""
         collection = self._collection(scope.collection)
         if limit < 1 or not collection.rows:
             return []
         scored = self._score(scope.collection, tuple(terms)).segments
         masks = None if scope.documents is None else self._scopes.masks(scope)
+        holding = list(self._holding(terms, scope.collection)) if of_all and terms else None
         found: list[Candidate] = []
         for at, (segment, searched) in enumerate(zip(self.segments, collection.segments, strict=True)):
             scores = scored[at]
+            if holding is not None:
+                scores = np.zeros_like(scores)
+                scores[holding[at]] = scored[at][holding[at]]
+            elif of_all:
+                scores = np.ones_like(scores) if searched.rows is None else searched.rows.astype(np.float64)
             if masks is not None:
                 scores = np.where(masks[at][searched.start : searched.end], scores, 0.0)
             found += _best(segment, scores, searched.start, limit)
@@ -257,6 +266,10 @@ class InvertedIndex:
         for of_segment in zip(*of_terms, strict=True):
             rarest, *others = sorted(of_segment, key=lambda each: len(each.rows))
             yield reduce(lambda rows, other: rows[other.contains(rows)], others, rarest.rows)
+
+    def known(self, terms: NDArray[np.uint32]) -> NDArray[np.bool_]:
+        """(n_terms,) whether any row has had them, in whichever collection."""
+        return np.isin(terms, np.concatenate([np.zeros(0, np.uint32), *(each.columns.terms for each in self.segments)]))
 
     def first_rows(self, keys: Iterable[DocumentKey]) -> dict[DocumentKey, str]:
         """The first passage of each of these documents that has any."""

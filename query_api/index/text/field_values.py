@@ -10,38 +10,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from query_api.index.text.field_index import FIELD_KINDS, Column, FieldKind
-from query_api.index.text.filter_evaluation import METADATA_PREFIX, OWN_FIELDS, DocumentIndex
-from query_api.index.text.text_segments import top_rows
+from query_api.index.text.filter_evaluation import METADATA_PREFIX, OWN_FIELDS, DocumentColumns, DocumentIndex
+from query_api.index.text.text_segments import Scope, Segment, top_rows
+from schemas.fields import Facet, FieldSummary, FieldValue
+from schemas.filters import format_condition
 
+MAX_FACET_VALUES = 20
 MAX_VALUE_CHARACTERS = 300  # a longer text is not a value to choose
 LAST_CHARACTER = "\U0010ffff"
 OWN_KINDS: Mapping[str, FieldKind] = {"updated": "date", "version": "number"}  # the others are texts
 
 
-class FieldCount(NamedTuple):
-    """A field by the name that filters know it by; `kind` is that of most of its values."""
-
-    name: str
-    own: bool  # of the document itself, not of its metadata
-    kind: FieldKind
-    documents: int
-
-
-class ValueCount(NamedTuple):
-    """A value as most documents write it, and how many have it."""
-
-    value: str
-    documents: int
-
-
 class FieldValues(NamedTuple):
     """The values that most documents have, and how many distinct ones there are in all."""
 
-    values: list[ValueCount]
+    values: list[FieldValue]
     total: int
 
 
-def fields_of(index: DocumentIndex, collection: str) -> list[FieldCount]:
+def fields_of(index: DocumentIndex, collection: str) -> list[FieldSummary]:
     """Every field that a live document of the collection has a value in, the commonest first."""
     documents: Counter[tuple[str, bool]] = Counter()
     kinds: dict[str, NDArray[np.intp]] = {}  # of a metadata field (n_kinds,) how many values are of each
@@ -58,15 +45,15 @@ def fields_of(index: DocumentIndex, collection: str) -> list[FieldCount]:
                     of_kind = np.bincount(column.kinds[column.codes[values]], minlength=len(FIELD_KINDS))
                     kinds[name] = kinds.get(name, np.zeros_like(of_kind)) + of_kind
     found = [
-        FieldCount(
-            _filter_name(name, own=own),
-            own,
-            OWN_KINDS.get(name, "text") if own else FIELD_KINDS[int(np.argmax(kinds[name]))],
-            count,
+        FieldSummary(
+            name=_filter_name(name, own=own),
+            origin="document" if own else "metadata",
+            kind=OWN_KINDS.get(name, "text") if own else FIELD_KINDS[int(np.argmax(kinds[name]))],
+            documents=count,
         )
         for (name, own), count in documents.items()
     ]
-    return sorted(found, key=lambda field: (-field.documents, not field.own, field.name))
+    return sorted(found, key=lambda field: (-field.documents, field.origin, field.name))
 
 
 @dataclass(frozen=True)
@@ -92,13 +79,16 @@ class CountedValues:
         totals = np.array([documents[text] for text in texts], dtype=np.float64)
         return cls(texts, [commonest[text][1] for text in texts], totals)
 
-    def beginning(self, prefix: str, limit: int) -> FieldValues:
-        """Those that begin so, those of most documents first."""
+    def beginning(self, field: str, prefix: str, limit: int) -> FieldValues:
+        """Those of this field that begin so, those of most documents first."""
         first, end = bisect_left(self.texts, prefix), bisect_left(self.texts, prefix + LAST_CHARACTER)
         best = top_rows(self.documents[first:end], limit) + first
         best = best[np.lexsort((best, -self.documents[best]))][:limit]
-        values = [ValueCount(self.spellings[at], int(self.documents[at])) for at in best.tolist()]
-        return FieldValues(values, end - first)
+        values = [(self.spellings[at], int(self.documents[at])) for at in best.tolist()]
+        return FieldValues(
+            [FieldValue(value=each, documents=n, filter=format_condition(field, each)) for each, n in values],
+            end - first,
+        )
 
 
 def values_of(index: DocumentIndex, field: str, collection: str, prefix: str, limit: int) -> FieldValues:
@@ -110,13 +100,32 @@ def values_of(index: DocumentIndex, field: str, collection: str, prefix: str, li
     """
     index.check_field(field, collection)
     counted: CountedValues = index.derived(_count_values, field, collection)
-    return counted.beginning(prefix.strip().casefold(), limit)
+    return counted.beginning(field, prefix.strip().casefold(), limit)
 
 
 def _count_values(index: DocumentIndex, field: str, collection: str) -> CountedValues:
-    columns = ((segment.columns.column(field), live) for segment, live in index.in_collection(collection))
+    return _values_in(field, index.in_collection(collection))
+
+
+def _values_in(field: str, rows: Iterable[tuple[Segment[DocumentColumns], NDArray[np.bool_]]]) -> CountedValues:
+    columns = ((segment.columns.column(field), live) for segment, live in rows)
     return CountedValues.from_counts(
         each for column, live in columns if column is not None for each in _counted(column, live)
+    )
+
+
+def facet_of(index: DocumentIndex, field: str, scope: Scope) -> Facet:
+    """The values of a field among the documents of a scope, as `values_of` counts them."""
+    rows = [(segment, segment.in_scope(scope)) for segment in index.segments]
+    counted = _values_in(field, rows)
+    values = counted.beginning(field, "", MAX_FACET_VALUES).values
+    columns = ((segment.columns.column(field), live) for segment, live in rows)
+    having = sum(len(np.unique(column.rows[live[column.rows]])) for column, live in columns if column is not None)
+    return Facet(
+        field=field,
+        values=values,
+        other=int(counted.documents.sum()) - sum(each.documents for each in values),
+        missing=sum(int(np.count_nonzero(live)) for _, live in rows) - having,
     )
 
 

@@ -126,11 +126,16 @@ class DocumentColumns(Columns):
         own = {name: self.own_columns[name] for name in ("document", "title")}
         return Phrases.from_columns({**self.metadata_columns, **own})
 
+    def columns_of(self, field: str) -> list[Column]:
+        """Those with values that a field may mean: the documents' own `x` and the metadata's `x`; `metadata.x` is the
+        metadata's alone."""
+        own, metadata = self.own_columns.get(field), self.metadata_columns
+        found = own, metadata.get(field) or metadata.get(field.removeprefix(METADATA_PREFIX))
+        return [column for column in found if column is not None and len(column.rows)]
+
     def column(self, field: str) -> Column | None:
-        """`metadata.x` is always the metadata's `x`, also where documents have an own `x`."""
-        if field in OWN_FIELDS:
-            return self.own_columns[field]
-        return self.metadata_columns.get(field) or self.metadata_columns.get(field.removeprefix(METADATA_PREFIX))
+        """The first of `columns_of`."""
+        return next(iter(self.columns_of(field)), None)
 
 
 class NamedDocuments(NamedTuple):
@@ -309,14 +314,15 @@ class DocumentIndex:
         """The distinct values that a live document has in a field, casefolded; none for a field or a document that is
         not there."""
         found = self.segments.find(key)
-        column = None if found is None else found[0].columns.column(field)
-        return () if found is None or column is None else column.values_of(found[1])
+        if found is None:
+            return ()
+        return next(filter(None, (column.values_of(found[1]) for column in found[0].columns.columns_of(field))), ())
 
     def check_field(self, field: str, collection: str | None) -> None:
         """Raises MalformedFilter for a field that no document of the collection has. In a collection without documents
         nothing is refused."""
-        searched = [(segment.columns.column(field), live) for segment, live in self.in_collection(collection)]
-        known = any(column is not None and live[column.rows].any() for column, live in searched)
+        searched = [(segment.columns.columns_of(field), live) for segment, live in self.in_collection(collection)]
+        known = any(live[column.rows].any() for columns, live in searched for column in columns)
         if not known and field not in OWN_FIELDS and any(live.any() for _, live in searched):
             raise self._unknown_field(field, collection)
 
@@ -327,14 +333,14 @@ class DocumentIndex:
         for condition in conditions:
             known, comparable = False, frozenset[str]()
             for at, (segment, live) in enumerate(searched):
-                column = segment.columns.column(condition.field)
-                if column is None:
-                    matched[at] &= condition.operator == "!="
-                    continue
-                rows, comparable_here = matching(column, condition, len(live))
-                known |= bool(live[column.rows].any())
-                comparable |= comparable_here
-                matched[at] &= rows
+                is_excluding = condition.operator == "!="
+                passed = np.full(len(live), is_excluding)
+                for column in segment.columns.columns_of(condition.field):
+                    rows, comparable_here = matching(column, condition, len(live))
+                    known |= bool(live[column.rows].any())
+                    comparable |= comparable_here
+                    passed = passed & rows if is_excluding else passed | rows
+                matched[at] &= passed
             if any(live.any() for _, live in searched):
                 self._check(condition, collection, known=known, comparable=comparable)
         keys = (segment.keys.documents[rows].tolist() for (segment, _), rows in zip(searched, matched, strict=True))

@@ -144,17 +144,26 @@ class TextSnapshot:
         best = sorted(finite, key=lambda chunk: (-chunk.score, chunk.chunk_id))[:limit]
         return [Candidate(chunk.passage_id, chunk.score, chunk.key, chunk.chunk_id) for chunk in best]
 
-    def keyword_search(self, query: str, limit: int, scope: Scope = EVERYTHING) -> list[Candidate]:
-        """The `limit` passages with the highest BM25 over title, headings, text and labels, best first, ties by id.
+    def keyword_search(
+        self, query: str, limit: int, scope: Scope = EVERYTHING, *, of_all: bool = False
+    ) -> list[Candidate]:
+        """The `limit` passages with the highest BM25 over title, headings, text and labels, best first, ties by id;
+        `of_all` only those that hold all of its terms.
 
-        `query` is text, never syntax; one of stop words and signs alone finds nothing.
+        `query` is text, never syntax; one of stop words and signs alone finds nothing, `of_all` any passage.
         """
-        return self.index.postings.search(query_terms(query), limit, scope)
+        return self.index.postings.search(query_terms(query), limit, scope, of_all=of_all)
 
     def compare_words(self, query: str, passage_ids: Sequence[str], collection: str | None = None) -> TermScores:
         """The BM25 of these passages, as `keyword_search` gives it, which of the question's terms each holds, and the
         idf of those terms. Costs a fraction of a search."""
         return self.index.postings.compare(query_terms(query), passage_ids, collection)
+
+    def known_words(self, words: Sequence[str]) -> list[str]:
+        """Those of these single words that passages of any collection hold, but for words of the same hash."""
+        terms = [(word, of[0]) for word in words if (of := terms_of(word))]
+        known = self.index.postings.known(np.array([term for _, term in terms], dtype=np.uint32))
+        return [word for (word, _), is_known in zip(terms, known.tolist(), strict=True) if is_known]
 
     def passages_holding(self, names: Sequence[str], collection: str | None = None) -> list[int]:
         """For each name, how many passages of the collection hold all its words, in any case and anywhere; 0 for one

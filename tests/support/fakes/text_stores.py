@@ -200,14 +200,14 @@ class InMemoryText:
         ]
         return sorted(found, key=lambda hit: (-hit.score, hit.chunk_id))[:limit]
 
-    def keyword_search(self, query: str, limit: int, scope: Scope) -> list[Candidate]:
+    def keyword_search(self, query: str, limit: int, scope: Scope, *, of_all: bool = False) -> list[Candidate]:
         self._enter("keyword_search")
         wanted = set(terms_of(query))
         found = [
             Candidate(identifier, float(len(wanted & held)), page.key)
             for page in self._pages(scope)
             for identifier, held in _terms(page)
-            if wanted & held
+            if (wanted <= held if of_all else wanted & held)
         ]
         return sorted(found, key=lambda hit: (-hit.score, hit.passage_id))[:limit]
 
@@ -220,6 +220,10 @@ class InMemoryText:
         of_terms = np.array(held, dtype=np.bool_).reshape(len(passage_ids), len(wanted))
         idf = np.array([float(term in known) for term in wanted])
         return TermScores(of_terms @ idf, idf, 1.0, 1.0, lambda: of_terms)
+
+    def known_words(self, words: Sequence[str]) -> list[str]:
+        known = {term for page in self.pages.values() for _, held in _terms(page) for term in held}
+        return [word for word in words if known.intersection(terms_of(word))]
 
     def passages_holding(self, names: Sequence[str], collection: str | None) -> list[int]:
         held = [terms for page in self._pages(Scope(collection)) for _, terms in _terms(page)]

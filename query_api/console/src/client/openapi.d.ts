@@ -88,6 +88,8 @@ export interface components {
             max_per_document?: number | null;
             diversity?: string | null;
             max_per_value?: number | null;
+            sort?: string | null;
+            facets?: string[];
             /** @enum {string} */
             duplicates?: "keep" | "exact" | "semantic";
             duplicate_threshold?: number | null;
@@ -544,6 +546,8 @@ export interface components {
             next_cursor: string | null;
             best_confidence: number | null;
             answer: components["schemas"]["Answer"] | null;
+            facets: components["schemas"]["Facet"][];
+            suggestion: string | null;
             notes: string[];
         };
         DuplicateHit: {
@@ -740,6 +744,12 @@ export interface components {
         };
         ExtractionChoice: {
             extractor: ("rules" | "spacy" | "language_model" | "none") | null;
+        };
+        Facet: {
+            field: string;
+            values: components["schemas"]["FieldValue"][];
+            other: number;
+            missing: number;
         };
         Factors: {
             semantic: number;
@@ -1616,6 +1626,8 @@ export interface components {
             next_cursor: string | null;
             best_confidence: number | null;
             answer: components["schemas"]["Answer"] | null;
+            facets: components["schemas"]["Facet"][];
+            suggestion: string | null;
             cached: boolean;
             notes: string[];
         };
@@ -1646,6 +1658,8 @@ export interface components {
             max_per_document?: number | null;
             diversity?: string | null;
             max_per_value?: number | null;
+            sort?: string | null;
+            facets?: string[];
             /** @enum {string} */
             duplicates?: "keep" | "exact" | "semantic";
             duplicate_threshold?: number | null;
@@ -1908,6 +1922,7 @@ export interface components {
             names: components["schemas"]["NamedInQuestion"][];
             fields: components["schemas"]["FieldInQuestion"][];
             period: components["schemas"]["PeriodInQuestion"] | null;
+            phrases: string[];
             newest_first: boolean;
             channels: ("vector" | "keyword" | "structured" | "graph")[];
             hops: number | null;
@@ -2027,6 +2042,7 @@ export type Evidence = components['schemas']['Evidence'];
 export type ExpectedAnswer = components['schemas']['ExpectedAnswer'];
 export type ExpectedPassage = components['schemas']['ExpectedPassage'];
 export type ExtractionChoice = components['schemas']['ExtractionChoice'];
+export type Facet = components['schemas']['Facet'];
 export type Factors = components['schemas']['Factors'];
 export type FeedbackAccepted = components['schemas']['FeedbackAccepted'];
 export type FeedbackCounts = components['schemas']['FeedbackCounts'];

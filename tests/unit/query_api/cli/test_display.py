@@ -13,8 +13,8 @@ from query_api.cli.display import (
     SNIPPET_CHARACTERS,
     PlainConsole,
     lag_text,
-    period_text,
     print_table,
+    show_end,
     show_hit,
     worker_text,
 )
@@ -99,10 +99,16 @@ def test_a_text_without_an_answer_is_shown_from_its_beginning() -> None:
     assert len(line.strip()) <= SNIPPET_CHARACTERS + 2
 
 
-def test_a_time_in_the_question_tells_what_it_let_through() -> None:
-    period = {"words": "last week", "fields": ["date", "created"], "documents": 1}
-    assert period_text(period) == "Only 1 document from “last week”, by date or created or arrival."
-    assert period_text(period | {"documents": 0}) == "No document is from “last week”: all were searched."
+def test_counted_values_stand_below_the_hits() -> None:
+    values = [
+        {"value": "Final [x]", "documents": 3, "filter": None},
+        {"value": "Draft", "documents": 1, "filter": None},
+    ]
+    done = {"hits": 0, "timings": {"total": 0.1}, "failed_channels": {}, "retrieval_id": "r"}
+    done["facets"] = [{"field": "status", "values": values, "other": 2, "missing": 0}]
+    output = io.StringIO()
+    show_end(PlainConsole(file=output, soft_wrap=True), done, {"snapshot": {"positions": "0:1", "generation": "g"}})
+    assert "status: Final [x] 3, Draft 1, other 2\n" in output.getvalue()
 
 
 def test_a_document_cannot_steer_the_terminal() -> None:

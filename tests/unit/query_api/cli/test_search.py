@@ -215,6 +215,12 @@ EVERY_OPTION = [
     "1",
     "--explain",
     "--no-cache",
+    "--facet",
+    "status",
+    "--facet",
+    "author",
+    "--sort",
+    "-published",
 ]
 
 

@@ -133,6 +133,7 @@ class App:
             Route("/large", self._large),
             Route("/frames", self._stream),
             Route("/slow", self._slow),
+            Route("/parts", self._parts),
         ]
         self.asgi = Starlette(routes=routes)
 
@@ -145,6 +146,13 @@ class App:
     async def _slow(self, _: Request) -> Response:
         await self.go_on.wait()
         return Response("done")
+
+    async def _parts(self, _: Request) -> Response:
+        async def parts() -> AsyncIterator[bytes]:
+            for part in (b"one ", b"two"):
+                yield part
+
+        return StreamingResponse(parts())
 
     async def _stream(self, _: Request) -> Response:
         return StreamingResponse(self._for_ever())
@@ -269,3 +277,21 @@ async def test_a_client_that_reads_slowly_gets_all() -> None:
                     data = await loop.sock_recv(client, 32 * 1024)
                     assert data, f"hung up after {got} bytes"
                     got += len(data)
+
+
+@pytest.mark.parametrize("connection", ["close", "keep-alive"])
+async def test_an_answer_without_a_length_has_no_chunks_in_http_1_0(connection: str) -> None:
+    async with served() as (_, _, port):
+        head, _, body = (
+            await heard(port, f"GET /parts HTTP/1.0\r\nConnection: {connection}\r\n\r\n".encode())
+        ).partition(b"\r\n\r\n")
+    assert body == b"one two"
+    assert b"transfer-encoding" not in head
+    assert head.lower().count(b"connection:") == 1
+
+
+async def test_an_answer_with_a_length_is_as_it_was_in_http_1_0() -> None:
+    async with served() as (_, _, port):
+        answer = await heard(port, b"POST /size HTTP/1.0\r\nContent-Length: 4\r\n\r\nfour")
+    assert b"content-length: 1\r\n" in answer
+    assert answer.endswith(b"\r\n\r\n4")

@@ -44,6 +44,18 @@ async def test_a_client_that_accepts_events_gets_frames(running: Running) -> Non
     assert events(resumed) == frames[3:]
 
 
+@pytest.mark.parametrize("name", ["lastEventId", "lastEventID", "Last-Event-ID", "last_event_id"])
+async def test_polyfills_resume_by_the_address(running: Running, name: str) -> None:
+    headers = {"Accept": "text/event-stream"}
+    first = await running.http.get("/v1/search", params={"q": "river", name: ""}, headers=headers)
+    frames = events(first)
+    assert "connection" not in first.headers
+    assert len(frames) == 5
+    params = {"q": "river", name: frames[2][1]}
+    assert events(await running.http.get("/v1/search", params=params, headers=headers)) == frames[3:]
+    assert problem(await running.get("/v1/search", **params))["status"] == 422
+
+
 async def test_a_client_that_has_the_last_frame_is_told_to_come_back_no_more(running: Running) -> None:
     headers = {"Accept": "text/event-stream"}
     frames = events(await running.http.get("/v1/search", params={"q": "river"}, headers=headers))
@@ -103,6 +115,10 @@ async def test_frames_that_are_gone_are_replaced_by_a_new_retrieval(running: Run
         ({"q": "x", "filter": ["lang=en", "lang>a|b"]}, "`filter.1`: 'lang>a|b' compares with several values"),
         ({"q": "x", "filter": "colour=red"}, "has a field 'colour'; there are document, title, "),
         ({"q": "x", "diversity": "colour"}, "has a field 'colour'; there are document, title, "),
+        ({"q": "x", "facets": "lang,colour"}, "has a field 'colour'; there are document, title, "),
+        ({"q": "x", "sort": "-colour"}, "has a field 'colour'; there are document, title, "),
+        ({"q": "x", "sort": "-"}, "has a field ''; there are document, title, "),
+        ({"q": "x", "sort": "lang", "reranker": True}, "A re-ranker orders hits, and so does `sort`"),
         ({"q": "x", "max_per_value": 2}, "`max_per_value` is for the field named in `diversity`"),
         ({"q": "x", "filter": "updated>soon"}, "'soon' cannot be compared"),
         ({"q": "x", "edges": "link,wish"}, "'wish' is neither a kind of edge nor a predicate: `edges` takes named, "),

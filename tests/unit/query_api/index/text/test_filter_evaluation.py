@@ -140,6 +140,28 @@ def test_a_day_that_there_is_not_is_refused_where_a_field_has_days_and_words(ope
     assert through("code=2001-99-99", rows=rows) == set()
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("title=Tide", {"own", "meta"}),
+        ("title!=Tide", {"else"}),
+        ("metadata.title=Tide", {"meta"}),
+        ("metadata.title!=Tide", {"own", "else"}),
+        ("version=9.9", {"meta"}),
+        ("version>=2", {"meta", "else"}),
+        ("uri=9|k:own", {"own", "else"}),
+        ("updated>=2020", {"else"}),
+    ],
+)
+def test_a_name_that_documents_and_metadata_have_means_either(text: str, expected: set[str]) -> None:
+    rows = [
+        row("own", {}, title="Tide", uri="k:own"),
+        row("meta", {"title": "tide", "version": "9.9"}),
+        row("else", {"uri": 9, "updated": "2021-04-01"}, version=3),
+    ]
+    assert through(text, rows=rows) == expected
+
+
 def test_a_version_is_a_number_also_where_no_document_has_one() -> None:
     with pytest.raises(MalformedFilter, match="'abc' cannot be compared by = with any value of 'version'"):
         through("version=abc", rows=[row("a", {})])
