@@ -14,7 +14,7 @@ about once in four thousand million pairs.
 import re
 import threading
 import zlib
-from collections.abc import Callable, Container, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
 from functools import cache, lru_cache, partial
 from itertools import chain, pairwise
 from unicodedata import normalize
@@ -30,6 +30,7 @@ CACHED_QUERIES = 256  # of at most some 100 kB each
 CACHED_WORDS, CACHED_WORDS_OF_OTHERS = 65_536, 4_096  # of English, of each other language with stems of its own
 MOST_COMPOUNDED = 3  # words that hyphens join
 SHOUTED = 3  # words in capitals in a line of nothing else
+SHORTEST_HINDI = 3  # letters of a stem, without their vowel signs
 LONGEST_PREFIX = 2  # letters before a blank that may belong to the next word: `e mail`, `wi fi`
 
 _HAN = "\u2e80-\u2fdf\u3005-\u3007\u3021-\u3029\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
@@ -48,7 +49,7 @@ _BY_LETTERS = re.compile(f"[{_UNSPACED}{_HANGUL}]")
 _RUN = re.compile(f"[{_UNSPACED}][{_UNSPACED}{_INSIDE}]*|[{_HANGUL}]+|[^{_UNSPACED}{_HANGUL}]+")
 _LETTER = re.compile(f"[^{_INSIDE}{_SOUND_MARKS}][{_INSIDE}{_SOUND_MARKS}]*")
 _IS_HAN, _IS_HANGUL, _IS_ACCENTED = re.compile(f"[{_HAN}]"), re.compile("[가-힣]+"), re.compile("[\u00c0-\u024f]")
-_HYPHENS = re.compile("[‐‑-]")
+_HYPHENS, _NO_HYPHEN = re.compile("[‐‑-]"), re.compile("[^‐‑-]+")
 _PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _DIGITS = re.compile(r"\d+")
 _POSSESSIVE = re.compile(r"'s$", re.IGNORECASE)
@@ -71,6 +72,8 @@ _BY_LANGUAGE = {
     "fi": "finnish", "fr": "french", "ga": "irish", "hu": "hungarian", "id": "indonesian", "it": "italian",
     "lt": "lithuanian", "nl": "dutch", "no": "norwegian", "pl": "polish", "pt": "portuguese", "ro": "romanian",
     "sv": "swedish", "tr": "turkish",
+    "af": "dutch", "az": "turkish", "gl": "portuguese", "lb": "german", "ms": "indonesian", "nn": "norwegian",
+    "sk": "czech",
 }  # fmt: skip
 _HEBREW_PREFIX = re.compile("^[והבלמשכ](?=[א-ת]{3})")
 _DEVANAGARI = str.maketrans("ँ", "ं", "़")  # written and left out at will
@@ -91,7 +94,7 @@ def words_with_terms(
     only the parts that hold one. Pairs of letters that overlap are one word."""
     analysed = _analysis(language_of(text))
     first, last, held = start, start, ()
-    for begin, finish, word in _spans(text, start, end):
+    for begin, finish, word in _parted(_spans(text, start, end), wanted):
         terms = analysed(word[:MAX_WORD_CHARACTERS])
         if not any(term in wanted for term in terms):
             continue
@@ -103,6 +106,15 @@ def words_with_terms(
         first, last, held = begin, finish, terms
     if held:
         yield first, last, held
+
+
+def _parted(words: Iterable[tuple[int, int, str]], wanted: Container[int]) -> Iterator[tuple[int, int, str]]:
+    """A compound whole where that is wanted, else its parts."""
+    for start, end, word in words:
+        if _HYPHENS.search(word) is None or _joined(word) in wanted:
+            yield start, end, word
+            continue
+        yield from ((start + part.start(), start + part.end(), part[0]) for part in _NO_HYPHEN.finditer(word))
 
 
 @lru_cache(CACHED_QUERIES)
@@ -178,9 +190,8 @@ def _analysis(language: str) -> Callable[[str], tuple[int, ...]]:
 def _terms_of_word(of_language: str | None, word: str) -> tuple[int, ...]:
     if len(parts := _HYPHENS.split(word)) > 1:
         terms = tuple(chain.from_iterable(map(_analysis_by(of_language), parts)))
-        whole = "".join(parts).lower()
-        is_compound = len(parts) <= MOST_COMPOUNDED and not whole.isdigit() and len(_DIGITS.findall(whole)) <= 1
-        return terms + _terms_of_word(None, whole)[:1] if is_compound else terms
+        whole = _joined(word)
+        return terms if whole is None else (*terms, whole)
     plain = _bare(plain_letters(word))
     if plain.lower() in _STOP_WORDS and plain not in _CAPITALS:
         return ()
@@ -189,6 +200,15 @@ def _terms_of_word(of_language: str | None, word: str) -> tuple[int, ...]:
         accented = _bare(normalize("NFC", word).replace("’", "'").lower())
         stems |= {plain_letters(stem): None for stem in _stemmed(of_language, [accented])}
     return tuple(zlib.crc32(stem.encode("utf-8", "replace")) for stem in stems)
+
+
+def _joined(word: str) -> int | None:
+    """The term of a compound as a whole; None for a number, a date, a long chain."""
+    parts = _HYPHENS.split(word)
+    whole = "".join(parts).lower()
+    if len(parts) > MOST_COMPOUNDED or whole.isdigit() or len(_DIGITS.findall(whole)) > 1:
+        return None
+    return next(iter(_terms_of_word(None, whole)), None)
 
 
 def _bare(word: str) -> str:
@@ -208,6 +228,8 @@ def _stems(plain: str) -> list[str]:
         return [plain, *pairs] if len(plain) <= 2 else pairs
     stemmer = next((stemmer for first, last, stemmer in _BY_SCRIPT if first <= plain[0] <= last), "english")
     stems = _stemmed(stemmer, [plain])
+    if stemmer == "hindi" and len(_LETTER.findall(stems[0])) < SHORTEST_HINDI:
+        stems = [plain]  # पानी is not पान
     return [*stems, plain[1:]] if _HEBREW_PREFIX.match(plain) else stems
 
 
