@@ -121,15 +121,18 @@ def _parted(words: Iterable[tuple[int, int, str]], wanted: Container[int]) -> It
 def query_terms(text: str) -> tuple[int, ...]:
     """The terms to look for, in order and with repetitions. Cached.
 
-    Those of the text, but for single letters of Han beside others; in addition stems by the language of the text and of
+    Those of the text, but for single letters of Han beside others, and for long compounds as a whole beside other
+    words, which their parts are enough for; in addition stems by the language of the text and of
     a word with accents, and one of a letter or two joined with the next word (`e mail`).
     """
     words, in_english, likely = _words(text, of_query=True), _analysis(DEFAULT_LANGUAGE), likely_language(text)
     found: list[int] = []
     for word, following in zip(words, [*words[1:], ""], strict=True):
-        terms = dict.fromkeys(in_english(word))
+        parts = _NO_HYPHEN.findall(word) if len(words) > 1 else [word]
+        parts = [word] if len(parts[0]) <= LONGEST_PREFIX else parts
+        terms = dict.fromkeys(chain.from_iterable(map(in_english, parts)))
         for language in {likely, likely_language(word)} if _IS_ACCENTED.search(word) else {likely}:
-            terms |= dict.fromkeys(_analysis(language)(word))
+            terms |= dict.fromkeys(chain.from_iterable(map(_analysis(language), parts)))
         if len(word) <= LONGEST_PREFIX <= len(following) and word.islower() and (word + following).isalpha():
             terms |= dict.fromkeys(in_english(word + following) if terms else ())
         found += terms
