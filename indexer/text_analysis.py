@@ -7,7 +7,7 @@ a word with digits in several places, such as a hash or a serial number, only as
 
 Scripts without blanks between words count by pairs of letters, and Han by single ones, too, as do Korean words without
 their particle by pairs of syllables (Lee, Ahn 1996, "Using n-grams for Korean text retrieval"). A query has fewer terms
-than a text: a single letter of Han only where it stands alone. A term is the CRC-32 of its stem: two stems collide
+than a text: a single letter of Han only where it is alone. A term is the CRC-32 of its stem: two stems collide
 about once in four thousand million pairs.
 """
 
@@ -42,7 +42,7 @@ _HANGUL = "\u1100-\u11ff\u3131-\u318e\ua960-\ua97f\uac00-\ud7ff\uffa0-\uffdc"
 _INSIDE = f"{MARKS}{INVISIBLE}"
 
 _ASCII_WORD = re.compile(r"[A-Za-z0-9]+(?:['-][A-Za-z0-9]+)*")
-# marks, apostrophes and hyphens stand within a word; letters are matched in runs, which takes two thirds of the time
+# marks, apostrophes and hyphens are within a word; letters are matched in runs, which takes two thirds of the time
 _WORD = re.compile(rf"[^\W_]+(?:(?:[{_INSIDE}]+|['’״׳‐‑-](?=[^\W_]))[^\W_]*)*")
 _IS_UNSPACED = re.compile(f"[{_UNSPACED}]")
 _BY_LETTERS = re.compile(f"[{_UNSPACED}{_HANGUL}]")
@@ -93,7 +93,8 @@ def words_with_terms(
     """(start, end, terms) of each word of `text[start:end]` with a wanted term, in characters of `text`; of a compound
     only the parts that hold one. Pairs of letters that overlap are one word."""
     analysed = _analysis(language_of(text))
-    first, last, held = start, start, ()
+    first, last = start, start
+    held: tuple[int, ...] = ()
     for begin, finish, word in _parted(_spans(text, start, end), wanted):
         terms = analysed(word[:MAX_WORD_CHARACTERS])
         if not any(term in wanted for term in terms):
