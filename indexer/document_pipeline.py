@@ -26,7 +26,7 @@ from schemas.graph_edits import NodeEdit
 from schemas.ids import sha256_hex
 from schemas.limits import PAGE_STARTS, is_visible
 
-EXTRACTOR_VERSION = "rules-10"
+EXTRACTOR_VERSION = "rules-11"
 NO_EXTRACTOR = "none"  # the version of a collection's choice to have nothing extracted
 
 

@@ -2,13 +2,13 @@
 
 import hashlib
 import re
-import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from html import unescape
 from html.entities import html5
 from typing import NamedTuple, Self
 
 from schemas.errors import MalformedEvent, MalformedToken
+from schemas.letters import MARKS, plain_letters
 
 MAX_COLLECTION_CHARACTERS = 128
 MAX_DOCUMENT_ID_BYTES = 2048
@@ -23,8 +23,8 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _IN_MARKS = re.compile(r"""b?'[^']*'|"(?:[^"\\]|\\.)*"|\{\s*".*\}""")
 _REFERENCE = re.compile(r"&(#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[a-zA-Z]{2,31});")
 _BRACKETED = re.compile(r"\s*[(\[][^()\[\]]*[)\]]")
-_POSSESSIVE = re.compile(r"['’][sS]\b")
-_NOT_WORD = re.compile(r"[^\w\s+#.&/-]+")
+_POSSESSIVE = re.compile(r"'[sS]\b")
+_NOT_WORD = re.compile(rf"[^\w{MARKS}\s+#.&/-]+")
 _PAGE_EXTENSION = re.compile(r"\.(?:mdx?|markdown|mdown|html?|xhtml|rst|rest|txt|text)$")
 _PAGE_OF_FOLDER = ("index", "readme")
 _EDGE_PUNCTUATION = " .-/&_"
@@ -231,24 +231,21 @@ def _character(reference: re.Match[str]) -> str:
 
 
 def normalise_name(name: str) -> str:
-    """The name under which an entity is shared: no bracketed part, accents, possessives or odd punctuation; case
-    folded; blanks collapsed. Empty when nothing is left.
+    """The name under which an entity is shared: in `plain_letters`, without possessives, brackets or odd punctuation;
+    case folded; blanks collapsed. Empty when nothing is left.
 
-    A name that is nothing but its bracketed part keeps it. Character references that a producer left in a title are
-    what they stand for: `Will &amp; Grace` is `will & grace`.
+    What is in brackets distinguishes things (`Mercury (planet)`), and stays. Character references that a
+    producer left in a title are what they stand for: `Will &amp; Grace` is `will & grace`.
     """
     if "&" in name:
         name = _REFERENCE.sub(_character, name)
-    bare = name
-    if "(" in name or "[" in name:
-        bare = _BRACKETED.sub(" ", name)
-        if not bare.strip():
-            bare = name
-    plain = bare
-    if not bare.isascii():
-        decomposed = unicodedata.normalize("NFKD", bare)
-        plain = "".join(character for character in decomposed if not unicodedata.combining(character))
-    if "'" in plain or "’" in plain:
+    plain = plain_letters(name)
+    if "'" in plain:
         plain = _POSSESSIVE.sub("", plain)
     plain = _NOT_WORD.sub(" ", plain)
     return " ".join(plain.casefold().split()).strip(_EDGE_PUNCTUATION)
+
+
+def bare_name(name: str) -> str:
+    """The same without what is in brackets, unless that is all: what a text calls the thing with this title."""
+    return (normalise_name(_BRACKETED.sub(" ", name)) if "(" in name or "[" in name else "") or normalise_name(name)

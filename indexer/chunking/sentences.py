@@ -24,6 +24,7 @@ SAMPLE_CHARACTERS = 1_000
 MIN_SHARE = 60  # percent of the text by CLD2; below, the text counts as one of several languages
 MIN_PROBABILITY = 0.6  # by py3langid
 WINDOW_CHARACTERS = 2_000  # sentencex takes quadratic time over thousands of unclosed quotation marks
+CACHED_SAMPLES = 512  # of texts whose language was detected
 CACHED_WINDOWS = 2_048  # lines of a long document; some 10 MB at most
 
 _LANGUAGE_CODES = {"zh-Hant": "zh", "iw": "he", "jw": "jv", "nb": "no"}  # CLD2's → ISO 639-1
@@ -38,12 +39,22 @@ _INITIAL = re.compile(r"(?:^|[\s(\[«„“])[^\W\d_a-z]\.$")
 
 def language_of(text: str) -> str:
     """The language of a text by its first characters, as an ISO 639 code; `en` if it cannot be detected."""
-    sample = text[:SAMPLE_CHARACTERS].encode("utf-8", "replace")
+    return _detected(text[:SAMPLE_CHARACTERS], best_effort=False)
+
+
+def likely_language(text: str) -> str:
+    """The same for a word or a few, of which it is the best guess."""
+    return _detected(text[:SAMPLE_CHARACTERS], best_effort=True)
+
+
+@lru_cache(CACHED_SAMPLES)
+def _detected(text: str, *, best_effort: bool) -> str:
+    sample = text.encode("utf-8", "replace")
     if pycld2 is None:
         code, probability = _langid().classify(sample.decode())
-        return str(code) if probability >= MIN_PROBABILITY else DEFAULT_LANGUAGE
+        return str(code) if best_effort or probability >= MIN_PROBABILITY else DEFAULT_LANGUAGE
     try:
-        is_reliable, _, found = pycld2.detect(sample, isPlainText=True)
+        is_reliable, _, found = pycld2.detect(sample, isPlainText=True, bestEffort=best_effort)
     except pycld2.error:  # control characters, which CLD2 does not take for text
         return DEFAULT_LANGUAGE
     _, code, share, _ = found[0]

@@ -28,7 +28,7 @@ from indexer.extraction.name_form import (
     whole_name,
 )
 from indexer.extraction.word_use import WordUse, is_common_word
-from schemas.ids import normalise_name
+from schemas.ids import bare_name
 
 MAX_NAME_CHARACTERS = 120
 MAX_MENTIONS_PER_CHUNK = 64
@@ -190,7 +190,7 @@ def _candidates(
             if start == end or is_label or _is_verbatim(prepared, chunk.start + start):
                 continue
             surface = chunk.text[start:end]
-            name = normalise_name(surface) if len(surface) <= MAX_NAME_CHARACTERS else ""
+            name = bare_name(surface) if len(surface) <= MAX_NAME_CHARACTERS else ""
             if not name or (name in STOP_WORDS and span.entity_type != NUMBER):
                 continue
             place = chunk.ordinal, chunk.start + start, chunk.start + end
@@ -264,7 +264,7 @@ def _no_name_in_technical_text(
     prepared: PreparedDocument, use: WordUse, mentions: Mapping[str, Sequence[EntityOccurrence]]
 ) -> set[str]:
     common = {name for name, of_name in mentions.items() if use.is_common(of_name[0].surface)}
-    headings = {normalise_name(heading) for section in prepared.chunked.sections for heading in section.headings}
+    headings = {bare_name(heading) for section in prepared.chunked.sections for heading in section.headings}
     headings -= {about.name for about in prepared.about}
     evidence = _evidence(prepared, mentions, common)
     no_names = set()
@@ -298,7 +298,7 @@ def _own_part(one: EntityOccurrence, use: WordUse, alone: Set[str], inside: Set[
     joined = _JOINED_ON.search(surface)
     high = len(surface[: joined.start()].rstrip()) if joined else len(surface)
     first, _, rest = surface[:high].partition(" ")
-    if rest.islower() and rest.isalpha() and first not in STOP_WORDS and normalise_name(first) in alone:
+    if rest.islower() and rest.isalpha() and first not in STOP_WORDS and bare_name(first) in alone:
         return 0, len(first)
     if one.entity_type == THING and rest and one.name not in inside and _is_capitalised_common_word(first):
         return 0 if use.is_common(rest) else high - len(_LOWER_CASE.sub("", rest)), high
@@ -324,7 +324,7 @@ def _without_words_around(
         kept = surface[low:high]
         if kept == surface:
             repaired.append(one)
-        elif is_name(kept) and (name := normalise_name(kept)):
+        elif is_name(kept) and (name := bare_name(kept)):
             repaired.append(one._replace(start=one.start + low, end=one.start + high, surface=kept, name=name))
     return repaired
 

@@ -11,7 +11,7 @@ from indexer.extraction.lexicon import word_set
 from indexer.extraction.relating_fields import CLASSES, DOCUMENTS, LISTED_CONFIDENCE, LISTS, PERSONS, field_confidence
 from indexer.extraction.series import SeriesNumber
 from indexer.parsing.front_matter import field_name
-from schemas.ids import normalise_name
+from schemas.ids import bare_name
 from schemas.limits import RESERVED_METADATA, STATED_FIELDS
 
 MAX_STATED_BYTES = 8 * 1024  # as JSON; every hit carries them
@@ -94,14 +94,14 @@ def metadata_statements(
     The predicate is the field's normalised name, in the singular for list fields, and `delegate` for `pep_delegate` and
     the like. Web addresses and long values are left out.
     """
-    subject_name = normalise_name(subject)
+    subject_name = bare_name(subject)
     found: dict[tuple[str, str], Statement] = {}
     for field, value in (*fields, *_scalar_fields(metadata)):
         predicate = predicate_of(field)
         if not subject_name or predicate in _NOT_STATEMENTS or (series and field == series.series):
             continue
         for surface, confidence in objects_of(predicate, value, title, series):
-            name = normalise_name(surface)
+            name = bare_name(surface)
             is_setting = "." in field and confidence < LISTED_CONFIDENCE  # `cascade.type`
             if name and name != subject_name and not is_setting and len(found) < MAX_STATEMENTS:
                 roles = (("subject", subject_name, subject), ("object", name, surface))

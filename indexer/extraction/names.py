@@ -28,7 +28,7 @@ from indexer.extraction.lexicon import (
     WEAK_CONNECTORS,
     WORK_WORDS,
 )
-from schemas.ids import normalise_name
+from schemas.ids import bare_name
 
 MAX_NAME_CHARACTERS = 120
 MAX_RUN_TOKENS = 12
@@ -236,10 +236,10 @@ def parts_of(run: str) -> tuple[Name, ...]:
 
 
 def name_of(surface: str) -> str:
-    """`normalise_name`, with a fast path where only case and edges change."""
+    """`bare_name`, with a fast path where only case and edges change."""
     if _PLAIN.fullmatch(surface):
         return surface.lower().strip(" .-/&_")
-    return normalise_name(surface)
+    return bare_name(surface)
 
 
 def _is_full_name(words: list[str], name: str, surface: str) -> bool:

@@ -10,7 +10,7 @@ from indexer.extraction.names import name_of
 from indexer.extraction.series import KNOWN_SERIES, series_of_document, series_of_path, stated_series
 from indexer.parsing.document_builder import without_invisible
 from schemas.events import DocumentUpsert
-from schemas.ids import DocumentKey, normalise_name
+from schemas.ids import DocumentKey, bare_name
 from schemas.limits import shortened_title
 
 WHOLE = 1.0
@@ -35,7 +35,7 @@ def about_names(
     found: dict[str, AboutName] = {}
     for written, weight in _surfaces(title, parsed, key, metadata or {}):
         surface = " ".join(written.split())[:MAX_TITLE_CHARACTERS]
-        name = normalise_name(surface)
+        name = bare_name(surface)
         if name and (name not in found or found[name].weight < weight):
             found[name] = AboutName(name, surface, weight)
     return tuple(sorted(found.values(), key=lambda about: (-about.weight, about.name)))
@@ -105,6 +105,6 @@ def document_title(upsert: DocumentUpsert, parsed: ParsedDocument) -> str:
         if number and (number == series or number.series in KNOWN_SERIES):
             return number.identifier
         return upsert.key.document_id.rstrip("/").rpartition("/")[2]
-    if series is None or f" {name_of(series.identifier)} " in f" {normalise_name(title)} ":
+    if series is None or f" {name_of(series.identifier)} " in f" {bare_name(title)} ":
         return title
     return f"{series.identifier} – {title}"

@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from indexer.chunking.sentences import language_of
 from indexer.documents import Passage, PreparedDocument, repeats_title
 from indexer.extraction.metadata import label_text
 from indexer.schema import (
@@ -111,7 +112,7 @@ def passages_table(documents: Iterable[IndexedRows]) -> pa.Table:
                     "end": passage.end,
                     "title": prepared.title,
                     "text": passage.text,
-                    "terms": terms_of(search_text),
+                    "terms": terms_of(search_text, language_of(passage.text)),
                     "content_hash": sha256_hex(search_text.encode())[:HASH_DIGITS],
                 }
             )

@@ -29,7 +29,7 @@ from query_api.index.graph.identifiers import MISSING, Keys, find, key_of
 from query_api.index.graph.typed_mentions import TypedEntities, typed_entities
 from query_api.index.graph.view import GraphView
 from schemas.graph_delta import ENTITY_TYPES, LITERAL_TYPES
-from schemas.ids import COMPUTED_ID, entity_id, normalise_name
+from schemas.ids import COMPUTED_ID, bare_name, entity_id
 from schemas.predicates import ALIAS
 
 _DOUBTED_TYPES = ("person", "organisation", "place")  # the others are decided by form
@@ -129,7 +129,7 @@ class EntityCatalogue:
 
     def find(self, identifier: str, collection: str) -> Entity | None:
         """By the id of one of its names, or by a name in the collection."""
-        forms = qualified_name(identifier), normalise_name(identifier), resolution_key(identifier, "concept")
+        forms = qualified_name(identifier), bare_name(identifier), resolution_key(identifier, "concept")
         keys = [key_of(entity_id(collection, form)) for form in filter(None, forms)]
         if COMPUTED_ID.fullmatch(identifier):
             keys.insert(0, key_of(identifier))
@@ -144,7 +144,7 @@ class EntityCatalogue:
         keep &= salience(self.weights) >= min_salience
         if collection is not None:
             keep &= self._is_in(collection)
-        wanted = normalise_name(prefix)
+        wanted = bare_name(prefix)
         if wanted:
             keep &= begins(self.names, wanted, words=True) | begins(self.labels, wanted, words=True)
         elif prefix.strip():
@@ -210,7 +210,7 @@ class EntityCatalogue:
         rows = np.concatenate([*stated, titled])
         rows = rows[(rows != MISSING).all(axis=1)]
         for pair in rows[rows[:, 0] != rows[:, 1]].tolist():
-            if len({normalise_name(self.labels[row].as_py()) for row in pair}) == 2:  # not distinguished by brackets
+            if len({bare_name(self.labels[row].as_py()) for row in pair}) == 2:  # not distinguished by brackets
                 yield pair[0], pair[1]
 
 
@@ -310,7 +310,7 @@ def _distinguished(
     labelled = list(zip(labels, types, strict=True))
     qualified: dict[tuple[str, str], list[int]] = defaultdict(list)
     for row, label in enumerate(labels):
-        if label.endswith((")", "]")) and (name := normalise_name(label)) != named[row][1]:
+        if label.endswith((")", "]")) and (name := bare_name(label)) != named[row][1]:
             qualified[named[row][0], name].append(row)
     plain = {each: row for row, each in enumerate(named) if each in qualified}
     for each, rows in qualified.items():

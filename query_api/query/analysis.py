@@ -15,6 +15,7 @@ from query_api.query.phrases import read_query
 from schemas.choices import Intent
 from schemas.hits import Understanding
 from schemas.ids import normalise_name
+from schemas.letters import INVISIBLE, MARKS
 from schemas.search import MAX_HOPS, SearchRequest
 
 MAX_WORDS = 64  # of a question, for names and weights; the channels get the whole of it
@@ -25,7 +26,7 @@ MAX_CACHED_QUESTIONS = 256
 MAX_CACHED_TEXTS = 8_192  # sentences; a search meets each of its parents' several times
 
 _BRACKETS = str.maketrans("()[]{}", "      ")
-_WORD = re.compile(r"[^\W_]+(?:['’.&+#/-][^\W_]+)*[+#]*")
+_WORD = re.compile(rf"[^\W_]+(?:(?:[{MARKS}{INVISIBLE}]+|['’.&+#/-](?=[^\W_]))[^\W_]*)*[+#]*")
 _EDGES = " .-/&_"
 _STEMMER_LANGUAGE = "english"
 

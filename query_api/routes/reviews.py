@@ -66,7 +66,7 @@ from schemas.graph_edits import (
     decision_id,
     merge_id,
 )
-from schemas.ids import COMPUTED_ID, entity_id, normalise_name
+from schemas.ids import COMPUTED_ID, bare_name, entity_id
 
 router = APIRouter(tags=["entities"], route_class=ModelRoute)
 
@@ -294,9 +294,9 @@ def _id_of(catalogue: EntityCatalogue, entity: str, collection: str) -> str:
     """The id of an entity that is named by it, or by a name in the collection: with its brackets where there is one."""
     if COMPUTED_ID.fullmatch(entity):
         return entity
-    distinguished = entity_id(collection, qualified_name(entity) or normalise_name(entity))
+    distinguished = entity_id(collection, qualified_name(entity) or bare_name(entity))
     is_known = _find(catalogue, distinguished, collection) is not None
-    return distinguished if is_known else entity_id(collection, normalise_name(entity))
+    return distinguished if is_known else entity_id(collection, bare_name(entity))
 
 
 def _no_entity(entity: str, looked_in: Sequence[str]) -> str:

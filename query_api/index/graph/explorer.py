@@ -31,7 +31,7 @@ from query_api.index.graph.view import GraphView
 from schemas.api import GraphEdge, GraphNode, Neighbour, NodeDetail, NodeKind, Subgraph
 from schemas.choices import EdgeKind
 from schemas.errors import MalformedEvent
-from schemas.ids import COMPUTED_ID, DocumentKey, entity_id, normalise_name
+from schemas.ids import COMPUTED_ID, DocumentKey, bare_name, entity_id
 from schemas.predicates import fact_strength, predicate_strength
 
 BOTH_WAYS = ("related_to",)
@@ -105,7 +105,7 @@ class Explorer:
             document = view.document(key)
             if document is not None and next(made_relations(view.segments, np.array([document])), None) is None:
                 return self._document_ref(document)
-        named = view.entity(collection, normalise_name(identifier))
+        named = view.entity(collection, bare_name(identifier))
         return None if named is None else self._whole(NodeRef("entity", named))
 
     def around(self, ref: NodeRef, kinds: frozenset[EdgeKind] | None, limit: int) -> NodeDetail:

@@ -4,7 +4,6 @@ A phrase is an id, a title, or a value of metadata.
 """
 
 import re
-import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -18,6 +17,7 @@ from dateutil import parser
 from numpy.typing import NDArray
 
 from schemas.filters import Condition
+from schemas.letters import INVISIBLE, MARKS, plain_letters
 
 MONTHS = r"(?:jan|feb|mar|apr|may|june?|july?|aug|sept?|oct|nov|dec)[a-z]*\.?"
 MAX_DATE_CHARACTERS = 40
@@ -290,7 +290,7 @@ MAX_WORDS = 12
 MAX_VALUE_CHARACTERS = 300
 LITERAL = "="  # before an id as it is spelt, not as its words
 
-_WORD = re.compile(r"\d+|[^\W\d_]+")
+_WORD = re.compile(rf"\d+|[^\W\d_](?:[^\W\d_]|[{MARKS}{INVISIBLE}])*")
 _EXTENSION = re.compile(r"\.[a-z][a-z0-9]{0,4}$", re.IGNORECASE)
 _NUMBERED = re.compile(r"^\w+ \d+\s+[–—:-]\s+")  # `PEP 8 – ` before a title
 PARTS = re.compile(r"[;,|]|\band\b")
@@ -317,8 +317,8 @@ def phrase_of(text: str) -> str:
 def _plain(word: str) -> str:
     if word.isascii():
         return (word.lstrip("0") or "0") if word.isdigit() else word.lower()
-    letters = unicodedata.normalize("NFKD", word)
-    return "".join(letter for letter in letters if not unicodedata.combining(letter)).casefold()
+    plain = plain_letters(word).casefold()
+    return (plain.lstrip("0") or "0") if plain.isdigit() else plain
 
 
 class Fit(IntEnum):

@@ -5,7 +5,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from schemas.errors import MalformedEvent, MalformedToken
-from schemas.ids import DocumentKey, digest, entity_id, entity_ids, format_positions, normalise_name, parse_positions
+from schemas.ids import (
+    DocumentKey,
+    bare_name,
+    digest,
+    entity_id,
+    entity_ids,
+    format_positions,
+    normalise_name,
+    parse_positions,
+)
 
 
 def test_the_id_keeps_every_slash_after_the_first() -> None:
@@ -45,7 +54,7 @@ def test_digests_of_different_parts_differ(left: list[str], right: list[str]) ->
 @pytest.mark.parametrize(
     ("name", "normalised"),
     [
-        ("Beyoncé (singer)", "beyonce"),
+        ("Beyoncé (singer)", "beyonce singer"),
         ("  Guido   van Rossum's ", "guido van rossum"),
         ("Mummy'S Boys", "mummy boys"),
         ("Mummy’s Boys", "mummy boys"),
@@ -58,10 +67,42 @@ def test_digests_of_different_parts_differ(left: list[str], right: list[str]) ->
         ("(1942)", "1942"),
         ("...", ""),
         ("Straße", "strasse"),
+        ("Łódź", "lodz"),
+        ("İzmir", "izmir"),
+        ("ｶﾞｽ", "ガス"),
+        ("カ\u3099ス", "ガス"),
+        ("ＩＢＭ", "ibm"),
+        ("مُحَمَّد", "محمد"),
+        ("हिन्दी (भाषा)", "हिन्दी भाषा"),
+        ("Be\u00adtrieb", "betrieb"),
+        ("ΟΔΟΣ", "οδοσ"),
+        ("οδός", "οδοσ"),
+        ("Толстой", "толстой"),
+        ("Пётр", "петр"),
     ],
 )
 def test_names_are_shared_whatever_their_dress(name: str, normalised: str) -> None:
     assert normalise_name(name) == normalised
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("ガス", "カス"),
+        ("バス", "パス"),
+        ("राज", "राज़"),
+        ("Mercury (planet)", "Mercury (element)"),
+        ("їжак", "іжак"),
+        ("май", "маи"),
+    ],
+)
+def test_names_that_differ_in_a_letter_or_a_bracket_are_two(one: str, other: str) -> None:
+    assert normalise_name(one) != normalise_name(other)
+
+
+@pytest.mark.parametrize(("name", "bare"), [("Beyoncé (singer)", "beyonce"), ("[1942]", "1942"), ("f(x) (maths)", "f")])
+def test_a_bare_name_is_without_brackets_unless_that_is_all(name: str, bare: str) -> None:
+    assert bare_name(name) == bare
 
 
 @given(st.text())

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from indexer.extraction import names
 from indexer.extraction.names import code_in, dates_in, name_of, names_in, quoted_in
-from schemas.ids import normalise_name
+from schemas.ids import bare_name
 
 EVERY_DATE = names._DATE
 EVERY_IDENTIFIER = re.compile(
@@ -25,7 +25,7 @@ def found(text: str) -> set[str]:
 
 @given(st.text(alphabet="aAbB zé.'’s-&/+#_!()09ß", max_size=30))
 def test_the_short_way_to_a_name_is_the_long_one(surface: str) -> None:
-    assert name_of(surface) == normalise_name(surface)
+    assert name_of(surface) == bare_name(surface)
 
 
 @pytest.mark.parametrize(
@@ -44,7 +44,7 @@ def test_the_short_way_to_a_name_is_the_long_one(surface: str) -> None:
         ("on January 7, 1943", set()),
         ("in the English language today", {"english", "english language"}),
         ("see Shirley Temple's Hollywood debut", {"shirley temple hollywood", "shirley temple", "hollywood"}),
-        ("born at O'Hare in Łódź", {"o hare in łodz", "o hare", "łodz"}),
+        ("born at O'Hare in Łódź", {"o hare in lodz", "o hare", "lodz"}),
     ],
 )
 def test_a_run_yields_itself_and_its_useful_parts(sentence: str, expected: set[str]) -> None:
