@@ -12,15 +12,15 @@ from schemas.setting_names import NAMES
 from thalweg import app
 
 ROOT = Path(__file__).parents[2]
-MOST_SETTINGS = 55
+MOST_SETTINGS = 56
 MOST_COMMANDS = 44
-MOST_ROUTES = 113
-MOST_BYTES = {"README.md": 10_240, "ARCHITECTURE.md": 14_592, "CHANGELOG.md": 4_096}
+MOST_ROUTES = 116
+MOST_BYTES = {"README.md": 10_240, "ARCHITECTURE.md": 14_848, "CHANGELOG.md": 5_120}
 MOST_OF_PACKAGES = {  # lines, modules
-    "indexer": (21_224, 132),
-    "query_api": (42_331, 260),
-    "streams": (12_268, 83),
-    "schemas": (7_313, 55),
+    "indexer": (24_226, 157),
+    "query_api": (43_927, 272),
+    "streams": (12_400, 84),
+    "schemas": (7_644, 57),
     "kafka_client": (1_489, 11),
 }
 BESIDE_THE_TREE = ("evaluate graph", "evaluate answers")  # `evaluate` hands them on
