@@ -128,7 +128,7 @@ def query_terms(text: str) -> tuple[int, ...]:
     """
     words, in_english, likely = _words(text, of_query=True), _analysis(DEFAULT_LANGUAGE), likely_language(text)
     found: list[int] = []
-    for word, following in zip(words, [*words[1:], ""], strict=True):
+    for word, following in pairwise([*words, ""]):
         parts = _NO_HYPHEN.findall(word) if len(words) > 1 else [word]
         parts = [word] if len(parts[0]) <= LONGEST_PREFIX else parts
         terms = dict.fromkeys(chain.from_iterable(map(in_english, parts)))

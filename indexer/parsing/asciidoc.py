@@ -69,7 +69,7 @@ def _markdown(lines: list[str]) -> Iterator[str]:
 
 
 def _rows(lines: list[list[str]]) -> Iterator[str]:
-    """A table has as many columns as its first line has cells; the others may stand below each other."""
+    """A table has as many columns as its first line has cells; the others may be below each other."""
     columns = next((len(cells) for cells in lines if cells), 1)
     cells = [cell for line in lines for cell in line]
     for start in range(0, len(cells), columns):

@@ -90,7 +90,7 @@ def test_questions_made_of_what_is_indexed_are_asked_of_it(hashing: Installation
     assert found["approaches"][0]["measures"]["R@5"]["mean"] == 1.0
 
 
-def test_only_questions_that_people_confirmed_are_asked_as_they_corrected_them(
+def test_confirmed_questions_are_asked_as_people_corrected_them(
     hashing: Installation, folder: Path, tmp_path: Path
 ) -> None:
     collection = hashing.run_json("evaluate", str(folder), "--approach", "keyword")["collections"][0]["loaded"][

@@ -11,6 +11,7 @@ from email import message_from_bytes
 from html import escape
 from io import BytesIO
 from typing import Any
+from xml.parsers.expat import ExpatError
 from zipfile import ZipFile
 
 import mammoth
@@ -71,7 +72,7 @@ def _markup(content: bytes, left_out: dict[str, None], *, is_inserted: bool = Fa
             include_embedded_style_map=False,
             convert_image=mammoth.images.img_element(lambda _image: {}),  # without its bytes
         )
-    except (OSError, KeyError, ValueError, AttributeError, IndexError, TypeError) as error:
+    except (OSError, KeyError, ValueError, AttributeError, IndexError, TypeError, ExpatError) as error:
         raise UnparsableDocument("malformed", "The content is not DOCX: its parts do not fit together.") from error
     markup = _CELL_PARAGRAPH.sub(r"\1\2", _FOOTNOTE_BACKLINK.sub("", converted.value))
     markup = _CHECK_BOX.sub(lambda box: "☒ " if box[1] else "☐ ", markup)

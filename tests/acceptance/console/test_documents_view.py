@@ -134,7 +134,7 @@ def test_document_not_restored_exactly_is_reported(open_page: OpenPage, console:
     expect(page.get_by_text("text/plain")).to_be_visible()
 
 
-def test_what_passages_share_is_shown_once_and_sentences_are_marked(open_page: OpenPage, console: Installation) -> None:
+def test_shared_text_is_shown_once_and_sentences_are_marked(open_page: OpenPage, console: Installation) -> None:
     sentences = [f"Lock number {at} of the canal holds water for mill {at * 7}." for at in range(150)]
     load(console, [{"id": "locks.md", "content": " ".join(sentences)}], "locks")
     passages = httpx.get(f"{console.url}/v1/documents/locks.md", params={"collection": "locks"}).json()["passages"]

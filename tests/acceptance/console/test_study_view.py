@@ -169,7 +169,7 @@ def test_of_several_collections_one_has_to_be_chosen(open_page: OpenPage) -> Non
     expect(page.get_by_role("button", name="Make a quiz")).to_be_enabled()
 
 
-def test_the_only_collection_is_chosen_though_notes_are_saved_beside_it(open_page: OpenPage) -> None:
+def test_the_only_collection_is_chosen_beside_saved_notes(open_page: OpenPage) -> None:
     page = open_page("documents")
     one = {"name": "rivers", "documents": 4, "saved_notes": 0}
     listed = {"collections": [{"name": "notes", "documents": 2, "saved_notes": 2}, one], "notes": []}

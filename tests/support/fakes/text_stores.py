@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from indexer.errors import TransientStoreError
 from indexer.read.rows import ChunkRow, ChunkSpan, PassageRow
 from indexer.schema import DocumentRow, StoredPosition, documents_table
-from indexer.text_analysis import terms_of
+from indexer.text_analysis import query_terms, terms_of
 from query_api.index.graph.view import GraphView
 from query_api.index.search_snapshot import Snapshot
 from query_api.index.text.bm25_index import TermScores
@@ -202,7 +202,7 @@ class InMemoryText:
 
     def keyword_search(self, query: str, limit: int, scope: Scope, *, of_all: bool = False) -> list[Candidate]:
         self._enter("keyword_search")
-        wanted = set(terms_of(query))
+        wanted = set(query_terms(query))
         found = [
             Candidate(identifier, float(len(wanted & held)), page.key)
             for page in self._pages(scope)
@@ -213,7 +213,7 @@ class InMemoryText:
 
     def compare_words(self, query: str, passage_ids: Sequence[str], collection: str | None) -> TermScores:
         self._enter("compare_words")
-        wanted = list(dict.fromkeys(terms_of(query)))
+        wanted = list(dict.fromkeys(query_terms(query)))
         terms_by_id = {identifier: held for page in self._pages(Scope(collection)) for identifier, held in _terms(page)}
         known = set[int]().union(*terms_by_id.values())
         held = [[term in terms_by_id.get(identifier, ()) for term in wanted] for identifier in passage_ids]

@@ -96,6 +96,31 @@ SAMPLES: dict[str, tuple[bytes, ...]] = {
     PPTX: (archive(presentation(slide(shape("Ports", "title"), shape("Basel\nZürich", "body")))),),
     XLSX: (archive(workbook(cells(1, "Port", "Size") + cells(2, "Basel", "<v>3.5</v>"))),),
     EPUB: (archive(book(NAV, NAV_PAGE)), archive(book(NCX, NCX_PAGE))),
+    "text/mdx": (b"import A from 'a'\n\n# Rivers\n\n<A x={1}>The *Rhine*</A> {/* no */}\n",),
+    "text/asciidoc": (
+        b"= Rivers\nAnn\n:a: 1\n\n== Bed\n\n* one\n----\ncode\n----\n|===\n|a |b\n|===\nhttps://a.b[c]\n",
+    ),
+    "text/org": (
+        b"#+TITLE: Rivers\n* TODO Bed :a:\n:P:\n:END:\n| a | b |\n#+BEGIN_SRC c\nx\n#+END_SRC\n[[a][b]] *c*\n",
+    ),
+    "text/x-tex": (
+        b"\\title{R}\\begin{document}\\section{Bed} $a^2$ \\emph{x}\\begin{verbatim}y\\end{verbatim}\\end{document}",
+    ),
+    "text/vtt": (b"WEBVTT\n\n00:01.000 --> 00:02.000\n<v Ann>The Rhine.</v>\n\n00:40.000 --> 00:41.000\nIt flows.\n",),
+    "application/x-ipynb+json": (
+        (
+            b'{"cells": [{"cell_type": "markdown", "source": ["# Rivers"]}, {"cell_type": "code", "source": "x = 1", '
+            b'"outputs": [{"text": ["1"]}]}], "metadata": {"kernelspec": {"language": "python"}}}'
+        ),
+    ),
+    "message/rfc822": (
+        (
+            b"Subject: =?utf-8?q?Z=C3=BCrich?=\nFrom: A <a@b.c>\nMIME-Version: 1.0\n"
+            b"Content-Type: multipart/mixed; boundary=x\n\n--x\nContent-Type: text/html; charset=latin-1\n\n<p>Rhine\n"
+            b"--x\nContent-Disposition: attachment; filename=a.md\nContent-Transfer-Encoding: base64\n\nIyBB\n--x--\n"
+        ),
+    ),
+    "application/mbox": (b"From a\nSubject: b\n\nThe Rhine.\n\nFrom c\nSubject: d\n\nThe Mosel.\n",),
     "text/x-python": (b'"""Doc."""\n\nclass A:\n    def f(self):\n        return "x"\n',),
 }
 _TOKENS = (
