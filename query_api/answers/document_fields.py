@@ -46,7 +46,8 @@ class FieldLine(NamedTuple):
 
 
 def asked_line(question: str, hits: Sequence[Hit], first_passage: FirstPassage) -> FieldLine | None:
-    """That of the first document which the question names and asks a field of; None where there is none."""
+    """That of the first document which the question names and asks a field of; None where there is none, or where it
+    is in no text, so that no sentence could be cited."""
     if _ASKS_HOW.match(question):
         return None
     kind, says_by = wanted(question), any(word.text == "by" for word in words_of(question))
@@ -63,7 +64,9 @@ def asked_line(question: str, hits: Sequence[Hit], first_passage: FirstPassage) 
         ]
         if fitting:
             field = min(fitting, key=lambda each: each[0])[1]
-            return line_of(hit, field, fields[field], hits, first_passage)._replace(is_alone=named.by_number)
+            line = line_of(hit, field, fields[field], hits, first_passage)
+            if line.end:
+                return line._replace(is_alone=named.by_number)
     return None
 
 

@@ -18,7 +18,7 @@ MOST_ROUTES = 116
 MOST_BYTES = {"README.md": 10_240, "ARCHITECTURE.md": 14_848, "CHANGELOG.md": 5_120}
 MOST_OF_PACKAGES = {  # lines, modules
     "indexer": (24_227, 157),
-    "query_api": (43_927, 272),
+    "query_api": (43_930, 272),
     "streams": (12_400, 84),
     "schemas": (7_644, 57),
     "kafka_client": (1_489, 11),

@@ -41,15 +41,13 @@ def asked(question: str, *hits: Hit) -> FieldLine | None:
         ("What is the current status of PEP 7?", "Status: Final"),
         ("Which Python version is PEP 7 for?", "Python-Version: 3.1"),
         ("What does PEP 7 replace?", "Replaces: 3"),
-        ("When was the proposal PEP 7 last changed?", "last_updated: 2024-01-02"),
     ],
 )
 def test_a_field_is_asked_for_by_its_name_or_by_words_that_people_use(question: str, line: str) -> None:
     found = asked(question)
     assert found is not None
     assert found.text == line
-    in_text = found.hit.parent_text[found.start : found.end]
-    assert in_text == ("" if line.startswith("last_updated") else line)
+    assert found.hit.parent_text[found.start : found.end] == line
 
 
 @pytest.mark.parametrize(
@@ -62,6 +60,7 @@ def test_a_field_is_asked_for_by_its_name_or_by_words_that_people_use(question: 
         "Who wrote birds about PEP 7 and PEP 8?",
         "What is PEP 7?",
         "Who wrote it?",
+        "When was the proposal PEP 7 last changed?",  # of front matter, which no text has
         "",
     ],
 )
@@ -81,11 +80,11 @@ def test_the_first_passage_is_read_where_no_hit_has_the_line() -> None:
 
 
 def test_what_a_title_names_may_be_asked_for_too() -> None:
-    page = hit(1, "Hamlet", "Hamlet was written by Shakespeare. It is a play.", metadata={"author": "Ann Lee"})
+    text = "Author: Ann Lee\n\nHamlet was written by Shakespeare. It is a play."
+    page = hit(1, "Hamlet", text, metadata={"author": "Ann Lee"})
     question = "Who wrote Hamlet?"
     answer = compose(SearchRequest(q=question, answer=True), [page], TermIdf(idf_of(question), 5.0))
-    assert [each.text for each in answer.citations][:2] == ["author: Ann Lee", "Hamlet was written by Shakespeare."]
+    assert [each.text for each in answer.citations][:2] == ["Author: Ann Lee", "Hamlet was written by Shakespeare."]
     assert [each.number for each in answer.citations] == [*range(1, len(answer.citations) + 1)]
-    assert answer.citations[0].start == answer.citations[0].end
     one = compose(SearchRequest(q=question, answer=True, answer_sentences=1), [page], TermIdf(idf_of(question), 5.0))
     assert len(one.citations) == 1
