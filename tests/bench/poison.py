@@ -64,7 +64,7 @@ def nested(levels: int) -> Any:
 def poison(collection: str, name: str, kind: int) -> Sent:
     """One record of each of the twelve kinds."""
     key = f"{collection}/{name}"
-    entity = b'<!DOCTYPE r [<!ENTITY a "b">]><r>&a;</r>'
+    entity = b'<!DOCTYPE r [<!ENTITY a SYSTEM "file:///etc/hosts">]><r>&a;</r>'
     kinds = (
         Sent(f"{collection}-{name}", b"x", "text/plain", "bad_key"),
         Sent(key, envelope(collection, "another"), None, "key_mismatch"),

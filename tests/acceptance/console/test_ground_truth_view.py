@@ -36,6 +36,7 @@ def test_questions_are_judged_by_keys_and_evaluated(open_page: OpenPage, towns: 
     size, theme = (SMALL, "dark") if narrow else (WIDE, "light")
     page = open_page("evaluation", viewport=size, color_scheme=theme, bypass_csp=True)
     page.get_by_role("link", name="Make questions").click()
+    expect(page.get_by_role("heading", name="Ground truth")).to_be_visible()
     page.get_by_role("combobox").select_option(towns)
     page.get_by_role("button", name="Make 20 questions").click()
     expect(page.get_by_role("status").filter(has_text="made")).to_be_visible()
