@@ -1,6 +1,5 @@
 """AsciiDoc (https://docs.asciidoctor.org/asciidoc/latest), line by line made into the Markdown that says the same."""
 
-import json
 import re
 from collections.abc import Iterator
 
@@ -8,6 +7,7 @@ import msgspec
 
 from indexer.documents import ParsedDocument
 from indexer.parsing import markdown
+from indexer.parsing.front_matter import as_front_matter
 
 _HEADING = re.compile(r"(={1,6}|#{1,6})\s+(\S.*)")
 _ATTRIBUTE = re.compile(r":([\w-]+):\s*(.*)")
@@ -91,8 +91,7 @@ def _header(lines: list[str]) -> tuple[list[str], int]:
         elif not line.startswith("//") and (title or fields or line.strip()):
             break
         until += 1
-    stated = [f"{json.dumps(name)}: {json.dumps(value)}" for name, value in fields.items() if value]
-    front = ["---", *stated, "---"] if stated else []
+    front = as_front_matter({name: value for name, value in fields.items() if value})
     return [*front, f"# {_inline(title)}" if title else "", ""], until
 
 

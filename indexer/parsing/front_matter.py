@@ -4,7 +4,7 @@ lists."""
 import json
 import re
 import tomllib
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterator, Mapping
 from typing import NamedTuple
 
 import yaml
@@ -115,6 +115,12 @@ def _without_first_heading(text: str) -> str:
     if heading is None:
         return text
     return text[heading.end() :] if "\n" in heading[0] else text.partition("\n")[2]
+
+
+def as_front_matter(fields: Mapping[str, str]) -> list[str]:
+    """The lines of YAML front matter that state these fields; none for none."""
+    stated = [f"{json.dumps(name)}: {json.dumps(value)}" for name, value in fields.items()]
+    return ["---", *stated, "---"] if stated else []
 
 
 def split_front_matter(text: str) -> tuple[FrontMatter, str]:

@@ -20,6 +20,7 @@ _PART = re.compile(
 )
 _OF_PREAMBLE = {name: re.compile(rf"\\{name}(?:\[[^\]]*\])?\s*{_BRACES}") for name in ("title", "author", "date")}
 _BODY = re.compile(r"\\begin\{document\}(.*?)(?:\\end\{document\}|\Z)", re.DOTALL)
+_SHOWN = "caption footnote texttt url paragraph subparagraph"  # by their last argument
 _LEFT_OUT = (
     "maketitle title author date cite citep citet ref eqref autoref cref pageref label includegraphics "
     "bibliographystyle bibliography tableofcontents"
@@ -29,20 +30,15 @@ _LINK = re.compile(r"\\href\s*\{([^{}]*)\}\s*" + _BRACES)
 _INCLUDED = re.compile(r"\\(?:input|include|subfile)\s*\{([^}]*)\}")
 
 
-def _argument(number: int) -> Any:
-    """What is shown of a macro: its argument of this number from the end, nothing where it is not there."""
-
-    def shown(node: Any, l2tobj: Any) -> str:
-        given = [each for each in (node.nodeargd.argnlist or ()) if each is not None] if node.nodeargd else []
-        return f" {l2tobj.nodelist_to_text([given[-number]])} " if len(given) >= number else ""
-
-    return shown
+def _last_argument(node: Any, l2tobj: Any) -> str:
+    """What is shown of a macro; nothing where it is not there. pylatexenc passes the converter by this name."""
+    given = [each for each in (node.nodeargd.argnlist or ()) if each is not None] if node.nodeargd else []
+    return f" {l2tobj.nodelist_to_text([given[-1]])} " if given else ""
 
 
 def _converter() -> LatexNodes2Text:
     context = get_default_latex_context_db()
-    shown = {"caption": 1, "footnote": 1, "texttt": 1, "url": 1, "paragraph": 1, "subparagraph": 1}
-    macros = [MacroTextSpec(name, simplify_repl=_argument(number)) for name, number in shown.items()]
+    macros = [MacroTextSpec(name, simplify_repl=_last_argument) for name in _SHOWN.split()]
     macros += [MacroTextSpec(name, simplify_repl="") for name in _LEFT_OUT.split()]
     context.add_context_category("shown", macros=macros, prepend=True)
     return LatexNodes2Text(latex_context=context, keep_comments=False)
@@ -53,13 +49,12 @@ def parse(text: str) -> ParsedDocument:
     body = _BODY.search(text)
     preamble = text[: body.start()] if body else text
     reader = _Reader()
-    fields = [
-        (name, reader.plain(found[1])) for name, pattern in _OF_PREAMBLE.items() if (found := pattern.search(preamble))
-    ]
-    reader.builder.field_lines(fields[1:] if fields[:1] and fields[0][0] == "title" else fields)
+    fields = {
+        name: reader.plain(found[1]) for name, pattern in _OF_PREAMBLE.items() if (found := pattern.search(preamble))
+    }
+    reader.builder.field_lines((name, value) for name, value in fields.items() if name != "title")
     reader.read(body[1] if body else text)
-    title = next((value for name, value in fields if name == "title"), reader.first_heading)
-    return reader.builder.finish(title, fields, reader.notes)
+    return reader.builder.finish(fields.get("title", reader.first_heading), fields.items(), reader.notes)
 
 
 class _Reader:

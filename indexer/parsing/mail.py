@@ -15,6 +15,7 @@ from indexer.parsing import html, media_type_of, text
 from indexer.parsing import parse as parse_any
 from indexer.parsing.decoding import normalise
 from indexer.parsing.document_builder import DocumentBuilder
+from indexer.parsing.front_matter import field_name, first_value
 from indexer.parsing.registry import MAX_ARCHIVE_MEMBERS, MAX_MAIL_DEPTH
 
 _FIELDS = ("Subject", "From", "To", "Cc", "Date", "Reply-To", "List-Id")
@@ -75,8 +76,8 @@ def _read(message: EmailMessage, depth: int) -> ParsedDocument:
             notes += attached.notes
         except UnparsableDocument as error:
             notes.append(f"The attachment {name[:80]!r} was left out: {error}")
-    named = [(name.lower().replace("-", "_"), value) for name, value in fields]
-    return builder.finish(next((value for name, value in named if name == "subject"), None), named, notes)
+    named = [(field_name(name), value) for name, value in fields]
+    return builder.finish(first_value(named, "subject"), named, notes)
 
 
 def _fields(message: EmailMessage) -> Iterator[tuple[str, str]]:

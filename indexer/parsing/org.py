@@ -1,11 +1,11 @@
 """Org (https://orgmode.org/worg/org-syntax.html), line by line made into the Markdown that says the same."""
 
-import json
 import re
 from collections.abc import Iterator
 
 from indexer.documents import ParsedDocument
 from indexer.parsing import markdown
+from indexer.parsing.front_matter import as_front_matter
 
 _KEYWORD = re.compile(r"#\+(\w+):\s*(.*)", re.IGNORECASE)
 _HEADING = re.compile(r"(\*{1,6})\** +(?:(?:TODO|DONE|NEXT|WAITING)\b *)?(?:\[#[A-Z]\] *)?(.*?)(?:\s+:[\w@:]+:)?\s*")
@@ -30,8 +30,7 @@ def parse(text: str) -> ParsedDocument:
 
 def _markdown(lines: list[str]) -> Iterator[str]:
     fields = {match[1].lower(): match[2].strip() for line in lines if (match := _KEYWORD.fullmatch(line))}
-    if fields:
-        yield from ("---", *(f"{json.dumps(name)}: {json.dumps(value)}" for name, value in fields.items()), "---")
+    yield from as_front_matter(fields)
     if title := fields.get("title"):
         yield f"# {title}\n"
     deeper = 1 if title else 0
