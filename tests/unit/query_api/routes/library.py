@@ -10,6 +10,8 @@ from tests.support.fakes.service import Running, service_over
 from tests.support.fakes.text_stores import Page
 from tests.support.waiting import eventually
 
+KEY, READ_KEY = "the-key-for-everything", "the-key-that-only-reads"
+
 
 def note(number: int, text: str = "The river is high.", collection: str = "a") -> Page:
     return Page(f"notes/{number:02}.md", f"Note {number}", [[text]], collection=collection)

@@ -1,39 +1,17 @@
 """Made questions are judged by people: added once, listed by what was said, corrected, taken back."""
 
-from collections.abc import AsyncIterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from query_api.index.store_opening import GraphFile
 from query_api.saved import ground_truth
 from schemas.ground_truth import GROUND_TRUTH_PATH
-from tests.support.fakes.curation import CurationLog, curation_log
-from tests.support.fakes.engine import SearchingEngine, make_generation
-from tests.support.fakes.service import Running, problem, service_over
-from tests.support.fakes.text_stores import Page
-from tests.unit.query_api.study.course import course
+from tests.support.fakes.service import Running, problem
+from tests.unit.query_api.routes.library import KEY, READ_KEY
 
-KEY, READ_KEY = "the-key-for-everything", "the-key-that-only-reads"
-OTHER = Page("lone", "Lone", [["Nothing here says a thing."]], collection="other")
+pytestmark = pytest.mark.usefixtures("log_of_school")
+
 ASKED = {"text": "Which city lies on the Tagus?", "documents": ["lisbon"], "answer": "Lisbon", "kind": "semantic"}
-
-
-@pytest.fixture
-async def school(tmp_path: Path) -> AsyncIterator[Running]:
-    make_generation(tmp_path)
-    engine, pages = SearchingEngine(), [*course(), OTHER]
-    engine.reader.put(*pages, p0=(7, 3))
-    engine.graph_file = GraphFile("s1", 3)
-    engine.graphs["s1"] = [page.contribution() for page in pages]
-    async with service_over(tmp_path, engine, api_key=KEY, read_api_key=READ_KEY) as running:
-        yield running
-
-
-@pytest.fixture(autouse=True)
-def log(school: Running, monkeypatch: pytest.MonkeyPatch) -> CurationLog:
-    return curation_log(school, monkeypatch)
 
 
 async def send(school: Running, method: str, path: str, body: Any = None, *, key: str = KEY, status: int = 200) -> Any:

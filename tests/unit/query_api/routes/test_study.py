@@ -1,40 +1,18 @@
 """Sets are made, kept for their caller, answered and deleted."""
 
-from collections.abc import AsyncIterator
-from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 
-from query_api.index.store_opening import GraphFile
 from query_api.study import kept_sets
 from schemas.choices import STUDY_PATHS as PATHS
 from schemas.choices import StudyKind
-from tests.support.fakes.curation import CurationLog, curation_log
-from tests.support.fakes.engine import SearchingEngine, make_generation
-from tests.support.fakes.service import Running, service_over
-from tests.support.fakes.text_stores import Page
-from tests.unit.query_api.study.course import course
+from tests.support.fakes.curation import CurationLog
+from tests.support.fakes.service import Running
+from tests.unit.query_api.routes.library import KEY, READ_KEY
 
-KEY, READ_KEY = "the-key-for-everything", "the-key-that-only-reads"
-OTHER = Page("lone", "Lone", [["Nothing here says a thing."]], collection="other")
-
-
-@pytest.fixture
-async def school(tmp_path: Path) -> AsyncIterator[Running]:
-    make_generation(tmp_path)
-    engine, pages = SearchingEngine(), [*course(), OTHER]
-    engine.reader.put(*pages, p0=(7, 3))
-    engine.graph_file = GraphFile("s1", 3)
-    engine.graphs["s1"] = [page.contribution() for page in pages]
-    async with service_over(tmp_path, engine, api_key=KEY, read_api_key=READ_KEY) as running:
-        yield running
-
-
-@pytest.fixture(autouse=True)
-def log(school: Running, monkeypatch: pytest.MonkeyPatch) -> CurationLog:
-    return curation_log(school, monkeypatch)
+pytestmark = pytest.mark.usefixtures("log_of_school")
 
 
 async def send(school: Running, method: str, path: str, body: Any = None, key: str = KEY) -> httpx.Response:
@@ -180,7 +158,7 @@ async def test_a_set_takes_so_many_results(school: Running, monkeypatch: pytest.
     assert (await send(school, "POST", f"{PATHS['cards']}/{cards['id']}/results", body)).status_code == 409
 
 
-async def test_what_another_program_saved_is_no_set(school: Running, log: CurationLog) -> None:
+async def test_what_another_program_saved_is_no_set(school: Running, log_of_school: CurationLog) -> None:
     cards = await made(school, "cards")
     await school.service.saved.put("full", "cards", "odd", {"kind": "poem"})
     assert [each["id"] for each in (await send(school, "GET", PATHS["cards"])).json()["sets"]] == [cards["id"]]
